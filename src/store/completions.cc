@@ -38,7 +38,7 @@ Turn Completions::run(const Budget& budget) {
   Turn turn;
   while (turn.items < budget.items && !waiting_.empty()) {
     const Completion completion = std::move(waiting_.front());
-    waiting_.pop_front();  // First, because the callback may post more.
+    waiting_.pop_front();  // Pop first, because the callback may post more.
     std::visit(Overloaded{[](const Write& write) { write.done(write.status); }, [](const Get& get) { get.done(get.record); },
                           [](const Scan& scan) { scan.done(scan.page); }},
                completion);

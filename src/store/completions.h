@@ -1,5 +1,5 @@
-// Completions: the source that tells writers and readers how their calls ended. A store posts here instead of calling back, so a callback
-// never runs inside the call that took it and takes its turns like everything else. Scheduler's thread.
+// Completions: the source that reports the results of calls to writers and readers. A store posts a result here instead of calling back. So
+// a callback never runs inside the call that took it, and it takes turns like all other work. Scheduler's thread.
 #pragma once
 
 #include <deque>
@@ -14,7 +14,7 @@ namespace rondo::store {
 
 class Completions final : public Source {
  public:
-  /// Joins 'scheduler', and leaves it when destroyed; what was not told by then is never told.
+  /// Joins 'scheduler', and leaves it when destroyed; results not delivered by then are dropped.
   Completions(Scheduler& scheduler, std::string name, Priority priority);
 
   /// An empty callback is ignored.

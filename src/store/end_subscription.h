@@ -1,4 +1,4 @@
-// EndSubscription: the consumer's handle of an end that its store keeps, too: the memory of what was fetched outlives the consumer.
+// EndSubscription: the consumer's handle of an end that the store also keeps, so that fetched changes outlive the consumer.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rondo::store {
 
-/// 'End' has the calls of a Subscription; 'on_close' is told when the consumer goes.
+/// 'End' has the calls of a Subscription; 'on_close' is called when the consumer closes its handle.
 template <class End, class OnClose>
 class EndSubscription final : public Subscription {
  public:

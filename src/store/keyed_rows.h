@@ -1,6 +1,6 @@
-// KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row is known by its 32-bit number,
-// which stays its own until it is erased, so lists of rows (staged, changed, free) are chains of numbers. Used by the tables of
-// store/memory, by WatchedView and by TableView. One thread; every call O(1) but the constructor of a chunk.
+// KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row has a 32-bit number that stays the
+// same until the row is erased. Lists of rows (staged, changed, free) are chains of numbers. The tables of store/memory, WatchedView and
+// TableView use it. One thread. Every call is O(1), except the constructor of a chunk.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace rondo::store {
 
-/// 'Row' has key() and is default-constructible; a number 'next' of the row is the owner's while it is in use and the free list's
+/// 'Row' has key() and is default-constructible. Its member 'next' belongs to the owner while the row is in use, and to the free list
 /// otherwise.
 template <class Row>
 class KeyedRows {
@@ -29,7 +29,7 @@ class KeyedRows {
     std::uint32_t id;
     bool is_new;
   };
-  /// A new row is default-constructed; the caller gives it its key before the next call.
+  /// A new row is default-constructed; the caller must set its key before the next call.
   Added find_or_add(std::string_view key, std::uint64_t hash) {
     bool is_new = false;
     const std::uint32_t id = index_.find_or_add(
@@ -50,8 +50,8 @@ class KeyedRows {
     if (index_.size() == 0 && chunks_.size() > 1) clear();
   }
 
-  /// Frees some of the rows, for an owner who is done with all of them and must not be held up for long. False when none are left. After it
-  /// only more of it, or the end.
+  /// Frees some of the rows, for an owner that has finished with all of them and must keep its turns short. False when none are left. After
+  /// this call, only call it again or destroy the object.
   bool free_some() {
     if (chunks_.empty()) return false;
     chunks_.pop_back();
@@ -61,14 +61,15 @@ class KeyedRows {
   Row& operator[](std::uint32_t id) noexcept { return (*chunks_[id / kChunk])[id % kChunk]; }
   const Row& operator[](std::uint32_t id) const noexcept { return (*chunks_[id / kChunk])[id % kChunk]; }
 
-  /// Rows, and one past the highest number in use. A number below it may be free: its row is then as default-constructed.
+  /// size(): the number of rows. end_id(): one past the highest number in use. A number below it may be free; its row is then
+  /// default-constructed.
   std::size_t size() const noexcept { return index_.size(); }
   std::uint32_t end_id() const noexcept { return end_; }
-  /// Of index and slab, without what the rows refer to.
+  /// The bytes of index and slab, without what the rows refer to.
   std::size_t bytes() const noexcept { return index_.bytes() + chunks_.capacity() * sizeof(chunks_[0]) + chunks_.size() * sizeof(Chunk); }
 
  private:
-  static constexpr std::uint32_t kChunk = 256;  // A small table stays small.
+  static constexpr std::uint32_t kChunk = 256;  // Keeps a small table small.
   using Chunk = std::array<Row, kChunk>;
 
   std::uint32_t allocate() {
@@ -82,7 +83,7 @@ class KeyedRows {
     return end_++;
   }
 
-  /// Everything is free: forget the numbers, so that a table that was large once does not stay so. Keeps one chunk.
+  /// Called when every row is free: forgets the numbers, so that a table that was large before does not stay large. Keeps one chunk.
   void clear() {
     chunks_.resize(1);
     for (Row& row : *chunks_.front()) row = Row{};

@@ -1,5 +1,5 @@
-// RowIndex and KeyedRows: finds what was added, also with crafted hashes, while it grows and shrinks. Method: random operations against
-// std::unordered_map over many seeds, and the pause of growing counted in rows moved, not in time.
+// RowIndex and KeyedRows: every added key is found, also with crafted hashes, while the index grows and shrinks. The tests compare random
+// operations with std::unordered_map over many seeds, and measure the pause of growing in rows moved, not in time.
 #include "store/keyed_rows.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(KeyedRows, EqualsAPlainModel) {
 TEST(KeyedRows, EqualsAPlainModelThroughManySplits) { compare_with_model(1, 400'000, 100'000, UINT64_MAX); }
 
 TEST(KeyedRows, StaysRightWhenHashesCollide) {
-  compare_with_model(1, 4000, 300, 0);                 // All alike.
+  compare_with_model(1, 4000, 300, 0);                 // All hashes are equal.
   compare_with_model(2, 20'000, 2000, 0x7ULL << 61);   // Eight directions, one place in each.
   compare_with_model(3, 20'000, 5000, 0xffULL << 32);  // One direction.
 }

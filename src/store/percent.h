@@ -7,10 +7,10 @@
 
 namespace rondo::store {
 
-/// 'text' with each %XX as its byte; nothing when a '%' does not begin one, or the byte is a NUL. O(length).
+/// 'text' with each %XX decoded to its byte. Nothing if a '%' does not begin a valid %XX, or if a byte is NUL. O(length).
 std::optional<std::string> percent_decoded(std::string_view text);
 
-/// 'text' with all but letters, digits and "/.-_~" as %XX. O(length).
+/// 'text' with every character except letters, digits and "/.-_~" encoded as %XX. O(length).
 std::string percent_encoded(std::string_view text);
 
 }  // namespace rondo::store

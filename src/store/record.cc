@@ -1,5 +1,5 @@
-// Record: one malloc'ed block - counts, hash, where each part ends, then the bytes. Field i is found without walking: the ends of its name
-// and of its value are two 32-bit words. Any thread may hold a reference; the block never changes after make().
+// Record: one malloc'ed block with counts, the hash, the end of each part, and then the bytes. Field i is found without a walk: the ends of
+// its name and of its value are two 32-bit words. Any thread may hold a reference; the block never changes after make().
 #include "rondo/store/record.h"
 
 #define XXH_INLINE_ALL
@@ -18,7 +18,7 @@
 
 namespace rondo {
 
-/// What a handle points to. The ends (two for each field: of its name, of its value) and the bytes follow it.
+/// The block of a Record. The ends (two for each field: of its name and of its value) and the bytes follow it.
 struct Record::Block {
   std::atomic<std::uint32_t> references;
   std::uint32_t field_count;
@@ -43,7 +43,7 @@ struct Record::Block {
   }
 };
 
-// --- Fields: before their users here, so that these need not call them.
+// --- Fields: defined before their callers, so that the compiler can inline them.
 
 std::size_t Fields::size() const noexcept { return block_ == nullptr ? 0 : Record::Block::of(block_).field_count; }
 
@@ -63,11 +63,11 @@ std::optional<std::string_view> Fields::find(std::string_view name) const noexce
 
 namespace {
 
-constexpr std::size_t kInlineFields = 32;  // Up to here names are compared one by one; beyond, a hash set answers.
+constexpr std::size_t kInlineFields = 32;  // Up to this number, names are compared one by one; beyond it, a hash set is used.
 using Positions = boost::container::small_vector<std::uint32_t, kInlineFields>;
 using Names = boost::unordered_flat_set<std::string_view>;
 
-/// Appends to a block that is large enough; the ends are set on the way.
+/// Appends to a block that is large enough, and sets the ends.
 class Filler {
  public:
   Filler(char* bytes, std::uint32_t* ends) noexcept : begin_(bytes), at_(bytes), end_(ends) {}
@@ -89,8 +89,8 @@ class Filler {
   std::uint32_t* end_;
 };
 
-/// The places of the fields in 'older' whose names 'newer' does not have. The fields of 'older' are those of 'old_block', and so on: what
-/// is asked for each field is asked of the block.
+/// The positions of the fields in 'older' whose names 'newer' does not have. 'old_block' holds the fields of 'older', and 'new_block' those
+/// of 'newer'; the loop reads the blocks directly.
 template <class Block>
 Positions untouched(const Block& old_block, const Fields& newer, const Block& new_block) {
   Positions kept;
@@ -101,7 +101,7 @@ Positions untouched(const Block& old_block, const Fields& newer, const Block& ne
   };
   if (new_block.field_count <= kInlineFields) {
     keep_unless([&](std::string_view name, std::uint32_t i) {
-      // Writers repeat themselves: look at the same place first.
+      // Writers often repeat the same fields, so check the same position first.
       return (i < new_block.field_count && new_block.field(i).name == name) || newer.contains(name);
     });
     return kept;
@@ -113,7 +113,7 @@ Positions untouched(const Block& old_block, const Fields& newer, const Block& ne
   return kept;
 }
 
-/// The places of the fields that no later one of the same name replaces, in order.
+/// The positions of the fields that no later field of the same name replaces, in order.
 Positions last_of_each_name(const Fields& fields) {
   Positions kept;
   Names later;
@@ -206,7 +206,7 @@ Record Record::with_distinct_names() const {
 }
 
 void Record::release(Block* block) noexcept {
-  // The only holder needs no locked instruction: nobody else can add a reference.
+  // The last holder needs no locked instruction, because no other thread can add a reference.
   if (block->references.load(std::memory_order_acquire) == 1 || block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->~Block();
     std::free(block);
@@ -233,7 +233,7 @@ std::uint64_t Record::key_hash() const noexcept { return block_ == nullptr ? has
 
 std::uint64_t Record::content_hash() const noexcept {
   if (block_ == nullptr) return 0;
-  const auto* const from = reinterpret_cast<const char*>(&block_->key_size);  // The sizes, the ends and the bytes lie in a row.
+  const auto* const from = reinterpret_cast<const char*>(&block_->key_size);  // The sizes, the ends and the bytes are contiguous.
   const std::size_t size = static_cast<std::size_t>(block_->data() - from) + block_->data_size();
   return XXH3_64bits_withSeed(from, size, block_->field_count);
 }
@@ -313,7 +313,7 @@ Status check_parts(std::string_view key, std::string_view verb, const FieldRange
 Status check_record(std::string_view key, std::span<const Field> fields) { return check_parts(key, {}, fields); }
 
 Status check_record(const Record& record) {
-  // A record that is smaller than the smallest limit has no part over one.
+  // A record that is smaller than the smallest limit has no part beyond a limit.
   if (record.bytes() <= limits::kNameBytes && record.fields().size() <= limits::kFields) return {};
   return check_parts(record.key(), record.verb(), record.fields());
 }

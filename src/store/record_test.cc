@@ -1,5 +1,5 @@
-// Record and Fields: one block, binary safe, shared, never changed. Goal: every statement of record.h; method: small cases, and merging
-// compared with a plain model over many seeds.
+// Record and Fields: one block, binary safe, shared, immutable. The tests cover every statement of record.h with small cases, and compare
+// merging with a plain model over many seeds.
 #include "rondo/store/record.h"
 
 #include <gmock/gmock.h>

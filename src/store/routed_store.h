@@ -1,5 +1,6 @@
-// RoutedStore: one Store in front of several: each table lives in the store that it was given to by name, all others in the first. So the
-// ports of a switch can be on one Redis, its routes on another, and the rest in this process. Adds a lookup by name to each call.
+// RoutedStore: one Store in front of several. Each table is in the store to which its name is routed; all other tables are in the first
+// store. So the ports of a switch can be on one Redis, its routes on another, and the rest in this process. Adds a lookup by name to each
+// call.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@ class RoutedStore final : public Store {
   /// 'rest' has every table that no route names.
   explicit RoutedStore(std::unique_ptr<Store> rest);
 
-  /// From now on these tables are in 'store'. None of them was routed or declared before.
+  /// Routes these tables to 'store' from now on. None of them may be routed or declared before.
   void route(std::unique_ptr<Store> store, const std::vector<std::string>& tables);
 
   Status declare(const TableSpec& spec) override { return at(spec.name).declare(spec); }
@@ -30,12 +31,12 @@ class RoutedStore final : public Store {
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override { return at(table).size(table); }
-  /// Of the first store that is not well; all of those that are not are in the message.
+  /// The code of the first store that is not healthy; the message names all unhealthy stores.
   Status health() const override;
 
  private:
   Store& at(std::string_view table) const;
-  std::vector<std::unique_ptr<Store>> stores_;  // The first is the rest.
+  std::vector<std::unique_ptr<Store>> stores_;  // The first is the store without a route.
   std::map<std::string, Store*, std::less<>> routes_;
 };
 

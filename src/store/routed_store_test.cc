@@ -1,4 +1,4 @@
-// Which table is where: two embedded stores behind one. The promises of a Store are held against it in store_contract_test.cc.
+// The routing of tables: two embedded stores behind one RoutedStore. store_contract_test.cc tests the promises of a Store on it.
 #include "store/routed_store.h"
 
 #include <gmock/gmock.h>

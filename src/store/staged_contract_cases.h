@@ -1,4 +1,4 @@
-// The promises of rondo/store/store.h about Staged tables, and those that not every store can make, as tests (see store_contract_cases.h).
+// The promises of rondo/store/store.h about Staged tables, and those that not every store can keep, as tests (see store_contract_cases.h).
 #pragma once
 
 #include "store/store_contract.h"
@@ -32,7 +32,7 @@ TEST_P(StagedContract, RewrittenFieldsMoveBehindUntouchedOnes) {  // sonic-swss 
   EXPECT_THAT(take(*consumer), ElementsAre("SET k f2=2 f1=new f3=3"));
 }
 
-TEST_P(StagedContract, SetThenDeleteIsOneDelete) {  // Seed 001: "SET Followed by DEL (Safe)".
+TEST_P(StagedContract, SetThenDeleteIsOneDelete) {  // SONiC study: "SET Followed by DEL (Safe)".
   set("T", "k", {{"a", "1"}});
   remove("T", "k");
   const auto consumer = subscribe("T");
@@ -83,7 +83,7 @@ TEST_P(StagedContract, DeleteOfAnAbsentKeyIsADelete) {
   EXPECT_EQ(row("T", "k"), "no row");
 }
 
-TEST_P(StagedContract, SetWithoutFieldsIsASetAndMakesARow) {  // Spec A2: in SONiC it is popped as DEL, and the row stays.
+TEST_P(StagedContract, SetWithoutFieldsIsASetAndMakesARow) {  // SONiC pops it as DEL, and the row stays.
   set("T", "k", {});
   const auto consumer = subscribe("T");
   EXPECT_THAT(take(*consumer), ElementsAre("SET k"));
@@ -100,7 +100,7 @@ TEST_P(StagedContract, SetMergesIntoTheRowAndAConsumerOfWrittenFieldsGetsOnlyThe
   EXPECT_EQ(row("T", "k"), "k a=1 b=2");
 }
 
-TEST_P(StagedContract, DeleteThenSetLeavesNoOldFieldInTheRow) {  // Finding 8: the old next hop beside the new group.
+TEST_P(StagedContract, DeleteThenSetLeavesNoOldFieldInTheRow) {  // Seen in SONiC: the old next hop beside the new group.
   const auto consumer = subscribe("T");
   set("T", "10.0.0.0/8", {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
   EXPECT_EQ(take_all(*consumer).size(), 1U);
@@ -139,7 +139,7 @@ TEST_P(StagedContract, PopsAtMostAsManyKeysAsAsked) {
   EXPECT_TRUE(consumer->empty());
 }
 
-TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // Spec A2: "Empty key ... leaks".
+TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // In SONiC: "Empty key ... leaks".
   const std::string nul("a\0b", 3);
   set("T", "", {{"", ""}});
   set("T", "T:k|x:y", {{"a:b", "|"}, {nul, nul}});
@@ -154,12 +154,12 @@ TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // Spec A
   EXPECT_EQ(row("T", "a"), "no row");
 }
 
-TEST_P(StagedContract, ValuesOfSeveralMegabytesAreSafe) {  // Spec A3: 5 MiB values occur.
+TEST_P(StagedContract, ValuesOfSeveralMegabytesAreSafe) {  // Values of 5 MiB occur in SONiC.
   std::string big(5 * 1024 * 1024, 'x');
   big[1000] = '\0';
   set("T", "k", {{"small", "1"}, {"big", big}});
   set("T", "k", {{"small", "2"}});
-  settle();  // Until both are written: another connection may pop between them.
+  settle();  // Wait until both are written: another connection may pop between them.
   const auto consumer = subscribe("T");
   std::vector<Change> changes;
   consumer->take(1, changes);
@@ -174,7 +174,7 @@ TEST_P(StagedContract, FieldNamedTwiceMeansTheLast) {
   EXPECT_THAT(take(*consumer), ElementsAre("SET k b=1 a=2"));
 }
 
-TEST_P(StagedContract, WhatWasNotPoppedStaysForTheNextConsumer) {  // Seed 001: "Consumer Restart (Recoverable)".
+TEST_P(StagedContract, WhatWasNotPoppedStaysForTheNextConsumer) {  // SONiC study: "Consumer Restart (Recoverable)".
   auto consumer = subscribe("T");
   for (const char* key : {"a", "b", "c"}) set("T", key, {});
   settle();
@@ -196,7 +196,8 @@ TEST_P(StagedContract, SecondConsumerIsRefusedUntilTheFirstIsGone) {
   EXPECT_TRUE(store().subscribe("T").has_value());
 }
 
-TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  // Finding 2: 98 496 empty dispatches of 100 000 writes.
+// Seen in SONiC: 98 496 empty dispatches for 100 000 writes.
+TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {
   const auto consumer = subscribe("T");
   int wakes = 0;
   consumer->on_ready([&wakes] { ++wakes; });
@@ -216,7 +217,7 @@ TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  
     ++takes;
   }
   EXPECT_EQ(taken, 100'000U);
-  EXPECT_LE(takes, 2U * 100'000U / 128U);  // Short batches only where a fetch ended.
+  EXPECT_LE(takes, 2U * 100'000U / 128U);  // A batch is short only where a fetch ended.
   EXPECT_LE(static_cast<std::size_t>(wakes), takes + 1);
 }
 
@@ -242,7 +243,7 @@ TEST_P(StagedContract, OnReadyIsCalledAgainAfterItWasEmptied) {
   }
 }
 
-TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // Finding 9: T and T2.
+TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // In SONiC, clearing T wiped T2.
   declare("T2", TableKind::Staged);
   set("T2", "k", {{"a", "1"}});
   remove("T", "k");
@@ -251,9 +252,9 @@ TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // Find
   EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1"));
 }
 
-// --- what not every store can promise
+// --- promises that not every store can keep
 
-/// Of stores that keep the order of arrival: see StoreWorld::keeps_arrival_order().
+/// Instantiated for stores that keep the order of arrival: see StoreWorld::keeps_arrival_order().
 class OrderContract : public StoreContract {
  protected:
   void SetUp() override {
@@ -285,7 +286,7 @@ TEST_P(OrderContract, ReportsInTheOrderOfTheFirstUnreportedChange) {
   EXPECT_THAT(take(*watcher), ElementsAre("SET c", "SET a", "SET b"));
 }
 
-/// Of stores that hold the rows themselves, so that rows_max limits them and a merge that would outgrow a record is refused.
+/// Instantiated for stores that hold the rows themselves: rows_max limits them, and a merge that would outgrow a record is refused.
 class RowsContract : public StoreContract {
  protected:
   void SetUp() override { declare("T", TableKind::Staged); }

@@ -1,6 +1,6 @@
-// What rondo/store/store.h promises of standing rows and requeue() when a connection breaks, run on each implementation that has one
-// (store_contract.h). The name is the promise.
-// A header, so that parts of the store instantiate the same cases for theirs.
+// The promises of rondo/store/store.h about standing rows and requeue() after a lost connection, run on each implementation that has a
+// connection (store_contract.h). Each test's name states the promise. A header, so that parts of the store instantiate the same cases for
+// theirs.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What rondo/store/store.h promises of the rows that stand when a subscription is made, of whole and written rows, and of requeue(), run on
-// each implementation (store_contract.h). The name is the promise.
-// A header, so that parts of the store instantiate the same cases for theirs.
+// The promises of rondo/store/store.h about the rows that exist when a subscription is made, about whole and written rows, and about
+// requeue(). They run on each implementation (store_contract.h). Each test's name states the promise. A header, so that parts of the store
+// instantiate the same cases for theirs.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class StandingContract : public StoreContract {
     declare("T", TableKind::Staged);
     declare("W", TableKind::Watched);
   }
-  /// Rows that an earlier consumer took, so that they stand in the table.
+  /// Makes standing rows: an earlier consumer takes them, so they are in the table.
   void stand(std::initializer_list<const char*> keys) {
     for (const char* const key : keys) set("T", key, {{"x", "1"}, {"y", "1"}});
     EXPECT_EQ(take_all(*subscribe("T", {.standing_rows = false})).size(), keys.size());
   }
-  /// Of Sets the fields are sorted by name: their order in a row is no promise.
+  /// Sorts the fields of Sets by name, because their order in a row is not promised.
   static std::vector<std::string> sorted_fields(std::vector<Change> changes) {
     std::vector<std::string> lines;
     for (const Change& change : changes) lines.push_back(std::string{change.verb()} + " " + row_line(change.record()));
@@ -83,7 +83,7 @@ TEST_P(StandingContract, AWriteBeforeAStandingRowWasTakenMergesWithIt) {
     set("T", "a", {{"y", "2"}});
     const std::vector<std::string> taken = take_rows(**consumer);
     ASSERT_FALSE(taken.empty());
-    // A store that fetches ahead may have the row here before the write.
+    // A store that fetches ahead may have fetched the row before the write.
     EXPECT_THAT(taken.front(), testing::HasSubstr("x=1"));
     EXPECT_THAT(taken.back(), testing::HasSubstr("y=2"));
     if (rows == Rows::Whole) {
@@ -238,7 +238,7 @@ TEST_P(StandingContract, RequeueWhileAChangeWaitsGivesTheChangeAlone) {
   consumer->requeue("set");
   consumer->requeue("gone");
   std::vector<std::string> taken = take_rows(*consumer);
-  // A Set that was fetched ahead waits no more in the table, and its row may follow it once more. A row that is gone does not.
+  // A Set that was fetched ahead no longer waits in the table, so its row may follow it once more. A deleted row does not.
   std::ranges::sort(taken);
   taken.erase(std::ranges::unique(taken).begin(), taken.end());
   EXPECT_THAT(taken, UnorderedElementsAre("SET set x=1 y=2", "DEL gone"));

@@ -1,6 +1,5 @@
-// What store.h promises of a connection that breaks and comes back, run on each implementation that has one (store_contract.h). The name is
-// the promise.
-// A header, so that parts of the store instantiate the same cases for theirs.
+// The promises of store.h about a connection that is lost and restored, run on each implementation that has a connection
+// (store_contract.h). Each test's name states the promise. A header, so that parts of the store instantiate the same cases for theirs.
 #pragma once
 
 #include <set>
@@ -110,7 +109,7 @@ TEST_P(BrokenConnection, StagedGoesOnFromItsPendingSet) {
   declare("T", TableKind::Staged);
   const auto consumer = subscribe("T");
   for (int i = 0; i < 1000; ++i) set("T", std::to_string(i), {});
-  world().disconnect();  // Some writes and pops are on their way.
+  world().disconnect();  // Some writes and pops are outstanding.
   elsewhere_set("T", "elsewhere", {});
   settle();
   set("T", "later", {});

@@ -1,4 +1,4 @@
-// What rondo/store/store.h promises of a connection that breaks, held against the simulated store.
+// The promises of rondo/store/store.h about a lost connection, tested on the simulated store.
 #include "store/standing_connection_cases.h"
 #include "store/store_connection_cases.h"
 #include "store/store_worlds.h"

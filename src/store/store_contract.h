@@ -1,6 +1,6 @@
-// The contract of Store as tests: every promise of rondo/store/store.h, stated once, for any implementation. An implementation joins by a
-// StoreWorld and a line in store_contract_test.cc. Tests only look at the interface and only rely on what has settled, so that an
-// asynchronous store may fetch ahead: what must merge is written while no consumer is there.
+// The contract of Store as tests: each promise of rondo/store/store.h once, for any implementation. An implementation needs a StoreWorld
+// and a line in store_contract_test.cc. The tests use only the interface and rely only on settled state, so an asynchronous store may fetch
+// ahead. To test merging, they write while no consumer is subscribed.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,17 +21,17 @@
 
 namespace rondo::store {
 
-/// A store and the scheduler it lives on.
+/// A store and the scheduler on which it runs.
 class StoreWorld {
  public:
   virtual ~StoreWorld() = default;
   virtual Store& store() = 0;
   virtual Scheduler& scheduler() = 0;
-  /// Drives the scheduler, and time, until nothing more happens by itself.
+  /// Runs the scheduler, and advances time, until no more work is pending.
   virtual void settle() = 0;
-  /// The tables that it has from the beginning.
+  /// The number of tables that exist from the beginning.
   virtual std::size_t tables_at_first() const { return 0; }
-  /// size() tells rows. A store whose rows are elsewhere may not know.
+  /// Whether size() reports the number of rows. A store whose rows are remote may not know it.
   virtual bool counts_rows() const { return true; }
 };
 
@@ -40,7 +40,7 @@ class BreakableStoreWorld : public StoreWorld {
  public:
   virtual void disconnect() = 0;
   virtual void reconnect() = 0;
-  /// Another client writes, whatever our connection does.
+  /// Another client writes, whether or not our connection is up.
   virtual void write_elsewhere(std::string_view table, Change change) = 0;
 };
 
@@ -56,7 +56,7 @@ std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
   return info.param.name;
 }
 
-/// "SET key a=1 b=2", "DEL key", "flush key x=y": what a consumer sees, in one line.
+/// A change as one line: "SET key a=1 b=2", "DEL key", "flush key x=y".
 inline std::string line(const Change& change) {
   std::string text{change.verb()};
   text.append(" ").append(change.key());
@@ -65,7 +65,7 @@ inline std::string line(const Change& change) {
 }
 
 inline std::string row_line(const Record& record) {
-  std::map<std::string, std::string> fields;  // The order of a row's fields is nobody's promise.
+  std::map<std::string, std::string> fields;  // The order of a row's fields is not promised.
   for (const Field field : record.fields()) fields.emplace(field.name, field.value);
   std::string text{record.key()};
   for (const auto& [name, value] : fields) text.append(" ").append(name).append("=").append(value);
@@ -114,7 +114,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     for (const Change& change : changes) lines.push_back(line(change));
     return lines;
   }
-  /// Takes and settles until there is nothing more.
+  /// Takes and settles until nothing is left.
   std::vector<std::string> take_all(Subscription& subscription, std::size_t each = SIZE_MAX) {
     std::vector<std::string> lines;
     settle();
@@ -125,7 +125,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     return lines;
   }
 
-  /// Where an asynchronous call's end is kept.
+  /// Returns the result of an asynchronous write.
   Status end_of_write(std::string_view table, Change change) {
     std::vector<Status> ends;
     Status at_once = store().write(table, std::move(change), [&ends](const Status& status) { ends.push_back(status); });
@@ -142,7 +142,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     EXPECT_EQ(ends.size(), 1U);
     return ends.empty() ? failure(Code::Internal, "get() never ended") : ends.front();
   }
-  /// "key a=1", or "no row".
+  /// Returns "key a=1", or "no row".
   std::string row(std::string_view table, std::string_view key) {
     const Result<Record> record = get(table, key);
     if (!record) return record.error().to_string();

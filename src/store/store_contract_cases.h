@@ -1,6 +1,5 @@
-// Every promise of rondo/store/store.h as a test, run on each implementation (store_contract.h). The name is the promise. The tables T, W,
-// C and Q are a Staged, a Watched, a Channel and a Queue one.
-// A header, so that parts of the store instantiate the same cases for theirs.
+// Every promise of rondo/store/store.h as a test, run on each implementation (store_contract.h). Each test's name states the promise. The
+// tables T, W, C and Q are Staged, Watched, Channel and Queue. A header, so that parts of the store instantiate the same cases for theirs.
 #pragma once
 
 #include "store/staged_contract_cases.h"
@@ -21,7 +20,7 @@ class WatchedContract : public StoreContract {
   void SetUp() override { declare("W", TableKind::Watched); }
 };
 
-TEST_P(WatchedContract, StartsWithEveryRowAsASet) {  // Seed 001: "Consumer Restart (Missed Updates)".
+TEST_P(WatchedContract, StartsWithEveryRowAsASet) {  // SONiC study: "Consumer Restart (Missed Updates)".
   for (const char* key : {"a", "b", "c"}) set("W", key, {{"x", key}});
   remove("W", "b");
   settle();
@@ -31,7 +30,7 @@ TEST_P(WatchedContract, StartsWithEveryRowAsASet) {  // Seed 001: "Consumer Rest
   EXPECT_TRUE(watcher->empty());
 }
 
-TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // Seed 001: "Rapid Updates"; finding 10.
+TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // SONiC study: "Rapid Updates".
   const auto watcher = subscribe("W");
   set("W", "k", {{"speed", "10000"}, {"mtu", "9100"}});
   set("W", "k", {{"speed", "25000"}});
@@ -44,7 +43,7 @@ TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // Seed 001
   EXPECT_TRUE(watcher->empty());
 }
 
-TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // Finding 10: the batch size is ignored.
+TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // SONiC ignores the batch size.
   for (int i = 0; i < 10; ++i) set("W", std::to_string(i), {});
   settle();
   const auto watcher = subscribe("W");
@@ -53,7 +52,7 @@ TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // Finding 10: the batch size i
   EXPECT_EQ(take(*watcher, 4).size(), 2U);
 }
 
-TEST_P(WatchedContract, SetDeletedAtOnceIsADeleteAndNeverAnEmptySet) {  // Seed 001: "SET Followed by Quick DEL (Data Loss)".
+TEST_P(WatchedContract, SetDeletedAtOnceIsADeleteAndNeverAnEmptySet) {  // SONiC study: "SET Followed by Quick DEL (Data Loss)".
   const auto watcher = subscribe("W");
   set("W", "k", {{"speed", "100000"}});
   remove("W", "k");

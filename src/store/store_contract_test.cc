@@ -1,4 +1,4 @@
-// Every promise of rondo/store/store.h, held against the stores of this layer.
+// Every promise of rondo/store/store.h, tested on the stores of this layer.
 #include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/store_worlds.h"

@@ -1,4 +1,4 @@
-// EventBuffer, WatchedView, Completions and the rules all stores share: the parts that the contract tests reach only through a store.
+// EventBuffer, WatchedView, Completions and the rules that all stores share: parts that the contract tests reach only through a store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,8 +101,8 @@ TEST(WatchedView, KeyOfADeleteThatWaitsIsSetAgain) {
   EXPECT_THAT(lines(view), ElementsAre("SET a x=1"));
 }
 
-/// However changes, gaps and partial takes mix: what the consumer was told in sum is what is there, once everything is taken, and no row is
-/// told after a resync that the consumer knows already.
+/// Random changes, gaps and partial takes. Once everything is taken, the sum of what the consumer received equals the table. After a resync
+/// no row is delivered that the consumer knows already.
 TEST(WatchedView, TellsInSumWhatIsThere) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -187,7 +187,7 @@ TEST(WatchedView, AReadThatFailedIsBegunAnewAndLeavesWhatWaits) {
   EXPECT_THAT(lines(view), ElementsAre("DEL b", "SET other"));
 }
 
-/// A table elsewhere, a consumer that follows it, and what it was told.
+/// A remote table, a consumer that follows it, and what the consumer received.
 class FollowedTable {
  public:
   explicit FollowedTable(std::uint64_t seed) : random_(seed) {}
@@ -200,12 +200,12 @@ class FollowedTable {
       truth_[key] = "v" + std::to_string(random_.below(3));
     }
     if (reading_ || lost_) {
-      dirty_.insert(key);  // As the end does: after the read.
+      dirty_.insert(key);  // Marked after the read, as the end does.
     } else {
       tell_view(key);
     }
   }
-  /// A read begins, or begins anew. An answer from before it may come late.
+  /// Starts or restarts a read. An answer of an earlier read may arrive late.
   void begin() {
     if (!truth_.empty() && random_.chance(0.3)) tell_view(truth_.begin()->first);
     view_.begin_read();
@@ -221,7 +221,7 @@ class FollowedTable {
     for (std::uint64_t i = random_.below(5); i > 0 && !unread_.empty(); --i) {
       const std::size_t at = random_.below(unread_.size());
       const std::string key = unread_[at];
-      if (!random_.chance(0.2)) unread_.erase(unread_.begin() + static_cast<std::ptrdiff_t>(at));  // Else it comes twice.
+      if (!random_.chance(0.2)) unread_.erase(unread_.begin() + static_cast<std::ptrdiff_t>(at));  // Otherwise the row is read twice.
       if (!truth_.contains(key)) continue;
       view_.read(Record::make(key, {{"v", truth_[key]}}));
       told_by_change_.erase(key);
@@ -230,7 +230,7 @@ class FollowedTable {
     reading_ = false;
     for (const std::string& key : std::exchange(dirty_, {})) tell_view(key);
   }
-  /// A gap: what changes now is told by nobody.
+  /// A gap: changes from now on are not reported.
   void lose() {
     lost_ = true;
     reading_ = false;
@@ -281,15 +281,15 @@ class FollowedTable {
   WatchedView view_;
   std::map<std::string, std::string> truth_;
   std::map<std::string, std::string> told_;
-  std::set<std::string> told_by_change_;  // Where the same again is no fault.
+  std::set<std::string> told_by_change_;  // Keys delivered because of a change; delivering the same state again is no fault.
   std::set<std::string> dirty_;
   std::vector<std::string> unread_;
   bool reading_ = false;
   bool lost_ = true;
 };
 
-/// However pages, changes, failures and takes mix: the consumer hears of each key once, of no row that a read found as it knows it, and of
-/// all in sum.
+/// Random pages, changes, failures and takes. The consumer receives each key once, and no row that a read found unchanged; the sum of all
+/// equals the table.
 TEST(WatchedView, ReadsInStepsTellTheDifferenceProperty) {
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,4 +1,4 @@
-// The implementations of Store as the contract tests see them, each on a scheduler in simulated time. For tests only.
+// The worlds of the Store implementations for the contract tests, each on a scheduler in simulated time. For tests only.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class MemoryStoreWorld final : public StoreWorld {
   std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
 };
 
-/// Tables whose name is one letter are in a store of their own behind the routed one.
+/// Tables with a one-letter name are in a separate store behind the routed one.
 class RoutedStoreWorld final : public StoreWorld {
  public:
   RoutedStoreWorld() {
@@ -65,7 +65,7 @@ class SimStoreWorld final : public BreakableStoreWorld {
   sim::SimStore store_;
 };
 
-/// A worker's store over a home store, both schedulers stepped by one thread.
+/// A worker's store over a home store; one thread steps both schedulers.
 class BridgeStoreWorld final : public StoreWorld {
  public:
   Store& store() override { return bridge_; }

@@ -50,7 +50,8 @@ Status check_change(const TableSpec& spec, const Change& change) {
     return {Code::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
   }
   Status checked = check_record(change.record());
-  return checked.ok() ? checked : checked.with_context(table_of(spec));  // Every write comes here: words only for what is wrong.
+  // Every write passes here, so the message is built only for an error.
+  return checked.ok() ? checked : checked.with_context(table_of(spec));
 }
 
 Status check_scan_written(const TableSpec& spec) {

@@ -1,4 +1,4 @@
-// TableView as a source: it reads the table page by page, compares and writes within its budget, and waits whenever enough is under way.
+// TableView as a source: it reads the table page by page, compares and writes within its budget, and waits when enough is outstanding.
 #include "rondo/store/table_view.h"
 
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPageRows = 256;
 
-/// Trying again later may help.
+/// True if a retry later may succeed.
 bool may_pass(const Status& why) {
   return why.code() == Code::Unavailable || why.code() == Code::DeadlineExceeded || why.code() == Code::ResourceExhausted;
 }
@@ -48,17 +48,17 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
 
  private:
   enum class Phase : std::uint8_t {
-    Gathering,   // No apply() is under way.
-    Reading,     // A page of the table is to be asked for, or was.
-    Comparing,   // The page is held against the view.
-    Adding,      // The table was compared as a whole; what it has not is added.
-    Confirming,  // All is written; answers are due.
+    Gathering,   // No apply() is running.
+    Reading,     // A page of the table is to be requested, or was.
+    Comparing,   // The page is compared with the view.
+    Adding,      // The whole table was compared; missing rows are added.
+    Confirming,  // Everything is written; answers are outstanding.
   };
   struct Row {
     Record record;  // With 'gone': only the key.
     std::uint32_t next = store::KeyedRows<Row>::kNone;
-    std::uint32_t pass = 0;  // The comparison in which the store was last told, if it had to be.
-    bool gone = false;       // Not in the view, and the table may have it, or had.
+    std::uint32_t pass = 0;  // The last comparison that handled this row, and wrote it if necessary.
+    bool gone = false;       // Not in the view; the table has it or may have had it.
     std::string_view key() const noexcept { return record.key(); }
   };
   using Rows = store::KeyedRows<Row>;
@@ -86,7 +86,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   const TableViewOptions options_;
   TimerSource retry_;
   std::unique_ptr<Rows> rows_ = std::make_unique<Rows>();
-  std::unique_ptr<Rows> applied_;  // Of the view before; freed in pieces.
+  std::unique_ptr<Rows> applied_;  // The rows of the view before; freed in pieces.
   std::size_t size_ = 0;
   Phase phase_ = Phase::Gathering;
   std::uint32_t pass_ = 0;
@@ -95,13 +95,13 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   RowPage page_;
   std::size_t page_at_ = 0;
   std::uint32_t add_at_ = 0;
-  std::uint64_t accepted_ = 0;  // Writes.
+  std::uint64_t accepted_ = 0;  // Accepted writes.
   std::uint64_t answered_ = 0;
-  std::uint64_t due_ = 0;  // Answers that Confirming waits for; set() goes on meanwhile.
-  unsigned tries_ = 0;     // In which the store had no room and nothing of ours was under way.
-  bool asked_ = false;     // For a page.
+  std::uint64_t due_ = 0;  // The number of answers for which Confirming waits; set() may be called meanwhile.
+  unsigned tries_ = 0;     // Attempts in which the store had no room although no write of this view was outstanding.
+  bool asked_ = false;     // A page was requested.
   bool is_spent_ = false;  // Applied, and neither set() nor remove() was called since.
-  bool again_ = false;     // What became of a write is unknown: compare once more.
+  bool again_ = false;     // The result of a write is unknown: compare once more.
   Status failed_;
 };
 
@@ -178,7 +178,7 @@ Turn TableView::Parts::run(const Budget& budget) {
   return turn;
 }
 
-/// There is nothing to do before somebody calls.
+/// True if there is nothing to do before the next call.
 bool TableView::Parts::waits() const {
   if (phase_ == Phase::Gathering) return applied_ == nullptr;
   if (retry_.is_armed() || asked_) return true;
@@ -226,12 +226,12 @@ void TableView::Parts::ask_for_page() {
 void TableView::Parts::page_came(const Result<RowPage>& page) {
   asked_ = false;
   if (phase_ == Phase::Confirming) {
-    // A write has failed meanwhile: nobody wants the page.
+    // A write has failed meanwhile: the page is not needed.
   } else if (page) {
     page_ = *page;
     page_at_ = 0;
     phase_ = Phase::Comparing;
-  } else if (may_pass(page.error()) || !page_.next.empty()) {  // Or the cursor, which was right, has ended with its connection.
+  } else if (may_pass(page.error()) || !page_.next.empty()) {  // Or a valid cursor has expired with its connection.
     begin_pass();
     pause();
   } else {
@@ -240,9 +240,9 @@ void TableView::Parts::page_came(const Result<RowPage>& page) {
   if (!waits()) wake();
 }
 
-// --- what is there, and what is not
+// --- comparing
 
-/// True when the row is dealt with; else it is met once more.
+/// True when the row is done; otherwise settle() must be called again for it.
 bool TableView::Parts::settle(const Record& now) {
   const std::uint32_t known = rows_->find(now.key(), now.key_hash());
   if (known != Rows::kNone) return settle_known((*rows_)[known], now);
@@ -256,7 +256,7 @@ bool TableView::Parts::settle(const Record& now) {
 }
 
 bool TableView::Parts::settle_known(Row& row, const Record& now) {
-  if (row.pass == pass_) return true;  // The scan shows it twice.
+  if (row.pass == pass_) return true;  // The scan returned the row twice.
   if (row.gone) {
     if (!tell_store(Change::remove(row.key()))) return false;
     ++totals_.removed;
@@ -292,7 +292,7 @@ Status TableView::Parts::write(Change change) {
   return refused;
 }
 
-/// False when it is to be tried again, or everything has failed.
+/// False when the change must be retried, or everything has failed.
 bool TableView::Parts::tell_store(Change change) {
   const Status refused = write(std::move(change));
   if (refused.ok()) {

@@ -1,6 +1,6 @@
-// TableView: what store-independent tests of it (view_contract_cases.h) do not reach: a store that is full, slow, fails or goes away, a
-// view that ends in the middle, turns that stay short. Method: the embedded and the simulated store in simulated time; random rounds
-// against a plain model.
+// TableView with faults that the store-independent tests (view_contract_cases.h) do not reach: a store that is full, slow, failing or
+// closed, a view destroyed during apply(), and short turns. The tests use the embedded and the simulated store in simulated time, and
+// compare random rounds with a plain model.
 #include "rondo/store/table_view.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ class Views : public testing::Test {
     EXPECT_TRUE(store->declare({.name = "T", .kind = TableKind::Staged, .rows_max = rows_max}).ok());
     return store;
   }
-  /// Where its end is told.
+  /// A callback that adds the result to 'ends'.
   ViewDone into(std::vector<Result<ViewTotals>>& ends) {
     return [&ends](const Result<ViewTotals>& end) { ends.push_back(end); };
   }
@@ -117,7 +117,7 @@ TEST_F(Views, ItsEndMayFillItAndApplyItAgain) {
   EXPECT_THAT(take(*consumer), ElementsAre("DEL 1", "SET 2"));
 }
 
-// Deletes come first and make room; what has none yet waits for the consumer.
+// Deletes run first and make room; rows without room wait for the consumer.
 TEST_F(Views, WaitsForRoomInAFullTable) {
   const auto store = memory(100);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(store->write("T", Change::set("old" + std::to_string(i), {})).ok());
@@ -201,7 +201,7 @@ TEST_F(Views, OneThatEndsInTheMiddleIsFinishedByTheNext) {
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(store->write("T", Change::set(std::to_string(i), {{"a", "1"}})).ok());
   const auto consumer = consume(*store);
   EXPECT_EQ(take(*consumer).size(), 2000U);
-  const auto fill = [](TableView& view) {  // The even ones stay, and each has a new neighbour.
+  const auto fill = [](TableView& view) {  // The even rows stay, and each gets a new neighbour.
     for (int i = 0; i < 2000; i += 2) {
       ASSERT_TRUE(view.set(std::to_string(i), {{"a", "1"}}).ok());
       ASSERT_TRUE(view.set("new" + std::to_string(i), {{"a", "1"}}).ok());
@@ -247,7 +247,7 @@ Row row_of(const Fields& fields) {
   return row;
 }
 
-/// Where two of them differ, in words.
+/// Describes where the two differ.
 std::vector<std::string> difference(const Rows& rows, const Rows& wanted) {
   std::vector<std::string> lines;
   for (const auto& [key, row] : rows) {
@@ -279,7 +279,7 @@ class RandomRound {
     consumer_ = std::move(*store_.subscribe("T"));
   }
 
-  /// Some of what was written waits when the view is applied, some of it has become rows.
+  /// When the view is applied, some of these writes wait and some have become rows.
   void make_history() {
     for (std::uint64_t i = random().below(800); i > 0; --i) {
       const std::string key = std::to_string(random().below(500));
@@ -308,7 +308,7 @@ class RandomRound {
     }
     for (const auto& [key, row] : wanted_) EXPECT_TRUE(view_.set(key, fields_of(row)).ok());
   }
-  /// What the history had not told yet may delete a row and set it again; the view must not.
+  /// Changes of the history that were not delivered yet may delete a row and set it again; the view must not.
   void drain() {
     while (store_.unanswered() > 0 || !consumer_->empty() || consumer_->depth() > 0) {
       take(SIZE_MAX);
@@ -327,7 +327,7 @@ class RandomRound {
       take(random().below(50));
       if (random().chance(0.02)) store_.disconnect();
       if (random().chance(0.2)) store_.reconnect();
-      if (step > 200) store_.set_failure_chance(0.0);  // Chance must end some time.
+      if (step > 200) store_.set_failure_chance(0.0);  // Random failures must end.
       if (view_.is_applying() && random().chance(0.3)) change_view();
     }
     EXPECT_TRUE(end.has_value()) << end.error().to_string();
@@ -382,11 +382,11 @@ class RandomRound {
   Rows written_;
   Rows wanted_;
   Rows told_;
-  std::set<std::string> stays_;  // As they are since before the view, or with more fields.
+  std::set<std::string> stays_;  // Rows that the view does not change, or to which it adds fields.
   bool check_deletes_ = false;
 };
 
-// Whatever the store and its consumer do meanwhile, in the end the rows are those of the view, and no row that stays was ever deleted.
+// Whatever the store and its consumer do meanwhile: in the end the rows equal the view, and no row that stays was ever deleted.
 TEST(ViewsAtRandom, TableIsTheViewInTheEndModel) {
   for (std::uint64_t seed = 1; seed <= 100 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -398,7 +398,7 @@ TEST(ViewsAtRandom, TableIsTheViewInTheEndModel) {
   }
 }
 
-// Neither comparing nor forgetting a million rows holds anybody up: a turn writes as much as any turn may, and others have theirs.
+// Comparing or freeing a million rows delays no other source: a turn writes no more than its budget, and other sources get their turns.
 TEST_F(Views, MillionRowsTakeManyShortTurns) {
   constexpr std::size_t kRows = 1'000'000;
   const auto store = memory();
@@ -407,7 +407,7 @@ TEST_F(Views, MillionRowsTakeManyShortTurns) {
   std::vector<Change> changes;
   for (consumer->take(1000, changes); !consumer->empty(); consumer->take(1000, changes)) changes.clear();
   TableView view(scheduler_, *store, "T", {.priority = Priority::p7});
-  for (std::size_t i = 0; i < kRows; ++i) {  // One in ten has another value, one in ten another key.
+  for (std::size_t i = 0; i < kRows; ++i) {  // One row in ten has another value, and one in ten another key.
     const std::string key = (i % 10 == 3 ? "new" : "") + std::to_string(i);
     ASSERT_TRUE(view.set(key, {{"a", i % 10 == 7 ? "2" : "1"}}).ok());
   }

@@ -1,6 +1,5 @@
-// The promises of Store::scan_written() (rondo/store/store.h) and of TableView over any store (rondo/store/table_view.h), as tests. The
-// tables T and W are a Staged and a Watched one.
-// A header, so that parts of the store instantiate the same cases for theirs.
+// The promises of Store::scan_written() (rondo/store/store.h), and of TableView over any store (rondo/store/table_view.h), as tests. The
+// tables T and W are Staged and Watched. A header, so that parts of the store instantiate the same cases for theirs.
 #pragma once
 
 #include <set>
@@ -16,7 +15,7 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using testing::UnorderedElementsAreArray;
 
-/// All pages of scan_written(), and between two of them 'between'.
+/// Reads all pages of scan_written(), and calls 'between' between two pages.
 template <class Test>
 std::set<std::string> written_rows(Test& test, std::string_view table, std::size_t page_rows, const std::function<void()>& between = {}) {
   std::set<std::string> seen;
@@ -116,7 +115,7 @@ class ViewContract : public StoreContract {
     declare("T", TableKind::Staged);
     declare("W", TableKind::Watched);
   }
-  /// Until it ends; for what hangs a few hundred times.
+  /// Settles until apply() ends, at most 300 times.
   Result<ViewTotals> apply(TableView& view) {
     std::vector<Result<ViewTotals>> ends;
     const Status begun = view.apply([&ends](const Result<ViewTotals>& end) { ends.push_back(end); });
@@ -126,7 +125,7 @@ class ViewContract : public StoreContract {
     EXPECT_EQ(ends.size(), 1U);
     return ends.empty() ? failure(Code::Internal, "apply() never ended") : ends.front();
   }
-  /// Rows that are there, popped.
+  /// Makes rows that exist and were popped.
   void given(std::string_view table) {
     set(table, "same", {{"a", "1"}, {"b", "1"}});
     set(table, "value", {{"a", "1"}, {"b", "1"}});
@@ -176,13 +175,14 @@ TEST_P(ViewContract, OfAWatchedTableToo) {
   EXPECT_THAT(told, testing::Not(testing::Contains(testing::HasSubstr("same"))));
 }
 
-TEST_P(ViewContract, WhatWaitsCountsAsThere) {  // SONiC's drops what waits, of other producers and, by a pattern, of other tables, too.
+// SONiC's view drops waiting changes, also those of other producers and, by a pattern, of other tables.
+TEST_P(ViewContract, WhatWaitsCountsAsThere) {
   declare("T2", TableKind::Staged);
   set("T2", "k", {{"a", "1"}});
-  set("T", "stale", {{"a", "1"}});              // Would become a row after the view.
-  set("T", "same", {{"a", "1"}});               // Waits, and is right.
+  set("T", "stale", {{"a", "1"}});              // Would become a row after the view was applied.
+  set("T", "same", {{"a", "1"}});               // Waits, and equals the view's row.
   set("T", "other", {{"a", "1"}, {"b", "1"}});  // Waits, with a field too many.
-  remove("T", "back");                          // Waits to go, and is to be.
+  remove("T", "back");                          // Its Delete waits, but the view has it.
   TableView view(world().scheduler(), store(), "T");
   EXPECT_TRUE(view.set("same", {{"a", "1"}}).ok());
   EXPECT_TRUE(view.set("other", {{"a", "1"}}).ok());

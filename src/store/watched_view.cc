@@ -52,7 +52,7 @@ void WatchedView::read(Record record) {
   row.round = round_;
   if (first_rows_known_ && !first_read_ended_ && !row.told && row.in == In::None) row.told = row.newest;
   if (row.told && same_fields(row.told.fields(), row.newest.fields())) {
-    row.newest = row.told;  // One of the two is enough.
+    row.newest = row.told;  // Share one record for both.
     if (!row.again) leave(id);
   } else if (row.in == In::None) {
     append(id, In::Held);

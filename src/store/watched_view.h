@@ -1,6 +1,6 @@
-// WatchedView: what a remote Watched table looks like from here: what the consumer was told, what is newer, and in what order it changed.
-// After a gap it takes a full read, in steps, and leaves exactly the difference to be told. For stores whose tables are elsewhere; the
-// embedded store has no gaps and needs none (store/memory/watched_table.h). One thread.
+// WatchedView: the local view of a remote Watched table: what was delivered to the consumer, what is newer, and the order of the changes.
+// After a gap it reads the whole table in steps, and delivers exactly the difference. It is for stores whose tables are remote. The
+// embedded store has no gaps and does not need it (store/memory/watched_table.h). One thread.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +19,29 @@ namespace rondo::store {
 
 class WatchedView {
  public:
-  /// A row's newest full state, or its Delete. Told once, however often it changes before it is taken. The Delete of a row that the
-  /// consumer was told is gone is not told again: a key that is set and deleted in quick succession is read twice.
+  /// A row's newest full state, or its Delete. It is delivered once, however often it changes before it is taken. If the consumer already
+  /// knows that the row is deleted, another Delete is not delivered. That happens when a key is set and deleted in quick succession and is
+  /// read twice.
   void changed(const Change& change);
 
-  /// A full read: begin_read(), each row as it comes, and end_read() until it is done. What is left to be told then is the difference to
-  /// what was told: Deletes first, then Sets in the order they were read; the order of fields is no difference. What waited stays where it
-  /// is unless it turns out to be no difference. Until a read has ended, what it found is held back. One that failed is just begun anew.
-  /// Each call O(1).
+  /// A full read: begin_read(), then read() for each row, then end_read() until it returns true. The view then delivers the difference to
+  /// what the consumer knows: Deletes first, then Sets in the order in which they were read. The order of fields is no difference. A
+  /// waiting row keeps its position, unless it turns out to be no difference. Rows found by a read are held back until the read has ended.
+  /// After a failed read, call begin_read() again. Each call is O(1).
   void begin_read();
-  /// A row that is there. If it comes twice, the later one counts. What changed() says while a read is under way is taken for older than
-  /// the read: what is newer is told after it.
+  /// A row that exists. If a row is read twice, the later one counts. A change reported by changed() during a read counts as older than the
+  /// read; report newer changes after the read.
   void read(Record row);
-  /// Looks at 'max' rows, or tells of them, at most. True when the read has ended.
+  /// Processes at most 'max' rows. True when the read has ended.
   bool end_read(std::size_t max);
-  /// All of it at once. O(rows).
+  /// Performs a full read in one call. O(rows).
   void resync(std::span<const Record> rows);
 
-  /// The consumer knows the rows that the first read finds: they are not told.
+  /// The consumer knows the rows that the first read finds; they are not delivered.
   void know_first_rows() noexcept { first_rows_known_ = true; }
-  /// Tells the row of 'key' once more. Nothing if it is gone or waits already.
+  /// Delivers the row of 'key' once more. Does nothing if the row is deleted or already waits.
   void requeue(std::string_view key);
-  /// The first read has ended, and each row that it found was taken or went.
+  /// The first read has ended, and each row that it found was taken or deleted.
   bool caught_up() const noexcept { return first_read_ended_ && first_left_ == 0; }
 
   /// O(changes appended).
@@ -51,15 +52,15 @@ class WatchedView {
  private:
   enum class In : std::uint8_t { None, Waiting, Held };
   struct Row {
-    Record newest;  // With 'deleted': only the key counts.
+    Record newest;  // With 'deleted': only the key is used.
     Record told;
     std::uint32_t next = KeyedRows<Row>::kNone;
     std::uint32_t previous = KeyedRows<Row>::kNone;
-    std::uint32_t round = 0;  // Of the last full read that found it.
-    In in = In::None;         // The chain that it is in.
+    std::uint32_t round = 0;  // The number of the last full read that found the row.
+    In in = In::None;         // The chain in which the row is.
     bool deleted = false;
-    bool again = false;  // Waits by requeue(), although it is as told.
-    bool first = false;  // Found by the first read, and not told yet.
+    bool again = false;  // The row waits because of requeue(), although it has not changed.
+    bool first = false;  // Found by the first read and not delivered yet.
     std::string_view key() const noexcept { return newest.key(); }
   };
   struct Chain {
@@ -78,22 +79,22 @@ class WatchedView {
     if (std::exchange(row.first, false)) --first_left_;
   }
 
-  /// Keys kept in each of two sets; more than the reads under way, so that the second read of a key finds it.
+  /// The number of keys kept in each of two sets. It exceeds the number of outstanding reads, so that the second read of a key finds it.
   static constexpr std::size_t kGoneKept = 4096;
 
   KeyedRows<Row> rows_;
-  std::unordered_set<std::string> gone_;  // Of the newest Deletes that were taken; with those before them.
+  std::unordered_set<std::string> gone_;  // The keys of the newest Deletes that were taken; gone_before_ has those before them.
   std::unordered_set<std::string> gone_before_;
   Chain waiting_;
-  Chain held_;  // Found by a read that has not ended.
+  Chain held_;  // Rows found by a read that has not ended.
   std::uint32_t round_ = 0;
-  std::uint32_t looked_at_ = 0;  // By end_read(): rows below it.
+  std::uint32_t looked_at_ = 0;  // end_read() has checked the rows below this number.
   bool first_rows_known_ = false;
   bool first_read_ended_ = false;
-  std::size_t first_left_ = 0;  // Rows whose 'first' is set.
+  std::size_t first_left_ = 0;  // The number of rows with 'first' set.
 };
 
-/// The same fields with the same values, in whatever order. Each side names a field once.
+/// True if both have the same fields with the same values, in any order. Each side must name a field only once.
 bool same_fields(const Fields& a, const Fields& b);
 
 }  // namespace rondo::store

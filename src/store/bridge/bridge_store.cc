@@ -8,7 +8,8 @@
 
 namespace rondo::store::bridge {
 
-/// Where everything from home arrives. It tells consumers that there is something, in collect(), and hands answers on in its turns.
+/// The source that receives everything from home. In collect() it notifies the consumers that have changes; in its turns it delivers the
+/// answers.
 class BridgeStore::Inlet final : public Source {
  public:
   Inlet(BridgeStore& store, std::string name) : Source(std::move(name), Priority::p7), store_(store) {}
@@ -23,7 +24,7 @@ class BridgeStore::Inlet final : public Source {
     Ring<Answer>& answers = store_.home_.link().answers;
     while (turn.items < budget.items && answers.available() > 0) {
       Answer answer = answers.take();
-      static_cast<void>(answers.release(1));  // Nobody waits for room: there always is.
+      static_cast<void>(answers.release(1));  // The home thread never waits for room in this ring, because there is always room.
       store_.finish(std::move(answer));
       ++turn.items;
     }
@@ -43,14 +44,14 @@ BridgeStore::BridgeStore(Scheduler& worker, HomeEnd& home)
       inlet_(std::make_unique<Inlet>(*this, home.options().name + " inlet")) {
   worker.add(*inlet_);
   home_.link().inlet = inlet_.get();
-  inlet_->backlog();  // Says that it waits.
+  inlet_->backlog();  // Registers the inlet as waiting for items.
 }
 
 BridgeStore::~BridgeStore() { home_.close(); }
 
 const TableSpec* BridgeStore::find(std::string_view table) const {
   if (const auto known = specs_.find(table); known != specs_.end()) return &known->second;
-  tables();  // Somebody may have declared it since.
+  tables();  // Another client may have declared the table since.
   const auto known = specs_.find(table);
   return known == specs_.end() ? nullptr : &known->second;
 }
@@ -185,14 +186,14 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
 void BridgeStore::forget(NearEnd& end) {
   std::erase(open_, &end);
   end.close();
-  // The next consumer's call comes after this: then no pump knows the lane, and what it holds is all there is.
+  // The next consumer's call is made after this one. By then no pump uses the lane, so the lane's content is complete.
   home_.post([lane = end.lane(), untold = end.take_untold()](HomeEnd& home) {
     for (const Change& change : untold) home.dealt_with(lane->spec, change);
     home.close_lane(lane);
   });
 }
 
-/// Half of the ring stays for writes and questions.
+/// Half of the ring is reserved for writes and reads.
 bool BridgeStore::tell_home(Request&& request) {
   const std::size_t half = home_.link().requests.capacity() / 2;
   if (home_.link().requests.room(half) < half) {

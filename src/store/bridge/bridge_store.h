@@ -1,11 +1,14 @@
-// BridgeStore: a store that lives on a worker's thread and whose tables are those of the home store, on the home thread. A subscription's
-// changes come through a bounded lane, writes go back in order, and whoever writes, asks or subscribes notices nothing but the time
-// between. docs/adr/0010-workers.md says why it is so.
+// BridgeStore: a store on a worker's thread whose tables are those of the home store, on the home thread. A subscription's changes arrive
+// through a bounded lane, and writes are sent back in order. A caller that writes, reads or subscribes sees only a longer delay.
+// docs/adr/0010-workers.md gives the reasons.
 //
-// What differs from the home store's own promises: what is in a lane was popped from its table and no longer merges with newer changes
-// there (at most limits::kWorkerLane changes; a Watched table's merge on this side), and requeue() does not see it: its row may be given
-// twice. A refusal that depends on the table's state (full) comes with WriteDone; without one it is counted (HomeEnd::refused_writes).
-// declare(), subscribe(), size() and tables() wait for a turn of the home thread.
+// It differs from the home store's promises in these points:
+// - A change in a lane was popped from its table and no longer merges with newer changes there. A lane holds at most limits::kWorkerLane
+//   changes; those of a Watched table merge on this side.
+// - requeue() does not see changes in a lane, so a row may be delivered twice.
+// - A refusal that depends on the table's state (full) is reported by WriteDone; a write without WriteDone is counted
+//   (HomeEnd::refused_writes).
+// - declare(), subscribe(), size() and tables() wait for a turn of the home thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +28,7 @@ namespace rondo::store::bridge {
 
 class BridgeStore final : public Store {
  public:
-  /// On the worker's scheduler. Both must outlive the store, which closes 'home' when it is destroyed, on the home thread.
+  /// Joins the worker's scheduler. Both arguments must outlive the store. The store closes 'home' when it is destroyed, on the home thread.
   BridgeStore(Scheduler& worker, HomeEnd& home);
   ~BridgeStore() override;
 
@@ -35,7 +38,7 @@ class BridgeStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
     return subscribe(table, options, Priority::p7);
   }
-  /// The pump at home has the consumer's priority: carrying urgent changes is urgent.
+  /// The pump on the home thread has the consumer's priority, so urgent changes are moved urgently.
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options, Priority priority);
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
@@ -43,7 +46,7 @@ class BridgeStore final : public Store {
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
 
-  /// Changes that came here and that no consumer took.
+  /// The number of changes that arrived here and that no consumer took.
   std::size_t untaken() const;
 
  private:
@@ -61,7 +64,7 @@ class BridgeStore final : public Store {
   HomeEnd& home_;
   Completions completions_;
   std::unique_ptr<Inlet> inlet_;
-  mutable std::map<std::string, TableSpec, std::less<>> specs_;  // Those asked about; nodes stay.
+  mutable std::map<std::string, TableSpec, std::less<>> specs_;  // The tables that were looked up; pointers to the specs stay valid.
   std::map<std::string, std::shared_ptr<NearEnd>, std::less<>> popped_;
   std::vector<NearEnd*> open_;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // By the request's id.

@@ -1,5 +1,5 @@
-// What a bridge adds to the contract of Store (store_contract_test.cc): what happens when its ways are full, when its home ends, and that a
-// lane stays bounded. Both schedulers are stepped by hand.
+// What a bridge adds to the contract of Store (store_contract_test.cc): full rings, a home that ends, and the bound of a lane. The tests
+// step both schedulers by hand.
 #include "store/bridge/bridge_store.h"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ class BridgeStoreTest : public testing::Test {
   std::unique_ptr<BridgeStore> bridge_ = std::make_unique<BridgeStore>(worker_scheduler_, *home_);
 };
 
-/// Counts what a table need not tell again.
+/// Counts the keys that the table need not deliver again after a restart.
 class CountingKeeper final : public RowKeeper {
  public:
   void keep(const Record&) override {}
@@ -81,14 +81,14 @@ TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
   for (const Change& change : changes) (change.op() == Op::Delete ? from_t : from_q)->dealt_with(change);
   EXPECT_LT(staged.forgotten.size() + static_cast<std::size_t>(queue.dropped), 60U) << "the way is short";
   settle();
-  from_q->take(SIZE_MAX, changes);  // Who comes again tells what there was no room for.
+  from_q->take(SIZE_MAX, changes);  // The next take() sends the reports for which there was no room.
   settle();
   for (int i = 0; i < 30; ++i) {
     from_q->take(SIZE_MAX, changes);
     settle();
   }
   EXPECT_EQ(queue.dropped, 30);
-  from_t.reset();  // Or who goes.
+  from_t.reset();  // Closing the subscription sends them, too.
   settle();
   EXPECT_EQ(staged.forgotten, keys);
 }
@@ -169,7 +169,7 @@ TEST_F(BridgeStoreTest, CallForWhichHomeHasNoTurnEndsIsCountedAndIsNotMadeLater)
   EXPECT_EQ(Options{}.call_wait, limits::kWorkerCallWait);
   HomeEnd home{home_scheduler_, *home_store_, Options{.name = "late", .call_wait = 1ms}};
   BridgeStore bridge{worker_scheduler_, home};
-  home.threaded(true);  // Nobody gives the home thread a turn meanwhile: it is this one.
+  home.threaded(true);  // The home scheduler gets no turn meanwhile, because this thread is the home thread.
   const Status late = bridge.declare({.name = "T"});
   EXPECT_EQ(late.code(), Code::DeadlineExceeded);
   EXPECT_THAT(late.message(), HasSubstr("worker 'late'"));

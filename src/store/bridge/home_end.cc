@@ -11,7 +11,7 @@ HomeEnd::HomeEnd(Scheduler& home, Store& store, Options options)
       store_(&store),
       link_(std::make_shared<Link>(options_.requests_max)) {
   home.add(*this);
-  backlog();  // Says that it waits.
+  backlog();  // Registers this source as waiting for items.
 }
 
 HomeEnd::~HomeEnd() { close(); }
@@ -19,7 +19,7 @@ HomeEnd::~HomeEnd() { close(); }
 void HomeEnd::close() {
   if (std::exchange(closed_, true)) return;
   serve();
-  link_->inlet = nullptr;  // Answers of the store that come later find nobody.
+  link_->inlet = nullptr;  // Later answers of the store are dropped.
   for (const auto& pump : pumps_) pump->lane()->pump = nullptr;
   pumps_.clear();
   if (scheduler() != nullptr) scheduler()->remove(*this);
@@ -64,7 +64,7 @@ std::uint32_t HomeEnd::handle_requests(std::uint32_t max) {
   std::uint32_t count = 0;
   while (count < max && requests.available() > 0) {
     handle(requests.take());
-    // Nobody waits for room in this direction: a writer is told that there is none.
+    // The worker never waits for room in this ring: a write without room is refused.
     static_cast<void>(requests.release(1));
     ++handled_;
     ++count;
@@ -114,7 +114,7 @@ void HomeEnd::write(Request&& request) {
 }
 
 bool HomeEnd::request(Request&& request) {
-  if (link_->requests.room() == 0 && !threaded_ && !closed_) serve();  // Home is this thread.
+  if (link_->requests.room() == 0 && !threaded_ && !closed_) serve();  // The caller is the home thread.
   if (link_->requests.room() == 0) {
     note_refused_request();
     return false;
@@ -193,7 +193,8 @@ void HomeEnd::finish(const std::shared_ptr<Call>& call) {
 
 void HomeEnd::ring_bell(bool surely) {
   wake_from_any_thread();
-  // Rung before the home thread said that it listens: what it is about was handed over before, and the first serve() after that finds it.
+  // The home thread does not listen yet. The request was handed over before the bell, so the first serve() after listen_to_bell() handles
+  // it.
   if (!surely && !bell_wanted_.load(std::memory_order_seq_cst)) return;
   const std::lock_guard<std::mutex> lock(bell_mutex_);
   bell_ = true;

@@ -1,8 +1,8 @@
-// HomeEnd: the home thread's end of a bridge. It carries a worker's writes and questions to the home store, in order, answers them, and
-// owns the pumps of the worker's subscriptions. The worker's end is BridgeStore.
+// HomeEnd: the home thread's end of a bridge. It passes a worker's writes and reads to the home store, in order, and sends back the
+// answers. It owns the pumps of the worker's subscriptions. The worker's end is BridgeStore.
 //
-// Threads: the home thread, except where a function says worker. Until threaded(true), and after threaded(false), both ends belong to the
-// home thread, and a call of the worker's end is made at once.
+// Threads: the home thread, except for functions marked "worker". Until threaded(true), and after threaded(false), both ends belong to the
+// home thread, and a call of the worker's end runs immediately.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace rondo::store::bridge {
 
 struct Options {
   std::string name = "worker";
-  Priority requests = Priority::p7;  // Of the source that carries writes to the home store.
+  Priority requests = Priority::p7;  // The priority of the source that passes writes to the home store.
   std::size_t lane_changes = limits::kWorkerLane;
   std::size_t requests_max = limits::kWorkerRequests;
   Duration call_wait = limits::kWorkerCallWait;
@@ -33,7 +33,7 @@ struct Options {
 
 class HomeEnd final : public Source {
  public:
-  /// Joins 'home'. Both must outlive it, or close() must be called before they go.
+  /// Joins 'home'. Both must outlive this object, unless close() is called before they are destroyed.
   HomeEnd(Scheduler& home, Store& store, Options options);
   ~HomeEnd() override;
 
@@ -41,51 +41,51 @@ class HomeEnd final : public Source {
   Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
-  /// The worker is about to have a thread of its own, or has lost it.
+  /// True before the worker gets a thread of its own; false after that thread has ended.
   void threaded(bool is) noexcept { threaded_ = is; }
-  /// Pumps take nothing more from the tables. For good.
+  /// Stops the pumps permanently: they take nothing more from the tables.
   void pause();
-  /// Handles every request and call there is, whatever the budget.
+  /// Handles all pending requests and calls, whatever the budget.
   void serve();
-  /// What the worker does wakes wait_for_bell() from now on, and not only the scheduler. Before the home thread waits for the worker.
+  /// From now on ring_bell() wakes wait_for_bell() as well as the scheduler. Call this before the home thread waits for the worker.
   void listen_to_bell() { bell_wanted_.store(true, std::memory_order_seq_cst); }
-  /// Waits until the worker's end, or somebody else, has rung since the last wait. Blocks; for the end of a worker only.
+  /// Blocks until ring_bell() has been called since the last wait. Only used while a worker ends.
   void wait_for_bell();
-  /// Any thread. 'surely': also when nobody said yet that he listens.
+  /// Any thread. With 'surely' it wakes wait_for_bell() even if listen_to_bell() was not called yet.
   void ring_bell(bool surely = false);
-  /// Serves what is left and leaves the home scheduler and store; whatever the worker asks from now on is Unavailable.
+  /// Serves the pending requests, then leaves the home scheduler and store. Later calls of the worker return Unavailable.
   void close();
 
   // --- Worker.
   Link& link() noexcept { return *link_; }
   const Options& options() const noexcept { return options_; }
-  /// Hands a request over. False when the ring is full.
+  /// Enqueues a request. False when the ring is full.
   bool request(Request&& request);
-  /// The worker had to refuse a request before it came to request().
+  /// Counts a request that the worker refused before it called request().
   void note_refused_request() noexcept { refused_requests_.fetch_add(1, std::memory_order_relaxed); }
-  /// Makes a call on the home thread, after all requests handed over before, and waits for its end. Unavailable when the home end is
-  /// closed, DeadlineExceeded after Options::call_wait; then 'what' has not been made, or 'undo' was, too.
+  /// Runs 'what' on the home thread, after all requests enqueued before, and waits until it has ended. Unavailable when the home end is
+  /// closed. DeadlineExceeded after Options::call_wait: then either 'what' does not run, or 'undo' runs after it.
   Status call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo = {});
-  /// The same without waiting: it is made before any later call. Nothing happens when the home end is closed.
+  /// Like call() without waiting; 'what' runs before any later call. Does nothing when the home end is closed.
   void post(std::function<void(HomeEnd&)> what);
 
-  // --- Inside a call.
+  // --- Called from inside a call.
   Store& store() noexcept { return *store_; }
   Status open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority);
   void close_lane(const Lane* lane);
-  /// See Subscription: of a table that the worker consumes.
+  /// See Subscription. 'table' is a table that the worker consumes.
   void dealt_with(const TableSpec& table, const Change& change);
   void requeue(const TableSpec& table, std::string_view key);
 
-  /// Writes that the store refused and whose writer did not ask. Any thread.
+  /// Writes without a WriteDone that the store refused. Any thread.
   std::uint64_t refused_writes() const noexcept { return refused_.load(std::memory_order_relaxed); }
-  /// Requests that found no room, and calls that got no turn. Any thread.
+  /// refused_requests(): requests that found no room in the ring. late_calls(): calls that timed out before their turn. Any thread.
   std::uint64_t refused_requests() const noexcept { return refused_requests_.load(std::memory_order_relaxed); }
   std::uint64_t late_calls() const noexcept { return late_calls_.load(std::memory_order_relaxed); }
 
  private:
   struct Call {
-    std::uint64_t after = 0;  // Requests that come first.
+    std::uint64_t after = 0;  // The call runs once this many requests have been handled.
     std::function<void(HomeEnd&)> what;
     std::function<void(HomeEnd&)> undo;
     bool done = false;       // Guarded by calls_mutex_.
@@ -108,13 +108,13 @@ class HomeEnd final : public Source {
   bool closed_ = false;
   bool paused_ = false;
   std::uint64_t handled_ = 0;
-  std::uint64_t requested_ = 0;  // Worker's.
+  std::uint64_t requested_ = 0;  // Used by the worker only.
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> refused_requests_{0};
   std::atomic<std::uint64_t> late_calls_{0};
 
   mutable std::mutex calls_mutex_;
-  std::condition_variable calls_changed_;    // For the worker: its call is done.
+  std::condition_variable calls_changed_;    // Wakes the worker when its call is done.
   std::deque<std::shared_ptr<Call>> calls_;  // Guarded by calls_mutex_.
   std::atomic<bool> bell_wanted_{false};
   std::mutex bell_mutex_;

@@ -1,5 +1,5 @@
-// Link: what the two ends of a bridge share: rings of requests and answers between a worker's thread and the home thread, and a lane for
-// each subscription. Each ring has one side that puts and one that takes; nothing else is touched by both without an atomic.
+// Link: the state that the two ends of a bridge share: rings of requests and answers between a worker's thread and the home thread, and a
+// lane for each subscription. Each ring has one producer and one consumer. All other state used by both threads is atomic.
 #pragma once
 
 #include <algorithm>
@@ -16,50 +16,51 @@
 
 namespace rondo::store::bridge {
 
-/// One change under way to the worker, or the place where events are missing.
+/// One change on its way to the worker, or a mark where events are missing.
 struct Entry {
-  enum class Mark : std::uint8_t { None, WithNext, Gap };  // WithNext: a Delete whose Set was popped with it. Gap: no change at all.
+  /// WithNext: a Delete whose Set was popped with it. Gap: the entry has no change.
+  enum class Mark : std::uint8_t { None, WithNext, Gap };
   Record record;
   Op op = Op::Set;
   Mark mark = Mark::None;
 };
 
-/// The changes of one subscription, from the home thread (Pump) to the worker's (NearEnd).
+/// The changes of one subscription, from the home thread (Pump) to the worker's thread (NearEnd).
 struct Lane {
   Lane(const TableSpec& table, std::size_t capacity) : spec(table), ring(capacity) {}
-  /// Keys (Staged), entries or events in the ring. Exact on the worker's thread while the pump rests.
+  /// Keys (Staged), entries or events in the ring. Exact on the worker's thread while the pump does not run.
   std::size_t keys() const noexcept {
     const std::uint64_t taken = keys_taken.load(std::memory_order_acquire);
     return static_cast<std::size_t>(keys_put.load(std::memory_order_acquire) - taken);
   }
-  /// What one key may take: a Delete and its Set, or a gap and its event.
+  /// The slots that one key may use: a Delete and its Set, or a gap and its event.
   static constexpr std::size_t kSlotsOfOne = 2;
   static constexpr std::uint64_t kUnknown = UINT64_MAX;
-  /// How many slots must be free before a pump that found too few is woken: half, so that it moves batches and not single changes.
+  /// The number of free slots at which a waiting pump is woken: half of the ring, so that it moves batches and not single changes.
   std::size_t wake_room() const noexcept { return std::max(ring.capacity() / 2, kSlotsOfOne); }
 
   const TableSpec spec;
   Ring<Entry> ring;
-  Source* pump = nullptr;                              // Lives until the worker gives the lane up, or home ends (null).
-  std::atomic<std::uint64_t> keys_put{0};              // Written at home.
-  std::atomic<std::uint64_t> keys_taken{0};            // Written by the worker.
-  std::atomic<std::uint64_t> standing_keys{kUnknown};  // keys_put when the home table's consumer had caught up.
-  std::atomic<std::size_t> far_depth{0};               // What waits in the home table, as the pump saw it last.
-  std::atomic<std::uint64_t> dropped{0};               // Channel.
+  Source* pump = nullptr;                              // Valid until the worker closes the lane; null after the home end has closed.
+  std::atomic<std::uint64_t> keys_put{0};              // Written on the home thread.
+  std::atomic<std::uint64_t> keys_taken{0};            // Written on the worker's thread.
+  std::atomic<std::uint64_t> standing_keys{kUnknown};  // The value of keys_put when the home table's consumer had caught up.
+  std::atomic<std::size_t> far_depth{0};               // The depth of the home table when the pump last read it.
+  std::atomic<std::uint64_t> dropped{0};               // Events dropped (Channel only).
 };
 
-/// Worker to home. 'table' belongs to the worker's end and stays as long as that.
+/// From the worker to home. 'table' belongs to the worker's end and is valid as long as that end.
 struct Request {
   enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, DealtWith, Requeue };
   Kind kind = Kind::Write;
-  std::uint64_t id = 0;  // Of the answer; 0: none is wanted.
+  std::uint64_t id = 0;  // The id of the answer; 0: no answer is wanted.
   const TableSpec* table = nullptr;
   Change change;
   std::string text;     // Get, Requeue: the key. Scans: the cursor.
-  std::size_t max = 0;  // Scans.
+  std::size_t max = 0;  // The page size of a scan.
 };
 
-/// Home to worker: how a request ended.
+/// From home to the worker: the result of a request.
 struct Answer {
   std::uint64_t id = 0;
   std::variant<Status, Result<Record>, Result<RowPage>> end;
@@ -67,7 +68,7 @@ struct Answer {
 
 struct Link {
   Link(std::size_t request_capacity) : requests(request_capacity), answers(request_capacity) {}
-  /// Home thread. There is room: the worker has no more requests under way than the ring has slots.
+  /// Home thread. The ring always has room: the worker has no more requests outstanding than the ring has slots.
   void answer(std::uint64_t id, std::variant<Status, Result<Record>, Result<RowPage>> end) {
     if (id == 0 || inlet == nullptr) return;
     RONDO_ASSERT(answers.room() > 0);
@@ -77,8 +78,8 @@ struct Link {
 
   Ring<Request> requests;
   Ring<Answer> answers;
-  std::uint64_t full_lanes = 0;  // Times a pump found its lane full. Home thread.
-  Source* inlet = nullptr;       // The worker's source. Changed only while the worker has no thread.
+  std::uint64_t full_lanes = 0;  // How often a pump found its lane full. Home thread.
+  Source* inlet = nullptr;       // The worker's source. It changes only while the worker has no thread.
 };
 
 }  // namespace rondo::store::bridge

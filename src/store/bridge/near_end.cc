@@ -6,7 +6,7 @@
 namespace rondo::store::bridge {
 
 void NearEnd::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home) {
-  keep_lane();  // Its pump is gone: the lane's own end was made at home before the new one's beginning.
+  keep_lane();  // The old lane has no pump: the home thread closed it before it opened the new one.
   lane_ = std::move(lane);
   if (lane_->spec.kind == TableKind::Staged && options.standing_rows) {
     std::erase_if(kept_, [](const Entry& entry) { return entry.op == Op::Set; });
@@ -21,7 +21,7 @@ void NearEnd::close() {
   open_ = false;
   wake_ = nullptr;
   waits_ = false;
-  requeues_.clear();  // The consumer that asked for them goes.
+  requeues_.clear();  // These requests belong to the consumer that closes.
 }
 
 void NearEnd::dealt_with(const Change& change) {
@@ -67,13 +67,14 @@ void NearEnd::on_ready(std::function<void()> wake) {
 void NearEnd::tell() {
   if (!untold_.empty() || !requeues_.empty()) tell_home();
   if (!waits_ || !wake_) return;
-  // It may have rung for what the consumer has taken meanwhile, and have ended the waiting that began after that: it would not ring again.
+  // The pump may have rung for changes that the consumer has taken since. That ring may have ended a wait that began later, and the pump
+  // does not ring twice. So wait again.
   if (!has_news() && wait()) return;
   waits_ = false;
   wake_();
 }
 
-/// From now on the pump rings. False when something came in between.
+/// From now on the pump rings. False when an entry arrived in between.
 bool NearEnd::wait() {
   waits_ = !lane_ || lane_->ring.wait_for_items();
   return waits_;
@@ -91,7 +92,7 @@ std::size_t NearEnd::take(std::size_t max, std::vector<Change>& out) {
   if (lane_ && lane_->spec.kind == TableKind::Watched) merge_watched();
   std::size_t taken = take_kept(max, out);
   if (lane_ && lane_->spec.kind != TableKind::Watched) taken += take_lane(max - taken, out);
-  // A consumer that was left with nothing need not ask: what came since is told at once, what comes later by the pump.
+  // A consumer that took everything need not poll. Changes that arrived since wake it now; the pump's ring wakes it for later ones.
   if (!has_changes() && !empty() && wake_) wake_();
   return taken;
 }
@@ -146,7 +147,7 @@ void NearEnd::give_back(std::uint64_t keys) {
   if (lane_->ring.release(lane_->wake_room()) && open_ && lane_->pump != nullptr) lane_->pump->wake_from_any_thread();
 }
 
-/// Takes the gaps at the head of the lane out of it. True if there were any.
+/// Removes the gaps at the head of the lane. Returns whether there were any.
 bool NearEnd::pass_gaps() {
   bool any = false;
   while (lane_->ring.available() > 0 && lane_->ring.peek().mark == Entry::Mark::Gap) {
@@ -170,7 +171,7 @@ Gap NearEnd::take_gap() {
   return gap ? Gap::Possible : Gap::None;
 }
 
-/// What an ended lane has left stays for the next consumer.
+/// Keeps the rest of an ended lane for the next consumer.
 void NearEnd::keep_lane() {
   if (!lane_) return;
   while (lane_->ring.available() > 0) {
@@ -180,8 +181,8 @@ void NearEnd::keep_lane() {
   lane_.reset();
 }
 
-/// Each changed key once, with its newest state, in the order of its first change. As many keys as the lane has slots are kept here, so
-/// that what is beyond goes on merging in the home table.
+/// Keeps each changed key once, with its newest state, in the order of its first change. At most as many keys as the lane has slots are
+/// kept here, so that further changes still merge in the home table.
 void NearEnd::merge_watched() {
   Ring<Entry>& ring = lane_->ring;
   const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);

@@ -1,4 +1,5 @@
-// NearEnd: the worker's end of one subscription: what has come through the lane and was not taken. Worker's thread.
+// NearEnd: the worker's end of one subscription. It holds the changes that arrived through the lane and were not taken yet. Worker's
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,17 @@
 
 namespace rondo::store::bridge {
 
-/// A popped table's end (Staged, Queue) outlives its consumer, with what the consumer left; the others go with it.
+/// The end of a Staged or Queue table outlives its consumer and keeps the changes that the consumer left. The ends of other tables close
+/// with the consumer.
 class NearEnd {
  public:
-  /// Hands a request over to the home thread; false when there is no room now.
+  /// Enqueues a request for the home thread; false when there is no room now.
   using TellHome = std::function<bool(Request&& request)>;
 
-  /// Begins to take from 'lane'; what an earlier lane had left comes first. Not the Sets of a Staged table where standing rows are wanted:
-  /// these come from home.
+  /// Begins to take from 'lane'. The changes that an earlier lane left are delivered first, except Sets of a Staged table whose standing
+  /// rows are wanted: home delivers these again.
   void open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home);
-  /// The consumer goes. The lane is handed over to be closed at home.
+  /// Called when the consumer closes. The lane is handed over to the home thread, which closes it.
   void close();
   bool is_open() const noexcept { return open_; }
 
@@ -38,13 +40,13 @@ class NearEnd {
   void dealt_with(const Change& change);
   void requeue(std::string_view key);
   bool caught_up() const noexcept;
-  /// What the home thread was not told of yet.
+  /// Returns the reports (dealt with) that were not sent to the home thread yet.
   std::deque<Change> take_untold() { return std::exchange(untold_, {}); }
   std::uint64_t dropped() const noexcept { return lane_ ? lane_->dropped.load(std::memory_order_relaxed) : 0; }
 
-  /// The pump has rung: calls the consumer if it waits and there is something.
+  /// Called after the pump has rung: wakes the consumer if it waits and there are changes.
   void tell();
-  /// Keys or entries on this side of the home table.
+  /// Keys or entries that have left the home table and were not taken.
   std::size_t waiting_keys() const noexcept { return kept_keys_ + (lane_ ? lane_->keys() : 0); }
   Lane* lane() const noexcept { return lane_.get(); }
 
@@ -63,19 +65,19 @@ class NearEnd {
 
   std::shared_ptr<Lane> lane_;
   TellHome tell_home_;
-  std::deque<Change> untold_;                 // Dealt with; there was no room to say so.
-  std::unordered_set<std::string> requeues_;  // Likewise, keys to be given again.
+  std::deque<Change> untold_;                 // Changes dealt with whose report found no room in the ring.
+  std::unordered_set<std::string> requeues_;  // Keys to requeue whose request found no room in the ring.
   std::function<void()> wake_;
   bool open_ = false;
-  bool waits_ = false;       // Found nothing: the next tell() that finds something calls.
-  bool gap_ahead_ = false;   // Before the next event.
-  bool passed_gap_ = false;  // take() went past one.
-  /// What is here beside the lane. Staged, Queue: what an earlier lane had left. Watched: what came, the newest of each key.
+  bool waits_ = false;       // The consumer found no changes; the next tell() that finds some wakes it.
+  bool gap_ahead_ = false;   // A gap precedes the next event.
+  bool passed_gap_ = false;  // take() passed a gap.
+  /// Changes outside the lane. Staged, Queue: those that an earlier lane left. Watched: the newest state of each key that arrived.
   std::deque<Entry> kept_;
   std::size_t kept_keys_ = 0;
-  std::uint64_t kept_until_ = 0;                            // kept_front_ once the standing rows among them were taken.
-  std::uint64_t kept_front_ = 0;                            // The number of kept_.front(), counted from the first ever kept.
-  std::unordered_map<std::string, std::uint64_t> kept_at_;  // Watched: by key, its number.
+  std::uint64_t kept_until_ = 0;                            // The value of kept_front_ once the standing rows among them were taken.
+  std::uint64_t kept_front_ = 0;                            // The number of kept_.front(), counted from the first entry ever kept.
+  std::unordered_map<std::string, std::uint64_t> kept_at_;  // Watched: the number of the entry, by key.
 };
 
 }  // namespace rondo::store::bridge

@@ -8,7 +8,8 @@ namespace rondo::store::bridge {
 
 namespace {
 
-/// A Channel whose bound fits into its lane (with a gap before each event) keeps it there; else what does not fit waits in the table.
+/// Returns the bound of a Channel if it fits into the lane (with a gap before each event); the lane then enforces it. Otherwise the table
+/// holds the events that do not fit.
 std::size_t events_max(const Lane& lane) {
   const std::size_t bound = queue_capacity(lane.spec);
   return lane.spec.kind == TableKind::Channel && 2 * bound <= lane.ring.capacity() ? bound : 0;
@@ -35,8 +36,9 @@ void Pump::note_caught_up() const {
 }
 
 bool Pump::has_backlog() const {
-  note_caught_up();                                                  // A store elsewhere learns it without a change to move.
-  lane_->far_depth.store(far_->depth(), std::memory_order_relaxed);  // The sweep asks twice a second: who looks at the depth sees growth.
+  note_caught_up();  // A remote store learns this without a change to move.
+  // The sweep runs this twice a second, so the published depth stays current.
+  lane_->far_depth.store(far_->depth(), std::memory_order_relaxed);
   const std::size_t free = lane_->ring.capacity() - lane_->ring.size();
   return !paused_ && !far_->empty() && free >= lane_->wake_room();
 }

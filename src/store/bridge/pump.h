@@ -1,6 +1,6 @@
-// Pump: moves the changes of one subscription from its home table into the lane to the worker, in turns of the home scheduler. When the
-// lane is full it stops, and what is written meanwhile merges in the table as always; the worker wakes it when half of the lane is free.
-// A turn costs a take() from the table and about 10 ns a change; no handler runs here. Home thread.
+// Pump: moves the changes of one subscription from its home table into the lane to the worker, in turns of the home scheduler. It stops
+// when the lane is full; later writes then merge in the table as usual. The worker wakes it when half of the lane is free. A turn costs a
+// take() from the table and about 10 ns a change; no handler runs here. Home thread.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class Pump final : public Source {
  public:
   Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, Link& link);
 
-  /// After it was added to a scheduler.
+  /// Call this after the pump was added to a scheduler.
   void start();
-  /// Takes nothing more: what is in the table stays there.
+  /// From now on the pump takes nothing; the table keeps its changes.
   void pause() { paused_ = true; }
   Lane* lane() const noexcept { return lane_.get(); }
   void dealt_with(const Change& change) { far_->dealt_with(change); }
@@ -45,7 +45,8 @@ class Pump final : public Source {
   std::unique_ptr<Subscription> far_;
   Link& link_;
   const bool is_channel_;
-  const std::size_t events_max_;  // Channel with a small bound: what the lane may hold; 0: the table's own bound does.
+  /// Channel with a small bound: the number of events that the lane may hold. 0: the table's own bound applies.
+  const std::size_t events_max_;
   std::vector<Change> batch_;
   std::uint64_t keys_put_ = 0;
   std::uint64_t dropped_here_ = 0;

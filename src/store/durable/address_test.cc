@@ -1,4 +1,4 @@
-// The text form of a durable store: what it says, and what each mistake is told.
+// The text form of a durable store's address: what it means, and the error for each mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

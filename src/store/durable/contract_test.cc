@@ -1,4 +1,4 @@
-// Every promise of rondo/store/store.h, held against the durable store at each level, its file written within turns.
+// Every promise of rondo/store/store.h, tested on the durable store at each durability level. The file is written within turns.
 #include <filesystem>
 
 #include "rondo/sim/world.h"
@@ -16,7 +16,7 @@ class DurableStoreWorld final : public StoreWorld {
   explicit DurableStoreWorld(Durability durability) {
     store_ = *DurableStore::open(scheduler_, {.path = folder_.file("tables"),
                                               .durability = durability,
-                                              .slack_bytes = 4096,  // Snapshots come often.
+                                              .slack_bytes = 4096,  // Makes snapshots frequent.
                                               .mode = DurableStoreOptions::Mode::Inline});
   }
   Store& store() override { return *store_; }

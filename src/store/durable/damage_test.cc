@@ -1,4 +1,4 @@
-// What of a file that is damaged is told, found and kept. Damage is done to a copy of the files, or to those of a life that has ended.
+// What the store reports, finds and keeps of a damaged file. The tests damage a copy of the files, or the files of a life that has ended.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -85,7 +85,7 @@ TEST_F(DurableStoreTest, WhatABrokenTreeDoesNotLeadToIsFound) {
   constexpr std::size_t kRows = 100;
   const auto value = [](std::size_t i) {
     return std::string(1000 * (i % 60), static_cast<char>('a' + i % 26));
-  };  // Some fill several pages.
+  };  // Some rows fill several pages.
   {
     Life life{path()};
     life.declare("W", kWatched);
@@ -109,7 +109,7 @@ TEST_F(DurableStoreTest, WhatABrokenTreeDoesNotLeadToIsFound) {
   for (const Change& row : rows) EXPECT_EQ(row.fields().find("value"), value(std::stoul(std::string{row.key().substr(4)}))) << row.key();
 }
 
-// All that is left of the file makes sense to SQLite: only the numbers tell.
+// SQLite reads the rest of the file without an error: only the entry numbers show the loss.
 TEST_F(DurableStoreTest, EntriesThatAreMissingWithoutATraceAreDamage) {
   constexpr std::uint64_t kRows = 100;
   for (const bool by_page : {true, false}) {
@@ -122,11 +122,11 @@ TEST_F(DurableStoreTest, EntriesThatAreMissingWithoutATraceAreDamage) {
     }
     if (by_page) {
       std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
-      bytes.seekg(2 * 16384);  // The first leaf: behind the first page, and the root of the tree.
+      bytes.seekg(2 * 16384);  // The first leaf: it follows the first page and the root of the tree.
       ASSERT_EQ(bytes.get(), 0x0d);
       bytes.seekp(2 * 16384 + 3);
       bytes.put('\0');
-      bytes.put('\2');  // Its cells.
+      bytes.put('\2');  // The number of its cells.
     } else {
       sqlite3* database = nullptr;
       ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
@@ -173,7 +173,7 @@ TEST_F(DurableStoreTest, AFileThatIsTooShortIsReadAsFarAsItGoes) {
   EXPECT_EQ(again.store().stats().restored, kept);
 }
 
-/// A log of which a page in the middle is not what was written: SQLite alone would leave out all that follows, and say nothing.
+/// A log with a changed page in the middle. SQLite alone would silently leave out everything after that page.
 class DamagedLog : public DurableStoreTest {
  protected:
   static constexpr std::uint64_t kRows = 150;
@@ -199,7 +199,7 @@ class DamagedLog : public DurableStoreTest {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  /// What a look at it says, and what a life finds; the files are kept as they are.
+  /// What a read-only open reports, and what a life finds; the files are kept unchanged.
   std::uint64_t open_damaged() {
     const std::string file = bytes_of(killed_);
     const std::string log = bytes_of(killed_ + "-wal");
@@ -276,7 +276,7 @@ TEST_F(DamagedLog, PropertyAByteAnywhereIsToldOrWasOfTheLastCommit) {
 }
 
 TEST_F(DamagedLog, PropertyWhateverIsSpoilt) {
-  // A file with a tree of its own, and a log; values of several pages, too.
+  // A file with its own tree, and a log; some values fill several pages.
   const auto value = [](std::uint64_t i) { return std::string(300 * (i % 100), static_cast<char>('a' + i % 26)); };
   const std::string file = folder_.file("both");
   {
@@ -297,7 +297,7 @@ TEST_F(DamagedLog, PropertyWhateverIsSpoilt) {
     std::array<std::string, 2> spoilt = whole;
     for (std::uint64_t strokes = 1 + random.below(4); strokes > 0; --strokes) {
       std::string& bytes = spoilt.at(random.below(2));
-      const std::uint64_t from = random.below(bytes.size() * 3 / 4);  // The log's end is never whole for certain.
+      const std::uint64_t from = random.below(bytes.size() * 3 / 4);  // The test cannot require the log's end to be whole.
       const std::uint64_t to = std::min<std::uint64_t>(bytes.size(), from + (random.below(2) == 0 ? 1 : random.below(20'000)));
       for (std::uint64_t at = from; at < to; ++at) bytes[at] = static_cast<char>(random.below(256));
     }
@@ -309,7 +309,7 @@ TEST_F(DamagedLog, PropertyWhateverIsSpoilt) {
       ++rows;
       EXPECT_EQ(row.fields().find("value"), value(std::stoul(std::string{row.key().substr(4)}))) << row.key();
     });
-    if (!seen) continue;  // Its first page.
+    if (!seen) continue;  // The file's first page is lost.
     if (rows < 199) {
       EXPECT_THAT(seen->damage, Not(IsEmpty()));
     }
@@ -335,7 +335,7 @@ TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) 
 
 TEST_F(DamagedLog, AProcessThatEndedThereIsUndoneUnderAnyNumber) {
   spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
-  // An earlier one, of which somebody has removed the file and not the log.
+  // An earlier damaged file: a user removed the file but not its log.
   std::ofstream{killed_ + ".damaged-1-wal"} << "an older log";
   const std::string aside = killed_ + ".damaged-2";
   std::filesystem::create_hard_link(killed_, aside);
@@ -350,12 +350,12 @@ TEST_F(DamagedLog, AProcessThatEndedThereIsUndoneUnderAnyNumber) {
 TEST_F(DamagedLog, ASecondProcessIsRefusedWhileTheFirstRepairsItAndLater) {
   spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
   const std::string log = bytes_of(killed_ + "-wal");
-  // As after a process that ended in the middle of it.
+  // The state after a process ended during the replacement.
   const std::string aside = killed_ + ".damaged-1";
   std::filesystem::create_hard_link(killed_, aside);
   std::filesystem::rename(killed_ + "-wal", aside + "-wal");
   {
-    const Result<StoreLock> first = StoreLock::take(killed_);  // Of SQLite's locks it has none on the way.
+    const Result<StoreLock> first = StoreLock::take(killed_);  // SQLite holds no lock at this step.
     ASSERT_TRUE(first.has_value()) << first.error().to_string();
     const Life second{killed_};
     EXPECT_EQ(second.trouble().code(), Code::Unavailable);
@@ -424,7 +424,7 @@ TEST_F(DamagedLog, IsReadAndNotThrownAwayWhenItsFileIsLostOrEmpty) {
   }
 }
 
-// What a log cannot be read without is in the file: the log is kept for whoever has a copy of the file.
+// The log cannot be read without the file's first page. The log is kept for a user who has a copy of the file.
 TEST_F(DamagedLog, WithoutTheFirstPageItIsRefusedAndLeftAlone) {
   Life life{path()};
   ASSERT_TRUE(life.write("W", Change::set("key-1", {{"value", "new"}})).ok());

@@ -1,5 +1,5 @@
-// A disk that fails beneath SQLite, and files that somebody takes away while they are open: what is told of writes, that it shows, and that
-// nothing that was accepted is lost when the disk works again, or the file is back.
+// A disk that fails beneath SQLite, and files that are removed while they are open. The tests check the results of writes and the reported
+// health. No accepted write is lost once the disk works again or the file is back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST_P(FailingDisk, NothingIsToldWrittenUntilACommitSucceeds) {
 }
 
 TEST_P(FailingDisk, ALogThatCannotBeMovedIntoTheFileShowsAndWritesGoOn) {
-  constexpr std::uint64_t kRows = 30;  // Of 1 MB: more than SQLite's log should be.
+  constexpr std::uint64_t kRows = 30;  // Rows of 1 MB: together more than SQLite's log should hold.
   Life life{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
   life.declare("W", kWatched);
   disk_.fail(FaultVfs::Where::File, GetParam());

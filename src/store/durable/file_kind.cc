@@ -13,11 +13,11 @@ namespace rondo::store::durable {
 
 namespace {
 
-/// The file format of SQLite, 1.3 and 1.6: what the first page begins with, and two numbers of its header.
+/// SQLite's file format, sections 1.3 and 1.6: the magic bytes of the first page, and the offsets of two numbers in its header.
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kVersionAt = 60;
 constexpr std::size_t kApplicationAt = 68;
-constexpr std::size_t kCellsAt = 103;  // Of the page, two bytes: of what the schema has.
+constexpr std::size_t kCellsAt = 103;  // Offset in the first page, two bytes: the number of entries in the schema.
 
 std::int64_t number_at(std::string_view header, std::size_t at, std::size_t bytes) {
   std::int64_t value = 0;
@@ -38,7 +38,7 @@ Status check_kind(const std::string& path) {
   const std::string opening = "opening " + quoted(path) + ": ";
   if (std::filesystem::is_directory(found)) return {Code::FailedPrecondition, opening + "it is a folder"};
   if (!std::filesystem::is_regular_file(found)) return {Code::FailedPrecondition, opening + "it is no regular file"};
-  // Of a file without bytes a store is made; with a log, the first page may stand in that.
+  // An empty file becomes a store. If there is a log, the first page may be in the log.
   for (const char* const suffix : {"-wal", "-journal"}) {
     if (std::filesystem::exists(path + suffix, error)) return {};
   }

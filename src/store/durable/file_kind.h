@@ -1,4 +1,4 @@
-// What a file is, as far as its first bytes say: whether it can be a store is known before anything is made beside it.
+// Checks the kind of a file by its first bytes, before the store creates anything beside it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace rondo::store::durable {
 
 inline constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 
-/// FailedPrecondition: what 'path' names is a folder, no regular file, or certainly no store. Nothing is locked; but to close a file gives
-/// up the locks that this process has of it, so nobody may have it open.
+/// FailedPrecondition: 'path' is a folder, not a regular file, or certainly not a store. Takes no lock. The caller must not have the file
+/// open: closing a file releases all locks that this process holds on it.
 Status check_kind(const std::string& path);
-/// That it is a database of somebody else's.
+/// The error for a database of another application.
 Status none_of_ours(const std::string& path);
 
 }  // namespace rondo::store::durable

@@ -17,7 +17,7 @@ namespace {
 
 std::string aside_name(const std::string& path, unsigned number) { return path + ".damaged-" + std::to_string(number); }
 
-/// A name beside 'path' that nothing has.
+/// Returns a name beside 'path' that no file has.
 std::string free_name(const std::string& path) {
   for (unsigned number = 1;; ++number) {
     std::string name = aside_name(path, number);
@@ -31,7 +31,7 @@ Status rename(const std::string& from, const std::string& to) {
   return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
 }
 
-/// So that the names outlive a power cut. A file system that cannot is taken as it is.
+/// Makes the new names survive a power cut. A file system that cannot do this is accepted.
 Status sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -39,13 +39,13 @@ Status sync_folder_of(const std::filesystem::path& path) {
   return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
 }
 
-/// The same where there is no choice: a folder that may not be read is taken as it is, too.
+/// Like sync_folder_of(), for steps without an alternative: a folder that may not be read is accepted, too.
 Status sync_folder_if_permitted(const std::filesystem::path& path) {
   Status end = sync_folder_of(path);
   return end.code() == Code::PermissionDenied ? Status{} : end;
 }
 
-/// An empty file with the rights of another one and, as far as that is permitted, its owner.
+/// Makes an empty file with the permissions of 'other' and, if permitted, its owner.
 Status make_like(const std::string& other, const std::string& path) {
   struct stat found {};
   if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "looking at " + quoted(other));
@@ -53,7 +53,7 @@ Status make_like(const std::string& other, const std::string& path) {
   if (!made) return status_from_errno(errno, "making " + quoted(path));
   constexpr uid_t kSame = static_cast<uid_t>(-1);
   const bool is_owned = ::fchown(made.get(), found.st_uid, found.st_gid) == 0 || ::fchown(made.get(), kSame, found.st_gid) == 0;
-  // The group's rights are for that group.
+  // Keep the group's permissions only if the file has the same group.
   const mode_t rights = found.st_mode & (is_owned ? 0777U : 0707U);
   return ::fchmod(made.get(), rights) == 0 ? Status{} : status_from_errno(errno, "making " + quoted(path));
 }
@@ -69,7 +69,7 @@ bool have_one_owner(const std::string& one, const std::string& other) {
 
 Status FileReplacement::undo() const {
   remove_new();
-  // A damaged file's log may have gone aside already, while the file still has both names.
+  // The damaged file's log may have been renamed already, while the file itself still has both names.
   std::error_code none;
   for (unsigned number = 1;; ++number) {
     const std::string aside = aside_name(path_, number);
@@ -88,8 +88,8 @@ Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const Lo
   aside = free_name(path_);
   file.reset();
   if (Status bad = write_new(content); !bad.ok()) return bad;
-  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends; that of a
-  // damaged file whose log has gone is another name of it: see undo().
+  // The damaged file's log must not be applied to the new file. 'path_' always leads to a file, whenever the process ends. After the log
+  // was renamed, 'path_' and 'aside' are two names of the damaged file: see undo().
   std::error_code error;
   std::filesystem::create_hard_link(path_, aside, error);
   if (error) return status_from_errno(error.value(), "keeping " + quoted(path_) + " as " + quoted(aside));
@@ -115,12 +115,13 @@ Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const
     Status opened = reopen(file);
     return opened.ok() ? end : opened;
   }
-  // Without it, after a power cut the old one might be back, and what was written from here on gone.
+  // Without the sync, a power cut could bring the old file back, and later writes would be lost.
   if (Status bad = sync_folder_of(path_); !bad.ok()) return bad;
   return reopen(file);
 }
 
-/// When the old one is closed, which moves its log into it. The new file must not meet that log, after a power cut neither.
+/// Call this after the old file was closed, which moves its log into it. The new file must not be read with that log, not even after a
+/// power cut.
 Status FileReplacement::take_place() const {
   if (std::filesystem::exists(path_ + "-wal")) {
     return {Code::ResourceExhausted, quoted(path_ + "-wal") + " could not be moved into " + quoted(path_)};

@@ -1,5 +1,6 @@
-// FileReplacement: another file in the place of a durable log: of a damaged one, which is kept beside it, or of one that is far larger than
-// what it tells. Whenever the process ends, the name has a whole file, or the damaged one with its log. For who holds the StoreLock.
+// FileReplacement: puts another file in the place of a durable log: of a damaged one, which is kept beside it, or of one that is far larger
+// than its content. Whenever the process ends, the name leads to a whole file, or to the damaged file with its log. The caller must hold
+// the StoreLock.
 #pragma once
 
 #include <memory>
@@ -13,15 +14,17 @@ namespace rondo::store::durable {
 
 class FileReplacement {
  public:
-  /// 'mode' is that of the new file when it is opened.
+  /// 'mode' is the mode in which the new file is opened.
   FileReplacement(std::string path, LogFile::Mode mode) : path_(std::move(path)), new_(path_ + "-new"), mode_(mode) {}
 
-  /// If a process ended within one of the following: as if it had never begun, or was through. Before the file is opened.
+  /// Call this before the file is opened. If a process ended during one of the following functions, this restores the state before it or
+  /// completes it.
   Status undo() const;
-  /// Puts 'content', which is what could be read, in the place of 'file', which gets the name 'aside'; 'file' is the new one then.
+  /// Writes 'content', the readable part of 'file', to a new file in its place. The old file is renamed; 'aside' is its new name. 'file' is
+  /// then the new file.
   Status replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, std::string& aside) const;
-  /// Puts 'content', which is all that 'file' tells, in its place. Where there is no room for that, or no right, it stays as it is. After
-  /// an error 'file' is there if it can be used.
+  /// Writes 'content', the whole content of 'file', to a smaller file in its place. Without room or permission for that, the old file
+  /// stays. After an error 'file' is set if it can be used.
   Status replace_by_smaller(std::unique_ptr<LogFile>& file, const LogContent& content) const;
 
  private:

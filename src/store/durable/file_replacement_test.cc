@@ -1,5 +1,5 @@
-// A file that is far larger than what it tells is written anew when it is opened; whatever comes between, nothing is lost. What becomes of
-// a damaged one stands in damage_test.cc.
+// A file that is far larger than its content is rewritten when it is opened, and nothing is lost whatever happens meanwhile. damage_test.cc
+// has the tests of damaged files.
 #include "store/durable/file_replacement.h"
 
 #include <gmock/gmock.h>
@@ -33,8 +33,8 @@ constexpr std::size_t kRows = 20;
 
 constexpr int kCannotMount = 77;
 
-/// In a process of its own, whose file systems are its own: a file that is a mount can be written, and not replaced. The number of the step
-/// that failed, or 0.
+/// Runs in a process with its own mount namespace: a file that is a mount point can be written but not replaced. Returns the number of the
+/// failed step, or 0.
 int open_where_it_is_mounted(const std::string& path) {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWNS) != 0) return kCannotMount;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kCannotMount;
@@ -42,11 +42,12 @@ int open_where_it_is_mounted(const std::string& path) {
   Life life{path, Durability::EveryBatch, kSlack};
   if (!life.trouble().ok()) return 1;
   if (life.store().stats().not_shrunk.find("renaming") == std::string::npos) return 2;
-  if (life.store().stats().restored != kRows + 1 + 2) return 3;  // The Queue's row that was taken, and the entries that were not.
+  // 1 + 2: the Queue's row whose entry was taken, and the entries that were not taken.
+  if (life.store().stats().restored != kRows + 1 + 2) return 3;
   return life.store().health().ok() ? 0 : 4;
 }
 
-/// The file that many short lives leave: the same rows again and again, and no snapshot that came to its end.
+/// The file that many short lives leave: the same rows many times, and no finished snapshot.
 class LargeFile : public DurableStoreTest {
  protected:
   void SetUp() override {
@@ -73,20 +74,21 @@ class LargeFile : public DurableStoreTest {
     EXPECT_EQ(::stat(path().c_str(), &found), 0);
     return found.st_ino;
   }
-  /// A file with its log, or without one, in the place of what is there.
+  /// Puts a file, with or without its log, in the place of the existing files.
   void put_back(const std::string& from) const {
     for (const char* const suffix : {"", "-wal"}) {
       std::filesystem::remove(path() + suffix);
       if (std::filesystem::exists(from + suffix)) std::filesystem::copy_file(from + suffix, path() + suffix);
     }
   }
-  /// Of a process that opens the file, writes it anew and is killed before this step: its exit code, or the signal, negative.
+  /// Starts a process that opens the file, rewrites it and is killed before this step. Returns its exit code, or the negative signal
+  /// number.
   int end_of_opening(std::uint64_t step) const {
     const pid_t child = ::fork();
     EXPECT_GE(child, 0);
     if (child < 0) return 1;
     if (child == 0) {
-      ::alarm(60);  // It may hang.
+      ::alarm(60);  // Ends the process if it hangs.
       FaultVfs disk;
       disk.kill_at(step);
       const Life life{path(), Durability::EveryBatch, kSlack};
@@ -225,7 +227,7 @@ TEST_F(LargeFile, ALinkToItStaysOne) {
   EXPECT_EQ(second.trouble().code(), Code::Unavailable) << "under another name it is the same: " << second.trouble().to_string();
 }
 
-/// Lives that end before SQLite's log has been moved into the file, each with one commit behind it.
+/// Lives that end before SQLite's log has been moved into the file, each with one more commit.
 TEST_F(DurableStoreTest, ALogThatNoLifeMovesIntoTheFileStaysSmall) {
   constexpr std::uintmax_t kRow = 1'000'000;
   constexpr std::uint64_t kSmall = 2 * kRow;

@@ -1,5 +1,5 @@
-// Real processes that write and are killed at any moment (SIGKILL): what was told to be written is there when the file is opened again, and
-// the file is whole. RONDO_KILLS says how often; 50 unless told.
+// Real processes that write and are killed at any moment (SIGKILL). When the file is opened again, every acknowledged write is there and
+// the file is whole. RONDO_KILLS sets the number of kills; the default is 50.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -29,14 +29,14 @@ namespace rondo::store::durable {
 namespace {
 
 constexpr std::size_t kKeys = 64;
-/// What the tables hold, some 50 kB, many times: what a life writes may take several times that, and its snapshots as much again.
+/// The tables hold some 50 kB. A life's writes may take several times that, and its snapshots as much again.
 constexpr std::uintmax_t kFileMax = 2'000'000;
-constexpr std::size_t kDeleted = 48;  // From here on keys are deleted now and then.
+constexpr std::size_t kDeleted = 48;  // Keys from this number on are deleted now and then.
 
-/// What the child says, each before anybody could know it otherwise.
+/// What the child reports. It reports Writing and DealingWith before it calls the store.
 enum class Say : std::uint8_t { Writing, Told, DealingWith };
 
-/// One word through the pipe. 'key' is kKeys for an entry of the Queue.
+/// One report through the pipe. 'key' is kKeys for an entry of the Queue.
 struct Report {
   std::uint64_t counter = 0;
   std::uint32_t key = 0;
@@ -50,7 +50,7 @@ void report(int to, const Report& word) {
 
 std::uint64_t number_in(const Change& change) { return std::strtoull(std::string{*change.fields().find("n")}.c_str(), nullptr, 10); }
 
-/// The child: writes counters under random keys and into a Queue as fast as the disk lets it, handles some of it, and reports.
+/// The child: writes counters under random keys and into a Queue as fast as the disk accepts them, handles some changes, and reports.
 class Writer {
  public:
   Writer(const std::string& path, int to, std::uint64_t seed, std::uint64_t first) : to_(to), random_(seed), next_(first) {
@@ -107,7 +107,7 @@ class Writer {
       rows_->dealt_with(change);
     }
     taken_.clear();
-    entries_->take(random_.below(60), taken_);  // More than come, on the average.
+    entries_->take(random_.below(60), taken_);  // On average more than arrive.
     for (const Change& change : taken_) {
       report(to_, {.counter = number_in(change), .key = kKeys, .say = Say::DealingWith});
       entries_->dealt_with(change);
@@ -117,7 +117,7 @@ class Writer {
   const int to_;
   Random random_;
   std::uint64_t next_;
-  // What the child has written itself; what was there before it has lower counters, and is told as dealt with at 0.
+  // What this child has written. Changes of earlier lives have lower counters, and the child reports them as dealt with at counter 0.
   std::array<std::uint64_t, kKeys> newest_{};
   SystemClock clock_;
   std::unique_ptr<Reactor> reactor_ = make_epoll_reactor().value();
@@ -128,7 +128,7 @@ class Writer {
   std::vector<Change> taken_;
 };
 
-/// What the parent knows of all that was ever written.
+/// The parent's record of everything that was ever written.
 class Account {
  public:
   void hear(const Report& word) {
@@ -140,7 +140,8 @@ class Account {
         entries_.erase(word.counter);
         dealt_entries_.insert(word.counter);
         dealt_.push_back(word.counter);
-      } else if (word.say == Say::Told && !dealt_entries_.contains(word.counter)) {  // One may be taken before its end is told.
+      } else if (word.say == Say::Told && !dealt_entries_.contains(word.counter)) {
+        // An entry may be taken before its write is acknowledged.
         entries_.insert(word.counter);
       }
       return;
@@ -154,7 +155,7 @@ class Account {
     if (word.say == Say::Told) ++all_told;
   }
 
-  /// The next child's own counters begin above all of this one's.
+  /// The next child's counters begin above all of this one's.
   void next_life() {
     next += 10'000;
     dealt_.clear();
@@ -163,7 +164,7 @@ class Account {
     for (Key& key : keys_) key.before = key.written.empty() ? 0 : key.written.rbegin()->first;
   }
 
-  /// What the file tells of a key: a Set of 'counter', a Delete that nobody has dealt with (counter 0), or nothing.
+  /// Checks what the file holds for a key: a Set of 'counter', a Delete that the consumer has not dealt with (counter 0), or nothing.
   void check_key(std::size_t number, const std::optional<std::uint64_t>& found) const {
     const Key& key = keys_[number];
     if (found && *found != 0) {
@@ -172,7 +173,7 @@ class Account {
       EXPECT_GE(*found, key.told) << "key " << number << ": older than what was told";
       return;
     }
-    // A Delete, or nothing at all: the newest that was told is one, or a newer one was under way.
+    // A Delete or nothing: the newest acknowledged write is a Delete, or a newer Delete was in progress.
     const auto removes = std::find_if(key.written.lower_bound(key.told), key.written.end(), [](const auto& write) { return write.second; });
     EXPECT_TRUE(key.told == 0 || removes != key.written.end()) << "key " << number << ": a Set that was told is gone";
     if (!found && key.told != 0 && key.written.rbegin()->first == key.told) {
@@ -181,8 +182,8 @@ class Account {
     if (found) ++told_deletes;
   }
 
-  /// Those that were told and that nobody dealt with are all there, and in order; of those that were dealt with, none that was before a
-  /// write whose end was told.
+  /// All acknowledged entries that were not dealt with are there, in order. An entry that was dealt with before an acknowledged write is
+  /// gone.
   void check_entries(const std::vector<std::uint64_t>& found) {
     EXPECT_TRUE(std::ranges::is_sorted(found)) << "entries out of order";
     const std::set<std::uint64_t> there(found.begin(), found.end());
@@ -198,7 +199,7 @@ class Account {
   std::uint64_t handed_out_again = 0;
 
  private:
-  /// A write is on the disk, and so is what was dealt with before it.
+  /// Write 'write' is on the disk, and so is every report made before it.
   void settle(std::uint64_t write) {
     const auto before = dealt_before_.find(write);
     if (before == dealt_before_.end()) return;
@@ -206,21 +207,21 @@ class Account {
   }
 
   struct Key {
-    std::map<std::uint64_t, bool> written;  // By counter, whether it was a Delete; told or not.
-    std::uint64_t told = 0;                 // The newest,
-    std::uint64_t dealt = 0;                // and the newest whose handling somebody began to acknowledge.
+    std::map<std::uint64_t, bool> written;  // By counter: whether the write was a Delete. Acknowledged or not.
+    std::uint64_t told = 0;                 // The newest acknowledged write.
+    std::uint64_t dealt = 0;                // The newest write that the child reported as DealingWith.
     std::uint64_t before = 0;               // The newest of earlier lives.
   };
   std::array<Key, kKeys> keys_;
-  std::set<std::uint64_t> entries_;  // Told, and not dealt with.
+  std::set<std::uint64_t> entries_;  // Acknowledged, and not dealt with.
   std::set<std::uint64_t> dealt_entries_;
-  std::vector<std::uint64_t> dealt_;                   // Entries, in order, in this life,
-  std::map<std::uint64_t, std::size_t> dealt_before_;  // how many of them before each write,
-  std::size_t settled_ = 0;                            // and how many before one whose end was told.
-  std::set<std::uint64_t> settled_entries_;            // Those of all lives.
+  std::vector<std::uint64_t> dealt_;                   // Entries dealt with in this life, in order.
+  std::map<std::uint64_t, std::size_t> dealt_before_;  // How many of dealt_ precede each write.
+  std::size_t settled_ = 0;                            // How many of dealt_ precede an acknowledged write.
+  std::set<std::uint64_t> settled_entries_;            // The settled entries of all lives.
 };
 
-/// Opens the file and holds it against the account.
+/// Opens the file and checks it against the account.
 void check_file(const std::string& path, Account& account) {
   SystemClock clock;
   const std::unique_ptr<Reactor> reactor = make_epoll_reactor().value();
@@ -262,7 +263,7 @@ TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
     ASSERT_GE(child, 0);
     if (child == 0) Writer{path, ends[1], static_cast<std::uint64_t>(kill), account.next}.run();
     ::close(ends[1]);
-    // After so many reports, and a moment: anywhere in a commit.
+    // The kill follows this many reports and a random delay, so it can hit any part of a commit.
     std::uint64_t wait_for = random.below(1000);
     const auto read_one = [&] {
       Report word;

@@ -7,7 +7,7 @@ namespace rondo::store::durable {
 
 namespace {
 
-/// Records on their way into entries, and those into groups that are appended at once.
+/// Packs records into entries, and entries into groups that are appended together.
 class Groups {
  public:
   explicit Groups(const std::function<Status(std::span<const std::string>)>& append) : append_(append) {}
@@ -38,8 +38,8 @@ class Groups {
 
   const std::function<Status(std::span<const std::string>)>& append_;
   std::array<std::string, kGroupBytes / kEntryBytes> entries_;
-  std::size_t used_ = 0;   // Of them, full.
-  std::size_t bytes_ = 0;  // In those.
+  std::size_t used_ = 0;   // Full entries among them.
+  std::size_t bytes_ = 0;  // Bytes in the full entries.
   Status status_;
 };
 
@@ -56,7 +56,7 @@ Status LogContent::add(std::string_view entry) {
 
 Status LogContent::add(LogRecord record) {
   using Kind = LogRecord::Kind;
-  // The name may come later: a snapshot tells it again somewhere, and of what stands before a part may be dropped already.
+  // The table's name may follow later: a snapshot repeats it, and a part of the log before the snapshot may already be dropped.
   if (record.table >= tables_.size()) tables_.resize(record.table + 1);
   if (tables_[record.table] == nullptr) tables_[record.table] = std::make_unique<Table>();
   Table& table = *tables_[record.table];

@@ -1,4 +1,4 @@
-// LogContent: what a durable log says in the end: the tables, and of each key only the newest record. Made while the log is read.
+// LogContent: the final content of a durable log: the tables, and the newest record of each key. It is built while the log is read.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class LogContent {
  public:
   struct Row {
     Record record;
-    bool deleted = false;  // The consumer has yet to deal with that.
+    bool deleted = false;  // The consumer has not yet dealt with the Delete.
     std::uint32_t next = KeyedRows<Row>::kNone;
     std::string_view key() const noexcept { return record.key(); }
   };
@@ -30,19 +30,19 @@ class LogContent {
     std::uint64_t dropped = 0;  // Entries up to this number were dealt with.
   };
 
-  /// Every record of one entry of the log. DataLoss at the first that makes no sense; those before it count.
+  /// Adds every record of one log entry. DataLoss at the first invalid record; the records before it are kept.
   Status add(std::string_view entry);
 
-  /// By number; null where there is none.
+  /// By table number; null if there is no such table.
   std::vector<std::unique_ptr<Table>>& tables() noexcept { return tables_; }
   const std::vector<std::unique_ptr<Table>>& tables() const noexcept { return tables_; }
-  /// After the last entry: what belongs to tables whose names were lost goes; one error for each.
+  /// Call this after the last entry. Drops the content of tables whose names were lost; returns one error for each.
   std::vector<Status> drop_nameless();
-  /// Numbers the entries of each Queue without holes, where damage has made some.
+  /// Renumbers the entries of each Queue without holes, after damage has made some.
   void close_holes();
-  /// About what the rows and entries take.
+  /// The approximate size of the rows and entries.
   std::uint64_t bytes() const;
-  /// The whole content as a log of its own, in entries of about 256 KiB, some at a time. Ends with the first error of 'append'.
+  /// Writes the whole content as a new log, in entries of about 256 KiB, in groups. Ends with the first error of 'append'.
   Status write_to(const std::function<Status(std::span<const std::string> entries)>& append) const;
 
  private:

@@ -29,20 +29,20 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
-/// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
+/// Pages in the write-ahead log before they are moved into the database: 16 MiB; the move takes tens of milliseconds.
 constexpr int kLogPages = 1024;
 constexpr const char* kSettings =
     "PRAGMA journal_mode = WAL;"
-    "PRAGMA wal_autocheckpoint = 0;"  // It tells nobody when it fails: see checkpoint().
+    "PRAGMA wal_autocheckpoint = 0;"  // An automatic checkpoint reports no failure: see checkpoint().
     "PRAGMA journal_size_limit = 67108864;"
     "PRAGMA cache_size = -16384;"
-    "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find what was dropped.
+    "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find dropped entries.
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, records BLOB NOT NULL)";
 
 std::int64_t checksum_of(std::string_view records) { return static_cast<std::int64_t>(XXH3_64bits(records.data(), records.size())); }
 
-/// Damage stays; a disk that does not answer, or too little memory, may pass.
+/// Damage is permanent. A disk that does not answer, or a lack of memory, may be temporary.
 bool is_damage(const Status& why) { return why.code() == Code::DataLoss; }
 
 class Statement {
@@ -58,7 +58,7 @@ class Statement {
     if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, place, value);
     return *this;
   }
-  /// 'bytes' stay until reset().
+  /// 'bytes' must stay valid until reset().
   Statement& bind(int place, std::string_view bytes) {
     if (result_ == SQLITE_OK) result_ = sqlite3_bind_blob64(statement_, place, bytes.data(), bytes.size(), SQLITE_STATIC);
     return *this;
@@ -67,7 +67,7 @@ class Statement {
     if (result_ == SQLITE_OK || result_ == SQLITE_ROW) result_ = sqlite3_step(statement_);
     return result_;
   }
-  /// A statement of one step without rows.
+  /// Runs a statement that has one step and no rows.
   bool run() {
     const bool done = step() == SQLITE_DONE;
     reset();
@@ -90,7 +90,7 @@ class Statement {
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
-/// Of the file and its log, to see that nobody changed them.
+/// A fingerprint of the file and its log, to detect changes by others.
 struct Print {
   std::array<std::int64_t, 8> all{};
   friend bool operator==(const Print&, const Print&) = default;
@@ -109,7 +109,7 @@ Print print_of(const std::string& path) {
   return print;
 }
 
-/// By how many bytes a file is shorter than its header says (file format of SQLite, 1.3: page size at 16, pages at 28).
+/// The number of bytes by which a file is shorter than its header says (file format of SQLite, 1.3: page size at 16, pages at 28).
 std::uint64_t missing_bytes(const std::string& path) {
   std::array<char, 32> header{};
   std::ifstream in(path, std::ios::binary);
@@ -126,15 +126,14 @@ std::uint64_t missing_bytes(const std::string& path) {
   return unknown || told <= size ? 0 : told - size;
 }
 
-/// The header's version for writers, at byte 18, is none that SQLite knows (file format, 1.3.3): it then opens the file to read only.
+/// The header's version for writers, at byte 18, is unknown to SQLite (file format, 1.3.3). SQLite then opens the file read-only.
 bool has_unknown_writer(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   in.seekg(18);
   return in.get() > 2;
 }
 
-/// A file that is not there, or has no byte, while its log holds commits. SQLite takes it for a new one, also when it only reads, and
-/// throws the log away.
+/// True for an absent or empty file whose log holds commits. SQLite takes it for a new file, even when it only reads, and discards the log.
 bool has_log_only(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
@@ -142,7 +141,7 @@ bool has_log_only(const std::string& path) {
   return has_nothing && !check_wal(path, kPageBytes).frames.empty();
 }
 
-/// Which file a name leads to.
+/// The file to which a name leads.
 struct Identity {
   dev_t device = 0;
   ino_t number = 0;
@@ -151,7 +150,7 @@ Identity identity_of(const std::string& path) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
 }
-/// Who is not permitted to look does not know.
+/// True if 'path' leads to no file or to another one than 'opened'. False if the process lacks permission to check.
 bool leads_elsewhere(const std::string& path, const Identity& opened) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return errno == ENOENT || errno == ENOTDIR;
@@ -163,7 +162,7 @@ class SqliteLogFile final : public LogFile {
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
   ~SqliteLogFile() override {
     if (append_ && leads_elsewhere(path_ + "-wal", log_) && std::filesystem::exists(path_ + "-wal")) {
-      // Somebody put another file and its log in this one's place. SQLite would remove the log by its name.
+      // Another process put another file and its log in this one's place. On close, SQLite would remove the log by its name.
       sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
       leave_alone();
     }
@@ -189,7 +188,7 @@ class SqliteLogFile final : public LogFile {
   Status make_private();
   Status make_first_page();
   Status make_log_anew();
-  /// As it is now, with its log: it is to be kept.
+  /// Leaves the file and its log unchanged on close: they are kept.
   void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
   bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
@@ -200,17 +199,17 @@ class SqliteLogFile final : public LogFile {
   void look_through_pages(std::vector<std::int64_t>& all);
   PageScan& pages();
   bool read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each);
-  /// The size of a page of this file; where its header does not say, of ours.
+  /// The page size of this file; if its header does not state one, the default of our files.
   std::uint32_t page_bytes() {
     const Result<std::int64_t> told = value_of("PRAGMA page_size");
     return told && *told > 0 ? static_cast<std::uint32_t>(*told) : kPageBytes;
   }
-  /// The numbers of the entries, ascending or descending, up to the end or to damage.
+  /// Reads the numbers of the entries, ascending or descending, up to the end or to damage.
   bool numbers(bool ascending, std::vector<std::int64_t>& out);
 
   std::string path_;
-  std::optional<Print> print_;  // As it was when it was opened for looking.
-  std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
+  std::optional<Print> print_;  // The fingerprint when the file was opened read-only.
+  std::uint64_t missing_ = 0;   // By how many bytes the file is shorter than its header says.
   bool had_log_only_ = false;
   bool has_unknown_writer_ = false;
   WalCheck wal_;
@@ -219,12 +218,12 @@ class SqliteLogFile final : public LogFile {
   bool is_empty_ = false;
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
-  int log_pages_ = 0;  // In the write-ahead log, after the last commit.
-  Identity file_;      // Those that are open.
+  int log_pages_ = 0;  // Pages in the write-ahead log, after the last commit.
+  Identity file_;      // The identities of the open files.
   Identity log_;
 };
 
-/// What SQLite said last, in our terms.
+/// Converts SQLite's last error to a Status.
 Status SqliteLogFile::trouble(std::string_view what) const {
   const int code = database_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(database_);
   const int error = database_ == nullptr ? 0 : sqlite3_system_errno(database_);
@@ -269,7 +268,7 @@ Status SqliteLogFile::check_header() {
   return {};
 }
 
-/// Asks for the lock of a reader and gives it back.
+/// Takes a reader's lock and releases it.
 Status SqliteLogFile::check_not_taken() {
   sqlite3_file* file = nullptr;
   if (sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK || file == nullptr ||
@@ -282,7 +281,8 @@ Status SqliteLogFile::check_not_taken() {
   return {Code::Unavailable, "opening " + quoted(path_) + ": another process has it open"};
 }
 
-/// Without locks, and with SQLite's index of the write-ahead log in memory: else SQLite makes a file for it beside the database.
+/// Opens without locks, and with SQLite's index of the write-ahead log in memory: otherwise SQLite makes a file for the index beside the
+/// database.
 Status SqliteLogFile::open_for_looking() {
   if (has_log_only(path_)) {
     return {Code::DataLoss, "the file " + quoted(path_) + " is lost, or has no bytes, and its log " + quoted(path_ + "-wal") +
@@ -298,7 +298,7 @@ Status SqliteLogFile::open_for_looking() {
   if (std::filesystem::file_size(path_, unknown) == 0 && !unknown) return {Code::NotFound, path_ + " is empty"};
   sqlite3_close(std::exchange(database_, nullptr));
   print_ = print_of(path_);
-  // Where there is no log, SQLite would make one.
+  // If there is no log, SQLite would make one.
   const bool has_log = print_->all[5] > 0;
   const std::string address = "file:" + percent_encoded(path_) + "?immutable=1";
   const int opened = has_log ? sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix-none")
@@ -309,13 +309,13 @@ Status SqliteLogFile::open_for_looking() {
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
 
-/// SQLite would make it with rights for everybody, and gives the files beside it the rights of this one.
+/// SQLite would make the file readable for every user, and it gives the files beside it the same permissions.
 Status SqliteLogFile::make_private() {
   const UniqueFd file{::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
   return file ? Status{} : status_from_errno(errno, "opening " + quoted(path_));
 }
 
-/// Of nothing: SQLite then looks for the first page, as for all others, in the log.
+/// Writes a first page of zeros: SQLite then reads the first page from the log, as it does for all others.
 Status SqliteLogFile::make_first_page() {
   if (Status bad = make_private(); !bad.ok()) return bad;
   std::ofstream out(path_, std::ios::binary | std::ios::app);
@@ -324,12 +324,12 @@ Status SqliteLogFile::make_first_page() {
   return status_from_errno(errno, "making a first page for the log of " + quoted(path_));
 }
 
-/// Up to the check of the header, in a transaction.
+/// Connects and checks the header, in a transaction.
 Status SqliteLogFile::begin(Mode mode) {
   Status header = connect(mode);
   if (header.code() != Code::DataLoss) return header;
-  // SQLite refuses a file that is shorter than its header says, but for a connection that may repair. What is beyond its end reads as
-  // damage.
+  // SQLite refuses a file that is shorter than its header says, unless the connection may repair. Pages beyond the end of the file then
+  // read as damage.
   missing_ = missing_bytes(path_);
   if (missing_ == 0) return header;
   sqlite3_close(std::exchange(database_, nullptr));
@@ -351,7 +351,7 @@ Status SqliteLogFile::connect(Mode mode) {
     if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
     let_repair();
     if (had_log_only_) leave_alone();
-    // Before anything else: held until the end, so a second process finds the file taken.
+    // The first statement: the lock is held until the end, so a second process finds the file taken.
     if (!run("PRAGMA locking_mode = EXCLUSIVE") || !run(("PRAGMA page_size = " + std::to_string(kPageBytes)).c_str()))
       return trouble("opening");
   }
@@ -365,7 +365,7 @@ Status SqliteLogFile::connect(Mode mode) {
   return check_header();
 }
 
-/// When nobody else can write any more, and nothing was written here.
+/// Call this when no other process can write any more, and before this one has written.
 Status SqliteLogFile::check_log() {
   wal_ = check_wal(path_, page_bytes());
   if (!wal_.damage.ok()) leave_alone();
@@ -375,7 +375,7 @@ Status SqliteLogFile::check_log() {
 Status SqliteLogFile::open(Mode mode) {
   const bool writes = mode != Mode::ReadOnly;
   const Status header = begin(mode);
-  const bool is_lost = is_empty_ && !wal_.damage.ok();  // Its beginning was in the log.
+  const bool is_lost = is_empty_ && !wal_.damage.ok();  // The beginning of the file was in the log.
   if (!header.ok() && !is_lost && (database_ == nullptr || !is_empty_ || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
   has_unknown_writer_ = has_unknown_writer_ || (!writes && has_unknown_writer(path_));
@@ -392,7 +392,7 @@ Status SqliteLogFile::open(Mode mode) {
     };
     sqlite3_wal_hook(database_, count, &log_pages_);
     append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
-    // Of a run before, whose files were everybody's to read and to lock.
+    // Files of an earlier version may be readable and lockable for every user.
     for (const char* const suffix : {"", "-wal"}) keep_others_out(path_ + suffix);
     file_ = identity_of(path_);
     log_ = identity_of(path_ + "-wal");
@@ -411,7 +411,7 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
 void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
   if (!numbers(true, all)) {
     if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return;
-    reading.failed = Status{};  // Damaged in the middle of the tree: what is above it is found from the other end.
+    reading.failed = Status{};  // The tree is damaged in the middle; the entries above the damage are read in descending order.
     reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
     std::vector<std::int64_t> above;
     static_cast<void>(numbers(false, above));
@@ -423,7 +423,7 @@ void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
   if (!all.empty()) last_ = std::max(last_, all.back());
 }
 
-/// Numbers go up by one, and what is dropped goes from the lowest on: one that is missing is one that a page no longer tells of.
+/// Entry numbers increase by one, and entries are dropped from the lowest on. A missing number is therefore an entry that the pages lost.
 void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& reading) {
   const auto before = std::ranges::adjacent_find(all, [](std::int64_t one, std::int64_t next) { return one + 1 != next; });
   if (before == all.end()) return;
@@ -432,11 +432,11 @@ void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& readin
   all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
-/// Adds the entries to which the tree does not lead.
+/// Adds the entries that the tree does not reach.
 void SqliteLogFile::look_through_pages(std::vector<std::int64_t>& all) {
   const std::vector<std::int64_t> seen = pages().numbers();
   if (seen.empty()) return;
-  // In pages that are out of date: dropped since, together with what told how they went on.
+  // Entries in outdated pages were dropped since; the entries that connected them to the newer ones are gone, too.
   const auto older = std::ranges::lower_bound(all, seen.front());
   if (older != all.begin() && *std::prev(older) + 1 < seen.front()) all.erase(all.begin(), older);
   std::vector<std::int64_t> both;
@@ -450,7 +450,7 @@ PageScan& SqliteLogFile::pages() {
   sqlite3_int64 bytes = 0;
   sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
   if (file != nullptr && file->pMethods != nullptr) file->pMethods->xFileSize(file, &bytes);
-  // With SQLite's own descriptor: to close another one would give up its locks.
+  // Uses SQLite's own descriptor: closing another one would release SQLite's locks.
   const auto read = [file](std::uint64_t from, std::span<unsigned char> into) {
     return file->pMethods->xRead(file, into.data(), static_cast<int>(into.size()), static_cast<sqlite3_int64>(from)) == SQLITE_OK;
   };
@@ -529,7 +529,7 @@ Status SqliteLogFile::append(std::span<const std::string> entries) {
   return check_names();
 }
 
-/// With two stats, whose cost is nothing beside a commit's.
+/// Costs two stat calls, which is little compared with a commit.
 Status SqliteLogFile::check_names() {
   if (leads_elsewhere(path_, file_)) {
     return {Code::Unavailable,
@@ -540,7 +540,7 @@ Status SqliteLogFile::check_names() {
   return leads_elsewhere(path_ + "-wal", log_) ? make_log_anew() : Status{};
 }
 
-/// What the lost one holds is moved into the file before anything else: SQLite closes it whether or not that can be done.
+/// The removed log's content is moved into the file first: SQLite closes that log whether or not a new one can be made.
 Status SqliteLogFile::make_log_anew() {
   constexpr const char* kAnew = "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; COMMIT";
   if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK || !run(kAnew))

@@ -8,7 +8,7 @@ namespace rondo::store::durable {
 
 namespace {
 
-/// Seven bits a byte, the lowest first.
+/// Seven bits per byte, the lowest first.
 void put_number(std::uint64_t number, std::string& out) {
   while (number >= 0x80) {
     out.push_back(static_cast<char>(number | 0x80));
@@ -78,7 +78,7 @@ Record read_record(Reader& in, bool with_fields, Op op, bool& sane) {
   }
   const std::string_view verb = op == Op::Event ? in.text() : std::string_view{};
   const std::uint64_t count = in.number();
-  sane = in.ok() && count <= in.rest().size();  // Two bytes a field at least.
+  sane = in.ok() && count <= in.rest().size();  // Each field takes at least two bytes.
   if (!sane) return {};
   std::vector<Field> fields;
   fields.reserve(count);

@@ -1,4 +1,4 @@
-// The bytes of a record, there and back; nonsense is refused; and what many records say in the end.
+// Records are encoded and decoded, invalid bytes are refused, and many records add up to the right content.
 #include "store/durable/log_record.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(LogRecord, ReadsWhatWasWritten) {
 TEST(LogRecord, PropertyNonsenseIsRefusedAndNeverReadBeyondItsEnd) {
   const std::string whole = bytes_of({LogRecord::of_table(0, {.name = "T"}), row("key"), row("another", "value")});
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::string part = whole.substr(0, size);  // Of its own allocation, so that a sanitizer sees the end.
+    const std::string part = whole.substr(0, size);  // A separate allocation, so that a sanitizer detects a read past the end.
     LogContent content;
     const Status status = content.add(part);
     EXPECT_TRUE(status.ok() || status.code() == Code::DataLoss) << status.to_string();

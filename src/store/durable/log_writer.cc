@@ -6,12 +6,13 @@
 namespace rondo::store::durable {
 
 namespace {
-/// An entry of the log: large enough to cost little beside its bytes, small enough that damage costs little.
+/// The size of a log entry: large enough to make its overhead small, small enough that damage to one loses little.
 constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
-/// Old entries dropped in one commit: some tens of milliseconds of the writing thread. As many as were written, where that is more.
+/// Old entries dropped in one commit, which costs the writing thread some tens of milliseconds. If more entries were written, that many are
+/// dropped.
 constexpr std::uint32_t kDropped = 32;
 constexpr Duration kRetry = 1s;
-/// Records freed between two looks at the clock.
+/// Records freed between two reads of the clock.
 constexpr std::size_t kFreed = 64;
 }  // namespace
 
@@ -37,7 +38,7 @@ LogWriter::LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, s
 
 LogWriter::~LogWriter() {
   if (options_.end_is_kill) {
-    // A group on its way to the disk may arrive or not; of the rest nothing does.
+    // The group being written may reach the disk or not; the gathered records do not.
     if (busy_) written_.wait(false, std::memory_order_acquire);
   } else {
     static_cast<void>(finish());
@@ -56,7 +57,7 @@ void LogWriter::add(LogRecord record) {
   if (is_due()) {
     wake();
   } else if (!timer_.is_armed()) {
-    timer_.arm_at(clock_.now() + options_.interval);  // Also while the disk works: its time counts.
+    timer_.arm_at(clock_.now() + options_.interval);  // Armed also while the disk works, so that its time counts towards the interval.
   }
 }
 
@@ -87,7 +88,7 @@ void LogWriter::end_snapshot() {
 
 bool LogWriter::is_due() const {
   if (busy_) return false;
-  if (!trouble_.ok()) return due_;  // Once a second.
+  if (!trouble_.ok()) return due_;  // Retry once a second.
   if (gathered_.records.empty() && gathered_.dones.empty() && !gathered_.ends_snapshot) return false;
   return due_ || options_.durability == Durability::EveryBatch || !gathered_.dones.empty() || gathered_.records.size() >= kGroupRecords ||
          gathered_.bytes >= kGroupBytes;
@@ -96,7 +97,7 @@ bool LogWriter::is_due() const {
 void LogWriter::hand_over() {
   due_ = false;
   timer_.disarm();
-  // What could not be written is still there, and goes first.
+  // A group that could not be written is still in under_way_ and is retried first.
   if (under_way_->records.empty() && !under_way_->ends_snapshot) std::swap(*under_way_, gathered_);
   busy_ = true;
   if (options_.mode == DurableStoreOptions::Mode::Inline) {
@@ -112,7 +113,7 @@ void LogWriter::hand_over() {
 
 void LogWriter::look_after() {
   if (busy_ || waiting() > 0 || !trouble_.ok()) return;
-  hand_over();  // Of nothing.
+  hand_over();  // An empty group.
   wake();
 }
 
@@ -128,7 +129,7 @@ void LogWriter::answer() {
   trouble_ = std::move(group.status);
   group.status = Status{};
   if (!trouble_.ok()) {
-    tell(gathered_.dones, trouble_);  // What was gathered meanwhile cannot be brought to the disk now either.
+    tell(gathered_.dones, trouble_);  // The records gathered meanwhile cannot be written now either.
     ++stats_.failed;
     note_health();
     due_ = false;
@@ -234,7 +235,7 @@ Status LogWriter::finish() {
       answer();
       if (!trouble_.ok()) break;
     }
-    // Also where nothing waits: the file may have gone since the last write.
+    // Also if nothing waits: the file may have been removed since the last write.
     if (waiting() == 0 && gathered_.dones.empty() && std::exchange(is_looked_after, true)) break;
     hand_over();
     if (!busy_ && !trouble_.ok()) break;
@@ -247,7 +248,7 @@ Status LogWriter::finish() {
 
 void LogWriter::work(const std::stop_token& stop) {
   for (;;) {
-    // Heard before anything is asked: what is said after this changes the bell, and the wait below ends at once.
+    // Read the bell before the checks: a ring after this read changes it, and the wait below returns immediately.
     const std::uint32_t heard = bell_.load(std::memory_order_seq_cst);
     if (stop.stop_requested()) return;
     if (handed_over_.exchange(false, std::memory_order_acquire)) {
@@ -255,7 +256,7 @@ void LogWriter::work(const std::stop_token& stop) {
       written_.store(true, std::memory_order_release);
       written_.notify_one();
       wake_from_any_thread();
-      if (upkeep_.ok()) keep_up();  // Also where the next group is there already: else the file grew as long as that goes on.
+      if (upkeep_.ok()) keep_up();  // Also when the next group is waiting: otherwise the file would grow under continuous writes.
     } else if (upkeep_again_.exchange(false, std::memory_order_acquire) || (drop_until_ > 0 && upkeep_.ok())) {
       keep_up();
     } else {
@@ -284,7 +285,7 @@ void LogWriter::write(Group& group) {
   group.took = clock_.now() - start;
 }
 
-/// One step. SQLite's log first: where it cannot be moved, what is dropped would make it grow.
+/// Does one step of the upkeep. SQLite's log is moved first: if that fails, dropping entries would make it grow.
 void LogWriter::keep_up() {
   Status end = file_->checkpoint();
   if (end.ok() && drop_until_ > 0) {

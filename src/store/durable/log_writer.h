@@ -1,6 +1,6 @@
-// LogWriter: the way of records to the disk. The scheduler's thread gathers; a thread of the writer's own encodes what was gathered and
-// commits it, one group at a time, so a turn never waits for the disk. What is gathered meanwhile is the next group. All memory is
-// allocated and freed by the scheduler's thread, but for the bytes that are written.
+// LogWriter: writes records to the disk. The scheduler's thread gathers records. The writer's own thread encodes and commits them, one
+// group at a time, so a turn never waits for the disk. Records gathered meanwhile form the next group. The scheduler's thread allocates and
+// frees all memory, except the encoded bytes.
 #pragma once
 
 #include <atomic>
@@ -27,11 +27,11 @@ class LogWriter final : public Source {
  public:
   LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, std::unique_ptr<LogFile> file, Completions& completions,
             DurableStoreStats& stats);
-  /// Writes what was gathered, if the disk lets it and options.end_is_kill does not forbid it.
+  /// Writes the gathered records if the disk accepts them, unless options.end_is_kill forbids it.
   ~LogWriter() override;
 
-  /// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small. A batch's size, and
-  /// no bound on what waits: that is limits::kWaitingWrites.
+  /// A group of this size is handed over before the interval ends, so that commits stay short and memory small. This is a batch size and
+  /// does not bound what waits: limits::kWaitingWrites does.
   static constexpr std::size_t kGroupRecords = 32'768;
   static constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
   struct Volume {
@@ -44,39 +44,39 @@ class LogWriter final : public Source {
   };
 
   void add(LogRecord record);
-  /// Posts 'done' when all that was added so far is on the disk, or cannot be brought there now.
+  /// Posts 'done' when everything added so far is on the disk, or the write has failed.
   void when_written(WriteDone done);
 
-  /// A snapshot is what the tables hold, added again: all that was written before its beginning is dropped when its end is on the disk.
+  /// A snapshot adds the content of the tables again. When its end is on the disk, everything written before its beginning is dropped.
   void begin_snapshot();
   void add_to_snapshot(LogRecord record);
   void end_snapshot();
-  /// What was added to the snapshot since it began.
+  /// The volume added to the snapshot since it began.
   const Volume& snapshot() const noexcept { return taken_; }
 
-  /// Called in a turn after each group that was written.
+  /// 'tell' is called in a turn after each group that was written.
   void on_written(std::function<void()> tell) { on_written_ = std::move(tell); }
-  /// Why the last group could not be written; it is tried again each second.
+  /// Why the last group could not be written. The writer retries each second.
   const Status& trouble() const noexcept { return trouble_; }
-  /// Why the file could not be kept small just now: what was moved out of SQLite's log, or dropped behind a snapshot, stays. Writes go on;
-  /// it is tried again each second.
+  /// Why the file cannot be kept small now: SQLite's log was not moved into the file, or entries before a snapshot were not dropped. Writes
+  /// continue, and the writer retries each second.
   const Status& upkeep_trouble() const noexcept { return upkeep_trouble_; }
-  /// Records gathered and under way, and their bytes.
+  /// Records gathered or being written, and their bytes.
   std::size_t waiting() const noexcept { return gathered_.records.size() + under_way_->records.size(); }
   std::size_t waiting_bytes() const noexcept { return gathered_.bytes + under_way_->bytes; }
-  /// Of them what is no part of a snapshot: that has a bound of its own, and is no reason to refuse a write.
+  /// The part of waiting() that does not belong to a snapshot. A snapshot has its own bound and must not cause a write to be refused.
   Volume waiting_writes() const noexcept {
     return {waiting() - gathered_.of_snapshot.records - under_way_->of_snapshot.records,
             waiting_bytes() - gathered_.of_snapshot.bytes - under_way_->of_snapshot.bytes};
   }
-  /// Bytes of the log since its snapshot, and of that.
+  /// Bytes of the log since its last snapshot, including the snapshot.
   std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   void set_log_bytes(std::uint64_t bytes) noexcept { log_bytes_ = bytes; }
   bool takes_snapshot() const noexcept { return snapshot_ != Snapshot::None; }
 
-  /// Where nothing is written anyway, has the writing thread look whether the file still has its name: see trouble().
+  /// If nothing waits to be written, the writing thread checks whether the file still has its name: see trouble().
   void look_after();
-  /// Waits until everything is on the disk, or cannot be: then why. Blocks; for the end of a process.
+  /// Blocks until everything is on the disk; if that is impossible, returns the error. Used when a process ends.
   Status finish();
 
   Result<Backlog> collect() override;
@@ -85,13 +85,13 @@ class LogWriter final : public Source {
 
  private:
   struct Group {
-    std::deque<LogRecord> records;  // Grows without moving what is there, however long the disk takes.
+    std::deque<LogRecord> records;  // A deque grows without moving its records, however long the disk takes.
     std::deque<WriteDone> dones;
     std::size_t bytes = 0;
     Volume of_snapshot;
     bool begins_snapshot = false;
     bool ends_snapshot = false;
-    // Filled by the writing thread.
+    // Set by the writing thread.
     Status status;
     std::uint64_t written_bytes = 0;
     Duration took{0};
@@ -117,15 +117,15 @@ class LogWriter final : public Source {
   Completions& completions_;
   DurableStoreStats& stats_;
   Group gathered_;
-  std::unique_ptr<Group> under_way_ = std::make_unique<Group>();  // The thread's while busy_.
-  std::deque<std::deque<LogRecord>> spent_;                       // Written; freed little by little.
+  std::unique_ptr<Group> under_way_ = std::make_unique<Group>();  // Owned by the writing thread while busy_.
+  std::deque<std::deque<LogRecord>> spent_;                       // Written records; freed in small steps.
   struct Told {
     std::deque<WriteDone> dones;
     Status status;
   };
-  std::deque<Told> told_;  // Whose end is known; posted little by little.
+  std::deque<Told> told_;  // Callbacks whose result is known; posted in small steps.
   bool busy_ = false;
-  bool due_ = false;  // The time of what was gathered has come.
+  bool due_ = false;  // The interval of the gathered records has ended.
   Status trouble_;
   Status upkeep_trouble_;
   Snapshot snapshot_ = Snapshot::None;
@@ -135,16 +135,16 @@ class LogWriter final : public Source {
   TimerSource timer_;
   TimerSource upkeep_timer_;
 
-  // The writing thread's.
+  // Used by the writing thread only.
   std::unique_ptr<LogFile> file_;
   std::vector<std::string> entries_;
-  std::int64_t snapshot_after_ = 0;  // The last entry before the snapshot that was begun.
+  std::int64_t snapshot_after_ = 0;  // The last entry before the snapshot that has begun.
   std::int64_t drop_until_ = 0;
-  std::size_t written_entries_ = 0;  // Of the last group.
+  std::size_t written_entries_ = 0;  // Entries of the last group.
   Status upkeep_;
 
   std::mutex upkeep_mutex_;
-  Status upkeep_told_;  // By the writing thread, as it is now. Under the lock.
+  Status upkeep_told_;  // The current result of the upkeep, from the writing thread. Guarded by the lock.
   std::atomic<bool> upkeep_news_{false};
   std::atomic<bool> upkeep_again_{false};
   std::atomic<std::uint32_t> bell_{0};

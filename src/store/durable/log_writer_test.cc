@@ -1,5 +1,5 @@
-// The way of groups to a disk that is slow and fails, with the writing thread: whose end is told when, and what is written then. The disk
-// is a test's own, which waits until it is told how a group ends.
+// Groups on their way to a slow, failing disk, with the writing thread: when each callback gets its result, and what is written then. The
+// test's own disk holds each group until the test sets its result.
 #include "store/durable/log_writer.h"
 
 #include <gmock/gmock.h>
@@ -69,12 +69,12 @@ TEST_F(LogWriterTest, WhatWasGatheredWhileAGroupFailedIsNotToldWritten) {
   write("first");
   scheduler_.run_until_idle();
   disk_->wait_until_asked(1);
-  write("second");  // Behind the group that fails.
+  write("second");  // Waits behind the group that fails.
   disk_->let({Code::ResourceExhausted, "full"});
   run_until([this] { return told_.size() == 2; });
   EXPECT_THAT(told_, ElementsAre("first failed", "second failed"));
   EXPECT_FALSE(writer_.trouble().ok());
-  disk_->let({});  // Once a second it is tried again: nothing is lost.
+  disk_->let({});  // The writer retries once a second, so nothing is lost.
   disk_->let({});
   run_until([this] { return disk_->written().size() == 2; });
   run_until([this] { return writer_.trouble().ok(); });
@@ -129,14 +129,14 @@ TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
 }
 
 TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
-  // The thread is at another step of its beginning each time; one that misses the word waits for ever.
+  // The thread is at another step of its start each time; a thread that misses the bell would block for good.
   for (int i = 0; i < 20'000; ++i) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
     for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;
   }
 }
 
-/// A disk during whose work something else happens.
+/// A disk that runs a test's function while it works.
 class BusyFile final : public LogFile {
  public:
   explicit BusyFile(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}

@@ -14,7 +14,7 @@ namespace {
 using Bytes = std::span<const unsigned char>;
 constexpr unsigned char kLeafOfTable = 0x0d;
 
-/// Takes numbers off the front; 'ok' is false, and they are 0, when there are too few bytes.
+/// Takes numbers off the front. With too few bytes, 'ok' becomes false and the numbers are 0.
 struct Reader {
   Bytes bytes;
   bool ok = true;
@@ -26,7 +26,7 @@ struct Reader {
     bytes = bytes.subspan(count);
     return value;
   }
-  /// Up to eight bytes with seven bits each, highest first, and a ninth with eight.
+  /// Up to eight bytes with seven bits each, highest first, and a ninth byte with eight bits.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(9, bytes.size()); ++i) {
@@ -45,7 +45,7 @@ struct Reader {
   }
 };
 
-/// Of the kinds 1 to 6: their bytes are two's complement; 8 and 9 are the numbers 0 and 1 themselves.
+/// The kinds 1 to 6 are stored in two's complement; 8 and 9 mean the numbers 0 and 1.
 std::optional<std::int64_t> integer(Reader& body, std::uint64_t kind) {
   if (kind == 8 || kind == 9) return static_cast<std::int64_t>(kind - 8);
   if (kind < 1 || kind > 6) return {};
@@ -54,7 +54,7 @@ std::optional<std::int64_t> integer(Reader& body, std::uint64_t kind) {
   return static_cast<std::int64_t>(body.big_endian(bytes) << unused) >> unused;
 }
 
-/// A row of the table 'log': (number, which is the row's own; checksum; records).
+/// Decodes a row of the table 'log': the number (the row's own), the checksum and the records.
 std::optional<PageScan::Entry> entry_of(std::string_view payload) {
   Reader header{{reinterpret_cast<const unsigned char*>(payload.data()), payload.size()}};
   const std::uint64_t header_bytes = header.varint();
@@ -81,7 +81,7 @@ PageScan::PageScan(Database database, const std::string& log, const WalCheck& wh
     }
   }
   std::vector<unsigned char> bytes;
-  // The first one has the file's header, and what tables there are.
+  // The first page has the file's header and the schema.
   for (std::uint32_t number = 2; number <= pages_; ++number) {
     if (page(number, bytes)) look_at(number, bytes);
   }
@@ -95,7 +95,8 @@ bool PageScan::page(std::uint32_t number, std::vector<unsigned char>& into) cons
   return ::pread(log_.get(), into.data(), into.size(), static_cast<off_t>(in_log->second)) == static_cast<ssize_t>(into.size());
 }
 
-/// Header of a leaf: kind, first free block (2 bytes), cells (2), where they begin (2), free bytes (1); then where each cell is (2).
+/// The header of a leaf: kind (1 byte), first free block (2), cells (2), start of the cells (2), free bytes (1). The offset of each cell
+/// (2) follows.
 void PageScan::look_at(std::uint32_t number, Bytes page) {
   if (page[0] != kLeafOfTable) return;
   Reader header{page.subspan(3)};
@@ -111,7 +112,7 @@ void PageScan::look_at(std::uint32_t number, Bytes page) {
   }
 }
 
-/// A cell: bytes of the payload, number of the row, as much of the payload as the format lets stand here, number of the page with the rest.
+/// A cell: size of the payload, number of the row, as much of the payload as the format stores here, number of the overflow page.
 bool PageScan::payload_at(std::uint32_t number, std::size_t at, std::string& payload) const {
   std::vector<unsigned char> bytes;
   if (!page(number, bytes)) return false;
@@ -119,7 +120,7 @@ bool PageScan::payload_at(std::uint32_t number, std::size_t at, std::string& pay
   const std::uint64_t all = cell.varint();
   cell.varint();
   if (!cell.ok || all > std::uint64_t{pages_} * database_.page_bytes) return false;
-  const std::uint64_t usable = database_.page_bytes;  // Our files reserve nothing at the end of a page.
+  const std::uint64_t usable = database_.page_bytes;  // Our files reserve no bytes at the end of a page.
   std::uint64_t here = all;
   if (all > usable - 35) {
     const std::uint64_t least = (usable - 12) * 32 / 255 - 23;

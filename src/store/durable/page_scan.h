@@ -1,6 +1,6 @@
-// The entries of a damaged log file, found page by page: SQLite reaches a page only through those above it, and nothing of its log that
-// stands behind a broken page of it. File format of SQLite, 1.5 and 1.6: leaves of tables, and the chains of what a leaf has no room for.
-// Whether an entry is whole its checksum says, not this. One thread.
+// PageScan: finds the entries of a damaged log file page by page. SQLite reaches a page only through the pages above it, and reads nothing
+// of its log behind a broken page. The format is SQLite's, sections 1.5 and 1.6: table leaves, and overflow chains. PageScan does not check
+// that an entry is whole; its checksum shows that. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ namespace rondo::store::durable {
 
 class PageScan {
  public:
-  /// Fills 'into' with the bytes of the database from there on. False: it cannot.
+  /// Fills 'into' with the bytes of the database from offset 'from' on. False: the read failed.
   using Read = std::function<bool(std::uint64_t from, std::span<unsigned char> into)>;
   struct Database {
     Read read;
     std::uint64_t bytes = 0;
     std::uint32_t page_bytes = 0;
   };
-  /// Looks at the newest whole page of each number: that in 'log' (a file's name; what of it is whole), else that of the database. O(both).
+  /// Scans the newest whole page of each number: the one in the file 'log' if it is whole there, otherwise the one of the database.
+  /// O(both).
   PageScan(Database database, const std::string& log, const WalCheck& whole);
 
-  /// Ascending.
+  /// The numbers of the entries found, ascending.
   std::vector<std::int64_t> numbers() const;
   struct Entry {
     std::int64_t checksum = 0;
     std::string records;
   };
-  /// More than one only where a page that is out of date could not be told from a newer one. O(its bytes).
+  /// Returns more than one entry only if an outdated page could not be told from a newer one. O(its bytes).
   std::vector<Entry> find(std::int64_t number) const;
 
  private:
@@ -44,9 +45,9 @@ class PageScan {
 
   const Database database_;
   const UniqueFd log_;
-  std::map<std::uint32_t, std::uint64_t> in_log_;  // Where a page's bytes begin there.
+  std::map<std::uint32_t, std::uint64_t> in_log_;  // The offset of each page's bytes in the log.
   std::uint32_t pages_ = 0;
-  std::multimap<std::int64_t, std::pair<std::uint32_t, std::size_t>> places_;  // Page, and byte in it.
+  std::multimap<std::int64_t, std::pair<std::uint32_t, std::size_t>> places_;  // Page number, and the offset in the page.
 };
 
 }  // namespace rondo::store::durable

@@ -8,9 +8,10 @@
 namespace rondo::store::durable {
 
 namespace {
-/// Rows between two looks at the clock.
+/// Rows between two reads of the clock.
 constexpr std::uint32_t kStep = 64;
-/// Where users write more than a group during each commit, a snapshot is this part of it at least: so much the log grows meanwhile.
+/// A snapshot gets at least this part (1/kShare) of the users' waiting writes per commit, if these exceed a group. This bounds the log's
+/// growth during the snapshot.
 constexpr std::size_t kShare = 4;
 }  // namespace
 
@@ -23,7 +24,7 @@ SnapshotTaker::SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter&
 void SnapshotTaker::look() {
   if (taking_) return make_room();
   if (writer_.takes_snapshot()) return;
-  // Less what others wrote in between.
+  // Other writes between the snapshot's records do not count.
   if (std::exchange(ended_, false)) content_bytes_ = std::min<std::uint64_t>(writer_.log_bytes(), writer_.snapshot().bytes);
   if (writer_.log_bytes() > 2 * content_bytes_ + slack_bytes_) begin();
 }
@@ -40,7 +41,7 @@ void SnapshotTaker::begin() {
   make_room();
 }
 
-/// So much that the group is full and due: the disk is never waited for with less.
+/// Makes room for a full group, so that each commit of a snapshot has the full size.
 void SnapshotTaker::make_room() {
   const LogWriter::Volume& taken = writer_.snapshot();
   until_ = {taken.records + LogWriter::kGroupRecords, taken.bytes + LogWriter::kGroupBytes};

@@ -1,7 +1,7 @@
-// SnapshotTaker: writes the tables anew, row by row, when the log has grown far beyond them, so that the old part of the log can go. A turn
-// hands over a few rows; what is written meanwhile goes to the log behind them, so the newest record of each key still counts. The lowest
-// priority: it has time. For each group that was written it hands over about another one, whatever else waits, so it comes to its end also
-// where writes come as fast as the disk takes them.
+// SnapshotTaker: writes the tables again, row by row, when the log has grown far beyond them. The old part of the log can then be dropped.
+// Each turn hands over a few rows. Concurrent writes follow them in the log, so the newest record of each key still counts. It has the
+// lowest priority, because it is not urgent. For each written group it hands over about one more group, whatever else waits. So it also
+// finishes when writes arrive as fast as the disk accepts them.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ namespace rondo::store::durable {
 
 class SnapshotTaker final : public Source {
  public:
-  /// A table, with the number and the keeper that it has in the log.
+  /// A table, with its number and keeper in the log.
   struct Kept {
     MemoryTable* table = nullptr;
     std::unique_ptr<TableKeeper> keeper;
   };
-  /// 'kept' grows at its end only, and outlives this.
+  /// 'kept' only grows at its end, and outlives this object.
   SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter& writer, const std::vector<Kept>& kept, std::uint64_t slack_bytes);
 
-  /// About how much the tables held when the file was read.
+  /// The approximate size of the tables when the file was read.
   void set_content_bytes(std::uint64_t bytes) noexcept { content_bytes_ = bytes; }
-  /// Begins if it is time. After each group that was written.
+  /// Begins a snapshot if the log is large enough. Call this after each written group.
   void look();
 
   Turn run(const Budget& budget) override;
@@ -42,24 +42,24 @@ class SnapshotTaker final : public Source {
     const LogWriter::Volume& taken = writer_.snapshot();
     return (taken.records < until_.records && taken.bytes < until_.bytes) || taken.bytes < share_until_;
   }
-  /// A few rows, Deletes or entries of the table that it is at. False when the table is through.
+  /// Hands over a few rows, Deletes or entries of the current table. False when the table is finished.
   bool step(const Kept& kept);
-  /// At least one, and no more than there is room for but for one.
+  /// Returns at least one row; the last row may exceed the room.
   RowPage next_rows(const MemoryTable& table) const;
 
   LogWriter& writer_;
   const std::vector<Kept>& kept_;
   const std::uint64_t slack_bytes_;
   bool taking_ = false;
-  LogWriter::Volume until_;      // What it may have handed over before the next group is written,
-  std::size_t share_until_ = 0;  // or so many bytes, where that is more.
-  std::size_t at_ = 0;           // The table.
-  std::size_t end_ = 0;          // Tables that were there when it began; later ones are in the log after that.
-  std::string cursor_;           // In its rows.
+  LogWriter::Volume until_;      // The volume that may be handed over before the next group is written.
+  std::size_t share_until_ = 0;  // The same in bytes, as a share of the users' writes; the larger bound applies.
+  std::size_t at_ = 0;           // The index of the current table.
+  std::size_t end_ = 0;          // The number of tables at the beginning; later tables follow in the log.
+  std::string cursor_;           // The position in the table's rows.
   bool rows_done_ = false;
   TableKeeper::Place place_;
-  bool ended_ = false;               // Handed over, and perhaps not written yet.
-  std::uint64_t content_bytes_ = 0;  // What the tables held at the last one.
+  bool ended_ = false;               // Everything was handed over; the last group may not be written yet.
+  std::uint64_t content_bytes_ = 0;  // The size of the tables at the last snapshot.
 };
 
 }  // namespace rondo::store::durable

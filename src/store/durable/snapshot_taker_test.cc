@@ -1,4 +1,4 @@
-// How a snapshot goes beside the writes of users: what it may have waiting, and that it comes to its end. The disk is a test's own.
+// A snapshot during users' writes: its bound on waiting records, and that it ends. The test has its own disk.
 #include "store/durable/snapshot_taker.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace rondo::store::durable {
 namespace {
 
-/// A table of 'rows' in memory and in the log, and a disk that takes groups one by one.
+/// A table of 'rows' in memory and in the log, and a disk that accepts groups one by one.
 class SnapshotTakerTest : public testing::Test {
  protected:
   static constexpr std::size_t kUsers = 3 * LogWriter::kGroupRecords;
@@ -31,7 +31,7 @@ class SnapshotTakerTest : public testing::Test {
   void write_as_users(std::size_t records) {
     for (; records > 0; --records) writer_.add({.table = 1, .record = users_});
   }
-  /// The disk takes one group; what the turns make of it.
+  /// Lets the disk accept one group, then runs the resulting turns.
   void let_one() {
     const std::uint64_t before = stats_.commits;
     disk_->let({});
@@ -82,7 +82,7 @@ TEST_F(SnapshotTakerTest, ComesToItsEndThoughUsersAlwaysWaitForTheDisk) {
   disk_->wait_until_asked(1);
   int groups = 0;
   for (; stats_.snapshots == 0 && groups < 20; ++groups) {
-    write_as_users(kUsers);  // While the disk works.
+    write_as_users(kUsers);  // Users write while the disk works.
     let_one();
   }
   EXPECT_EQ(stats_.snapshots, 1U) << "after " << groups << " groups";

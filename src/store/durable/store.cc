@@ -33,10 +33,10 @@ using store::durable::TableKeeper;
 
 namespace {
 
-/// A file that is opened is too large when it is so many times what it tells. A running store that writes as fast as the disk takes it
-/// reaches seven times, just before it drops what it has written anew; what is beyond that was left by lives too short to come so far.
+/// A file is rewritten at open if it is this many times larger than its content. A running store that writes at the disk's full speed
+/// reaches seven times, just before a snapshot ends and the old part is dropped. Only a series of short lives makes a file larger.
 constexpr std::uint64_t kTooLarge = 8;
-/// SQLite's pages of an empty log, and some more.
+/// The pages of an empty SQLite log, with a margin.
 constexpr std::uint64_t kEmptyFile = 65'536;
 
 LogFile::Mode mode_of(Durability durability) { return durability == Durability::None ? LogFile::Mode::Write : LogFile::Mode::WriteSynced; }
@@ -47,7 +47,7 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-/// Beside these names lie the files of others.
+/// Files with these suffixes belong to other stores.
 Status check_name(const std::string& path) {
   for (const std::string_view reserved : {"-wal", "-shm", "-journal", "-lock", "-new"}) {
     if (!path.ends_with(reserved)) continue;
@@ -60,7 +60,7 @@ Status check_name(const std::string& path) {
 struct OpenedLog {
   std::unique_ptr<LogFile> file;
   LogContent content;
-  std::uint64_t bytes = 0;  // Of the log, about.
+  std::uint64_t bytes = 0;  // The approximate bytes of the log.
   std::vector<Status> damage;
   std::string damaged_file;
   Status not_shrunk;
@@ -78,7 +78,7 @@ Result<OpenedLog> read_log(const std::string& path, LogFile::Mode mode) {
   return log;
 }
 
-/// A file that is damaged, or far too large, is another one afterwards.
+/// Opens the log. A file that is damaged or far too large is replaced by a new one.
 Result<OpenedLog> open_log(const DurableStoreOptions& options) {
   const LogFile::Mode mode = mode_of(options.durability);
   const FileReplacement replacement{options.path, mode};
@@ -120,9 +120,9 @@ struct DurableStore::Parts {
         snapshots(scheduler, given.snapshots, writer, kept, given.slack_bytes) {
     writer.on_written([this] { snapshots.look(); });
   }
-  ~Parts() { writer.on_written({}); }  // The writer, which goes last, writes what is left.
+  ~Parts() { writer.on_written({}); }  // The writer is destroyed last and writes the remaining records.
 
-  /// The tables as the log says, for consumers to come.
+  /// Fills the tables from the log, for later consumers.
   void restore(LogContent& content);
   void restore_table(LogContent::Table& found, std::uint32_t number);
   SnapshotTaker::Kept& keep(store::MemoryTable& table, std::uint32_t number);
@@ -134,7 +134,7 @@ struct DurableStore::Parts {
   store::MemoryStore memory;
   LogWriter writer;
   std::vector<SnapshotTaker::Kept> kept;
-  std::map<std::string, TableSpec, std::less<>> undeclared;  // Tables of the file that nobody has declared in this process.
+  std::map<std::string, TableSpec, std::less<>> undeclared;  // Tables of the file that were not declared in this process.
   std::uint32_t next_number = 0;
   SnapshotTaker snapshots;
 };
@@ -148,7 +148,7 @@ void DurableStore::Parts::restore(LogContent& content) {
 }
 
 void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t number) {
-  // Deletes that wait for their consumers may be more than the limit.
+  // The Deletes that wait for consumers may exceed the limit.
   TableSpec roomy = found.spec;
   roomy.rows_max = limits::kTableRows;
   if (!memory.declare(roomy).ok()) return;
@@ -181,7 +181,7 @@ SnapshotTaker::Kept& DurableStore::Parts::keep(store::MemoryTable& table, std::u
   return kept.back();
 }
 
-/// Why a write cannot be taken now.
+/// Returns why the store refuses a write now.
 Status DurableStore::Parts::refuse() const {
   const Status& trouble = writer.trouble();
   const LogWriter::Volume waiting = writer.waiting_writes();

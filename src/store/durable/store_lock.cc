@@ -16,7 +16,7 @@ namespace rondo::store::durable {
 
 namespace {
 
-/// SQLite writes the file and others beside it, and says of a folder without rights only that it cannot open something.
+/// SQLite writes the file and others beside it. For a folder without permissions it only reports that it cannot open a file.
 Status check_writable(const std::filesystem::path& path) {
   const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
     const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
@@ -26,7 +26,7 @@ Status check_writable(const std::filesystem::path& path) {
                   error};
   };
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
+  // AT_EACCESS: check with the process's effective permissions. errno is read immediately, because later calls may change it.
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return refusal(folder, "folder", errno);
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
   const int error = errno;
@@ -38,15 +38,16 @@ Status check_writable(const std::filesystem::path& path) {
 Result<StoreLock> StoreLock::take(const std::string& path) {
   if (Status bad = check_writable(path); !bad.ok()) return failure(std::move(bad));
   const std::string name = path + "-lock";
-  // It stays for good, so none is made beside what is no store. Where there is one already, somebody may have the file open.
+  // The lock file is permanent, so none is made beside a file that is not a store. If a lock file exists, another process may have the
+  // store open.
   if (::faccessat(AT_FDCWD, name.c_str(), F_OK, 0) != 0) {
     if (Status bad = check_kind(path); !bad.ok()) return failure(std::move(bad));
   }
-  // Read only: it may be another user's, whose rights to the file itself this process shares.
+  // Read-only: the lock file may belong to another user who shares the store's file with this process.
   UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, kPrivateMode)};
   if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));
-  keep_others_out(file.get());  // Made for this alone, whatever the file beside it is.
-  // Of the opened file, not of the process as SQLite's: two stores of one process are two as well.
+  keep_others_out(file.get());  // The permissions of the lock file do not depend on those of the store's file.
+  // flock() locks the open file, while SQLite's locks belong to the process: so two stores of one process exclude each other, too.
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return StoreLock{std::move(file)};
   if (errno == EWOULDBLOCK)
     return failure(Code::Unavailable, "opening " + quoted(path) + ": another process has it open" + lock_holder(file.get()));

@@ -1,6 +1,6 @@
-// StoreLock: who holds it has the durable file of a name for itself. SQLite's own lock is one of the file that had the name when it was
-// opened: a file that is repaired is replaced by another one, and on the way there nobody has either. It is a file beside it, NAME-lock,
-// which has no bytes and stays: to remove it would let two hold a lock of that name.
+// StoreLock: its holder has exclusive use of a durable file's name. SQLite's own lock belongs to the file that had the name when it was
+// opened. During a repair another file takes the name, and for a moment neither file is locked. The lock is an empty file NAME-lock beside
+// the store. It is never removed: that would let two processes hold a lock of the same name.
 #pragma once
 
 #include <string>
@@ -13,8 +13,9 @@ namespace rondo::store::durable {
 
 class StoreLock {
  public:
-  /// Held until this goes, or the process ends. Unavailable: another process has it. PermissionDenied, NotFound: the folder, or a file
-  /// that is there, cannot be written. FailedPrecondition: there is no lock yet, and no store either that it could be of; none is made.
+  /// The lock is held until this object is destroyed or the process ends. Unavailable: another process holds it. PermissionDenied,
+  /// NotFound: the folder or an existing file cannot be written. FailedPrecondition: there is no lock file yet and 'path' is not a store;
+  /// no lock file is made.
   static Result<StoreLock> take(const std::string& path);
 
  private:

@@ -1,6 +1,5 @@
-// What comes back after a restart, and what of a file that is torn, taken or of no use; damage_test.cc has those that are damaged.
-// A restart is played by opening a copy of the files as they are: what a killed process leaves. The writing goes on within turns here;
-// kill_test.cc kills real processes.
+// What a restart restores, and torn, locked and unusable files; damage_test.cc has damaged files. A test simulates a restart by opening a
+// copy of the current files, as a killed process leaves them. The files are written within turns here; kill_test.cc kills real processes.
 #include "rondo/store/durable_store.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +82,7 @@ TEST_F(DurableStoreTest, AWordAboutAnOlderDeleteSaysNothingAboutANewerOne) {
     EXPECT_TRUE(first.write("S", Change::remove("k")).ok());
     ASSERT_EQ(consumer->take(10, taken), 1U);
   }
-  consumer->dealt_with(taken[0]);  // It comes late, as from a worker.
+  consumer->dealt_with(taken[0]);  // The report arrives late, as from a worker.
   first.settle();
   {
     Life second{copy()};
@@ -209,7 +208,7 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   for (const char* const name : {"text", "other", "folder", "pipe"})
     EXPECT_FALSE(std::filesystem::exists(folder_.file(name) + "-lock")) << name;
 
-  // One that is there says nothing of what it is of.
+  // An existing lock file says nothing about the file beside it.
   std::ofstream{folder_.file("text-lock")};
   EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), Code::FailedPrecondition);
 
@@ -289,12 +288,12 @@ TEST_F(DurableStoreTest, WritesThatWaitForTheDiskHaveALimitInNumberAndInBytes) {
     EXPECT_EQ(life.store().stats().refused, 1U);
     EXPECT_GE(accepted, by_number ? 10U : 9U);
     EXPECT_LE(accepted, 10U);
-    life.settle();  // The disk has them now.
+    life.settle();  // The writes are on the disk now.
     EXPECT_TRUE(life.write("T", Change::set("later", {})).ok());
   }
 }
 
-/// Somebody without rights, if this process has all.
+/// Drops to a user without permissions if this process is root.
 class Nobody {
  public:
   Nobody() {
@@ -325,7 +324,7 @@ TEST_F(DurableStoreTest, ASnapshotIsNoReasonToRefuseAWrite) {
     EXPECT_TRUE(life.store().write("W", Change::set("k" + std::to_string(i % kRows), {{"v", large}})).ok());
     while (life.scheduler().turn()) {
       if (life.store().stats().waiting_bytes < kMost || asked > i) continue;
-      ++asked;  // Once a round, or the round has no end.
+      ++asked;  // Once a round: otherwise the round never ends.
       const Status end = life.store().write("W", Change::set("small", {}));
       EXPECT_TRUE(end.ok()) << end.to_string();
     }
@@ -443,7 +442,7 @@ TEST_F(DurableStoreTest, WhatIsWrittenInOneTurnIsOneCommit) {
   EXPECT_EQ(store->stats().waiting, 0U);
 }
 
-/// The tables as a model keeps them, and a random life on the real ones beside it.
+/// A model of the tables, and a random life on the real tables beside it.
 class Model {
  public:
   explicit Model(std::uint64_t seed) : random_(seed) {}
@@ -524,8 +523,8 @@ TEST_F(DurableStoreTest, PropertyRandomLivesComeBackAsTheModelSays) {
   }
 }
 
-/// A power cut: the last writes of the file system are missing. What is there must be the state after some commit, and of a longer log a
-/// newer one.
+/// A power cut: the last writes of the file system are missing. The rest must be the state after some commit, and a longer log must give a
+/// newer state.
 TEST_F(DurableStoreTest, PropertyATornEndIsTheStateOfAnEarlierCommit) {
   constexpr int kCommits = 60;
   Life life{path()};
@@ -533,7 +532,7 @@ TEST_F(DurableStoreTest, PropertyATornEndIsTheStateOfAnEarlierCommit) {
   for (int i = 0; i < kCommits; ++i) EXPECT_TRUE(life.write("W", Change::set("n", {{"n", std::to_string(i)}})).ok());
   const std::uintmax_t whole = std::filesystem::file_size(path() + "-wal");
   Random random{1};
-  std::map<std::uintmax_t, int> newest;  // By the length that was left.
+  std::map<std::uintmax_t, int> newest;  // By the remaining length.
   for (int cuts = 0; cuts < 80; ++cuts) {
     const std::uintmax_t left = cuts == 0 ? whole : random.below(whole);
     SCOPED_TRACE("cut to " + std::to_string(left));

@@ -1,5 +1,5 @@
-// TableKeeper: hears what one table is to hold after a restart and hands it to the writer. It knows what the table itself forgets: Deletes
-// that the consumer has taken and not dealt with, and entries of a Queue, likewise. Scheduler's thread.
+// TableKeeper: passes to the writer what one table must hold after a restart. It remembers what the table itself forgets: Deletes and Queue
+// entries that the consumer has taken but not dealt with. Scheduler's thread.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class TableKeeper final : public RowKeeper {
   }
   void entry_was_dealt_with(const Change& entry) override {
     const auto is_it = [&entry](const Change& known) { return known.record().is_copy_of(entry.record()); };
-    const auto found = std::ranges::find_if(entries_, is_it);  // The first, but for those of a consumer that is gone.
+    const auto found = std::ranges::find_if(entries_, is_it);  // The first match; earlier entries belong to a consumer that has ended.
     if (found == entries_.end()) return;
     const auto dealt = static_cast<std::uint64_t>(found - entries_.begin()) + 1;
     entries_.erase(entries_.begin(), found + 1);
@@ -47,18 +47,17 @@ class TableKeeper final : public RowKeeper {
     writer_.add({.kind = LogRecord::Kind::Dropped, .table = number_, .number = first_entry_ - 1, .record = {}});
   }
 
-  // What was found in the file; not told to the writer.
+  // Records found in the file; they are not passed to the writer.
   void owe_delete(const Record& key) { deletes_[deletes_.find_or_add(key.key(), key.key_hash()).id].key_only = key; }
   void owe_entry(const Change& entry) { entries_.push_back(entry); }
   void set_first_entry(std::uint64_t number) noexcept { first_entry_ = number; }
 
-  /// How far a snapshot has come with what is in no row.
+  /// The position of a snapshot in the Deletes and entries.
   struct Place {
     std::uint32_t next_delete = 0;
     std::uint64_t next_entry = 0;
   };
-  /// Hands over the table's Deletes and entries to a snapshot, one after the other as long as 'more()' says so. False when all are handed
-  /// over.
+  /// Hands over the table's Deletes and entries to a snapshot, one by one while 'more()' returns true. False when all are handed over.
   template <class More>
   bool write_owed(Place& place, More&& more) {
     for (; place.next_delete < deletes_.end_id(); ++place.next_delete) {
@@ -95,7 +94,7 @@ class TableKeeper final : public RowKeeper {
   const std::uint32_t number_;
   LogWriter& writer_;
   KeyedRows<Owed> deletes_;
-  std::deque<Change> entries_;  // Numbered from first_entry_.
+  std::deque<Change> entries_;  // The first has the number first_entry_.
   std::uint64_t first_entry_ = 1;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 32;
 constexpr std::size_t kFrameHeaderBytes = 24;
-constexpr std::uint32_t kMagic = 0x377f0682;  // The last bit: the checksums are of big-endian words.
+constexpr std::uint32_t kMagic = 0x377f0682;  // The last bit: the checksums use big-endian words.
 using Bytes = std::span<const unsigned char>;
 
 std::uint32_t big_endian(Bytes bytes, std::size_t at) {
@@ -28,7 +28,7 @@ std::uint32_t big_endian(Bytes bytes, std::size_t at) {
   return value;
 }
 
-/// The checksum of a frame goes on from that of the one before it.
+/// The checksum of a frame continues that of the frame before it.
 struct Checksum {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
@@ -76,7 +76,7 @@ class Walk {
   }
   void fail() { found_.failed = status_from_errno(errno, "reading '" + database_ + "-wal'"); }
 
-  /// False: there is nothing behind it.
+  /// False: the file ends here.
   bool read_header() {
     std::array<unsigned char, kHeaderBytes> header{};
     if (!read(0, header)) return false;
@@ -101,7 +101,7 @@ class Walk {
 
   bool read_frame() { return read(kHeaderBytes + found_.frames.size() * frame_.size(), frame_); }
 
-  /// Each can be told alone: the checksum from which it goes on stands in the one before.
+  /// Each frame can be checked alone: the frame before it stores the checksum from which its own continues.
   void look_at_frame() {
     const Bytes bytes{frame_};
     const Checksum stored = Checksum::stored(bytes, 16);
@@ -110,7 +110,7 @@ class Walk {
     sum.add(bytes.first(8), is_big_);
     sum.add(bytes.subspan(kFrameHeaderBytes), is_big_);
     const std::uint32_t page = big_endian(bytes, 0);
-    // Other salts: left from before the log was begun anew. If its beginning is lost, the first whole frame tells them.
+    // A frame with other salts is from before the log was restarted. If the header is lost, the first whole frame supplies the salts.
     const bool is_whole = page > 0 && sum == stored && salts == salts_.value_or(salts);
     if (is_whole) salts_ = salts;
     const std::size_t number = found_.frames.size();
@@ -141,7 +141,7 @@ class Walk {
   std::optional<Checksum> salts_;
   bool header_is_whole_ = false;
   bool is_big_ = false;
-  std::size_t broken_ = SIZE_MAX;  // The first of them.
+  std::size_t broken_ = SIZE_MAX;  // The first broken frame.
   std::size_t kept_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// The write-ahead log of a database, looked at before SQLite uses it: SQLite stops at the first page that is not whole and says nothing of
-// those behind it. A torn end is what every kill leaves; whole pages of a commit behind a broken one are damage, of which somebody must
-// hear. File format of SQLite, 4.1 to 4.3. Any thread.
+// Checks the write-ahead log of a database before SQLite uses it. SQLite stops at the first broken page and does not report the pages
+// behind it. Every kill leaves a torn end. Whole pages of a commit behind a broken page are damage, and the store must report it. File
+// format of SQLite, 4.1 to 4.3. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace rondo::store::durable {
 
 struct WalCheck {
   struct Frame {
-    std::uint32_t page = 0;        // Its number in the database, from 1; 0: this one is broken.
-    std::uint64_t bytes_from = 0;  // Where in the file its bytes begin.
+    std::uint32_t page = 0;        // The page's number in the database, from 1; 0: the frame is broken.
+    std::uint64_t bytes_from = 0;  // The offset of the page's bytes in the log file.
   };
   std::uint32_t page_bytes = 0;
-  /// Up to the last whole one that ends a commit.
+  /// All frames up to the last whole one that ends a commit.
   std::vector<Frame> frames;
-  Status damage;  // DataLoss: a broken one is among the frames. What was cut off in one piece leaves no trace, and is none.
-  Status failed;  // It cannot be read now.
+  Status damage;  // DataLoss: there is a broken frame among 'frames'. A cut-off end leaves no trace and is not damage.
+  Status failed;  // The log cannot be read now.
 };
 
-/// Of "DATABASE-wal"; 'page_bytes' are those of the database, which count where the log's beginning is lost. No such file is whole and has
-/// no frames. O(file).
+/// Checks "DATABASE-wal". 'page_bytes' is the page size of the database, used if the log's beginning is lost. A missing file is whole and
+/// has no frames. O(file).
 WalCheck check_wal(const std::string& database, std::uint32_t page_bytes);
 
 }  // namespace rondo::store::durable

@@ -1,4 +1,4 @@
-// ChannelTable: events to whoever listens now; nothing is stored. A send costs one reference for each subscription.
+// ChannelTable: delivers events to the current subscribers; stores nothing. A send costs one reference for each subscription.
 #pragma once
 
 #include <vector>

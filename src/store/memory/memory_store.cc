@@ -84,7 +84,7 @@ Result<Store::Size> MemoryStore::size(std::string_view name) const {
   return table->size();
 }
 
-/// Writers come back to the same table: remembering the last one saves a hash.
+/// Callers often write the same table repeatedly: remembering the last one saves a hash.
 MemoryTable* MemoryStore::find(std::string_view name) const {
   if (last_ != nullptr && last_->spec().name == name) return last_;
   const auto found = tables_.find(name);

@@ -1,5 +1,6 @@
-// MemoryStore: the embedded store: its tables by name, and the source of its completions. A write is applied inside write(); only its
-// completion comes later. The durable store is one of these with a keeper for each table. Scheduler's thread.
+// MemoryStore: the embedded store. It owns the tables, found by name, and the source that delivers completions. write() applies the change
+// before it returns; only the completion is delivered later. The durable store is a MemoryStore with a RowKeeper for each table.
+// Scheduler's thread.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -28,7 +29,7 @@ class MemoryStore final : public Store {
   Result<Size> size(std::string_view table) const override;
   Status health() const override { return {}; }
 
-  /// Null if it was not declared. Stays where it is as long as the store.
+  /// Null if the table was not declared. The pointer is valid as long as the store.
   MemoryTable* find(std::string_view table) const;
   Completions& completions() noexcept { return completions_; }
 

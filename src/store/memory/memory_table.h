@@ -1,4 +1,5 @@
-// MemoryTable: what the embedded store asks of a table, one class for each kind. Records pass through; nothing here knows who reads.
+// MemoryTable: the interface of a table in the embedded store, with one class for each kind. A table passes records through and does not
+// know its readers.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,7 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
 
   const TableSpec& spec() const noexcept { return spec_; }
 
-  /// 'change' has passed check_change() and names no field twice. Applied when this returns ok.
+  /// 'change' has passed check_change() and names no field twice. The change is applied when this returns ok.
   virtual Status write(Change change) = 0;
   virtual Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) = 0;
   /// The row, or an empty record.
@@ -30,13 +31,15 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   virtual Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const { return scan(cursor, max); }
   virtual Store::Size size() const = 0;
 
-  /// From here on 'keeper' hears what is to be there after a restart. It outlives the table's writes. None: nothing is kept.
+  /// From now on the table reports to 'keeper' what must exist after a restart. 'keeper' must outlive the table's writes. Null: the table
+  /// keeps nothing.
   void keep_with(RowKeeper* keeper) noexcept { keeper_ = keeper; }
   /// Adds a standing row, before the table has a consumer or a keeper. A Channel ignores it.
   virtual void restore(Record row) { static_cast<void>(row); }
-  /// Queue: an entry that was kept, likewise; whatever the limit, there may be more by those that were taken.
+  /// Queue: adds an entry that was kept, before the table has a consumer or a keeper. The queue's limit does not apply: the kept entries
+  /// include those that a consumer had taken.
   virtual void restore_entry(Change change) { static_cast<void>(change); }
-  /// A row limit other than the one it was made with.
+  /// Replaces the row limit of the table's spec.
   void set_rows_max(std::size_t rows_max) noexcept { spec_.rows_max = rows_max; }
 
  protected:
@@ -47,17 +50,17 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   RowKeeper* keeper_ = nullptr;
 };
 
-/// Empty places that one page may pass.
+/// The number of empty slots that one page may pass.
 inline constexpr std::uint32_t kPlacesOfPage = 4096;
 
-/// One page of a table whose rows lie in a KeyedRows: 'row_of(id)' is the record, empty where there is no row.
+/// Returns one page of a table whose rows are in a KeyedRows. 'row_of(id)' is the record, empty where there is no row.
 template <class Rows, class RowOf>
 Result<RowPage> scan_rows(const Rows& rows, std::string_view cursor, std::size_t max, RowOf&& row_of) {
   const Result<std::uint32_t> start = parse_cursor(cursor);
   if (!start) return failure(start.error());
   RowPage page;
   std::uint32_t id = *start;
-  // Of a table that was larger once most places are empty: a page ends after so many of them, too.
+  // A table that was larger before may consist mostly of empty slots, so the number of slots per page is limited, too.
   const auto places_end = static_cast<std::uint32_t>(std::min<std::uint64_t>(rows.end_id(), std::uint64_t{id} + max + kPlacesOfPage));
   for (; id < places_end; ++id) {
     const Record& record = row_of(id);

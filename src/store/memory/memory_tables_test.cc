@@ -1,6 +1,6 @@
-// The embedded tables against plain models: random writes, pops of any size and consumers that come and go, over thousands of seeds. The
-// model of a Staged table is spec B1's merge table over std::map and std::list; that of a Watched one is what a subscriber's own copy must
-// become.
+// The embedded tables against plain models: random writes, pops of any size, and consumers that open and close, over thousands of seeds.
+// The model of a Staged table is the merge of SONiC's orchagent (addToSync) over std::map and std::list. The model of a Watched table is
+// the copy that a subscriber builds from its changes.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -79,7 +79,7 @@ class StagedModel {
     }
   };
 
-  /// The standing rows come first, in whatever order 'actual' has them.
+  /// The standing rows are returned first, in the order that 'actual' has.
   std::vector<Popped> pop(std::size_t max, const std::vector<Popped>& actual) {
     std::vector<Popped> out;
     std::size_t keys = 0;
@@ -119,8 +119,8 @@ class StagedModel {
   std::list<std::string> order_;
   std::map<std::string, Work> staged_;
   std::map<std::string, PlainFields> rows_;
-  std::set<std::string> unseen_;  // Standing rows that the consumer was not given,
-  std::set<std::string> walk_;    // and of them those that are not staged.
+  std::set<std::string> unseen_;  // Standing rows that the consumer has not received.
+  std::set<std::string> walk_;    // Those of unseen_ that are not staged.
   bool written_only_ = false;
 };
 
@@ -215,16 +215,16 @@ TEST(StagedTable, RowAndChangeShareOneRecordWhenNothingMerges) {
   EXPECT_EQ(table->get("k").key().data(), written.key().data());
 }
 
-/// One subscriber and what it must be told: its own copy of the table, and the keys that changed since it took them, oldest first.
+/// One subscriber and the changes that it must receive: its own copy of the table, and the keys changed since its last take, oldest first.
 struct WatcherModel {
   std::unique_ptr<Subscription> subscription;
   std::map<std::string, PlainFields> copy;
-  std::list<std::string> changed;        // After subscribing; in order.
-  std::map<std::string, bool> at_start;  // Of the first full read and not told yet.
+  std::list<std::string> changed;        // Changed after subscribing, in order.
+  std::map<std::string, bool> at_start;  // Rows of the first full read that were not delivered yet.
 
   void note(const std::string& key, bool set, bool existed) {
     if (std::find(changed.begin(), changed.end(), key) != changed.end()) return;
-    if (at_start.contains(key) && set && existed) return;  // Told in its newest state when the read gets there.
+    if (at_start.contains(key) && set && existed) return;  // The read delivers it later in its newest state.
     at_start.erase(key);
     changed.push_back(key);
   }

@@ -1,4 +1,4 @@
-// PoppedTable: what Staged and Queue have in common: one consumer that pops, and work that stays when the consumer goes.
+// PoppedTable: the common part of Staged and Queue tables: one consumer pops, and the work that it leaves stays for the next consumer.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ class PoppedTable : public MemoryTable {
   Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) final;
 
  protected:
-  /// A consumer begins.
+  /// Called when a consumer subscribes.
   virtual void begin(const SubscribeOptions& options) { static_cast<void>(options); }
   /// See Subscription.
   virtual void requeue(std::string_view key) { static_cast<void>(key); }
@@ -25,7 +25,7 @@ class PoppedTable : public MemoryTable {
   virtual std::size_t waiting() const = 0;
   /// See Subscription.
   virtual void dealt_with(const Change& change) = 0;
-  /// To be called when waiting() has become 1.
+  /// Call this when waiting() has become 1.
   void became_ready() const {
     if (wake_) wake_();
   }

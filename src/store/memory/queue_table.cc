@@ -22,8 +22,8 @@ std::size_t QueueTable::pop(std::size_t max, std::vector<Change>& out) {
   return taken;
 }
 
-/// The entry is delivered whatever becomes of the row: a command must not be lost because of it. So a row that would grow beyond the limits
-/// of a table or of a record stays as it is.
+/// The entry is delivered whatever happens to the row, because a command must not be lost. A row that would exceed the limits of the table
+/// or of a record stays unchanged.
 void QueueTable::apply(const Change& change) {
   if (change.op() == Op::Event) return;
   const Record& record = change.record();

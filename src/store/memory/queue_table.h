@@ -1,4 +1,4 @@
-// QueueTable: every operation in order; a Set or Delete is applied to the table when it is popped.
+// QueueTable: delivers every operation in order. A Set or Delete is applied to the table when the consumer pops it.
 #pragma once
 
 #include <cstdint>

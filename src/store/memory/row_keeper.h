@@ -1,5 +1,5 @@
-// RowKeeper: what keeps one table's content beyond this process. The tables of the embedded store tell it what is to be there after a
-// restart; the durable store (store/durable) writes it down. Scheduler's thread; must not call back.
+// RowKeeper: keeps the content of one table beyond this process. The tables of the embedded store report to it what must exist after a
+// restart; the durable store (store/durable) writes it to its log. Scheduler's thread. A keeper must not call the table.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@ namespace rondo::store {
 class RowKeeper {
  public:
   virtual ~RowKeeper() = default;
-  /// The row as it is when everything written so far has been popped.
+  /// The row in the state that it has once everything written so far has been popped.
   virtual void keep(const Record& row) = 0;
-  /// There is no such row any more, but its consumer has yet to deal with that. Only the key counts.
+  /// The row was deleted, but the consumer has not yet dealt with the Delete. Only the key of the record is used.
   virtual void keep_delete(const Record& key) = 0;
-  /// The consumer has dealt with a Delete that it took, a copy of 'deleted': nothing is to be known of the key, unless a newer Delete of it
+  /// The consumer has dealt with a Delete that it took; 'deleted' is a copy of it. The keeper forgets the key, unless a newer Delete of it
   /// has been kept since.
   virtual void delete_was_dealt_with(const Record& deleted) = 0;
-  /// Nothing is to be known of the key.
+  /// The keeper forgets the key.
   virtual void forget(const Record& key) = 0;
-  /// Queue: one more entry.
+  /// Queue: keeps one more entry.
   virtual void append(const Change& entry) = 0;
-  /// Queue: the consumer has dealt with an entry that it took, a copy of 'entry', and so with all before it: those that it did not speak of
-  /// were taken by one that is gone.
+  /// Queue: the consumer has dealt with an entry that it took; 'entry' is a copy of it. All earlier entries count as dealt with, too: a
+  /// consumer that has ended took those without a report.
   virtual void entry_was_dealt_with(const Change& entry) = 0;
 };
 

@@ -10,7 +10,7 @@ Status StagedTable::write(Change change) {
   if (rows_counted() >= spec().rows_max && !is_counted(key, hash)) return table_full(spec(), key);
   const auto [id, is_new] = rows_.find_or_add(key, hash);
   const bool was_staged = rows_[id].state != Staged::Nothing;
-  if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // Never for a new row.
+  if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // A new row is never refused.
   if (!was_staged) append(id);
   if (keeper() != nullptr) tell_keeper(rows_[id]);
   return {};
@@ -30,7 +30,7 @@ void StagedTable::tell_keeper(const Row& row) const {
   }
 }
 
-/// A Delete that was dealt with, unless something was written for the key since.
+/// Forgets a Delete that the consumer has dealt with, unless the key was written since.
 void StagedTable::dealt_with(const Change& change) {
   if (keeper() == nullptr || change.op() != Op::Delete) return;
   const Record& key = change.record();
@@ -43,7 +43,7 @@ void StagedTable::restore(Record record) {
   ++real_count_;
 }
 
-/// The consumer's number comes round after 65,535 others; by then the rows have forgotten those before.
+/// The consumer's number wraps after 65,535 consumers; then every row's 'seen_by' is reset.
 void StagedTable::begin(const SubscribeOptions& options) {
   whole_ = options.rows == Rows::Whole;
   if (++consumer_ == 0) {
@@ -65,7 +65,7 @@ void StagedTable::requeue(std::string_view key) {
   append(id);
 }
 
-/// Meets what is staged for the same key already: sonic-swss addToSync (spec B1).
+/// Merges the change with what is already staged for the key, by the rules of sonic-swss (addToSync).
 Status StagedTable::stage(Row& row, Change change) {
   if (change.op() == Op::Delete) {
     if (row.state == Staged::Again) --again_count_;
@@ -147,7 +147,7 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
   out.emplace_back(Op::Set, whole ? row.real : std::move(staged));
 }
 
-/// Standing rows that nothing is staged for, in the order of their numbers.
+/// Returns standing rows for which nothing is staged, in the order of their numbers.
 std::size_t StagedTable::walk(std::size_t max, std::vector<Change>& out) {
   std::size_t given = 0;
   for (; given < max && walk_left_ != 0; ++walk_next_) {
@@ -170,7 +170,7 @@ Result<RowPage> StagedTable::scan(std::string_view cursor, std::size_t max) cons
   return scan_rows(rows_, cursor, max, [this](std::uint32_t id) -> const Record& { return rows_[id].real; });
 }
 
-/// The row when what is staged has been popped.
+/// Returns the row in the state that it will have once its staged change has been popped.
 Record StagedTable::written(const Row& row) {
   switch (row.state) {
     case Staged::Nothing:

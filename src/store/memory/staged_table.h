@@ -1,8 +1,12 @@
-// StagedTable: writes merge in a staging area until the consumer pops them into the table, in order of each key's first arrival. One row
-// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
-// A consumer takes the standing rows first, in the order of their numbers, without a copy: a row remembers which consumer has seen it. A
-// row that is written before its turn leaves that walk and waits with the other staged rows.
-// The tables of store/zmq use it, too. There the limit is of keys that wait; what is popped is kept while there is room, or forgotten.
+// StagedTable: writes merge in a staging area until the consumer pops them into the table, in the order of each key's first arrival. One
+// row holds both the popped and the staged state, so a write costs one lookup and a pop none. Row and change share one record unless a
+// merge is needed.
+//
+// A consumer receives the standing rows first, in the order of their numbers and without a copy; each row remembers which consumer has seen
+// it. A row that is written before its turn leaves that walk and is delivered with the other staged rows.
+//
+// The tables of store/zmq use this class, too. Their limit counts the waiting keys, and a popped change is kept while there is room, or
+// forgotten.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +19,10 @@ namespace rondo::store {
 
 class StagedTable final : public PoppedTable {
  public:
-  /// What becomes of a change that was popped, and what TableSpec::rows_max limits. BecomesRow: all keys. IsKept: the keys that wait; it
-  /// becomes a row, unless limits::kTableRows rows exist. IsForgotten: the keys that wait; there are no rows.
+  /// What happens to a popped change, and what TableSpec::rows_max limits.
+  /// BecomesRow: the change becomes a row; the limit counts all keys.
+  /// IsKept: it becomes a row unless limits::kTableRows rows exist; the limit counts the waiting keys.
+  /// IsForgotten: there are no rows; the limit counts the waiting keys.
   enum class Popped : std::uint8_t { BecomesRow, IsKept, IsForgotten };
   explicit StagedTable(TableSpec spec, Popped popped = Popped::BecomesRow) : PoppedTable(std::move(spec)), popped_(popped) {}
 
@@ -36,20 +42,20 @@ class StagedTable final : public PoppedTable {
   void dealt_with(const Change& change) override;
 
  private:
-  /// What is staged for a key; the first four are the states of spec B1 ("DEL, SET" is kept as both). Again: nothing, and the row is to be
-  /// given once more.
+  /// What is staged for a key. The first four are the merge states of SONiC's orchagent ("DEL, SET" keeps both). Again: no change is
+  /// staged, and the row is delivered once more.
   enum class Staged : std::uint8_t { Nothing, Set, Delete, DeleteThenSet, Again };
   struct Row {
-    Record real;                                 // As popped; empty: no row.
-    Record staged;                               // The Set's record; a Delete's, which has only the key.
-    std::uint32_t next = KeyedRows<Row>::kNone;  // In the chain of staged rows.
+    Record real;                                 // The popped row; empty: no row.
+    Record staged;                               // The record of a Set, or the key of a Delete.
+    std::uint32_t next = KeyedRows<Row>::kNone;  // The next row in the chain of staged rows.
     Staged state = Staged::Nothing;
-    std::uint16_t seen_by = 0;  // The number of the last consumer that was given the row; 0: none.
+    std::uint16_t seen_by = 0;  // The number of the last consumer that received the row; 0: none.
     std::string_view key() const noexcept { return staged ? staged.key() : real.key(); }
   };
 
   Status stage(Row& row, Change change);
-  /// How many rows count towards TableSpec::rows_max, and whether this one does.
+  /// The number of rows that count towards TableSpec::rows_max. is_counted() returns whether the row of 'key' counts.
   std::size_t rows_counted() const noexcept { return popped_ == Popped::BecomesRow ? rows_.size() : staged_count_ - again_count_; }
   bool is_counted(std::string_view key, std::uint64_t hash) const;
   static Record written(const Row& row);
@@ -69,11 +75,11 @@ class StagedTable final : public PoppedTable {
   std::uint32_t last_ = KeyedRows<Row>::kNone;
   std::size_t real_count_ = 0;
   std::size_t staged_count_ = 0;
-  std::size_t again_count_ = 0;  // Of them those that were not written, but are given once more.
-  bool whole_ = true;            // What Sets carry: Rows::Whole.
-  std::uint16_t consumer_ = 0;   // Its number; 0 before the first.
-  std::size_t unseen_ = 0;       // Standing rows that the consumer was not given yet,
-  std::size_t walk_left_ = 0;    // and of them those that are not staged.
+  std::size_t again_count_ = 0;  // Staged rows in the state Again.
+  bool whole_ = true;            // Sets carry the whole row (Rows::Whole).
+  std::uint16_t consumer_ = 0;   // The current consumer's number; 0 before the first consumer.
+  std::size_t unseen_ = 0;       // Standing rows that the consumer has not received yet.
+  std::size_t walk_left_ = 0;    // Those of unseen_ that are not staged.
   std::uint32_t walk_next_ = 0;
 };
 

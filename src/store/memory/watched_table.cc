@@ -7,8 +7,8 @@
 
 namespace rondo::store {
 
-/// Tells the first full read in the order of row numbers up to 'scan_end_', then the chain. A row of the first part that changes before it
-/// is reached is simply told later in its newest state; only one that is deleted moves to the chain, as do rows that are new.
+/// Delivers the first full read in the order of row numbers up to 'scan_end_', then the chain. A row that changes before the scan reaches
+/// it is delivered there in its newest state. A row that is deleted moves to the chain, and so does a new row.
 class WatchedTable::Watcher final : public Subscription {
  public:
   Watcher(std::shared_ptr<WatchedTable> table, bool standing_rows)
@@ -91,9 +91,9 @@ class WatchedTable::Watcher final : public Subscription {
   std::function<void()> wake_;
   std::uint32_t scan_next_ = 0;
   std::uint32_t scan_end_;
-  std::size_t scan_left_;  // Rows of the scan that are still to be told.
+  std::size_t scan_left_;  // Rows of the scan that were not delivered yet.
   std::deque<std::uint32_t> chain_;
-  std::vector<bool> bits_;  // By row number: is in the chain.
+  std::vector<bool> bits_;  // By row number: whether the row is in the chain.
 };
 
 Status WatchedTable::write(Change change) {
@@ -123,7 +123,7 @@ Status WatchedTable::set(Record record) {
 
 void WatchedTable::remove(const Record& key) {
   const std::uint32_t id = rows_.find(key.key(), key.key_hash());
-  if (id == rows_.kNone || rows_[id].deleted) return;  // Nothing changes, so nobody is told.
+  if (id == rows_.kNone || rows_[id].deleted) return;  // Nothing changes, so no watcher is notified.
   rows_[id].record = key;
   rows_[id].deleted = true;
   --count_;

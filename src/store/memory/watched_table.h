@@ -1,6 +1,6 @@
-// WatchedTable: rows that anyone writes, and subscriptions that are told of each changed key once, with its newest state. A subscription is
-// a chain of changed rows in order of their first change, a bit for each row, and the part of the first full read that is still to be told;
-// the rows themselves are not copied. A write costs one lookup and a bit test for each subscription.
+// WatchedTable: rows that any client may write, and subscriptions that receive each changed key once, with its newest state. A subscription
+// holds a chain of changed rows in the order of their first change. It also holds one bit for each row, and the rest of the first full
+// read. The rows themselves are not copied. A write costs one lookup, and a bit test for each subscription.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ class WatchedTable final : public MemoryTable {
  private:
   class Watcher;
   struct Row {
-    Record record;  // With 'deleted': only the key, for those who are still to be told.
+    Record record;  // With 'deleted': only the key, for the watchers that have not received the Delete yet.
     std::uint32_t next = KeyedRows<Row>::kNone;
-    std::uint32_t owed = 0;  // Watchers that have this row in their chain.
+    std::uint32_t owed = 0;  // The number of watchers that have this row in their chain.
     bool deleted = false;
     std::string_view key() const noexcept { return record.key(); }
   };

@@ -1,5 +1,5 @@
-// See redis_address.h. One pass, part by part; each part is cut off first and decoded after, so that an encoded separator stays in its
-// part.
+// See redis_address.h. The parser makes one pass, part by part. Each part is split off first and decoded afterwards, so an encoded
+// separator stays in its part.
 #include "rondo/store/redis_address.h"
 
 #include <array>
@@ -22,12 +22,12 @@ constexpr std::uint16_t kSentinelPort = 26379;
 
 enum class Scheme : std::uint8_t { Tcp, Unix, Sentinel };
 
-/// InvalidArgument that begins with the scheme; never with more of the address, which may hold a password.
+/// InvalidArgument that names only the scheme, because the rest of the address may hold a password.
 Status bad(std::string_view scheme, std::string what) {
   return {Code::InvalidArgument, "Redis address " + std::string{scheme} + "://...: " + std::move(what)};
 }
 
-/// The number that all of 'text' is, if it is one from 'low' to 'high'.
+/// The number in 'text', if all of 'text' is a number from 'low' to 'high'.
 std::optional<unsigned> number(std::string_view text, unsigned low, unsigned high) {
   unsigned value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -35,7 +35,7 @@ std::optional<unsigned> number(std::string_view text, unsigned low, unsigned hig
   return value;
 }
 
-/// What is before the first 'mark', which it removes together with that; all when there is none.
+/// Removes and returns the text before the first 'mark', and removes the mark; all of 'text' if there is none.
 std::string_view cut(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view head = text.substr(0, at);
@@ -67,7 +67,7 @@ class AddressParser {
   Status network(std::string_view text) {
     std::string_view path = text;
     std::string_view authority = cut(path, '/');
-    // The last '@': a password with an unencoded one is understood, as other clients do.
+    // Split at the last '@', so that a password with an unencoded '@' works, as in other clients.
     if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
       if (Status wrong = credentials(authority.substr(0, at)); !wrong.ok()) return wrong;
       authority = authority.substr(at + 1);
@@ -121,7 +121,7 @@ class AddressParser {
     }
     if (!has_port) return {};
     const std::optional<unsigned> value = number(port_text, 1, 65535);
-    // Not repeated: in "redis://user:secret" it is a password whose host was forgotten.
+    // The text is not repeated: in "redis://user:secret" it is a password whose host is missing.
     if (!value) return bad(name_, "the port is not a number from 1 to 65535 (a password is followed by '@' and the host)");
     port = static_cast<std::uint16_t>(*value);
     return {};
@@ -191,7 +191,7 @@ class AddressParser {
     return database(value, "in 'db='");
   }
 
-  /// Its name is not repeated: after a slip before it, it may be a piece of the password.
+  /// The parameter's name is not repeated: after a mistake before it, it may be a part of the password.
   Status unknown_parameter() const {
     std::string message = "parameter " + std::to_string(parameter_) + " after '?' is not known";
     message += "; known are ";
@@ -204,7 +204,7 @@ class AddressParser {
     return bad(name_, std::move(message));
   }
 
-  /// What only the whole can tell, and the password files.
+  /// Checks that need the whole address, and reads the password files.
   Status check() {
     if (address_.cert_file.empty() != address_.key_file.empty()) return bad(name_, "'cert' and 'key' belong together; one is missing");
     if (!password_file_.empty() && !address_.password.empty()) return bad(name_, "both a password and a password_file");
@@ -220,7 +220,7 @@ class AddressParser {
     return {};
   }
 
-  /// The first line of 'path', if one is given.
+  /// Reads the first line of 'path', if one is given.
   Status read_password(const std::string& parameter, const std::string& path, std::string& password) const {
     if (path.empty()) return {};
     const Result<std::string> text = redis::read_text_file(path, limits::kRedisPasswordBytes);
@@ -244,7 +244,7 @@ class AddressParser {
   std::string sentinel_password_file_;
   bool user_without_password_ = false;
   bool saw_db_ = false;
-  unsigned parameter_ = 0;  // The number of the one that is read.
+  unsigned parameter_ = 0;  // The number of the parameter being parsed.
 };
 
 std::string host_text(const std::string& host, std::uint16_t port) {

@@ -1,5 +1,5 @@
-// What a Redis address may look like, and that a wrong one is refused with the part and the reason, never with the password.
-// Method: tables of texts and what they must become.
+// The valid forms of a Redis address. An invalid one is refused with the part and the reason, never with the password. The tests compare
+// tables of texts with their expected results.
 #include "rondo/store/redis_address.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::string refused(std::string_view url, Code code = Code::InvalidArgument) {
   return std::string{address.error().message()};
 }
 
-/// A file that goes with the test.
+/// A file that is removed with the object.
 class PasswordFile {
  public:
   explicit PasswordFile(std::string_view text) {
@@ -192,7 +192,7 @@ TEST(RedisAddress, NoMessageRepeatsAPassword) {
   EXPECT_THAT(refused("redis://u:@h"), HasSubstr("is empty"));
 }
 
-/// Right addresses with a password, and then a few characters taken out, doubled or put in, but never in the password itself.
+/// Takes valid addresses with a password, and removes, doubles or inserts a few characters, but never in the password itself.
 TEST(RedisAddress, PropertyNoSlipOfTheKeyboardMakesAMessageRepeatThePassword) {
   constexpr std::string_view kMarks = ":@/?&=%#[],.x0 ";
   Random random(7);

@@ -1,5 +1,5 @@
-// What must stay bounded: turns and memory of a consumer that comes late to a million keys, and the turns and looks at the reactor that a
-// server costs which is stopped (SIGSTOP, so that its connections stay open and silent).
+// Bounds: the turns and memory of a consumer that starts late, with a million waiting keys; and the turns and reactor polls that a stopped
+// server costs (SIGSTOP, so its connections stay open and silent).
 #include <malloc.h>
 
 #include "rondo/sched/timer.h"
@@ -22,13 +22,13 @@ class RedisBounds : public RedisTableTest {
   }
   StoreDriver& driver() noexcept { return *driver_; }
 
-  /// Turns of all sources but that one.
+  /// The turns of all sources except 'other'.
   std::uint64_t turns_without(const Source& other) {
     std::uint64_t turns = 0;
     driver_->scheduler().for_each_source([&](const Source& source) { turns += &source == &other ? 0 : source.stats().turns; });
     return turns;
   }
-  /// Stops the server for so long, with writes and a pop under way, beside another source that has a turn each millisecond.
+  /// Stops the server for this time, with writes and a pop outstanding, while another source has a turn each millisecond.
   void stop_server_for(std::chrono::seconds length, Duration answer_timeout);
 
  private:
@@ -59,7 +59,7 @@ void RedisBounds::stop_server_for(std::chrono::seconds length, Duration answer_t
   driver().run_until([] { return false; }, length);
   EXPECT_TRUE(driver().run_until([&fired] { return fired >= 500; })) << "the other source has its turns";
   EXPECT_TRUE(driver().run_until([this] { return !driver().store().health().ok(); })) << "its silence is noticed";
-  // A busy machine gives fewer turns in a time, never more: only spinning breaks these.
+  // A busy machine gives fewer turns in this time, never more, so only spinning breaks these bounds.
   const auto seconds = static_cast<std::uint64_t>(length.count() + 1);
   EXPECT_LT(turns_without(other) - turns, 300 * seconds);
   EXPECT_LT(driver().scheduler().stats().polls - polls, 4 * fired + 1000 * seconds);
@@ -108,7 +108,7 @@ TEST_F(RedisBoundsDeathTest, PopOfMoreKeysThanTheLimitIsAProgramError) {
 
 TEST_F(RedisBounds, ServerThatIsStoppedForTenSecondsStorm) { stop_server_for(10s, 1s); }
 
-/// Takes what comes, a batch a turn, and counts it by what it is ("SET 1": n is 1; "DEL ").
+/// Takes what arrives, one batch a turn, and counts the changes by kind ("SET 1": n is 1; "DEL ").
 class Taker final : public Source {
  public:
   explicit Taker(Subscription& consumer) : Source("taker", Priority{}), consumer_(consumer) {
@@ -123,7 +123,7 @@ class Taker final : public Source {
   }
   bool has_backlog() const override { return !consumer_.empty(); }
   std::size_t taken() const noexcept { return taken_; }
-  /// Since the last call.
+  /// The kinds counted since the last call.
   std::map<std::string, int> kinds() {
     taken_ = 0;
     return std::exchange(kinds_, {});
@@ -140,7 +140,7 @@ class RedisLargeTable : public RedisBounds {
  protected:
   static constexpr int kRows = 400'000;
 
-  /// One command for each 'step'-th row, many under way.
+  /// Sends one command for each 'step'-th row, with many outstanding.
   void each_row(int step, const std::function<redis_kit::RedisClient::Arguments(const std::string& row)>& command) {
     redis_kit::RedisClient client(server().address());
     int owed = 0;
@@ -153,7 +153,7 @@ class RedisLargeTable : public RedisBounds {
     }
     answers();
   }
-  /// What the longest turn of any source had of the processor.
+  /// The CPU time of the longest turn of any source.
   Duration longest_turn_cpu() {
     Duration longest{0};
     driver().scheduler().for_each_source([&](const Source& source) { longest = std::max(longest, source.stats().longest_turn_cpu); });
@@ -163,7 +163,7 @@ class RedisLargeTable : public RedisBounds {
 
 TEST_F(RedisLargeTable, IsResynchronisedInShortTurnsAndTellsTheDifferenceMillion) {
   using testing::Pair;
-  ::mallopt(M_MXFAST, 0);  // As rondod does with this allocator, which else joins all small blocks when much is freed once.
+  ::mallopt(M_MXFAST, 0);  // As rondod sets it for this allocator, which otherwise merges all small blocks whenever much memory is freed.
   each_row(1, [](const std::string& row) { return redis_kit::RedisClient::Arguments{"HSET", row, "n", "1"}; });
   open();
   declare(driver(), "W", TableKind::Watched);
@@ -189,7 +189,7 @@ TEST_F(RedisLargeTable, IsResynchronisedInShortTurnsAndTellsTheDifferenceMillion
 #endif
 }
 
-// As a stock producer leaves them, who ran on while nobody consumed.
+// The keys are written as a stock producer does that ran while no consumer was subscribed.
 TEST_F(RedisBounds, MillionPendingKeysAreDrainedInBoundedPieces) {
   constexpr std::size_t kKeys = 1'000'000;
   constexpr std::size_t kStep = 500;

@@ -1,5 +1,5 @@
-// ChannelEnd: listens to a channel as SONiC's NotificationConsumer does. What was sent while the connection was away is gone: a gap is
-// told.
+// ChannelEnd: receives a channel's events as SONiC's NotificationConsumer does. Events sent while the connection was lost are gone; the
+// consumer sees a gap.
 #pragma once
 
 #include "store/event_buffer.h"
@@ -20,7 +20,7 @@ class ChannelEnd final : public End {
       ++stats().malformed;
       return;
     }
-    const bool was_empty = empty();  // A gap may lie there unread: that wakes nobody any more.
+    const bool was_empty = empty();  // An unread gap does not count: it does not wake the consumer again.
     events_.push(*event);
     if (was_empty) tell();
   }

@@ -1,8 +1,9 @@
-// Producer and consumer are processes of their own and are killed at random, again and again; the server lives. The consumer writes down
-// what it was told before it comes for more; the checker, this process, holds that log against the promise: no key goes back to an older
-// value, and in the end the last value of every key has arrived. A minute, ten seconds under a sanitizer; RONDO_CHAOS_SECONDS says
-// otherwise. Of two consumers with a lease one works; both are killed, or stopped for longer than the lease. What one of them tells that
-// has lost the lease does not count, as it carries an older token: so would a data plane that they share tell them apart.
+// Producer and consumer are separate processes that are killed at random, many times; the server lives. The consumer logs what it received
+// before it takes more. This process checks the log: no key goes back to an older value, and in the end the last value of every key has
+// arrived. The test takes a minute, or ten seconds under a sanitizer; RONDO_CHAOS_SECONDS sets another length.
+//
+// Of two consumers with a lease, one works. Both are killed, or stopped for longer than the lease. Entries of a consumer that has lost the
+// lease do not count, because they carry an older token; a shared data plane would tell them apart in the same way.
 #include <cstdlib>
 
 #include "store/redis/testing/table.h"
@@ -16,10 +17,10 @@ constexpr int kSeconds = 10;
 #else
 constexpr int kSeconds = 60;
 #endif
-constexpr std::uint64_t kGeneration = 1'000'000'000;  // Numbers that one producer may use.
+constexpr std::uint64_t kGeneration = 1'000'000'000;  // The numbers that one producer may use.
 
 struct LogLine {
-  std::uint64_t token = 0;  // Of the lease; 0 without.
+  std::uint64_t token = 0;  // The lease's token; 0 without a lease.
   std::uint64_t key = 0;
   std::uint64_t n = 0;
 };
@@ -34,7 +35,7 @@ RedisStoreOptions options_for(RedisAddress address, const std::string& user) {
 
 std::uint64_t number(std::string_view text) { return std::strtoull(std::string{text}.c_str(), nullptr, 10); }
 
-/// Writes ever greater numbers until it is killed; with 'last' each key once, until all is answered.
+/// Writes growing numbers until it is killed; with 'last', writes each key once until all writes are answered.
 [[noreturn]] void be_producer(const RedisAddress& address, std::uint64_t generation, bool last) {
   StoreDriver driver(options_for(address, "producer"));
   if (!driver.store().declare({.name = "T", .kind = TableKind::Staged}).ok()) ::_exit(2);
@@ -55,7 +56,7 @@ std::uint64_t number(std::string_view text) { return std::strtoull(std::string{t
   ::_exit(driver.run_until([&driver] { return driver.store().unanswered() == 0; }) ? 0 : 2);
 }
 
-/// Takes and writes down until it is killed.
+/// Takes and logs until it is killed.
 [[noreturn]] void be_consumer(const RedisAddress& address, const std::string& user, std::uint64_t generation, int log, Duration lease) {
   RedisStoreOptions options = options_for(address, user);
   options.lease = lease;
@@ -111,7 +112,7 @@ class RedisChaos : public RedisTableTest {
     if (process == 0) child([&] { be_consumer(server().address(), user, generation_, log_[1], kShortestRedisLease); });
     return process;
   }
-  /// Kills it, and waits until the server has worked off what it had sent.
+  /// Kills the process, and waits until the server has executed everything that it had sent.
   void end(pid_t& process, const std::string& user) {
     if (process <= 0) return;
     ::kill(process, SIGKILL);
@@ -128,7 +129,7 @@ class RedisChaos : public RedisTableTest {
     producer_ = -1;
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
-  /// Reads the log for so long, or until 'done'; no key may go back.
+  /// Reads the log for this time, or until 'done'. No key may go back to an older value.
   template <class Done>
   void check_log(std::chrono::milliseconds patience, Done done) {
     const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -150,7 +151,7 @@ class RedisChaos : public RedisTableTest {
     }
   }
   std::uint64_t last_of(std::uint64_t key) const { return generation_ * kGeneration + key + 1; }
-  /// Nothing waits, and of every row the consumer was told the value that it has.
+  /// True if nothing waits, and the consumer has received the current value of every row.
   bool caught_up() {
     if (server().command({"EXISTS", "T_KEY_SET"}) != "0") return false;
     for (const auto& [key, n] : newest_) {
@@ -166,10 +167,10 @@ class RedisChaos : public RedisTableTest {
     }
     return true;
   }
-  /// All that was written is told, and then the last value of each key.
+  /// Everything written is delivered, and then the last value of each key.
   void expect_the_end() {
     end(producer_, "producer");
-    // Before anybody writes everything once more: what was popped and never told would stand in a row, and nowhere else.
+    // Check this before the last producer writes every key again: otherwise a change that was popped and never delivered would be hidden.
     const auto patience = std::chrono::steady_clock::now() + redis_kit::kPatience;
     while (!caught_up() && std::chrono::steady_clock::now() < patience) check_log(std::chrono::milliseconds{50}, [] { return false; });
     EXPECT_TRUE(caught_up()) << "something that the last consumers or producers left was never told";
@@ -183,7 +184,7 @@ class RedisChaos : public RedisTableTest {
   pid_t standby_ = -1;
   std::uint64_t lines_ = 0;
   std::uint64_t stale_ = 0;
-  std::uint64_t token_ = 0;  // The greatest.
+  std::uint64_t token_ = 0;  // The greatest token.
 
  private:
   template <class Run>
@@ -229,7 +230,7 @@ TEST_F(RedisChaos, OfTwoConsumersWithALeaseOneWorksHoweverTheyAreKilledAndStoppe
   struct Member {
     pid_t& process;
     std::string user;
-    std::chrono::steady_clock::time_point wakes = {};  // While it is stopped.
+    std::chrono::steady_clock::time_point wakes = {};  // When a stopped process continues.
   };
   Member members[] = {{consumer_, "consumer"}, {standby_, "standby"}};
   for (Member& member : members) member.process = start_member(member.user);

@@ -1,4 +1,4 @@
-// Commands: requests in Redis' protocol (RESP2), one behind the other in one buffer.
+// Commands: requests in Redis' protocol (RESP2), appended to one buffer.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace rondo::redis {
 
 class Commands {
  public:
-  /// Begins a command of 'words' words, the command's name among them; exactly so many word() calls must follow.
+  /// Begins a command of 'words' words, including the command's name. Exactly as many word() calls must follow.
   Commands& begin(std::size_t words) {
     char* const to = room(kHeadBytes);
     return written(head(to, '*', words));
   }
   Commands& word(std::string_view text) { return word(text, {}); }
-  /// One word of two parts.
+  /// One word made of two parts.
   Commands& word(std::string_view first, std::string_view second) {
     const std::size_t size = first.size() + second.size();
     char* to = head(room(kHeadBytes + size + 2), '$', size);
@@ -43,23 +43,23 @@ class Commands {
     return *this;
   }
 
-  /// What was not sent yet.
+  /// The bytes that were not sent yet.
   std::string_view unsent() const noexcept { return {bytes_.get() + sent_, size_ - sent_}; }
-  /// The first 'count' bytes of it are sent.
+  /// Marks the first 'count' unsent bytes as sent.
   void sent(std::size_t count) {
     sent_ += count;
     if (sent_ == size_) return clear();
-    // While others add as fast as the server takes, all is never sent: without this the buffer would grow without end. What stays is moved
-    // only when at least as much has gone.
+    // Under constant load the buffer is never fully sent, and without this it would grow without bound. The rest is moved only when at
+    // least as much has been sent.
     if (sent_ < std::max(kSentBytes, size_ - sent_)) return;
     std::memmove(bytes_.get(), bytes_.get() + sent_, size_ - sent_);
     size_ -= std::exchange(sent_, 0);
   }
   void clear() {
     size_ = sent_ = 0;
-    if (capacity_ > kKeptBytes) bytes_ = std::make_unique_for_overwrite<char[]>(capacity_ = kSentBytes);  // After a large value.
+    if (capacity_ > kKeptBytes) bytes_ = std::make_unique_for_overwrite<char[]>(capacity_ = kSentBytes);  // Shrink after a large value.
   }
-  /// Memory that is held.
+  /// The allocated memory.
   std::size_t capacity() const noexcept { return capacity_; }
 
  private:
@@ -74,7 +74,7 @@ class Commands {
     *to++ = '\n';
     return to;
   }
-  /// Where the next 'bytes' may be written.
+  /// Returns where the next 'bytes' may be written.
   char* room(std::size_t bytes) {
     if (capacity_ - size_ < bytes) grow(size_ + bytes);
     return bytes_.get() + size_;
@@ -93,10 +93,10 @@ class Commands {
   std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kSentBytes);
   std::size_t capacity_ = kSentBytes;
   std::size_t size_ = 0;
-  std::size_t sent_ = 0;  // Of them.
+  std::size_t sent_ = 0;  // Bytes already sent.
 };
 
-/// 'text' for a pattern (SCAN's MATCH) that matches it and nothing else.
+/// 'text' as a pattern (for SCAN's MATCH) that matches only 'text'.
 inline std::string literal(std::string_view text) {
   std::string pattern;
   for (const char c : text) {

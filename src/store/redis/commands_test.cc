@@ -1,4 +1,4 @@
-// The buffer of requests: what goes into it, what is left when some was sent, and that it does not grow.
+// The buffer of requests: its content, the rest after a partial send, and that it does not grow.
 #include "store/redis/commands.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(Commands, WhatIsSentGoesAndTheRestStays) {
   EXPECT_EQ(commands.unsent(), "");
 }
 
-// A buffer that was emptied only when everything had been sent grew to hundreds of megabytes under a long feed; moving them took a quarter
+// A buffer that was cleared only when everything had been sent grew to hundreds of megabytes under a long feed. Moving them took a quarter
 // of a second.
 TEST(Commands, ABufferThatIsNeverEmptyDoesNotGrow) {
   Commands commands;

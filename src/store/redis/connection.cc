@@ -9,16 +9,16 @@
 namespace rondo::redis {
 
 namespace {
-/// hiredis moves what is left of its buffer each time it has used up a kilobyte: small bites keep that cheap.
+/// hiredis moves the rest of its buffer each time it has used a kilobyte; small reads keep that cheap.
 constexpr std::size_t kBite = 16 * 1024;
-/// And this many in a turn.
+/// Reads per turn.
 constexpr int kBites = 8;
 constexpr Duration kTick = 250ms;
 constexpr Duration kLookupTick = 5ms;
-/// Servers whose last connection of ours is remembered; more than any group of replicas has.
+/// The number of servers whose last connection is remembered; more than any group of replicas has.
 constexpr std::size_t kServers = 16;
 
-/// The value of 'name' in the answer to INFO; empty if it is not there.
+/// The value of 'name' in the answer to INFO; empty if absent.
 std::string_view info_value(std::string_view info, std::string_view name) {
   const std::size_t at = info.find("\n" + std::string{name} + ":");
   if (at == std::string_view::npos) return {};
@@ -78,7 +78,7 @@ void Connection::expect(Owed owed) {
   wake();
 }
 
-// --- coming and going
+// --- connecting and closing
 
 void Connection::attempt() {
   moved_ = false;
@@ -107,7 +107,7 @@ void Connection::advance() {
 
 void Connection::greet() {
   state_ = State::Greeting;
-  // Each command of the greeting names itself in its error.
+  // Each command of the greeting puts its name into its error.
   const auto check = [this](std::string_view command) {
     return [this, command](const Reply& reply, const Status&) {
       if (reply.is_error()) give_up(status_of(reply, command));
@@ -125,7 +125,7 @@ void Connection::greet() {
     out_.begin(2).word("SELECT").number(address_.database);
     expect(1, shape::kText, check("SELECT"));
   }
-  out_.command({"PING"});  // LOADING and the like are said here.
+  out_.command({"PING"});  // The server reports LOADING and similar states here.
   expect(1, shape::kText, [this](const Reply& reply, const Status&) {
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
     if (options_.subscriber && !options_.master_only) greeted();
@@ -134,8 +134,8 @@ void Connection::greet() {
   if (!options_.subscriber) identify();
 }
 
-/// Sentinels may name a server that is not the master any more, or not yet. It would answer reads, and say nothing of what is written
-/// elsewhere. A user who may not ask goes on: READONLY tells a writer.
+/// Sentinels may name a server that is not the master any more, or not yet. It would answer reads, and would not report writes made
+/// elsewhere. If the user lacks permission for ROLE, the connection continues; a writer then sees READONLY.
 void Connection::ask_role() {
   out_.command({"ROLE"});
   expect(1, shape::kAny, [this](const Reply& reply, const Status&) {
@@ -164,8 +164,8 @@ void Connection::identify() {
   });
 }
 
-/// What an earlier connection had sent, and this server has not come to yet, must not be carried out behind what is sent from now on. The
-/// answer is awaited: if this attempt breaks before it, the next one has the same connection to end, and never more than one.
+/// Requests of an earlier connection that the server has not executed yet must not run after new ones. This attempt waits for the answer.
+/// If it breaks before, the next attempt has the same connection to end, so there is never more than one.
 void Connection::fence() {
   const auto earlier = earlier_.find(greeting_.run_id);
   if (earlier == earlier_.end()) return greeted();
@@ -199,7 +199,7 @@ void Connection::lose(Status why) {
   readable_ = writable_ = waits_ping_ = false;
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
-  // A server that takes us and then cannot serve us (read only, say) is asked more and more rarely, too.
+  // A server that accepts the connection but cannot serve it (read-only, for example) also gets a growing delay.
   if (!was_connected) resolver_.next();
   if (moved_) backoff_ = options_.backoff_low;
   if (was_connected && owner_.clock().now() - ready_since_ >= options_.backoff_high) backoff_ = options_.backoff_low;
@@ -224,7 +224,7 @@ void Connection::tick() {
     if (now >= deadline_) lose({Code::DeadlineExceeded, "the server does not accept the connection"});
     return;
   }
-  // What has arrived while we ourselves were away counts as heard.
+  // Data that arrived while this process did not run counts as received now.
   read_some();
   if (state_ < State::Greeting) return;
   const Duration silence = owner_.clock().now() - heard_;
@@ -311,7 +311,7 @@ void Connection::handle(const Reply& reply) {
   if (done.on_reply && fits(done, reply)) done.on_reply(reply, done.earlier);
 }
 
-/// The only place that looks at the shape of an answer. What else lies in the stream is not believed, either.
+/// The only check of an answer's shape. After a mismatch, the rest of the stream is discarded, too.
 bool Connection::fits(const Owed& owed, const Reply& reply) {
   if (reply.is_error() || owed.shape->fits(reply)) return true;
   give_up({Code::DataLoss, "the server answered " + describe(reply) + " where " + std::string{owed.shape->name} + " is due"});

@@ -1,7 +1,7 @@
-// Connection: one pipelined connection to a Redis server as a source of the scheduler. It connects, authenticates, selects the database and
-// comes back by itself (backoff with jitter); a server that does not answer in time is left. What is sent while it is away is refused:
-// whoever sends knows what to send again. Before it is ready again it has the server end what is left there of its predecessor, so that
-// nothing that was sent earlier is carried out later (ADR 0011). Nothing here waits. Scheduler's thread.
+// Connection: one pipelined connection to a Redis server, as a source of the scheduler. It connects, authenticates, selects the database
+// and reconnects by itself (backoff with jitter). If the server does not answer in time, the connection closes. Requests sent while it is
+// away are refused; the sender knows what to send again. Before it is ready again, it makes the server end its predecessor's connection, so
+// that no earlier request is executed late (ADR 0011). No call blocks. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -26,74 +26,74 @@
 namespace rondo::redis {
 
 struct ConnectionOptions {
-  std::string name;  // Of the source, and for CLIENT SETNAME.
+  std::string name;  // The source's name, also used for CLIENT SETNAME.
   Priority priority = Priority{};
   Duration connect_timeout = 5s;
-  Duration answer_timeout = 5s;  // Nothing heard for so long while an answer is owed: the connection is given up.
-  Duration backoff_low = 20ms;   // Before the first new attempt; doubled each time, drawn from half of it to all of it.
+  Duration answer_timeout = 5s;  // If an answer is owed and nothing arrives for this long, the connection closes.
+  /// The delay before the first reconnect. It doubles each time; the actual delay is random between half of it and all of it.
+  Duration backoff_low = 20ms;
   Duration backoff_high = 2s;
   std::uint64_t seed = 1;
-  bool subscriber = false;   // Carries messages: everything but the handshake goes to User::message().
-  bool master_only = false;  // A server that says it is a replica is given up.
+  bool subscriber = false;   // The connection carries messages: everything after the handshake goes to User::message().
+  bool master_only = false;  // Close the connection if the server reports that it is a replica.
 };
 
 class Connection final : public Source {
  public:
-  /// Whoever uses the connection; outlives it. Called in the connection's turns only.
+  /// The user of the connection; it must outlive the connection. Called only in the connection's turns.
   class User {
    public:
     virtual void connected(Connection& connection) = 0;
-    /// Answers that were owed never come. Called for a failed attempt to connect, too ('was_connected' is false).
+    /// Outstanding answers will not arrive. Also called for a failed attempt to connect; then 'was_connected' is false.
     virtual void lost(Connection& connection, const Status& why, bool was_connected) = 0;
     virtual void message(const Reply& message) { static_cast<void>(message); }
-    /// The last moment before bytes go out: what was gathered may be sent now.
+    /// Called just before bytes are sent: the user may add gathered requests now.
     virtual void before_send(Connection& connection) { static_cast<void>(connection); }
 
    protected:
     ~User() = default;
   };
-  /// The last answer of a sequence, and the first error among those before it.
+  /// Receives the last answer of a sequence, and the first error among the answers before it.
   using OnReply = std::function<void(const Reply& reply, const Status& earlier)>;
 
-  /// What the server said in the handshake; a subscriber does not ask.
+  /// The server's data from the handshake. A subscriber does not request it.
   struct Greeting {
-    std::string run_id;          // Of the server's process; empty when it does not say.
-    std::int64_t id = 0;         // The server's number of this connection.
-    bool ended_earlier = false;  // It still had an earlier connection of ours, and what that had sent.
-    Status refused;              // Why it may carry out late what an earlier connection had sent; ok if it cannot.
+    std::string run_id;          // The id of the server's process; empty if the server does not report it.
+    std::int64_t id = 0;         // The server's id of this connection.
+    bool ended_earlier = false;  // The server still had an earlier connection of ours and closed it.
+    Status refused;              // The reason why the server may execute requests of an earlier connection late; ok if it cannot.
   };
 
   Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user);
   ~Connection() override;
 
-  /// Begins to connect, in a turn to come and not before 'delay', if it is away. What waits for its next attempt goes on waiting, unless
-  /// that goes elsewhere.
+  /// If the connection is away, begins to connect in a later turn, not before 'delay'. A connection that already waits for its next attempt
+  /// keeps its delay, unless the address changed.
   void start(Duration delay = {});
-  /// Ends the connection at the end of the turn, for good until start().
+  /// Closes the connection at the end of the turn; it stays closed until start().
   void stop();
-  /// Where the next attempt goes.
+  /// Sets the address for the next attempt.
   void set_address(RedisAddress address);
   const RedisAddress& address() const noexcept { return address_; }
   bool is_connected() const noexcept { return state_ == State::Ready; }
-  /// Why it is not connected; ok while it is.
+  /// Why the connection is not established; ok while it is.
   const Status& trouble() const noexcept { return trouble_; }
-  /// Of the connection that is, or was last, ready.
+  /// The greeting of the current connection, or of the last one that was ready.
   const Greeting& greeting() const noexcept { return greeting_; }
-  /// Gives the connection up, as if it had broken, and connects anew. Takes place at the end of the turn, so that a callback may ask for
-  /// it.
+  /// Closes the connection as if it had broken, and reconnects. This happens at the end of the turn, so a callback may call it.
   void give_up(Status why);
 
-  /// How many addresses the host was found to have; 1 until it was looked up.
+  /// The number of addresses of the host; 1 before it was resolved.
   std::size_t addresses() const noexcept { return resolver_.addresses(); }
 
-  /// Where requests go; after those of one sequence say what answers are due. Only while is_connected().
+  /// The buffer for requests. After the requests of one sequence, call expect() or expect_each(). Only while is_connected().
   Commands& out() noexcept { return out_; }
-  /// 'answers' answers come; 'on_reply' gets the last. Wakes the connection.
-  /// One that is neither an error nor of 'shape' ends the connection, and nobody gets it: DataLoss, which says what came.
+  /// Announces 'answers' answers; 'on_reply' receives the last one. Wakes the connection. An answer that is neither an error nor of 'shape'
+  /// closes the connection with DataLoss and a description; no callback receives it.
   void expect(std::size_t answers, const Shape& shape, OnReply on_reply) { expect({answers, &shape, std::move(on_reply), {}, false}); }
-  /// The same, and 'on_reply' gets each of them, each of 'shape'.
+  /// Like expect(), but 'on_reply' receives each answer, and each must have the shape.
   void expect_each(std::size_t answers, const Shape& shape, OnReply on_reply) { expect({answers, &shape, std::move(on_reply), {}, true}); }
-  /// In its turn, and in that of its timer: the time is up, what is left is for the next one (wake() asks for it).
+  /// In the connection's turn and its timer's: true when the time is used up. The rest is for the next turn; wake() requests one.
   bool turn_is_over() const { return time_is_up(budget_); }
   std::size_t owed() const noexcept { return owed_.size(); }
   std::size_t unsent_bytes() const noexcept { return out_.unsent().size(); }
@@ -137,23 +137,23 @@ class Connection final : public Source {
   Transport transport_;
   ReplyReader reader_;
   std::unique_ptr<char[]> buffer_;
-  Budget budget_;  // Of this turn.
+  Budget budget_;  // The budget of this turn.
   Commands out_;
   std::deque<Owed> owed_;
   State state_ = State::Away;
   Status trouble_;
-  Status doomed_;  // Given up; carried out at the end of the turn.
+  Status doomed_;  // Not ok: the connection closes at the end of the turn.
   Duration backoff_;
-  Instant ready_since_;  // Of the last time it was Ready.
-  Instant heard_;        // Or when the first of the owed answers began to be owed.
-  Instant deadline_;     // Of an attempt.
-  bool resting_ = true;  // Not to be connected.
-  bool moved_ = false;   // The address is not that of the last attempt.
+  Instant ready_since_;  // When the connection last became ready.
+  Instant heard_;        // When data last arrived, or when the oldest outstanding answer became due.
+  Instant deadline_;     // The deadline of an attempt.
+  bool resting_ = true;  // The connection must not connect.
+  bool moved_ = false;   // The address has changed since the last attempt.
   bool readable_ = false;
   bool writable_ = false;
   bool waits_ping_ = false;
   Greeting greeting_;
-  std::map<std::string, std::int64_t, std::less<>> earlier_;  // By run id: the server's number of our last connection to it.
+  std::map<std::string, std::int64_t, std::less<>> earlier_;  // By run id: the server's id of our last connection to it.
 };
 
 }  // namespace rondo::redis

@@ -1,4 +1,4 @@
-// Every promise of rondo/store/store.h, held against the Redis store on a real server: over its Unix socket, TCP and TLS.
+// Every promise of rondo/store/store.h, tested on the Redis store with a real server: over its Unix socket, TCP and TLS.
 #include "store/redis/testing/worlds.h"
 #include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Redis, AnyStoreContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, WrittenContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, ViewContract, kRedis, name_of<StoreWorld>);
 
-// Keys that wait are a set in Redis, and the rows are Redis' own: no order of arrival, no limit on rows.
+// The waiting keys are a set in Redis, and Redis holds the rows: there is no order of arrival and no limit on rows.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OrderContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RowsContract);
 

@@ -1,4 +1,5 @@
-// See redis_database_config.h. The reader walks the files depth first and keeps the way it came, to find a file that includes itself.
+// See redis_database_config.h. The reader visits the files depth first and keeps the path to the current file, to detect a file that
+// includes itself.
 #include "rondo/store/redis_database_config.h"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ Status wrong_type(const std::string& where, std::string_view wanted, const json:
 
 std::string member_path(const std::string& where, std::string_view name) { return where + "." + std::string{name}; }
 
-/// The text 'name' of 'object'; empty when it is not there.
+/// The text 'name' of 'object'; empty if absent.
 Result<std::string> text_member(const json::object& object, std::string_view name, const std::string& where) {
   const json::value* const value = object.if_contains(name);
   if (value == nullptr) return std::string{};
@@ -79,7 +80,7 @@ Result<std::string> text_member(const json::object& object, std::string_view nam
   return std::string{view(value->get_string())};
 }
 
-/// The whole number 'name' of 'object', from 0 to 'most'; 'absent' when it is not there.
+/// The whole number 'name' of 'object', from 0 to 'most'; 'absent' if absent.
 Result<unsigned> number_member(const json::object& object, std::string_view name, unsigned most, unsigned absent,
                                const std::string& where) {
   const json::value* const value = object.if_contains(name);
@@ -93,7 +94,7 @@ Result<unsigned> number_member(const json::object& object, std::string_view name
   return number;
 }
 
-/// The object 'name' of the file; null when it is not there.
+/// The object 'name' of the file; null if absent.
 Result<const json::object*> object_member(const json::object& file, std::string_view name) {
   const json::value* const value = file.if_contains(name);
   if (value == nullptr) return nullptr;
@@ -151,7 +152,7 @@ Result<DatabaseEntry> read_database(const std::string& name, const json::value& 
 
 }  // namespace
 
-/// Reads one file and what it includes into a DatabaseConfig.
+/// Reads one file and the files that it includes into a DatabaseConfig.
 class DatabaseConfigReader {
  public:
   using Scope = std::pair<std::string, std::string>;

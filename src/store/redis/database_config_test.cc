@@ -1,5 +1,5 @@
-// SONiC's database_config.json, alone and with includes: what is read, and what is refused with file and member.
-// Method: each case writes its files into a folder of its own.
+// SONiC's database_config.json, alone and with includes: what is accepted, and that errors name the file and the member. Each case writes
+// its files into its own folder.
 #include "rondo/store/redis_database_config.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class DatabaseConfigFiles : public testing::Test {
     std::ofstream(path, std::ios::binary) << text;
     return path.string();
   }
-  /// The message of the refusal, without the file before it.
+  /// The message of the error, without the file name before it.
   std::string refused(std::string_view text, Code code = Code::InvalidArgument) {
     const std::string path = write("bad.json", text);
     const Result<DatabaseConfig> config = read_database_config(path);

@@ -1,4 +1,4 @@
-// See redis_doctor.h. One small function for each thing that is looked at, in the order in which they matter.
+// See redis_doctor.h. Each check is one small function, in the order of importance.
 #include "rondo/store/redis_doctor.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using Values = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
 
-/// A number at the beginning of 'text' that nothing but a blank, a dot or the end of the line follows.
+/// A number at the beginning of 'text', followed by a blank, a dot or the end of the line.
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -53,7 +53,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
-/// 'text' as one word of a shell.
+/// 'text' as one word of a shell command.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -111,11 +111,11 @@ class Doctor {
   }
 
  private:
-  // --- what is known
+  // --- facts
 
   std::optional<std::string_view> info(std::string_view name) const { return find(info_, name); }
   std::optional<std::string_view> config(std::string_view name) const { return find(config_, name); }
-  /// A number of INFO; 0 when it is not there.
+  /// A number of INFO; 0 if absent.
   std::uint64_t count(std::string_view name) const { return info(name) ? number(*info(name)).value_or(0) : 0; }
   static std::optional<std::string_view> find(const Values& values, std::string_view name) {
     const auto found = values.find(name);
@@ -124,10 +124,10 @@ class Doctor {
   }
   bool is_replica() const { return (facts_.role.empty() ? info("role").value_or("") : std::string_view{facts_.role}) == "slave"; }
   bool has_replicas() const { return count("connected_slaves") > 0; }
-  /// Nothing is written to a disk. Unknown, without CONFIG, is no.
+  /// True if nothing is written to a disk. False if unknown, without CONFIG.
   bool forgets() const { return info("aof_enabled") == "0" && config("save") == ""; }
 
-  // --- what is said
+  // --- advice
 
   void add(FindingLevel level, std::string_view setting, std::string_view value, std::string meaning, std::string remedy) {
     findings_.push_back({level, std::string{setting}, std::string{value}, std::move(meaning), std::move(remedy)});
@@ -142,7 +142,7 @@ class Doctor {
     add(FindingLevel::Problem, setting, value, std::move(meaning), std::move(remedy));
   }
 
-  /// redis-cli with the way in; it asks for the password, if there is one.
+  /// The redis-cli command with the connection options; it prompts for the password, if there is one.
   std::string cli() const {
     const RedisAddress& address = facts_.address;
     std::string line = "redis-cli";
@@ -161,7 +161,7 @@ class Doctor {
     if (!address.password.empty()) line += " --askpass";
     return line;
   }
-  /// Sets it now, and for the next start when there is a file for that.
+  /// The command that sets the option now, and for the next start if there is a configuration file.
   std::string set(std::string_view name, std::string_view value) const {
     std::string line = cli() + " CONFIG SET " + std::string{name} + " " + shell_word(value);
     if (!info("config_file").value_or("").empty()) line += " && " + cli() + " CONFIG REWRITE";
@@ -169,7 +169,7 @@ class Doctor {
   }
   static std::string in_file(std::string_view line) { return "in redis.conf: " + std::string{line} + ", and restart it"; }
 
-  // --- what is looked at
+  // --- checks
 
   void version() {
     const std::string_view text = *info("redis_version");
@@ -307,7 +307,7 @@ class Doctor {
         return ok("appendfsync", when, "what was answered is on the disk, at the price of a disk write for each round of commands");
       return ok("appendonly", "yes", "a failure loses a second of changes at most, two when the disk is slow");
     }
-    if (!save) return;  // Unknown; said with CONFIG GET.
+    if (!save) return;  // Unknown; the check of CONFIG GET reports it.
     if (save->empty()) {
       return advice(
           "save", "",
@@ -343,7 +343,7 @@ class Doctor {
     }
   }
 
-  /// "class hard soft seconds" for each class of clients.
+  /// The setting holds "class hard soft seconds" for each class of clients.
   void output_buffers() {
     const std::vector<std::string_view> limits = words(config("client-output-buffer-limit").value_or(""));
     for (std::size_t i = 0; i + 3 < limits.size(); i += 4) {

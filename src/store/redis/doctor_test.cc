@@ -1,5 +1,5 @@
-// What the doctor says about servers: real ones from the kit, and made-up replies for what cannot be had here. Method: a healthy set of
-// facts in which each case changes what it is about; findings are compared as "level setting" and by what they must say.
+// The doctor's findings about servers: real ones from the kit, and constructed replies for states that cannot be produced here. Each case
+// changes one fact of a healthy set. Findings are compared as "level setting" and by their required text.
 #include "rondo/store/redis_doctor.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-/// A server as it should be: nothing but Ok.
+/// The facts of a server without complaints: every finding is Ok.
 RedisFacts healthy() {
   RedisFacts facts;
   facts.info =
@@ -62,7 +62,7 @@ void set_info(RedisFacts& facts, const std::string& name, const std::string& val
   }
 }
 
-/// "level setting" of all that is not Ok.
+/// "level setting" of every finding that is not Ok.
 std::vector<std::string> complaints(const RedisFacts& facts) {
   std::vector<std::string> result;
   for (const RedisFinding& finding : examine_redis(facts)) {
@@ -71,7 +71,7 @@ std::vector<std::string> complaints(const RedisFacts& facts) {
   return result;
 }
 
-/// The finding about 'setting'; an empty one when there is none.
+/// The finding about 'setting'; an empty one if there is none.
 RedisFinding about(const RedisFacts& facts, const std::string& setting) {
   for (const RedisFinding& finding : examine_redis(facts)) {
     if (finding.setting == setting) return finding;
@@ -79,7 +79,7 @@ RedisFinding about(const RedisFacts& facts, const std::string& setting) {
   return {};
 }
 
-/// What is complained about after one setting, and after one line of INFO.
+/// The complaints after one setting was changed, and after one line of INFO was.
 std::vector<std::string> with_config(const std::string& name, const std::string& value) {
   RedisFacts facts = healthy();
   (*facts.config)[name] = value;
@@ -339,7 +339,7 @@ TEST(RedisDoctor, ARealServerIsUnderstood) {
   EXPECT_THAT(complaints(facts_of(careless)), AllOf(Contains("problem save"), Contains("advice min-replicas-to-write")));
 }
 
-/// Each remedy for a setting is typed into the server as it stands, and the finding is gone.
+/// Each remedy is run on the server exactly as printed, and the finding disappears.
 TEST(RedisDoctor, ItsRemediesHelp) {
   RONDO_NEEDS_REDIS();
   const std::string client = redis_kit::find_program("redis-cli");

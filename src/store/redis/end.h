@@ -1,6 +1,6 @@
-// End: the near end of one subscription on Redis: what has been fetched and not yet taken. One class a kind of table. An end hears when the
-// connections are there (online) or not (offline), and of messages on its channel; answers that were on their way when it went offline are
-// not believed (generation()).
+// End: the near end of one subscription on Redis. It holds what was fetched and not taken yet; there is one class for each kind of table.
+// The store calls online() and offline() when the connections come up and go down, and message() for messages on the channel. An answer
+// that was outstanding when the end went offline is ignored (generation()).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace rondo::redis {
 
 class End;
 
-/// What every end needs; outlives it.
+/// The state that every end uses; it must outlive the ends.
 struct Link {
   bool may_take() const { return fence.empty() || scheduler.clock().now() < taken_until; }
 
@@ -30,11 +30,11 @@ struct Link {
   Connection& events;
   const RedisStoreOptions& options;
   RedisStoreStats& stats;
-  bool up = false;                               // Both connections are usable.
-  std::string fence{};                           // The value of the lease, which pops and acknowledgements compare; empty: no lease.
-  Instant taken_until = Instant::never();        // Later the lease may have ended: consumers of Staged and Queue tables take nothing.
-  std::function<void()> on_fenced{};             // The server refused what only the holder may do.
-  std::vector<std::weak_ptr<End>> unfinished{};  // Ends that go on in the next turn of 'commands'.
+  bool up = false;                         // Both connections are usable.
+  std::string fence{};                     // The value of the lease, which pops and acknowledgements compare; empty: no lease.
+  Instant taken_until = Instant::never();  // After this time the lease may have ended: consumers of Staged and Queue tables take nothing.
+  std::function<void()> on_fenced{};       // Called when the server refused an operation that only the holder may do.
+  std::vector<std::weak_ptr<End>> unfinished{};  // Ends that continue in the next turn of 'commands'.
 };
 
 class End : public std::enable_shared_from_this<End> {
@@ -57,7 +57,7 @@ class End : public std::enable_shared_from_this<End> {
     go_offline();
     online();
   }
-  /// It may have something that it was not to give for a while.
+  /// Wakes the consumer if there is something that it was not allowed to take before.
   void tell_again() const { tell(); }
   void go_offline() {
     ++generation_;
@@ -66,11 +66,11 @@ class End : public std::enable_shared_from_this<End> {
 
   /// The channel to subscribe to; empty for none.
   virtual std::string channel() const = 0;
-  /// Something came on channel().
+  /// Called for a message on channel().
   virtual void message(std::string_view payload) = 0;
-  /// Now and then, while online: for what failed a moment ago.
+  /// Called periodically while online, to retry what failed before.
   virtual void tick() {}
-  /// In a turn of the commands connection: what an earlier one had no time for, see later().
+  /// Called in a turn of the commands connection, to continue after later().
   virtual void go_on() {}
 
   void on_ready(std::function<void()> wake) {
@@ -82,16 +82,16 @@ class End : public std::enable_shared_from_this<End> {
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
-  /// Before open().
+  /// Call this before open().
   virtual void use(const SubscribeOptions& options) { static_cast<void>(options); }
   virtual void requeue(std::string_view key) { static_cast<void>(key); }
   virtual bool caught_up() const { return true; }
   virtual std::size_t fetched() const { return 0; }
-  /// Why nothing comes although the connections are there; ok while something may.
+  /// Why no changes arrive although the connections are up; ok otherwise.
   virtual Status trouble() const { return {}; }
 
  protected:
-  /// Connected, subscribed to channel(), and somebody consumes: look what is there.
+  /// Called when the store is connected and subscribed to channel(), and the end is open: fetch what is there.
   virtual void online() = 0;
   virtual void offline() = 0;
   virtual void closed() {}
@@ -99,12 +99,12 @@ class End : public std::enable_shared_from_this<End> {
   void tell() const {
     if (wake_ && has_news()) wake_();
   }
-  /// The turn is over: go_on() is called in the next one.
+  /// Call this when the turn is over: go_on() is called in the next turn.
   void later() {
     link_.unfinished.push_back(weak_from_this());
     link_.commands.wake();
   }
-  /// Sends what was just written to link().commands.out(), and answers only while this end is what it was.
+  /// Expects the answers to what was just written to link().commands.out(). 'on_reply' is called only if the generation has not changed.
   void ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each = false);
   Link& link() const noexcept { return link_; }
   Target& target() const noexcept { return target_; }
@@ -119,11 +119,11 @@ class End : public std::enable_shared_from_this<End> {
   bool open_ = false;
 };
 
-/// The row that an HGETALL (or the same from a script) tells. False (no record) when there are no fields at all; the convention of the
-/// empty row is undone.
+/// The row in the answer to an HGETALL (or the same from a script). Returns no record if there are no fields. The field that marks an empty
+/// row is removed.
 Record record_of(std::string_view key, const Reply& fields);
-/// The same of the answer to an HGETALL. A key that holds something else is no row; every other error is one: a row that could not be read
-/// must not be taken for one that is gone.
+/// The same with error checks, for the answer to an HGETALL. A key of another type is not a row. Every other error is returned, because a
+/// row that could not be read must not be taken for a deleted one.
 Result<Record> row_of(std::string_view key, const Reply& answer);
 
 }  // namespace rondo::redis

@@ -1,7 +1,7 @@
-// Epoch: which server this is, told apart from the one before. The hash RONDO_EPOCH of the database holds the run id of the server that a
-// store of ours last came up on, and a number that grows with each such server; it is replicated and saved with the tables, so all stores
-// agree on it (ADR 0011). A server that refuses the script is told apart by its run id alone. One small script when the connection comes,
-// and one each tick. Scheduler's thread.
+// Epoch: detects that the server, or its data, is another one than before. The hash RONDO_EPOCH of the database holds the run id of the
+// server to which a store last connected. It also holds a number that grows with each such server. It is replicated and saved with the
+// tables, so all stores agree on it (ADR 0011). If a server refuses the script, only its run id distinguishes it. The cost is one small
+// script after each connect, and one each tick. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace rondo::redis {
 
 class Epoch {
  public:
-  /// 'while_connected': the connection is the one on which the earlier server, or its data, was seen.
+  /// 'while_connected': the earlier server, or its data, was seen on this same connection.
   using Changed = std::function<void(bool while_connected)>;
 
   Epoch(Connection& commands, RedisStoreStats& stats, Changed changed) : commands_(commands), stats_(stats), changed_(std::move(changed)) {}
 
-  /// Asks, if the server lets us and owes no answer already. Only while connected.
+  /// Sends the script, unless the server refused it or an answer is outstanding. Only while connected.
   void ask();
-  /// The connection is gone.
+  /// Call this when the connection is lost.
   void lost() {
     asking_ = refused_ = seen_here_ = false;
     stats_.epoch = 0;
@@ -34,11 +34,11 @@ class Epoch {
   Connection& commands_;
   RedisStoreStats& stats_;
   const Changed changed_;
-  std::string run_id_;        // Of the last server.
-  std::uint64_t number_ = 0;  // The last one that was known.
+  std::string run_id_;        // The run id of the last server.
+  std::uint64_t number_ = 0;  // The last known number.
   bool asking_ = false;
   bool refused_ = false;
-  bool seen_here_ = false;  // There was an answer on this connection.
+  bool seen_here_ = false;  // An answer arrived on this connection.
 };
 
 }  // namespace rondo::redis

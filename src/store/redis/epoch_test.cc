@@ -1,5 +1,5 @@
-// A store knows when the server is another one than before, tells its user once, and all stores of a database agree on the number. The
-// server is a real one that is killed, starts again with and without what it had saved, and refuses what it may refuse.
+// A store detects that the server is another one than before and reports it once, and all stores of a database agree on the number. The
+// server is a real one that is killed, started again with and without its saved data, and configured to refuse commands.
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {
@@ -77,7 +77,7 @@ TEST_F(RedisEpoch, ABrokenConnectionAndASecondStoreAreNoFailOver) {
   EXPECT_THAT(told(), IsEmpty());
 }
 
-// A producer that writes its rows when it is told, in the turn in which it is told.
+// The producer writes its rows in the turn in which the fail-over is reported.
 TEST_F(RedisEpoch, AProducerThatIsToldBringsTheRowsBack) {
   open();
   set(driver(), "W", "row", {{"a", "1"}});
@@ -87,7 +87,7 @@ TEST_F(RedisEpoch, AProducerThatIsToldBringsTheRowsBack) {
   EXPECT_EQ(server().hash("W:row")["a"], "1") << "the server itself had lost it";
 }
 
-// As when a master is made a replica of another one by hand, and its connections stay.
+// This happens when a user makes a master a replica of another one, and its connections stay open.
 TEST_F(RedisEpoch, AnEpochThatChangesUnderAConnectionResyncsEveryConsumer) {
   open();
   const auto watcher = subscribe(driver(), "W");

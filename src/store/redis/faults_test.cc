@@ -1,6 +1,6 @@
-// What a consumer and a producer are told and what stands in Redis in the end, when the server is killed, frozen, emptied or turned read
-// only, connections are cut and answers lost. The server is a real one; the proxy breaks the link. Every case ends when the state of the
-// world is right, not after a time.
+// The tests kill, freeze or empty the server, make it read-only, cut connections and lose answers. They check what consumers and producers
+// receive, and what Redis holds in the end. The server is a real one; the proxy breaks the link. Every case ends when the expected state
+// holds, not after a time.
 #include "store/redis/testing/faults.h"
 #include "rondo/sched/timer.h"
 #include "store/standing_connection_cases.h"
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// --- the server goes
+// --- server failures
 
 TEST_F(RedisFaults, KilledServerThatSavesLosesNothing) {
   start_server({.arguments = {"--appendonly", "yes", "--appendfsync", "always"}});
@@ -52,7 +52,7 @@ TEST_F(RedisFaults, KilledServerThatSavesLosesNoQueueEntry) {
   EXPECT_EQ(got, sent);
 }
 
-// What was there is lost, and the watcher is told so; what is written from then on arrives.
+// The server's data is lost, and the watcher receives the Deletes. Later writes arrive.
 TEST_F(RedisFaults, KilledServerThatDoesNotSaveGoesOn) {
   open();
   const auto consumer = subscribe(driver(), "T");
@@ -136,7 +136,7 @@ TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=3"));
 }
 
-// --- connections go
+// --- connection failures
 
 TEST_F(RedisFaults, KilledConnectionsLoseNothing) {
   open();
@@ -166,7 +166,8 @@ TEST_F(RedisFaults, KilledSubscriberTellsAChannelsListenerOnce) {
   EXPECT_EQ(listener->take_gap(), Gap::None);
 }
 
-// Redis cuts a subscriber that reads too slowly: the watcher is told exactly the difference, the listener that there was a gap.
+// Redis closes the connection of a subscriber that reads too slowly. The watcher receives exactly the difference, and the listener sees a
+// gap.
 TEST_F(RedisFaults, OutputBufferLimitIsAGap) {
   open();
   ASSERT_EQ(server().command({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 0 0"}), "OK");
@@ -188,7 +189,7 @@ TEST_F(RedisFaults, OutputBufferLimitIsAGap) {
   EXPECT_EQ(listener->take_gap(), Gap::Possible);
 }
 
-// --- answers go
+// --- lost answers
 
 TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
   redis_kit::RedisProxy proxy(server().address());
@@ -199,7 +200,8 @@ TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
   for (int round = 0; round < 10; ++round) {
     const auto before = proxy.stats().lost;
     for (int i = 0; i < 300; ++i) set(driver(), "T", std::to_string(round) + "/" + std::to_string(i), {{"n", "1"}});
-    // The cut takes the writer's connection too, and what it had not answered is written, and told, again: here it has answered.
+    // The cut also closes the writer's connection, and an unanswered write would be sent and delivered again. So wait until all are
+    // answered.
     ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
     proxy.lose_reply("SPOP");
     for (const std::string& line : take_all(driver(), *consumer, 100)) {
@@ -220,7 +222,7 @@ TEST_F(RedisFaults, LostAnswerDoesNotForgetADelete) {
   for (const char* key : {"gone", "again"}) set(driver(), "T", key, {{"old", "1"}});
   ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
   EXPECT_EQ(take_all(driver(), *consumer).size(), 2U);
-  StoreDriver writer{quick_options()};  // On a link of its own: the cut must not take its answers, too, or it writes again.
+  StoreDriver writer{quick_options()};  // It has its own link: the cut must not lose its answers, or it would write again.
   declare(writer, "T");
   writer.settle();
   proxy.lose_reply("SPOP");
@@ -276,7 +278,7 @@ TEST_F(RedisFaults, LostRequestsAndAnswersOfEveryKindLoseNothing) {
   EXPECT_GT(proxy.stats().lost, 5U);
 }
 
-// Writes whose answers were lost are sent again: what is told must not go back to the older of two of them meanwhile.
+// Writes whose answers were lost are sent again. Meanwhile the consumer must not receive the older of two writes after the newer.
 TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -285,7 +287,7 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
     const auto consumer = subscribe(driver(), "T");
     Random random{seed};
     churn(*consumer, random, 2);
-    for (int batch = 0; batch < 8; ++batch) {  // Several transactions with the same keys are under way.
+    for (int batch = 0; batch < 8; ++batch) {  // Several transactions with the same keys are outstanding.
       for (int i = 0; i < 128; ++i) write_next("T", random, 200);
       driver().scheduler().run_until_idle(4);
       if (batch == 1) proxy.lose_reply("EXEC", static_cast<unsigned>(random.below(6)));
@@ -299,14 +301,14 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
   }
 }
 
-// Two batches with the same keys were carried out, and popped by another process, when their answers are lost. Sent again they come slowly,
-// so that the other one pops between whatever there is to pop between.
+// Two batches with the same keys were executed and popped by another process, and then their answers are lost. They are sent again slowly,
+// so that the other process can pop at any point between them.
 TEST_F(RedisFaults, ResentWritesDoNotGoBackForAConsumerElsewhere) {
   constexpr int kKeys = 128;
   redis_kit::RedisProxy proxy(server().address());
   RedisStoreOptions options = quick_options();
   options.address = proxy.address();
-  options.answer_timeout = 20s;  // The proxy ends the connection.
+  options.answer_timeout = 20s;  // The proxy ends the connection, not this timeout.
   open(options);
   driver().settle();
   StoreDriver elsewhere{quick_options()};
@@ -314,7 +316,7 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBackForAConsumerElsewhere) {
   const auto consumer = subscribe(elsewhere, "T");
   elsewhere.settle();
   proxy.stall(redis_kit::RedisProxy::Direction::ToClient);
-  const std::string padding(1200, 'x');  // As many as a transaction takes.
+  const std::string padding(1200, 'x');  // Makes the resend slow; 128 such writes still fit one transaction.
   std::vector<int> ends;
   for (int value = 1; value <= 2; ++value) {
     for (int key = 0; key < kKeys; ++key) {
@@ -345,7 +347,7 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBackForAConsumerElsewhere) {
   EXPECT_EQ(ends, all);
 }
 
-// What the writes of a key come to: fields of several, and the Delete before them.
+// The merged writes of a key: fields of several Sets, and the Delete before them.
 TEST_F(RedisFaults, ResentWritesAreWhatTheyWereOneByOne) {
   redis_kit::RedisProxy proxy(server().address());
   RedisStoreOptions options = quick_options();
@@ -362,7 +364,7 @@ TEST_F(RedisFaults, ResentWritesAreWhatTheyWereOneByOne) {
     const std::string name = std::string{table} + " " + store::line(change);
     ASSERT_TRUE(
         store().write(table, std::move(change), [&ends, name](const Status& end) { ends.push_back(end.ok() ? name : "failed"); }).ok());
-    driver().scheduler().run_until_idle();  // A batch of its own.
+    driver().scheduler().run_until_idle();  // Sends this as a separate batch.
   };
   for (const char* table : {"T", "W"}) {
     send(table, Change::set("both", {{"a", "1"}, {"b", "1"}}));
@@ -401,7 +403,7 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
     Random random{seed};
     RowModel model;
     RowModel told;
-    // How often a link of 2 % losses is cut depends on how the bytes fall into packets: it goes on until it was.
+    // How often a link with 2 % losses is cut depends on the split of the bytes into packets. So continue until it was cut twice.
     for (int i = 1; i <= 3000 || (proxy.stats().cut < 2 && i <= 100'000); ++i) {
       const std::string key = std::to_string(random.below(100));
       model.set(key, {{"n", std::to_string(i)}});
@@ -425,7 +427,7 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
   }
 }
 
-// --- the consumer's process goes
+// --- consumer failures
 
 TEST_F(RedisFaults, WhatAKilledConsumerHadNotDealtWithComesBack) {
   server().command({"HSET", "T:gone", "a", "1"});
@@ -443,7 +445,7 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadNotDealtWithComesBack) {
     }
     EXPECT_EQ(dealt_with.size(), 200U);
   }
-  close();  // The rest is fetched, and in flight.
+  close();  // The rest is fetched and in flight.
   open();
   const auto consumer = subscribe(driver(), "T");
   std::set<std::string> all = dealt_with;
@@ -461,7 +463,7 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadDealtWithDoesNotComeBack) {
     set(driver(), "T", "first", {{"n", "1"}});
     EXPECT_EQ(take_all(driver(), *consumer).size(), 1U);
     EXPECT_THAT(take(*consumer), IsEmpty());
-    set(driver(), "T", "second", {{"n", "2"}});  // Its pop says that the first is dealt with.
+    set(driver(), "T", "second", {{"n", "2"}});  // The pop of this key acknowledges the first one.
     driver().settle();
   }
   close();
@@ -470,7 +472,7 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadDealtWithDoesNotComeBack) {
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET second n=2"));
 }
 
-// --- much, and changes behind our back
+// --- large tables, and changes by other clients
 
 TEST_F(RedisFaults, HundredThousandPendingKeysStorm) {
   constexpr std::size_t kKeys = 100'000;
@@ -502,12 +504,12 @@ TEST_F(RedisFaults, WatchedSeesExpiryRenameAndFlush) {
   server().command({"RENAME", "W:a", "W:d"});
   EXPECT_THAT(take_all(driver(), *watcher), UnorderedElementsAre("DEL a", "SET d x=1"));
   server().command({"PEXPIRE", "W:b", "1"});
-  std::vector<std::string> told;  // That it will expire is a change, too.
+  std::vector<std::string> told;  // Setting an expiry is a change, too.
   ASSERT_TRUE(driver().run_until([&] {
     std::ranges::move(take(*watcher), std::back_inserter(told));
     return !told.empty() && told.back() == "DEL b";
   }));
-  // Redis may tell of it once more when it comes to collect what has expired: a Set and a Delete could have been in between.
+  // Redis may report the key once more when it removes expired keys: a Set and a Delete could have been in between.
   const auto without_b = [this, &watcher] {
     std::vector<std::string> lines = take_all(driver(), *watcher);
     std::erase(lines, "DEL b");
@@ -519,7 +521,7 @@ TEST_F(RedisFaults, WatchedSeesExpiryRenameAndFlush) {
   EXPECT_THAT(without_b(), ElementsAre("DEL d"));
 }
 
-// A key of table "A:B" is one of table "A", too. Redis does not track prefixes that overlap.
+// A key of table "A:B" is also a key of table "A". Redis does not track overlapping prefixes.
 TEST_F(RedisFaults, WatchedTablesWhoseNamesOverlapAreAllFollowed) {
   for (const bool shorter_first : {true, false}) {
     SCOPED_TRACE(shorter_first);
@@ -562,7 +564,8 @@ TEST_F(RedisFaults, FlushedStagedTableGoesOn) {
   EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("SET before n=1", "SET after n=2"));
 }
 
-// The commands connection may be back before the other one: what is watched must be reported to the new one, not to one that is gone.
+// The commands connection may reconnect before the events connection. Redis must then report changes to the new events connection, not to
+// the closed one.
 TEST_F(RedisFaults, WatchedHearsChangesAfterARestartHoweverTheConnectionsComeBack) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -583,7 +586,7 @@ TEST_F(RedisFaults, WatchedHearsChangesAfterARestartHoweverTheConnectionsComeBac
   }
 }
 
-// --- a server that is not there
+// --- absent server
 
 TEST_F(RedisFaults, WrongPasswordAndAbsentSocketAreNamed) {
   start_server({.password = "right"});
@@ -599,7 +602,7 @@ TEST_F(RedisFaults, WrongPasswordAndAbsentSocketAreNamed) {
   EXPECT_EQ(store().health().code(), Code::Unavailable) << "it may come";
 }
 
-// In a second a busy machine gives fewer turns, never more: the bound can only be broken by spinning.
+// A busy machine gives fewer turns in a second, never more, so only spinning breaks the bound.
 TEST_F(RedisFaults, DeadServerDoesNotSpin) {
   open();
   const auto consumer = subscribe(driver(), "T");
@@ -638,7 +641,7 @@ TEST_F(RedisFaults, OtherSourcesKeepTheirTurnsWithoutServer) {
 
 // --- the contract of a connection that breaks
 
-/// The link to the server is cut and refused; another store, on a link of its own, is "elsewhere".
+/// The link to the server is cut and new connections are refused. Another store, on its own link, is "elsewhere".
 class CutWorld final : public store::BreakableStoreWorld {
  public:
   CutWorld() : proxy_(server_.address()), driver_(options(proxy_.address())), elsewhere_(options(server_.address())) { driver_.settle(); }
@@ -646,7 +649,7 @@ class CutWorld final : public store::BreakableStoreWorld {
   Scheduler& scheduler() override { return driver_.scheduler(); }
   void settle() override {
     if (away_) {
-      driver_.run_until([] { return false; }, 50ms);  // Nothing comes by itself.
+      driver_.run_until([] { return false; }, 50ms);  // Only time passes here: nothing arrives while the link is cut.
     } else {
       driver_.settle();
     }

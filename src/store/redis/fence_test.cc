@@ -1,5 +1,5 @@
-// What a connection had sent before it was given up is not carried out after its successor has begun. The proxy keeps what the old
-// connection sends, lets the new one recover, and only then passes it on: the worst that a half-open link or a stopped server can do.
+// Requests of a closed connection are not executed after its successor has begun. The proxy holds what the old connection sends, lets the
+// new one recover, and only then passes it on. This is the worst that a half-open link or a stopped server can do.
 #include "store/redis/scripts.h"
 #include "store/redis/testing/table.h"
 
@@ -28,18 +28,18 @@ class RedisFence : public RedisTableTest {
   RedisStore& store() noexcept { return driver_->store(); }
   redis_kit::RedisProxy& proxy() noexcept { return *proxy_; }
 
-  /// The connections are given up while at least 'bytes' of what they sent are kept, and new ones have recovered.
+  /// Closes the connections while the proxy holds at least 'bytes' of their data, and waits until new ones have recovered.
   void lose_with(std::size_t bytes) {
     ASSERT_TRUE(driver().run_until([this, bytes] { return proxy().stats().held > bytes; }));
     ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
     driver().settle();
   }
-  /// What was kept reaches the server, if it still wants it, and is carried out.
+  /// Passes the held data to the server, which executes it if the connection is still open there.
   void let_it_come() {
     proxy().release();
     redis_kit::wait_until("only the new connections are left", [this] { return proxy().stats().open == 2; });
   }
-  /// A write is kept, sent again by the next connection, overwritten by a newer one, and then comes.
+  /// A write is held, sent again by the next connection, overwritten by a newer one, and then released.
   void write_late() {
     proxy().hold();
     for (const char* table : {"T", "W"}) set(driver(), table, "k", {{"n", "1"}});
@@ -96,7 +96,7 @@ TEST_F(RedisFence, ALatePopStrandsNothing) {
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET b n=2"));
 }
 
-// The next process of a server numbers its connections from the beginning again.
+// After a restart the server numbers its connections from the beginning.
 TEST_F(RedisFence, NobodyIsEndedForANumberOfAnotherServer) {
   open(quick_options());
   const int numbers = std::stoi(redis_kit::RedisClient(server().address()).command({"CLIENT", "ID"}));

@@ -1,5 +1,5 @@
-// The test kit itself: a server that starts, stops, dies and comes back, and a link that can be broken on purpose. Each case is short; what
-// is tested with the kit stands elsewhere.
+// The test kit itself: a server that starts, stops, dies and restarts, and a link that can be broken on purpose. Each case is short. Tests
+// of the product are in other files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -109,7 +109,7 @@ TEST(RedisKit, FrozenItIsSilentAndThawedItAnswersWhatItWasAsked) {
   patient.append({"INCR", "n"});
   EXPECT_EQ(patient.next(), "1");
   EXPECT_EQ(patient.next(), "2");
-  server.freeze();  // And it goes away frozen, too.
+  server.freeze();  // The server is also removed while it is frozen.
 }
 
 TEST(RedisKit, PasswordsAndPortsAreAsOrdered) {
@@ -141,7 +141,7 @@ TEST(RedisKit, AServerThatCannotStartIsAnExceptionWithItsLog) {
   }
 }
 
-/// What the server answers to PING over TLS as that client; empty when it does not let us in.
+/// The server's answer to PING over TLS as that client; empty when it refuses the client.
 std::string ping_over_tls(const RedisAddress& address) {
   const NoPipeSignal guard;
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context{SSL_CTX_new(TLS_client_method()), SSL_CTX_free};
@@ -281,7 +281,7 @@ TEST(RedisProxyKit, ALossyLinkBreaksTheSameWayForTheSameSeed) {
   EXPECT_LT(sum, 1000);
 }
 
-/// These wait for seconds, so they are not among the quick ones.
+/// These tests take seconds, so they are not among the quick ones.
 TEST(RedisSentinelKitLinux, TheReplicaTakesOverWhenTheMasterDies) {
   RONDO_NEEDS_REDIS();
   SentinelGroup group;

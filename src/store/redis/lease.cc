@@ -24,7 +24,7 @@ Lease::Lease(Link& link, Hooks hooks)
                "RedisStoreOptions::lease is " + std::to_string(lease / 1ms) + " ms; it is 0, or at least 3000");
   if (lease == Duration{}) return;
   state_.state = RedisLease::State::Asking;
-  link_.fence = value_of(0, me_);  // Nobody's, so that nothing passes before the lease is granted.
+  link_.fence = value_of(0, me_);  // A value that no store holds, so that the fence refuses everything until the lease is granted.
   link_.taken_until = Instant{};
 }
 
@@ -57,7 +57,7 @@ void Lease::answered(const Reply& reply, Instant sent) {
       trouble_ = {trouble_.code(), std::string{trouble_.message()} + ": " + std::string{kLeaseKey} + " or " + std::string{kEpochKey} +
                                        " was written by another program, and no row is consumed until that key is deleted"};
     }
-    // Another time it may be taken, or renewed as long as it lasts. Only a server that forbids it will not allow it later.
+    // A later attempt may take it; a held lease may be renewed until it ends. Only a server that forbids the script will go on refusing.
     if (trouble_.code() != Code::PermissionDenied) return;
     link_.fence.clear();
     state_.refused = trouble_.message();
@@ -87,14 +87,14 @@ void Lease::grant(std::uint64_t token, Instant sent) {
 
 void Lease::held_by_another(std::string_view value) {
   const std::string holder{holder_of(value)};
-  if (state_.token != 0) {  // It was ours: what we have taken since is the other's now.
+  if (state_.token != 0) {  // This store held the lease: the other store now owns what it has taken since.
     held_ = false;
     link_.taken_until = Instant{};
     move_to(RedisLease::State::Lost, holder);
     return hooks_.paused();
   }
   move_to(RedisLease::State::Standby, holder);
-  // Once for each holder: should the server insist, the lease ends by itself.
+  // One attempt for each holder: if the server still refuses, the lease expires by itself.
   if (tried_ == value || !is_gone(holder)) return;
   tried_ = value;
   send(tried_);

@@ -1,7 +1,8 @@
-// Lease: which store may consume the Staged and Queue tables of a database. Two that pop one table split its rows, and each is sure to have
-// them all. The key RONDO_LEASE of the database names the holder and expires; the hash RONDO_EPOCH keeps a token that grows with each new
-// holder, and who the last one was. Every script that pops or acknowledges compares the key first (the fence), so a holder that slept for
-// longer than its lease changes nothing when it wakes up (ADR 0019). One small script for each third of the lease. Scheduler's thread.
+// Lease: decides which store may consume the Staged and Queue tables of a database. Two stores that pop one table would split its rows, and
+// each would believe that it has all of them. The key RONDO_LEASE of the database names the holder and expires. The hash RONDO_EPOCH keeps
+// a token that grows with each new holder, and the name of the last one. Every script that pops or acknowledges compares the key first (the
+// fence). So a holder that slept longer than its lease changes nothing when it wakes (ADR 0019). The cost is one small script for each
+// third of the lease. Scheduler's thread.
 #pragma once
 
 #include <functional>
@@ -16,25 +17,25 @@ namespace rondo::redis {
 class Lease {
  public:
   struct Hooks {
-    std::function<void()> granted;  // Consumers may go on.
-    std::function<void()> paused;   // They must stop: the lease may be another store's.
+    std::function<void()> granted;  // Consumers may continue.
+    std::function<void()> paused;   // Consumers must stop: another store may hold the lease.
   };
 
   Lease(Link& link, Hooks hooks);
 
   bool is_off() const noexcept { return state_.state == RedisLease::State::Off; }
-  /// Consumers may be online.
+  /// True if consumers may be online.
   bool allows() const noexcept { return is_off() || state_.state == RedisLease::State::Refused || held_; }
-  /// Takes or renews it if that is due. 'wanted': there is a consumer.
+  /// Takes or renews the lease if that is due. 'wanted': there is a consumer.
   void ask(bool wanted);
-  /// The connection is gone.
+  /// Call this when the connection is lost.
   void lost();
-  /// The server refused what only the holder may do.
+  /// Call this when the server refused an operation that only the holder may do.
   void fenced();
-  /// Gives it back; true when that is done. It is not taken again.
+  /// Releases the lease; true when that is done. It is not taken again.
   bool release();
   const RedisLease& state() const noexcept { return state_; }
-  /// Why consumers get nothing; ok while they may, and for a standby.
+  /// Why consumers get nothing; ok while they may consume, and for a standby.
   Status trouble() const;
 
  private:
@@ -49,9 +50,9 @@ class Lease {
   const std::string me_;
   RedisLease state_;
   Status trouble_;
-  std::string tried_;  // What a holder that is gone had left, and was to be taken from it.
+  std::string tried_;  // The lease value of a terminated holder, after the attempt to take it over.
   Instant next_;       // When the next renewal is due.
-  bool held_ = false;  // On this connection.
+  bool held_ = false;  // The lease is held on this connection.
   bool asking_ = false;
   bool released_ = false;
   bool releasing_ = false;

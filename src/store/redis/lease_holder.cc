@@ -20,7 +20,7 @@ namespace rondo::redis {
 
 namespace {
 
-/// What a text of ours has, in this order, separated by spaces.
+/// The parts of a holder's text, in this order, separated by spaces.
 enum Part : std::size_t { kHost, kPid, kStart, kBoot, kNamespace, kRandom, kParts };
 
 std::string host_name() {
@@ -33,11 +33,11 @@ std::string host_name() {
   return text;
 }
 
-/// When the process began, in ticks since the boot; empty if there is none, or only what its parent has not asked for yet.
+/// When the process began, in ticks since the boot; empty if there is no such process, or if it is a zombie.
 std::string start_of(std::string_view pid) {
   std::ifstream in("/proc/" + std::string{pid} + "/stat");
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  // The name before it may hold anything.
+  // The process name before it may contain any character.
   const std::size_t end = text.rfind(')');
   if (end == std::string::npos) return {};
   std::istringstream rest(text.substr(end + 1));
@@ -55,7 +55,7 @@ std::string boot() {
   return id.empty() ? "unknown" : id;
 }
 
-/// Pids are numbers of one namespace.
+/// A pid is valid in one namespace only.
 std::string pid_namespace() {
   struct stat found {};
   return ::stat("/proc/self/ns/pid", &found) == 0 ? std::to_string(found.st_ino) : "unknown";
@@ -92,7 +92,7 @@ bool is_gone(std::string_view holder) {
   const auto parts = parts_of(holder);
   if (!parts || (*parts)[kBoot] == "unknown" || (*parts)[kBoot] != boot()) return false;
   if ((*parts)[kNamespace] == "unknown" || (*parts)[kNamespace] != pid_namespace() || (*parts)[kStart] == "unknown") return false;
-  // Where /proc hides what others run, this process is all that can be seen.
+  // If /proc hides the processes of other users, this process can see only its own.
   if (::access("/proc/1/stat", R_OK) != 0) return false;
   return start_of((*parts)[kPid]) != (*parts)[kStart];
 }

@@ -1,5 +1,5 @@
-// LeaseHolder: the text by which a process names itself as the holder of a lease (lease.h): host, pid, and what tells that process from
-// any other one. Another process reads it, names the holder to people, and finds out whether a holder on this machine is gone.
+// LeaseHolder: the text with which a process identifies itself as the holder of a lease (lease.h): host, pid, and data that distinguish the
+// process from any other. Another process reads it, shows the holder to users, and detects whether a holder on this machine has ended.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace rondo::redis {
 
-/// Of a new holder in this process; no two are equal.
+/// Makes the text for a new holder in this process; no two are equal.
 std::string new_lease_holder();
 
-/// Whether the holder was a process of this machine and pid namespace that has ended. False where that cannot be known.
+/// True if the holder was a process of this machine and pid namespace that has ended. False if that cannot be determined.
 bool is_gone(std::string_view holder);
 
-/// For people: "pid 4711 on host leaf1", or the text itself where another program wrote it.
+/// For display: "pid 4711 on host leaf1", or the text itself if another program wrote it.
 std::string describe_holder(std::string_view holder);
 
 }  // namespace rondo::redis

@@ -1,5 +1,5 @@
-// The lease of a database on a real Redis: of several stores one consumes, the others wait, and one that slept for longer than its lease
-// changes nothing when it wakes up. A store whose driver gives no turns is a process that sleeps.
+// The lease of a database on a real Redis: of several stores one consumes and the others wait, and a store that slept for longer than its
+// lease changes nothing when it wakes. A store whose driver runs no turns plays a sleeping process.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using State = RedisLease::State;
 
-constexpr Duration kLease = 3600s;  // Nobody sleeps for so long, however busy the machine is.
+constexpr Duration kLease = 3600s;  // No test sleeps this long, however busy the machine is.
 
 class RedisLeaseTest : public RedisTableTest {
  protected:
-  /// A store that asks for the lease, and its consumer of ROUTE_TABLE.
+  /// A store that requests the lease, and its consumer of ROUTE_TABLE.
   struct Member {
     std::unique_ptr<StoreDriver> driver;
     std::unique_ptr<Subscription> routes;
@@ -47,18 +47,18 @@ class RedisLeaseTest : public RedisTableTest {
     EXPECT_TRUE(member->becomes(wanted)) << to_string(member->state());
     return member;
   }
-  /// As a stock producer writes a row.
+  /// Writes a row as a stock producer does.
   void produce(const std::string& key, const std::string& value) {
     server().command({"SADD", "ROUTE_TABLE_KEY_SET", key});
     server().command({"HSET", "_ROUTE_TABLE:" + key, "nexthop", value});
     server().command({"PUBLISH", "ROUTE_TABLE_CHANNEL@0", "G"});
   }
-  /// The consumer comes for more, and the acknowledgement of what it took arrives.
+  /// The consumer takes more, and the acknowledgement of what it took before arrives.
   static void acknowledge(Member& member) {
     EXPECT_THAT(take(*member.routes), IsEmpty());
     member.driver->settle();
   }
-  /// What a process on this machine that is gone left behind.
+  /// The holder text of a terminated process on this machine.
   static std::string holder_that_is_gone() {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
@@ -69,7 +69,7 @@ class RedisLeaseTest : public RedisTableTest {
       ::_exit(0);
     }
     siginfo_t ended{};
-    ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // It has ended, and this process has not asked for it yet.
+    ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // The process has ended, and this process has not reaped it yet.
     char text[512];
     const ssize_t size = ::read(ends[0], text, sizeof text);
     ::close(ends[0]);
@@ -110,7 +110,7 @@ TEST_F(RedisLeaseTest, AHolderThatSleepsForLongerThanItsLeaseIsFencedWhenItWakes
   for (int i = 300; i < 400; ++i) produce(std::to_string(i), "1");
   first->driver->settle();
   EXPECT_FALSE(first->routes->empty()) << "popped and in flight, not taken";
-  const auto second = join_as(State::Held);  // The first one gets no turns meanwhile.
+  const auto second = join_as(State::Held);  // The first store gets no turns meanwhile.
   EXPECT_GT(second->driver->store().lease().token, first->driver->store().lease().token);
   EXPECT_EQ(take_all(*second->driver, *second->routes).size(), 400U) << "standing rows, and what was in flight";
   produce("400", "1");
@@ -134,7 +134,7 @@ TEST_F(RedisLeaseTest, WhatAFencedHolderSendsChangesNothing) {
   for (int i = 0; i < 10; ++i) produce(std::to_string(i), "1");
   ASSERT_EQ(take_all(*first->driver, *first->routes).size(), 10U);
   acknowledge(*first);
-  // As if the lease had gone to another one just now, so that the first one believes that it has it.
+  // Plays another store that took the lease just now, while the first store believes that it holds it.
   server().command({"SET", "RONDO_LEASE", "99 host 1 1 boot namespace 1", "PX", "3000"});
   server().command({"HSET", "RONDO_EPOCH", "lease", "99", "lease_holder", "host 1 1 boot namespace 1"});
   produce("10", "1");
@@ -257,7 +257,7 @@ TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
   }
 }
 
-/// The holder would prolong a value that its own fence refuses.
+/// Otherwise the holder would renew a value that its own fence refuses.
 TEST_F(RedisLeaseTest, AForgedLeaseInTheNameOfTheHolderIsAnother) {
   for (const std::string token : {"007", "0", "99999999999999999999", "1.5"}) {
     SCOPED_TRACE(token);

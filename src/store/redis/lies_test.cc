@@ -1,5 +1,5 @@
-// A server that lies: what is no answer to what was asked ends the connection with the reason, and nothing else. When the server is honest
-// again, the store is well again.
+// A server that sends wrong answers: an answer that does not fit the request closes the connection with the reason, and has no other
+// effect. When the server is honest again, the store recovers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A store of all kinds of tables with a consumer each, on a server that was honest until now.
+/// A store with a table of each kind and a consumer for each, on a server that was honest until now.
 class LyingServer : public testing::Test {
  protected:
   void SetUp() override {
@@ -36,7 +36,7 @@ class LyingServer : public testing::Test {
   bool is_well_soon() {
     return driver_->run_until([this] { return store().health().ok() && store().unanswered() == 0; });
   }
-  /// Something of each kind is asked.
+  /// Makes a call of each kind.
   void use() {
     for (const auto& [table, kind] : kTables) {
       static_cast<void>(
@@ -100,7 +100,7 @@ TEST_F(LyingServer, HealthSaysWhatCameAndWhatWasDue) {
 
 class EndlessScan : public testing::TestWithParam<TableKind> {};
 
-/// Also when it names the same keys again and again.
+/// The keys may also repeat.
 TEST_P(EndlessScan, StopsTheReadingAndIsNamedUntilTheConnectionComesBack) {
   redis_kit::LyingRedis server;
   server.scan_without_end(true);

@@ -1,5 +1,5 @@
-// What docs/guide/mixing-with-sonic.md says of entries that a stock consumer cannot take: the empty key, a Queue's operation that nobody
-// knows, NUL in a Queue's value. Written as a stock producer writes them.
+// The statements of docs/guide/mixing-with-sonic.md about entries that a stock consumer cannot process: the empty key, a Queue's unknown
+// operation, NUL in a Queue's value. The entries are written as a stock producer writes them.
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {
@@ -18,7 +18,7 @@ class RedisMixing : public RedisTableTest {
     driver_->settle();
   }
   StoreDriver& driver() noexcept { return *driver_; }
-  /// The keys of all rows, as a scan tells them.
+  /// The keys of all rows, from a scan.
   static std::vector<std::string> scanned(StoreDriver& ours, std::string_view table) {
     std::vector<std::string> keys;
     std::string cursor;
@@ -70,7 +70,7 @@ TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockC
     ours.settle();
   }
   EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
-  server().command({"HSET", "Q:k", "v", "2"});  // What a stock consumer applies meanwhile.
+  server().command({"HSET", "Q:k", "v", "2"});  // A stock consumer applies this meanwhile.
   StoreDriver back(quick_options());
   declare(back, "Q", TableKind::Queue);
   const auto consumer = subscribe(back, "Q");
@@ -78,7 +78,7 @@ TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockC
   EXPECT_EQ(server().command({"HGET", "Q:k", "v"}), "2") << "not written over with what is older";
 }
 
-// The Staged twin of the test above: a Delete that a process of ours has applied is not handed out again to the next one.
+// The same for a Staged table: a Delete that one of our processes has applied is not delivered again to the next one.
 TEST_F(RedisMixing, AStagedDeleteThatWasDealtWithIsNotToldAgainToTheNextProcess) {
   const auto serve = [](StoreDriver& ours) {
     declare(ours, "S");
@@ -149,7 +149,7 @@ TEST_F(RedisMixing, TheLetterOfAQueuesOperationDecidesAboutTheRowAsInAStockConsu
   EXPECT_EQ(server().command({"EXISTS", "Q:d"}), "0");
 }
 
-// Without a lease, and with one: the rows are written by other commands then.
+// With a lease, other commands write the rows, so both cases are tested.
 TEST_F(RedisMixing, TheRowOfAQueuesEmptyKeyHasTheNameThatAStockConsumerGivesIt) {
   for (const bool leased : {false, true}) {
     SCOPED_TRACE(leased);

@@ -1,4 +1,4 @@
-// Why a Redis Cluster is refused, wherever one is met.
+// The error text for a Redis Cluster, which is not supported.
 #pragma once
 
 #include <string_view>

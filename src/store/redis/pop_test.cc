@@ -1,5 +1,5 @@
-// What one pop may take when values are large: the scripts that pop, run as they are on a real server, and what a consumer of large rows
-// costs that server.
+// The cost of one pop with large values: the pop scripts run directly on a real server, and the time that a consumer of large rows costs
+// the server.
 #include "store/redis/scripts.h"
 #include "store/redis/testing/table.h"
 
@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-/// Four staged keys of 200,000 bytes each, with a Delete, over rows that are there.
+/// Four staged keys of 200,000 bytes each, with a Delete, over existing rows.
 class RedisPop : public RedisTableTest {
  protected:
   static constexpr std::size_t kMost = 256 * 1024;
@@ -23,7 +23,7 @@ class RedisPop : public RedisTableTest {
       server().command({"HSET", "_T:" + key, "new", std::string(kLarge, key[0])});
     }
   }
-  /// Answers of the script, or its error.
+  /// The script's answers, or its error.
   std::vector<std::string> pop(const std::string& seconds = "60") {
     return server().list({"EVAL", std::string{kPopStaged}, "3", "T_KEY_SET", "T_DEL_SET", "RONDO_INFLIGHT@T", "T:", "_T:", "128", "1",
                           std::to_string(kMost), "1", seconds});
@@ -83,7 +83,7 @@ TEST_F(RedisPop, ManySmallFieldsEndABatchAsLargeOnesDo) {
       fields.push_back("1");
     }
     server().command(fields);
-    server().command({"HSET", "T:" + key, "old", "1"});  // So that it is read and not renamed.
+    server().command({"HSET", "T:" + key, "old", "1"});  // An existing row makes the pop read the hash and not rename it.
   }
   const int left = std::stoi(pop().front());
   EXPECT_GE(left, 34) << "a row of 1,000 fields counts as 70,000 bytes";
@@ -130,14 +130,14 @@ TEST_F(RedisPop, EntriesOfAQueueBeyondTheBytesStay) {
   EXPECT_EQ(server().command({"EXISTS", "Q_KEY_VALUE_OP_QUEUE"}), "0");
 }
 
-/// 128 rows, or entries, of a mebibyte; half of the rows are there already.
+/// 128 rows, or entries, of a mebibyte; half of the rows exist already.
 class RedisLargeRows : public RedisTableTest, public testing::WithParamInterface<TableKind> {};
 
 TEST_P(RedisLargeRows, ArePoppedInShortCommands) {
   constexpr int kRows = 128;
   constexpr std::size_t kMebibyte = 1024 * 1024;
   RedisStoreOptions options = quick_options();
-  options.answer_timeout = 20s;  // What is looked at is the server's time for a command, and not that of a busy machine for 128 MiB.
+  options.answer_timeout = 20s;  // The test measures the server's time for a command, not how long a busy machine needs for 128 MiB.
   StoreDriver driver(options);
   declare(driver, "T", GetParam());
   for (int i = 0; i < kRows; ++i) {
@@ -166,7 +166,8 @@ TEST_P(RedisLargeRows, ArePoppedInShortCommands) {
     ASSERT_EQ(std::sscanf(entry.c_str(), "[%d, %d, %d", &at, &when, &took), 3) << entry.substr(0, 100);
     worst = std::max(worst, took);
   }
-  RecordProperty("worst_command_us", worst);  // 3,000 to 7,500 where this was written; one alone says more of the machine than of us.
+  // 3,000 to 7,500 on the machine where this was written; a single value depends more on the machine than on the product.
+  RecordProperty("worst_command_us", worst);
   const std::string eval = server().info("commandstats")["cmdstat_eval"];
   const std::size_t each = eval.find("usec_per_call=");
   ASSERT_NE(each, std::string::npos) << eval;

@@ -9,7 +9,8 @@ namespace rondo::redis {
 
 namespace {
 constexpr unsigned kPopsAhead = 2;
-/// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
+/// A notification this soon after a pop that emptied the table is probably about entries that the pop took: both were on their way
+/// simultaneously.
 constexpr Duration kEcho = 500us;
 
 bool contains_batch(const auto& batches, std::uint64_t number) {
@@ -18,7 +19,7 @@ bool contains_batch(const auto& batches, std::uint64_t number) {
 bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::find(numbers, number) != numbers.end(); }
 }  // namespace
 
-// --- what the connections say
+// --- connection events
 
 void PoppedEnd::online() {
   pop_size_ = link().options.pop_batch;
@@ -29,8 +30,8 @@ void PoppedEnd::online() {
 }
 
 void PoppedEnd::offline() {
-  // What is not whole yet is found in flight later; acknowledgements that may not have arrived are sent again then. Rows that were read are
-  // not in flight: the consumer gets them now.
+  // Recovery finds incomplete batches in flight later, and acknowledgements that may not have arrived are sent again then. Rows that were
+  // read are not in flight, so the consumer receives them now.
   std::erase_if(coming_, [](const Batch& batch) { return batch.number != 0; });
   hand_over();
   for (const std::uint64_t number : acknowledged_) done_.push_back(number);
@@ -48,7 +49,7 @@ void PoppedEnd::message(std::string_view) {
 
 void PoppedEnd::tick() {
   if (std::exchange(stuck_, false)) {
-    ready_ = false;  // What the failed pop took out is found in flight.
+    ready_ = false;  // Recovery finds in flight what the failed pop took out.
     dirty_ = true;
   }
   pump();
@@ -62,7 +63,7 @@ void PoppedEnd::failed(const Reply& reply, std::string_view what) {
   trouble_ = why;
 }
 
-// --- asking
+// --- requests
 
 void PoppedEnd::pump() {
   if (!online_ || !link().up || !is_open() || stuck_) return;
@@ -84,19 +85,19 @@ void PoppedEnd::pump() {
 
 void PoppedEnd::send_pop() {
   const std::uint64_t number = next_number_++;
-  dirty_ = false;  // What is said from here on is about later writes.
+  dirty_ = false;  // Notifications that arrive after this point refer to later writes.
   write_pop(pop_size_, number, done_);
   for (const std::uint64_t done : done_) acknowledged_.push_back(done);
   ++pops_;
   ask(1, popped_shape(), [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
     std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
-    if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());  // It may not have come to them.
+    if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());  // The server may not have applied the acknowledgements.
     popped(reply, number);
   });
 }
 
-/// The consumer came back for more and there was nothing: no pop is due that would carry the numbers. A batch that stays in flight is
-/// applied again by the next process, over what other consumers wrote meanwhile.
+/// Called when the consumer wants more and there is nothing, so that no pop will carry the numbers. The next process would apply a batch
+/// that stays in flight again, over newer writes of other consumers.
 void PoppedEnd::acknowledge() {
   if (done_.empty() || !link().up || !is_open() || !ready_ || pops_ > 0) return;
   Commands& out = link().commands.out();
@@ -131,7 +132,7 @@ void PoppedEnd::send_count() {
 
 void PoppedEnd::send_recover() {
   recovering_ = true;
-  dirty_ = false;  // The answer tells the count; what is said from here on is about later writes.
+  dirty_ = false;  // The answer has the count. Notifications that arrive after this point refer to later writes.
   write_recover();
   ask(1, recovered_shape(), [this](const Reply& reply) { recovered(reply); });
 }
@@ -153,7 +154,7 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
     if (reply.items()[1].items().empty()) {
       ++stats().empty_pops;
     } else {
-      done_.push_back(number);  // All of it malformed: nobody will take it, and it need not stay in flight.
+      done_.push_back(number);  // All entries were malformed. No consumer will take the batch, so it need not stay in flight.
     }
     return pump();
   }
@@ -169,15 +170,15 @@ void PoppedEnd::recovered(const Reply& reply) {
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   if (reply.items().size() > 2) note_damage(reply.items()[2]);
-  if (target().waiting == 0) trouble_ = {};  // Else the next pop tells.
-  if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost: it is asked for again.
+  if (target().waiting == 0) trouble_ = {};  // Otherwise the next pop sets it.
+  if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost, so request it again.
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
     const bool dealt = contains(dealt_with, batch.number);
     if (dealt) done_.push_back(batch.number);
     if (dealt || contains(handing_out_, batch.number) || contains(taken_, batch.number)) {
-      complete(batch);  // What it left to do in Redis may not have arrived; oldest first, so the newest wins again.
+      complete(batch);  // Its writes to Redis may not have arrived. They run again, oldest first, so the newest state wins.
     } else if (contains_batch(coming_, batch.number)) {
       return link().commands.give_up({Code::DataLoss, "the server tells batch " + std::to_string(batch.number) + " in flight twice"});
     } else {
@@ -190,7 +191,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   pump();
 }
 
-/// The script dropped them, so they are met once.
+/// The script removed these fields, so each is reported once.
 void PoppedEnd::note_damage(const Reply& fields) {
   for (const Reply& field : fields.items()) {
     ++stats().malformed;
@@ -209,11 +210,11 @@ void PoppedEnd::read_rows(Batch& batch, bool recovered) {
       batch.unread, shape::kRow,
       [this, number = batch.number, recovered, next](const Reply& reply) {
         const auto found = std::ranges::find(coming_, number, &Batch::number);
-        if (found == coming_.end()) return;  // Given up, see below.
+        if (found == coming_.end()) return;  // The connection was given up, see below.
         while (!found->entries[*next].unread) ++*next;
         Entry& entry = found->entries[(*next)++];
         Result<Record> row = row_of(entry.key, reply);
-        if (!row) {  // Not gone, but not to be had: the batch is in flight, and is recovered as a whole later.
+        if (!row) {  // The row exists but cannot be read. The batch is in flight and is recovered as a whole later.
           coming_.erase(found);
           hand_over();
           return failed(reply, "reading rows");
@@ -222,7 +223,7 @@ void PoppedEnd::read_rows(Batch& batch, bool recovered) {
           entry.change = Change{Op::Set, std::move(*row)};
           if (recovered) row_recovered(entry);
         } else {
-          entry.deleted = true;  // It went in the meantime.
+          entry.deleted = true;  // The row was deleted in the meantime.
         }
         if (--found->unread > 0) return;
         hand_over();
@@ -265,7 +266,7 @@ std::size_t PoppedEnd::fetched_ahead() const {
   return fetched;
 }
 
-/// Whatever was staged before is fetched once nothing is left.
+/// When nothing is left, everything staged before has been fetched.
 void PoppedEnd::note_waiting(const Reply& count) {
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, count.integer()));
   if (!count.is_error() && target().waiting == 0 && !empty_at_) empty_at_ = entries_taken_ + fetched_ahead();
@@ -296,13 +297,13 @@ void PoppedEnd::visit_fetched(const std::function<void(std::string_view key)>& v
   }
 }
 
-/// As many of these as fit the bytes are popped next: what the script does not read itself is read in as many commands at once. While they
-/// fit well, twice as many.
+/// Adapts the pop size to the bytes of the last batch: the rows that the script does not read itself are read with as many commands in a
+/// row. If the batch was well below the limit, the size doubles.
 void PoppedEnd::learn_pop_size(const Batch& batch) {
   std::size_t bytes = 0;
   for (const Entry& entry : batch.entries) {
     const Record& record = entry.change.record();
-    if (record) bytes += record.bytes() + 64 * record.fields().size();  // As the script counts them.
+    if (record) bytes += record.bytes() + 64 * record.fields().size();  // Counted as in the script.
   }
   if (bytes > kPopBytes) pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
   if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
@@ -312,7 +313,7 @@ void PoppedEnd::learn_pop_size(const Batch& batch) {
 
 std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
   if (!link().may_take()) return 0;
-  // Whoever comes for more has dealt with what he took before.
+  // A consumer that takes more has dealt with what it took before.
   done_.insert(done_.end(), taken_.begin(), taken_.end());
   taken_.clear();
   const std::size_t before = out.size();

@@ -1,10 +1,9 @@
-// PoppedEnd: what the consumer ends of Staged and Queue tables have in common: pops that are fetched ahead of the consumer, in-flight
-// batches that are acknowledged when the consumer comes for more, and recovery of what was in flight after a gap or a restart. It stays
-// with its table, so that what was fetched is there for the next consumer.
-// A Staged end hands in what it read itself, too: standing rows before the first pop, and rows that are given again.
+// PoppedEnd: the common part of the ends of Staged and Queue tables. It pops ahead of the consumer, and acknowledges in-flight batches when
+// the consumer takes more. After a gap or a restart it recovers the batches in flight. It stays with its table, so fetched entries remain
+// for the next consumer. A Staged end also hands in rows that it read itself: standing rows before the first pop, and requeued rows.
 //
-// A notification is a level: "there may be something". No pop is sent for nothing: after a pop that emptied the table, a notification that
-// comes at once is most likely about what that pop took, and is checked by asking for the count.
+// A notification is a level: "there may be something". The end avoids useless pops: after a pop that emptied the table, an immediate
+// notification is most likely about what that pop took, so the end only requests the count.
 #pragma once
 
 #include <cstdint>
@@ -30,79 +29,80 @@ class PoppedEnd : public End {
   std::size_t take(std::size_t max, std::vector<Change>& out) final;
   bool empty() const final { return waiting_.empty() || !link().may_take(); }
   std::size_t depth() const final { return waiting_entries_ + target().waiting; }
-  /// Of the standing rows nothing is staged.
+  /// Standing rows do not count, because nothing is staged for them.
   std::size_t fetched() const final { return waiting_entries_ - waiting_read_; }
   Status trouble() const final { return trouble_; }
 
  protected:
-  /// One popped thing; a Delete and the Set behind it are one entry.
+  /// One popped change; a Delete and the Set behind it are one entry.
   struct Entry {
     std::string key;
     bool deleted = false;
-    bool unread = false;    // Its row must be read.
-    bool left_out = false;  // Not to be given.
-    bool sets_row = false;  // Of a Queue: what is done to the row when the entry is handed out.
+    bool unread = false;    // The row must be read.
+    bool left_out = false;  // The entry is not delivered.
+    bool sets_row = false;  // Queue: what happens to the row when the entry is handed out.
     bool removes_row = false;
-    Change change;  // Empty record: none beside the Delete.
+    Change change;  // An empty record: the entry is only a Delete.
   };
   struct Batch {
-    std::uint64_t number = 0;  // 0: was read and not popped, and needs no acknowledgement.
+    std::uint64_t number = 0;  // 0: the batch was read and not popped, and needs no acknowledgement.
     std::vector<Entry> entries;
     std::size_t unread = 0;
   };
 
-  /// A pop ends with the entry that goes beyond these bytes, so that none holds the server for long.
+  /// A pop ends with the entry that exceeds this number of bytes, so that no pop holds the server for long.
   static constexpr std::size_t kPopBytes = 256 * 1024;
-  /// And after so many seconds: it takes about as long again to write what was read, and no command may hold the server
-  /// for more than 2 ms.
+  /// A pop also ends after this many seconds. Writing what was read takes about as long again, and no command may hold the server for more
+  /// than 2 ms.
   static constexpr std::string_view kPopSeconds = "0.0007";
 
   void online() final;
   void offline() final;
   void closed() override { trouble_ = {}; }
 
-  /// Writes the request for a pop of 'max' into commands.out(), with the numbers of batches that were dealt with.
+  /// Writes the request for a pop of at most 'max' into commands.out(), with the numbers of batches that were dealt with.
   virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
   virtual void write_recover() = 0;
   virtual void write_count() = 0;
   virtual const Shape& popped_shape() const = 0;
   virtual const Shape& recovered_shape() const = 0;
-  /// Entries of the answer's second part.
+  /// Reads the entries from the answer's second part.
   virtual void read_popped(const Reply& content, Batch& batch) = 0;
-  /// All batches in flight, oldest first.
+  /// Reads all batches in flight, oldest first.
   virtual std::vector<Batch> read_recovered(const Reply& content) = 0;
-  /// The batch is whole: it may be applied, and is handed out next.
+  /// The batch is complete: it may be applied, and is handed out next.
   virtual void complete(Batch& batch) { static_cast<void>(batch); }
-  /// Pops wait while this is true. It asks for what they wait for.
+  /// While this returns true, no pops are sent. It sends the requests that must precede them.
   virtual bool goes_before_pops() { return false; }
-  /// Asks for what may go beside pops.
+  /// Sends requests that may run beside pops.
   virtual void go_beside_pops() {}
-  /// What was asked for will not be answered.
+  /// Outstanding requests will not be answered.
   virtual void broke_off() {}
-  /// A recovered entry whose row was read, and is there.
+  /// Called for a recovered entry whose row was read and exists.
   virtual void row_recovered(Entry& entry) { static_cast<void>(entry); }
   std::size_t pop_size() const noexcept { return pop_size_; }
-  /// Forgets what was fetched and not taken: it is found in flight.
+  /// Discards what was fetched and not taken: recovery finds it in flight.
   void forget_fetched();
-  /// Forgets the rows that were read and not taken.
+  /// Discards the rows that were read and not taken.
   void forget_read();
-  /// Gives what was read, behind what was popped before.
+  /// Adds entries that were read, behind those popped before.
   void hand_in(std::vector<Entry> entries);
-  /// Little enough is fetched and not taken that more may be asked for.
+  /// Whether so little is fetched and not taken that more may be requested.
   bool has_room() const { return fetched_ahead() < 2 * pop_size_; }
   /// Calls 'visit' with the key of each entry that was fetched and not taken.
   void visit_fetched(const std::function<void(std::string_view key)>& visit) const;
-  /// Whether the table was found empty since wait_for_empty(true), so that whatever was staged then has been fetched; and was taken.
+  /// was_empty(): the table was found empty since wait_for_empty(true), so everything staged by then was fetched. was_emptied_and_taken():
+  /// the consumer has taken all of that, too.
   bool was_empty() const noexcept { return empty_at_.has_value(); }
   bool was_emptied_and_taken() const noexcept { return empty_at_ && entries_taken_ >= *empty_at_; }
   void wait_for_empty(bool wanted) { empty_at_ = wanted ? std::nullopt : std::optional<std::uint64_t>{0}; }
-  /// Asks for what can be had.
+  /// Sends the requests that are possible now.
   void pump();
-  /// Asks how many keys wait.
+  /// Requests the number of waiting keys.
   void send_count();
-  /// tick() begins again with what is in flight. A server that serves nobody now is given up.
+  /// tick() restarts with a recovery. If the server serves no client now, the connection closes.
   void failed(const Reply& reply, std::string_view what);
-  /// For trouble(), until the connection goes.
+  /// Sets trouble() until the connection is lost.
   void stopped(Status why) { trouble_ = std::move(why); }
 
  private:
@@ -126,25 +126,25 @@ class PoppedEnd : public End {
   };
   std::deque<Waiting> waiting_;
   std::size_t waiting_entries_ = 0;
-  std::size_t waiting_read_ = 0;  // Of them, those of batches without a number.
+  std::size_t waiting_read_ = 0;  // The entries of waiting_ in batches without a number.
   std::uint64_t entries_taken_ = 0;
   std::optional<std::uint64_t> empty_at_ = 0;
-  std::deque<Batch> coming_;                 // Popped, not yet whole; oldest first.
+  std::deque<Batch> coming_;                 // Popped and not yet complete; oldest first.
   std::deque<std::uint64_t> handing_out_;    // Numbers of the batches in waiting_.
-  std::vector<std::uint64_t> taken_;         // Whole batches that the consumer has taken; dealt with once it comes again.
+  std::vector<std::uint64_t> taken_;         // Complete batches that the consumer has taken; they count as dealt with when it takes again.
   std::vector<std::uint64_t> done_;          // To be acknowledged with the next pop.
-  std::vector<std::uint64_t> acknowledged_;  // Sent with pops that are on their way.
+  std::vector<std::uint64_t> acknowledged_;  // Sent with pops whose answer is outstanding.
   std::uint64_t next_number_ = 1;
   std::size_t pop_size_ = 0;
-  unsigned pops_ = 0;  // On their way.
+  unsigned pops_ = 0;  // Outstanding pops.
   bool online_ = false;
   bool recovering_ = false;
-  bool ready_ = false;  // Recovery is done: pops may go.
-  bool dirty_ = false;  // There may be something.
+  bool ready_ = false;  // Recovery is done: pops may be sent.
+  bool dirty_ = false;  // The table may have new entries.
   bool counting_ = false;
-  bool stuck_ = false;  // The last pop failed; tick() tries again.
-  Status trouble_;      // Why the server refuses pops; they are tried again.
-  Instant emptied_;     // When a pop last found the end.
+  bool stuck_ = false;  // The last pop failed; tick() retries.
+  Status trouble_;      // Why the server refuses pops; they are retried.
+  Instant emptied_;     // When a pop last emptied the table.
 };
 
 }  // namespace rondo::redis

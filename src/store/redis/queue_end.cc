@@ -44,7 +44,7 @@ void QueueEnd::read_popped(const Reply& content, Batch& batch) {
     entry.key = items[i].text();
     entry.deleted = change->op() == Op::Delete;
     if (!entry.deleted) entry.change = std::move(*change);
-    // The letter decides what becomes of the row, as in SONiC's script, also where the word says something else.
+    // As in SONiC's script, the letter decides what happens to the row, even if the word after it means something else.
     const bool of_row = names_row(items[i + 2].text().substr(1));
     entry.removes_row = of_row && items[i + 2].text().starts_with('D');
     entry.sets_row = of_row && !entry.removes_row;
@@ -82,7 +82,7 @@ void QueueEnd::complete(Batch& batch) {
   }
   if (answers == 0) return;
   const auto written = [this](const Reply& reply) {
-    // The batch is in flight, and is completed again. What no connection will ever write, such as a key of another type, is left.
+    // The batch is in flight and is completed again later. A row that no connection can write, such as a key of another type, is left.
     if (reply.is_error() && status_of(reply, "a row").code() == Code::Unavailable) failed(reply, "writing rows");
   };
   ask(answers, shape::kCount, written, true);

@@ -1,5 +1,5 @@
-// QueueEnd: consumes a Queue as SONiC's ConsumerTable does: every operation in order; Set and Delete are applied to the row when they are
-// handed out.
+// QueueEnd: consumes a Queue as SONiC's ConsumerTable does: it delivers every operation in order, and applies a Set or Delete to the row
+// when the entry is handed out.
 #pragma once
 
 #include "store/redis/popped_end.h"

@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kPlacesMax = 64;
 constexpr std::size_t kScanLow = 64;
 constexpr std::size_t kScanHigh = 512;
-/// Of one script: less than a millisecond of the server,
+/// The keys of one script: less than a millisecond of the server.
 constexpr std::size_t kWrittenKeys = 256;
-/// or as many as can be read in that time.
+/// The script also ends after this time.
 constexpr std::string_view kWrittenSeconds = "0.001";
 
 bool is_number(std::string_view text, std::uint64_t& number) {
@@ -23,7 +23,7 @@ bool is_number(std::string_view text, std::uint64_t& number) {
   return error == std::errc{} && stop == text.data() + text.size();
 }
 
-/// What the row will be when what waits is popped; 'waits' as kReadWritten says it.
+/// The row as it will be when the waiting changes are popped; 'waits' is the number from kReadWritten.
 Record written_row(std::string_view key, std::int64_t waits, const Reply& row, const Reply& staged) {
   Record now = record_of(key, row);
   Record newer = record_of(key, staged);
@@ -40,7 +40,7 @@ void ask_row(Commands& out, const Target& target, std::string_view key) {
 }
 }  // namespace
 
-/// 'on_reply' sees the last of 'answers' only if there is one, else each.
+/// 'on_reply' receives each of the answers. 'on_lost' is called if the connection is lost before the last one.
 void Reader::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply,
                  std::function<void(const Status&)> on_lost) {
   const std::uint64_t number = next_++;
@@ -90,8 +90,8 @@ void Reader::start(const Target& target, Place from, std::string_view cursor, st
   go_on(scan);
 }
 
-/// The cursors of scan_written() are all ours ("r" and a number) and end with the connection: behind another server, or the same one that
-/// was started anew, Redis' own would leave rows out.
+/// The cursors of scan_written() have our own form ("r" and a number) and are valid for one connection. On another server, or after a
+/// restart of the same one, a cursor of Redis would skip rows.
 Status Reader::resume(std::string_view cursor, Place& place) {
   const Status bad{Code::InvalidArgument, quoted(cursor) + " is not a cursor of this scan, or no longer one"};
   if (cursor.empty()) return {};
@@ -141,7 +141,7 @@ void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
   const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();
   for (const Reply& name : reply.items()[1].items()) {
     const std::string_view key = name.text().substr(std::min(prefix, name.text().size()));
-    if (!is_queue || !key.empty()) at.keys.emplace_back(key);  // "T:" is no row of a Queue.
+    if (!is_queue || !key.empty()) at.keys.emplace_back(key);  // "T:" is not a row of a Queue.
   }
   go_on(scan);
 }
@@ -188,7 +188,7 @@ void Reader::read_written(const std::shared_ptr<Scan>& scan) {
 
 void Reader::page_read(const std::shared_ptr<Scan>& scan, std::size_t keys) {
   scan->at.keys.erase(scan->at.keys.begin(), scan->at.keys.begin() + static_cast<std::ptrdiff_t>(keys));
-  if (scan->page.rows.empty()) return go_on(scan);  // They went in the meantime, or hold no hash.
+  if (scan->page.rows.empty()) return go_on(scan);  // The rows were deleted meanwhile, or are not hashes.
   finish(scan);
 }
 
@@ -196,7 +196,7 @@ void Reader::finish(const std::shared_ptr<Scan>& scan) {
   Place& at = scan->at;
   const bool ended = at.keys.empty() && at.cursor == "0" && !at.pending;
   if (!at.keys.empty() || (at.written && !ended)) {
-    while (places_.size() >= kPlacesMax) places_.erase(places_.begin());  // Scans that nobody goes on with.
+    while (places_.size() >= kPlacesMax) places_.erase(places_.begin());  // Drops positions of abandoned scans.
     const std::uint64_t number = next_++;
     places_.emplace(number, std::move(at));
     scan->page.next = "r" + std::to_string(number);

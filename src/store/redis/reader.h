@@ -1,4 +1,4 @@
-// Reader: get(), scan() and scan_written() of the Redis store. Each call ends once, with an answer or because the connection broke.
+// Reader: get(), scan() and scan_written() of the Redis store. Each call ends once, with an answer or because the connection was lost.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ class Reader {
 
   void get(const Target& target, std::string_view key, GetDone done);
   void scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
-  /// Goes over the keys that wait first: one that is popped meanwhile is a row by the time the rows are gone over.
+  /// Scans the waiting keys first: a key that is popped meanwhile has become a row by the time the rows are scanned.
   void scan_written(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
   void lost(const Status& why);
 
  private:
-  /// How far a scan has come.
+  /// The position of a scan.
   struct Place {
-    bool written = false;           // Of scan_written().
-    bool pending = false;           // Still among the keys that wait.
-    std::string cursor = "start";   // Redis' own; "0" at the end.
-    std::vector<std::string> keys;  // Found and not yet in a page: SCAN finds more than it was asked for.
+    bool written = false;           // The scan is a scan_written().
+    bool pending = false;           // The scan is still in the waiting keys.
+    std::string cursor = "start";   // The cursor of Redis; "0" at the end.
+    std::vector<std::string> keys;  // Keys found and not yet in a page: SCAN returns more than requested.
   };
-  /// A page under way.
+  /// A page being read.
   struct Scan {
     explicit Scan(std::size_t keys_max) : bound(keys_max) {}
     const Target* target = nullptr;
@@ -44,7 +44,7 @@ class Reader {
     std::size_t max = 1;
     RowPage page;
     ScanDone done;
-    ScanBound bound;  // Of this page: pages of keys that are no rows are passed over.
+    ScanBound bound;  // The bound for this page: it may skip pages whose keys are not rows.
   };
 
   void ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost);
@@ -60,9 +60,9 @@ class Reader {
   Connection& commands_;
   store::Completions& completions_;
   const std::size_t scan_keys_max_;
-  std::map<std::uint64_t, std::function<void(const Status&)>> owed_;  // What to do if the answer never comes.
+  std::map<std::uint64_t, std::function<void(const Status&)>> owed_;  // Called if the answer never arrives.
   std::uint64_t next_ = 1;
-  std::map<std::uint64_t, Place> places_;  // Of scans between two pages, by the number in their cursor.
+  std::map<std::uint64_t, Place> places_;  // Positions of scans between two pages, by the number in their cursor.
 };
 
 }  // namespace rondo::redis

@@ -1,5 +1,5 @@
-// What becomes of writes, pops and reads that the server refuses, of tables that are full, of views that are cut short, and of keys of
-// another type under our names. The server is a real one.
+// Writes, pops and reads that the server refuses, full tables, interrupted views, and keys of another type under our names. The server is a
+// real one.
 #include "rondo/store/table_view.h"
 #include "store/redis/testing/faults.h"
 
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// --- refused by the server
+// --- refusals by the server
 
 TEST_F(RedisFaults, RowThatCannotBeReadIsNotTakenForDeleted) {
   open();
@@ -22,7 +22,7 @@ TEST_F(RedisFaults, RowThatCannotBeReadIsNotTakenForDeleted) {
   server().command({"HSET", "W:7", "n", "2"});
   const std::uint64_t reads = store().stats().reads;
   ASSERT_TRUE(driver().run_until([&] { return store().stats().reads > reads + 1; })) << "it tries again";
-  server().command({"CLIENT", "KILL", "TYPE", "normal"});  // A whole new reading fails, too.
+  server().command({"CLIENT", "KILL", "TYPE", "normal"});  // A complete new read fails, too.
   ASSERT_TRUE(driver().run_until([&] { return store().stats().connects > 1 && store().stats().resyncs > 2; }));
   EXPECT_TRUE(consumer->empty());
   server().command({"ACL", "SETUSER", "default", "+@all"});
@@ -92,7 +92,7 @@ TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
   driver().settle();
   ASSERT_EQ(server().command({"HEXISTS", "RONDO_INFLIGHT@Q", "1"}), "1");
   server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
-  std::ranges::move(take(*consumer, 128), std::back_inserter(got));  // Its pop acknowledges the first batch, and is refused.
+  std::ranges::move(take(*consumer, 128), std::back_inserter(got));  // The pop for this take acknowledges the first batch, and is refused.
   ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
   EXPECT_EQ(server().command({"HEXISTS", "RONDO_INFLIGHT@Q", "1"}), "1");
   server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
@@ -131,7 +131,8 @@ TEST_F(RedisFaults, RowsOfAQueueThatAreRefusedForWantOfReplicasAreWrittenLater) 
   open();
   const auto consumer = subscribe(driver(), "Q");
   driver().settle();
-  // The server must begin to refuse between the pop and the writing of the row. Now and then the row is faster: then once more.
+  // The server must begin to refuse between the pop and the write of the row. Sometimes the row is written first; then the test runs
+  // another round.
   for (int round = 1; round <= 100; ++round) {
     const std::string value = std::to_string(round);
     const auto is_written = [&] { return server().command({"HGET", "Q:k", "n"}) == value; };
@@ -157,7 +158,7 @@ TEST_F(RedisFaults, RowsOfAQueueThatWereNotWrittenAreWrittenAfterTheGap) {
   open(proxy);
   const auto consumer = subscribe(driver(), "Q");
   driver().settle();
-  proxy.lose_request("Q:k");  // What the popped entry leaves to do.
+  proxy.lose_request("Q:k");  // The write that remains after the pop.
   server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "[\"n\",\"1\"]", "SSET"});
   server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
   ASSERT_TRUE(driver().run_until([&] { return proxy.stats().lost == 1; }));
@@ -194,7 +195,7 @@ TEST_F(RedisFaults, BigValueThatIsCutInTheMiddleArrives) {
   EXPECT_TRUE(changes[0].fields().find("big") == big);
 }
 
-// --- a view that is cut short
+// --- interrupted views
 
 /// Rows of which a view keeps the even ones and adds as many new ones, and a consumer that has dealt with them.
 class RedisViewFaults : public RedisFaults {
@@ -275,7 +276,7 @@ TEST_F(RedisViewFaults, TheNextProcessFinishes) {
       give_turns(turns);
       EXPECT_TRUE(view.is_applying()) << "in the middle";
     }
-    close();  // As if the process had ended: what was not sent is gone.
+    close();  // The process ends here: requests not sent by now are lost.
     open();
   }
   const auto consumer = subscribe(driver(), "T");
@@ -288,7 +289,7 @@ TEST_F(RedisViewFaults, TheNextProcessFinishes) {
 
 // --- a process that only writes
 
-// Both who tries again and who looks at size() must see it.
+// Both a writer that retries and a caller of size() must see the room.
 TEST_F(RedisFaults, FullTableHasRoomAgainWhenAConsumerElsewhereMadeIt) {
   open();
   StoreDriver elsewhere{quick_options()};

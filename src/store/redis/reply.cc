@@ -17,13 +17,13 @@ namespace rondo::redis {
 
 namespace {
 constexpr std::size_t kChunkBytes = 256 * 1024;
-/// Chunks kept for the next reply; a reply of many MiB gives the rest back.
+/// Chunks kept for the next reply; after a reply of many MiB the rest is freed.
 constexpr std::size_t kChunksKept = 4;
 }  // namespace
 
-/// Memory that is only given out, until reset.
+/// Memory that is allocated piece by piece and freed all together by reset().
 struct ReplyReader::Arena {
-  /// Null where there is none: hiredis, which is C, must not be left by an exception.
+  /// Null if allocation fails: an exception must not pass through hiredis, which is C.
   void* allocate(std::size_t bytes) noexcept try {
     bytes = (bytes + 7) & ~std::size_t{7};
     if (current >= chunks.size() || used + bytes > chunks[current].size) {
@@ -56,12 +56,12 @@ struct ReplyReader::Arena {
   std::vector<Chunk> chunks;
   std::size_t current = 0;
   std::size_t used = 0;
-  bool spent = false;    // The reply in it was handed out.
-  int list_refused = 0;  // Of so many items.
+  bool spent = false;    // The reply in the arena was returned to the caller.
+  int list_refused = 0;  // The number of items of a refused list; 0: none.
 };
 
-/// What hiredis calls while it parses; null where there is no memory. 'privdata' is the arena; a task's parent is the list that the new
-/// node belongs to.
+/// The functions that hiredis calls while it parses; they return null if allocation fails. 'privdata' is the arena. A task's parent is the
+/// list to which the new node belongs.
 struct ReplyReader::Functions {
   static Reply* node(const redisReadTask* task) {
     void* const place = task->parent != nullptr ? static_cast<Reply*>(task->parent->obj)->items_ + task->idx
@@ -80,7 +80,7 @@ struct ReplyReader::Functions {
                                                       : Reply::Kind::Text;
     return reply;
   }
-  /// The items are touched as they come: that there will be so many, anybody can say.
+  /// Items are allocated as they arrive, because a peer can announce any number.
   static void* create_list(const redisReadTask* task, int elements) {
     auto& arena = *static_cast<Arena*>(task->privdata);
     if (elements > limits::kRedisListItems) {
@@ -105,7 +105,7 @@ struct ReplyReader::Functions {
     return reply;
   }
   static void* create_nil(const redisReadTask* task) { return node(task); }
-  static void free_object(void*) {}  // The arena's.
+  static void free_object(void*) {}  // The arena owns the object.
   static redisReplyObjectFunctions* table() {
     static redisReplyObjectFunctions functions = [] {
       redisReplyObjectFunctions made{};
@@ -133,7 +133,7 @@ void ReplyReader::reset() {
 }
 
 void ReplyReader::feed(std::string_view bytes) {
-  // An error here is sticky and is told by next().
+  // An error here is sticky, and next() returns it.
   static_cast<void>(redisReaderFeed(reader_, bytes.data(), bytes.size()));
 }
 
@@ -170,7 +170,7 @@ constexpr std::array<std::pair<std::string_view, Code>, 15> kCodes{{{"READONLY",
                                                                     {"MOVED", Code::FailedPrecondition},
                                                                     {"CROSSSLOT", Code::FailedPrecondition}}};
 
-/// Of the first word that is known; of the first word alone unless 'all'.
+/// The code of the first known word; unless 'all', only the first word is checked.
 Code code_of(std::string_view text, bool all) {
   while (!text.empty()) {
     std::string_view word = text.substr(0, text.find(' '));
@@ -187,7 +187,8 @@ Code code_of(std::string_view text, bool all) {
 
 Status status_of(const Reply& error, std::string_view what) {
   RONDO_ASSERT(error.is_error());
-  // Redis 6 puts what a script's command was refused for behind where it was: "... (call to f_1a): @user_script: 3: -READONLY You can't".
+  // Redis 6 puts the reason for a refused command in a script behind its position: "... (call to f_1a): @user_script: 3: -READONLY You
+  // can't".
   const bool in_script = error.text().starts_with("ERR Error running script");
   return {code_of(error.text(), in_script), std::string{what} + ": " + std::string{error.text()}};
 }

@@ -1,5 +1,5 @@
-// Reply: what Redis answered, as a tree of small nodes in an arena that is used again for the next one. ReplyReader feeds hiredis' parser
-// (RESP2) and builds them without an allocation a node. One thread.
+// Reply: an answer of Redis as a tree of small nodes in an arena that is reused for the next answer. ReplyReader feeds hiredis' parser
+// (RESP2) and builds the nodes without an allocation for each. One thread.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class Reply {
   Kind kind() const noexcept { return kind_; }
   bool is_error() const noexcept { return kind_ == Kind::Error; }
   bool is_nil() const noexcept { return kind_ == Kind::Nil; }
-  /// Of Text, State and Error; else empty.
+  /// The text of Text, State and Error; otherwise empty.
   std::string_view text() const noexcept { return text_ == nullptr ? std::string_view{} : std::string_view{text_, size_}; }
-  /// Of Integer; else 0.
+  /// The value of Integer; otherwise 0.
   std::int64_t integer() const noexcept { return number_; }
-  /// Of List; else empty.
+  /// The items of List; otherwise empty.
   std::span<const Reply> items() const noexcept { return {items_, kind_ == Kind::List ? size_ : 0}; }
 
  private:
@@ -38,11 +38,16 @@ class Reply {
   Kind kind_ = Kind::Nil;
 };
 
-/// What an error reply means for the caller: READONLY, LOADING, MASTERDOWN, BUSY, CLUSTERDOWN and TRYAGAIN are Unavailable, OOM is
-/// ResourceExhausted, NOAUTH, NOPERM and WRONGPASS are PermissionDenied, WRONGTYPE is FailedPrecondition, the rest is Internal. The same
-/// for a script that failed so.
+/// Converts an error reply to a Status:
+/// - Unavailable: READONLY, LOADING, MASTERDOWN, BUSY, CLUSTERDOWN, TRYAGAIN
+/// - ResourceExhausted: OOM
+/// - PermissionDenied: NOAUTH, NOPERM, WRONGPASS
+/// - FailedPrecondition: WRONGTYPE
+/// - Internal: all others
+/// The same holds for a script that failed with such an error.
 Status status_of(const Reply& error, std::string_view what);
-/// Too few replicas are in step (min-replicas-to-write): the server refuses writes until they are, and another connection changes nothing.
+/// True if too few replicas are in sync (min-replicas-to-write). The server then refuses writes until they are, and a reconnect does not
+/// help.
 bool lacks_replicas(const Status& status);
 
 class ReplyReader {
@@ -53,10 +58,10 @@ class ReplyReader {
   ReplyReader& operator=(const ReplyReader&) = delete;
 
   void feed(std::string_view bytes);
-  /// The next whole reply, nullptr if there is none yet, or DataLoss when the stream is not RESP, or has a list of more than
+  /// The next whole reply, or nullptr if there is none yet. DataLoss when the stream is not RESP, or has a list of more than
   /// limits::kRedisListItems.
   Result<const Reply*> next();
-  /// Forgets everything: for a new connection.
+  /// Clears all state for a new connection.
   void reset();
 
  private:

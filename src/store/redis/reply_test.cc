@@ -1,4 +1,4 @@
-// What an error reply means for the caller, in the words of Redis 6 and 7. The replies are fed as the server sends them.
+// The Status codes of error replies, with the texts of Redis 6 and 7. The replies are fed as the server sends them.
 #include "store/redis/reply.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(RedisReply, ItemsOfAListAreThereWhenAllHaveCome) {
   EXPECT_EQ((*reply)->items()[2].text(), "b");
 }
 
-// To say that much will come costs a few bytes; to wait for it must cost no more.
+// Announcing a long list costs the peer a few bytes; waiting for it must not cost more.
 TEST(RedisReply, AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBeforeItComes) {
   const auto resident_kib = [] {
     std::ifstream status("/proc/self/status");
@@ -70,7 +70,7 @@ TEST(RedisReply, AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBefore
   const Result<const Reply*> waits = reader.next();
   ASSERT_TRUE(waits.has_value());
   EXPECT_EQ(*waits, nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their shadows are memory, too.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // The shadow memory of a sanitizer would be counted, too.
   EXPECT_LT(resident_kib() - before, 16 * 1024);
 #else
   static_cast<void>(before);

@@ -37,7 +37,7 @@ std::string text_of(const addrinfo& found) {
 Resolver::Resolver() = default;
 
 Resolver::~Resolver() {
-  // One that glibc has begun cannot be taken back: it is left to it, a few hundred bytes at the end of a connection's life.
+  // A lookup that glibc has begun cannot be cancelled. It is left to glibc: a few hundred bytes at the end of a connection's life.
   for (const auto& [host, question] : questions_) {
     if (::gai_cancel(&question->request) != EAI_NOTCANCELED) drop(question);
   }

@@ -1,6 +1,6 @@
-// Resolver: the IP address of a host name without waiting for it: numbers at once, names by glibc's own threads (getaddrinfo_a), asked
-// again from a timer. A name may have several addresses: one is given at a time, and the next when that one does not serve. Scheduler's
-// thread.
+// Resolver: looks up the IP address of a host name without blocking. A numeric address is returned immediately. A name is resolved by
+// glibc's own threads (getaddrinfo_a), and a timer polls for the result. If a name has several addresses, one is used at a time, and the
+// next one after a failure. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  /// Asks for 'host'. answer() is about that one from here on.
+  /// Starts a lookup of 'host'. answer() then refers to this host.
   void ask(const std::string& host);
-  /// The address does not serve: the answer to the next question about the same host is its next one, round and round.
+  /// Call this if the address does not work: the next lookup of the same host returns its next address, in rotation.
   void next() { ++turn_; }
-  /// The address, nothing while the answer is not there, or why there is none.
+  /// The address; nothing while the lookup runs; or the error.
   Result<std::optional<std::string>> answer();
-  /// How many the last answer was chosen from; 1 before there was one.
+  /// The number of addresses in the last answer; 1 before the first answer.
   std::size_t addresses() const noexcept { return addresses_; }
 
  private:
@@ -36,7 +36,7 @@ class Resolver {
   std::string host_;
   std::size_t turn_ = 0;
   std::size_t addresses_ = 1;
-  /// By host; shared with glibc until they are done. One that was given up may be asked again before that.
+  /// By host; glibc shares a question until it is done. A host whose lookup was given up may be looked up again before that.
   std::map<std::string, Question*> questions_;
 };
 

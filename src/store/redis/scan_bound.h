@@ -1,5 +1,5 @@
-// ScanBound: counts what a SCAN names, so that a server which never ends one does not keep a reading under way for good. A table has at
-// most limits::kTableRows rows, and no Redis has as many keys as that many pages.
+// ScanBound: counts the keys that a SCAN returns, so that a server which never ends a SCAN cannot keep a read running without end. A table
+// has at most limits::kTableRows rows, and no Redis has enough keys for that many pages.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class ScanBound {
   explicit ScanBound(std::size_t keys_most) : keys_most_(keys_most) {}
 
   void begin() { keys_ = pages_ = 0; }
-  /// A page of so many keys came. ResourceExhausted: the reading stops.
+  /// Counts a page of 'keys' keys. ResourceExhausted: stop the read.
   Status add(std::size_t keys, const TableSpec& spec) {
     keys_ += keys;
     ++pages_;

@@ -1,14 +1,14 @@
-// Scripts: what must happen in Redis in one step. They run under Redis' own rules for scripts: bounded by the batch, a fraction of a
-// millisecond each. Sent whole (EVAL): hashing a kilobyte costs the server less than a key, and a server that has forgotten its scripts is
-// no special case.
+// Scripts: operations that must be atomic in Redis. They follow Redis' rules for scripts: bounded by the batch, a fraction of a millisecond
+// each. They are sent whole (EVAL): hashing a kilobyte costs the server less than one key, and a server that has forgotten its scripts
+// needs no special case.
 #pragma once
 
 #include <string_view>
 
 namespace rondo::redis {
 
-/// clock() in a script, in seconds. Redis tells a script the time by TIME up to 7.0, of its CPU by os.clock later, when TIME stands still
-/// in a script. Where a user may not ask for TIME it stands still, too, and nothing ends by it.
+/// Defines clock() in a script, in seconds. Up to Redis 7.0 a script reads the time with TIME. Later versions freeze TIME during a script
+/// but have os.clock, the CPU time. If the user lacks permission for TIME, the clock stands still, and no time limit applies.
 #define RONDO_LUA_CLOCK                                  \
   "local os = rawget(_G, 'os')\n"                        \
   "local clock = os and os.clock or function()\n"        \
@@ -16,8 +16,9 @@ namespace rondo::redis {
   "  return time.err and 0 or time[1] + time[2] / 1e6\n" \
   "end\n"
 
-/// batch() in a script: what a field of an in-flight hash holds; nothing, and the field is dropped and named, where it is no batch of ours:
-/// a number of at most 18 digits with a list, whose list 'keys' (the content itself for nil) holds texts.
+/// Defines batch() in a script: the content of a field of an in-flight hash. It returns nothing for a field that is not a batch of ours;
+/// the field is then removed and reported. A batch is a number of at most 18 digits with a list, whose list 'keys' (the content itself for
+/// nil) holds texts.
 #define RONDO_LUA_BATCH                                                                                    \
   "local damaged = {}\n"                                                                                   \
   "local function batch(hash, number, packed, keys)\n"                                                     \
@@ -32,7 +33,7 @@ namespace rondo::redis {
   "  redis.call('HDEL', hash, number)\n"                                                                   \
   "end\n"
 
-/// The fence of a script: nothing is done where the lease is not 'value' any more. Without a lease there is no such key.
+/// The fence of a script: it does nothing if the lease is not 'value' any more. Without a lease the key is not passed.
 #define RONDO_LUA_FENCE(key, value)                                                             \
   "if KEYS[" #key "] and redis.call('GET', KEYS[" #key "]) ~= ARGV[" #value                     \
   "] then\n"                                                                                    \
@@ -40,16 +41,22 @@ namespace rondo::redis {
   "end\n"
 
 /// Pops a batch of a Staged table.
-/// KEYS: pending set, deleted set, in-flight hash, with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
+///
+/// KEYS: pending set, deleted set, in-flight hash; with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
 /// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, the value of the
-/// lease, then the numbers of batches that were dealt with. Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}};
-/// what was set is a list of fields and values, or the number 1 for a row that is new as a whole and is to be read, or nil where nothing
-/// was set. Whole rows: the row's fields that were not set come first; they count as bytes, too. A batch ends with the key whose fields go
-/// beyond the bytes, or beyond the time, at which is looked every eighth key and after each that is large (an eighth of the bytes); the
-/// keys behind it wait again. (What is renamed is not read here.) A name or a value counts 32 bytes more than it has: many small ones take
-/// as long as a few large ones. A key of another type under a name of ours is found out before anything is popped. What is refused later (a
-/// user without the right) breaks the pop off: the keys are in flight by then, those whose staged hash is left wait again after the
-/// recovery. As that tells their Deletes, it must find their rows deleted: nothing throws between the in-flight record and the DEL.
+/// lease, then the numbers of batches that were dealt with.
+///
+/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. "What was set" is a list of fields and values. It is the
+/// number 1 for a new row that the caller must read, and nil if nothing was set. With whole rows, the row's fields that were not set
+/// precede the others, and they count as bytes, too.
+///
+/// A batch ends with the key whose fields exceed the bytes or the time; the keys behind it wait again. The time is checked at every eighth
+/// key and after each large one (an eighth of the bytes). A renamed hash is not read here. Each name or value counts 32 bytes more than its
+/// size, because many small ones take as long as a few large ones.
+///
+/// A key of another type under one of our names is detected before anything is popped. A later refusal (a user without permission) breaks
+/// the pop off. The keys are in flight by then, and those whose staged hash is left wait again after the recovery. The recovery reports
+/// their Deletes, so their rows must be deleted: nothing throws between the in-flight record and the DEL.
 inline constexpr std::string_view kPopStaged = RONDO_LUA_FENCE(4, 9) RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
@@ -169,9 +176,10 @@ if #used > 0 then call('DEL', unpack(used)) end
 return {call('SCARD', KEYS[1]), out}
 )lua";
 
-/// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
-/// If such a key has no row yet and had no Delete, nothing of it is to be told before that.
-/// KEYS: pending set, in-flight hash, with a fence the lease. ARGV: staging prefix, row prefix, the value of the lease. Answer: {keys
+/// Returns the batches in flight of a Staged table. A key whose pop was broken off in the middle (its staged hash still exists) waits
+/// again. If such a key has no row yet and had no Delete, the recovery reports nothing of it.
+///
+/// KEYS: pending set, in-flight hash; with a fence the lease. ARGV: staging prefix, row prefix, the value of the lease. Answer: {keys
 /// pending, {batch, {keys}, {deleted}, ...}, {fields that are no batch}}.
 inline constexpr std::string_view kRecoverStaged = RONDO_LUA_FENCE(3, 3) RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
@@ -195,10 +203,11 @@ end
 return {redis.call('SCARD', KEYS[1]), out, damaged}
 )lua";
 
-/// Rows of a Staged table as they are, and what waits for them.
-/// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, most seconds, then the keys.
-/// Answer, for each key for which there was time, and at least the first four: 0 if nothing waits, 1, or 2 if a Delete does; the row's
-/// fields and values, none where they will be deleted; those that are staged. A key of another type is no row, and stages nothing.
+/// Returns the rows of a Staged table and their waiting changes.
+///
+/// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, most seconds, then the keys. Answer, for each key for which there was
+/// time, and at least the first four: 0 if nothing waits, 1 if a change waits, 2 if a Delete waits; the row's fields and values, none if
+/// they will be deleted; the staged fields and values. A key of another type is not a row, and stages nothing.
 inline constexpr std::string_view kReadWritten = RONDO_LUA_CLOCK R"lua(
 local out, n, stop = {}, 0, clock() + ARGV[3]
 local function fields(hash)
@@ -218,10 +227,12 @@ end
 return out
 )lua";
 
-/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash, with a fence the lease. ARGV: most entries, number of this batch,
-/// most bytes, most seconds, the value of the lease, then the numbers of batches that were dealt with. Answer: {entries left, {key, value,
-/// operation, ...}}. A batch ends with the entry that goes beyond the bytes or the time. Looks at one entry, then four, then sixteen at a
-/// time: more would be copied for nothing when they are large.
+/// Pops entries of a Queue, oldest first.
+///
+/// KEYS: list, in-flight hash; with a fence the lease. ARGV: most entries, number of this batch, most bytes, most seconds, the value of the
+/// lease, then the numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the
+/// entry that exceeds the bytes or the time. The script reads one entry, then four, then sixteen at a time: with large entries, larger
+/// reads would copy data that is not used.
 inline constexpr std::string_view kPopQueue = RONDO_LUA_FENCE(3, 5) RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
@@ -248,8 +259,8 @@ call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
-/// What of a Queue is in flight. KEYS: list, in-flight hash, with a fence the lease. ARGV: the value of the lease. Answer: {entries
-/// pending, {batch, {key, value, operation, ...}, ...}, {fields that are no batch}}.
+/// Returns the batches in flight of a Queue. KEYS: list, in-flight hash; with a fence the lease. ARGV: the value of the lease. Answer:
+/// {entries pending, {batch, {key, value, operation, ...}, ...}, {fields that are no batch}}.
 inline constexpr std::string_view kRecoverQueue = RONDO_LUA_FENCE(3, 1) RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
@@ -263,13 +274,14 @@ end
 return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged}
 )lua";
 
-/// Acknowledges batches. KEYS: in-flight hash, the lease. ARGV: the value of the lease, then the numbers. Answer: how many there were.
+/// Acknowledges batches. KEYS: in-flight hash, the lease. ARGV: the value of the lease, then the numbers. Answer: how many batches there
+/// were.
 inline constexpr std::string_view kAcknowledge = RONDO_LUA_FENCE(2, 1) R"lua(
 return redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
 )lua";
 
-/// Does to the rows of a Queue what its entries say. KEYS: the lease. ARGV: its value, then for each entry the row's key, how many words of
-/// fields follow (0: the row goes), and these. Answer: 0. A key of another type is left.
+/// Applies a Queue's entries to its rows. KEYS: the lease. ARGV: its value; then for each entry the row's key, the number of words of
+/// fields that follow (0: delete the row), and these words. Answer: 0. A key of another type is left.
 inline constexpr std::string_view kWriteRows = RONDO_LUA_FENCE(1, 1) R"lua(
 local i = 2
 while i < #ARGV do
@@ -287,13 +299,18 @@ end
 return 0
 )lua";
 
-/// Takes the lease, or renews it. KEYS: the lease, the epoch's hash. ARGV: the holder that asks, milliseconds, the token that it holds or
-/// held last (0: none), the value that a holder left which is gone, if any. Answer: {token, ""}, or {0, value of the other holder}. That
-/// answer is for a holder, too, whose lease ended and was another's in between: what it has taken since is not its own. One to whom that
-/// did not happen keeps its token. Where a server has lost the token (a fail-over) the next one is greater than any that a holder knows.
-/// A stored token of which no script of ours is the author (no whole number of at most 13 digits, which is what Lua counts and writes
-/// exactly) counts as lost: the answer is {token, what was stored}. That is safe, because a lease is compared whole, and its holder's name
-/// is unique. Values longer than any of ours are not sent.
+/// Takes the lease, or renews it.
+///
+/// KEYS: the lease, the epoch's hash. ARGV: the requesting holder; milliseconds; the token that it holds or held last (0: none); the lease
+/// value of a terminated holder, if any. Answer: {token, ""}, or {0, value of the other holder}.
+///
+/// A holder also gets {0, ...} if its lease expired and another store held it in between: what it has taken since is not its own. A holder
+/// whose lease only expired keeps its token. If a server has lost the token (a fail-over), the next token is greater than any that a holder
+/// knows.
+///
+/// A stored token that our scripts did not write counts as lost: the answer is {token, what was stored}. Our tokens are whole numbers of at
+/// most 13 digits, which Lua counts and writes exactly. This is safe, because a lease is compared as a whole and its holder's name is
+/// unique. Values longer than any of ours are not sent.
 inline constexpr std::string_view kTakeLease = R"lua(
 local call, me, held = redis.call, ARGV[1], tonumber(ARGV[3])
 local function cut(text)
@@ -320,14 +337,14 @@ call('SET', KEYS[1], token .. ' ' .. me, 'PX', ARGV[2])
 return {token, damage}
 )lua";
 
-/// Gives the lease back. KEYS: the lease. ARGV: its value. Answer: how many there were.
+/// Releases the lease. KEYS: the lease. ARGV: its value. Answer: the number of leases released.
 inline constexpr std::string_view kReleaseLease = R"lua(
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 )lua";
 
-/// Marks the server that answers; the number grows when it is another one than the last. KEYS: the hash. ARGV: its run id. Answer: the
-/// number. The number comes first: where it cannot be counted on, nothing is marked.
+/// Marks the server that executes the script; the number grows if it is another server than the last one. KEYS: the hash. ARGV: its run id.
+/// Answer: the number. The number is written first: if the script cannot increment it, nothing is marked.
 inline constexpr std::string_view kMarkEpoch = R"lua(
 local known = redis.call('HMGET', KEYS[1], 'run_id', 'epoch')
 if known[1] == ARGV[1] then return tonumber(known[2]) end

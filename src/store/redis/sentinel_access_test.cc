@@ -1,5 +1,5 @@
-// The way in to Sentinels: they have a password, an ACL user or TLS of their own, and the master's are not shown to them. Method: a real
-// Sentinel and a real master, each with its own secrets; the store comes up with the right ones and says what is wrong with others.
+// Access to Sentinels: they have their own password, ACL user or TLS, and the master's secrets are not sent to them. A real Sentinel and a
+// real master each have their own secrets. The store connects with the right ones and reports what is wrong with others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ class RedisSentinelAccess : public testing::Test {
  protected:
   void SetUp() override { RONDO_NEEDS_REDIS(); }
 
-  /// A master with a password, and a Sentinel that watches it.
+  /// Starts a master with a password, and a Sentinel that watches it.
   void start(const std::string& settings, bool tls = false) {
     master = std::make_unique<redis_kit::RedisServer>(redis_kit::RedisServerOptions{.tcp = !tls, .tls = tls, .password = "of-the-master"});
     const std::uint16_t port = tls ? master->tls_address().port : master->port();
@@ -33,14 +33,14 @@ class RedisSentinelAccess : public testing::Test {
         folder, "sentinel",
         tls_settings + settings + "sentinel monitor m 127.0.0.1 " + std::to_string(port) + " 1\nsentinel auth-pass m of-the-master\n", tls);
     address = tls ? master->tls_address() : master->tcp_address();
-    address.host = "nowhere.invalid";  // The Sentinels say where it is.
+    address.host = "nowhere.invalid";  // The Sentinels name the master's host.
     address.sentinels = {{"127.0.0.1", sentinel.port()}};
     address.sentinel_master = "m";
   }
   static bool comes_up(StoreDriver& driver) {
     return driver.run_until([&driver] { return driver.store().health().ok(); });
   }
-  /// Why it does not come up.
+  /// Why the store does not connect.
   static std::string trouble(const RedisAddress& address) {
     StoreDriver driver({.address = address});
     std::string said;

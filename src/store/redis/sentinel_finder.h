@@ -1,4 +1,4 @@
-// SentinelFinder: asks Redis Sentinels, one after the other, where the master is. Nothing here waits. Scheduler's thread.
+// SentinelFinder: requests the master's address from Redis Sentinels, one after the other. No call blocks. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@ namespace rondo::redis {
 
 class SentinelFinder final : Connection::User {
  public:
-  /// The address of the master itself, without Sentinels.
+  /// Receives the address of the master itself, without Sentinels.
   using Found = std::function<void(const RedisAddress& master)>;
 
   /// 'address' names Sentinels. 'found' is called in a turn of the finder's connection, once for each search that has an answer.
   SentinelFinder(Scheduler& scheduler, ConnectionOptions options, RedisAddress address, Found found);
 
-  /// Begins a search, if none is under way. It ends with an answer, however long that takes. Searches that follow each other are more and
-  /// more apart: the Sentinels name a dead master until they have agreed on another.
+  /// Begins a search unless one is running. A search continues until it has an answer. The delay between consecutive searches grows,
+  /// because the Sentinels name a dead master until they have agreed on another.
   void find();
-  /// Of the master, and of the Sentinels from the next of them on.
+  /// Sets the password of the master, and the password of the Sentinels for the next attempt on.
   void set_passwords(const std::string& password, const std::string& sentinel_password) {
     address_.password = password;
     address_.sentinel_password = sentinel_password;
   }
-  /// Why there is no answer yet; ok when there is no search.
+  /// Why there is no answer yet; ok when no search is running.
   const Status& trouble() const noexcept { return trouble_; }
 
  private:
@@ -40,7 +40,7 @@ class SentinelFinder final : Connection::User {
   const Found found_;
   std::size_t next_ = 0;
   bool searching_ = false;
-  Duration pause_{};  // Between the last answer and the next search.
+  Duration pause_{};  // The delay between the last answer and the next search.
   Instant answered_;
   Status trouble_;
   Connection connection_;

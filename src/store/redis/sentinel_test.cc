@@ -1,4 +1,5 @@
-// The Redis store behind Sentinels: it finds the master, and finds the new one after a fail-over, with nothing lost that the replica had.
+// The Redis store behind Sentinels: it finds the master, and finds the new one after a fail-over, without losing anything that the replica
+// had.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +70,7 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
 }
 
-// Until the Sentinels agree that the master is dead they name it, at once, whenever they are asked.
+// Until the Sentinels agree that the master is dead, they name it immediately in every answer.
 TEST(RedisSentinelLinux, ADeadMasterDoesNotSpin) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
@@ -86,7 +87,7 @@ TEST(RedisSentinelLinux, ADeadMasterDoesNotSpin) {
   EXPECT_LT(driver.scheduler().stats().turns - before, 200U * seconds) << "in " << seconds << " seconds";
 }
 
-/// What a connection told.
+/// Counts the events of a connection.
 struct Told final : Connection::User {
   void connected(Connection&) override { ++times_connected; }
   void lost(Connection&, const Status& why, bool) override { trouble = why; }
@@ -111,7 +112,7 @@ TEST(RedisSentinel, AServerThatWasNamedAndIsAReplicaIsGivenUpUntilItIsTheMaster)
   }
 }
 
-// A Sentinel that is alone cannot make another server the master: it goes on naming the first, which follows another by now.
+// A single Sentinel cannot promote another server. It continues to name the first one, which by now is a replica of another server.
 TEST(RedisSentinelLinux, NeitherConnectionOfAStoreStaysOnAReplicaThatIsNamed) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
@@ -151,7 +152,7 @@ TEST(RedisSentinelLinux, StandingRowsComeFromTheMasterThatTheSentinelsName) {
   EXPECT_TRUE(driver.run_until([&consumer] { return consumer->caught_up(); }));
 }
 
-// The lease is replicated with the rows, so what the new master knows of it fits what it knows of them.
+// The lease is replicated with the rows, so on the new master both are from the same moment.
 TEST(RedisSentinelLinux, AfterAFailOverOneOfTwoStoresHasTheLease) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;

@@ -17,7 +17,8 @@ bool is_list_of(const Reply& reply, std::size_t together) { return is_list(reply
 bool are_texts(const Reply& reply) { return is_list(reply) && std::ranges::all_of(reply.items(), is_text); }
 bool is_row(const Reply& reply) { return are_texts(reply) && reply.items().size() % 2 == 0; }
 
-/// Of a script: what is left, a list of groups of 'together', each of which fits, and, of a recovery, the names of what is damaged.
+/// True for a script's answer of this form: a count; a list of groups of 'together' items, each of which fits; and, for a recovery, the
+/// names of damaged fields.
 template <class Fits>
 bool is_count_and_groups(const Reply& reply, std::size_t together, const Fits& fits) {
   const std::span<const Reply> parts = reply.items();
@@ -30,7 +31,7 @@ bool is_count_and_groups(const Reply& reply, std::size_t together, const Fits& f
   return true;
 }
 
-/// The number of a batch; far below where the next one would begin anew.
+/// A batch number, far below the value at which the counter would wrap.
 bool is_batch_number(const Reply& reply) {
   const std::string_view digits = reply.text();
   return !digits.empty() && digits.size() <= 18 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }) &&

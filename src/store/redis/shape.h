@@ -1,5 +1,5 @@
-// Shape: what the answer to a command must be, beside an error. Connection checks it before anybody sees the answer: a server (or whatever
-// listens where one should) that answers otherwise loses its connection, and no handler has to ask whether an item is there.
+// Shape: the required form of the answer to a command, apart from errors. Connection checks it before a callback receives the answer. If a
+// server (or another program on its port) answers otherwise, its connection closes. So no handler has to check whether an item exists.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace rondo::redis {
 
 struct Shape {
-  std::string_view name;  // For people: "a count".
+  std::string_view name;  // For messages: "a count".
   bool (*fits)(const Reply& reply);
 };
 
@@ -17,16 +17,16 @@ namespace shape {
 
 extern const Shape kAny;
 extern const Shape kCount;            // An integer that is not negative.
-extern const Shape kText;             // Or a state such as "+OK".
+extern const Shape kText;             // A text, or a state such as "+OK".
 extern const Shape kRow;              // Fields and their values: an even list of texts.
-extern const Shape kPage;             // Of SCAN or SSCAN: a cursor, and a list of texts.
-extern const Shape kTransaction;      // Of EXEC: a list that is not empty.
-extern const Shape kWritten;          // Of kReadWritten: triples of a count, a row and a row.
-extern const Shape kPoppedStaged;     // Of kPopStaged and the following scripts, see scripts.h.
-extern const Shape kPoppedQueue;      // Of kPopQueue.
-extern const Shape kRecoveredStaged;  // Of kRecoverStaged.
-extern const Shape kRecoveredQueue;   // Of kRecoverQueue.
-extern const Shape kLease;            // Of kTakeLease: a count, and a text where that is 0.
+extern const Shape kPage;             // The answer to SCAN or SSCAN: a cursor, and a list of texts.
+extern const Shape kTransaction;      // The answer to EXEC: a list that is not empty.
+extern const Shape kWritten;          // The answer to kReadWritten: triples of a count, a row and a row.
+extern const Shape kPoppedStaged;     // The answer to kPopStaged; see scripts.h for this and the following.
+extern const Shape kPoppedQueue;      // The answer to kPopQueue.
+extern const Shape kRecoveredStaged;  // The answer to kRecoverStaged.
+extern const Shape kRecoveredQueue;   // The answer to kRecoverQueue.
+extern const Shape kLease;            // The answer to kTakeLease: a token, and a text that names the holder if the token is 0.
 
 }  // namespace shape
 

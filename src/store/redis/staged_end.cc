@@ -11,7 +11,7 @@
 namespace rondo::redis {
 
 namespace {
-/// Fewer keys come with their fields, in one round trip.
+/// A pop of fewer keys returns their fields directly, in one round trip.
 constexpr std::size_t kRenameFrom = 32;
 constexpr unsigned kRenamePause = 32;
 
@@ -20,19 +20,19 @@ std::uint64_t number_of(std::string_view text) {
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
-/// Rows of one step in Redis, which ends after this time, too.
+/// Rows per atomic step in Redis; the step also ends after kPageSeconds.
 constexpr std::size_t kPageRows = 256;
 constexpr std::string_view kPageSeconds = "0.001";
 }  // namespace
 
-// --- standing rows, and rows that are given again
+// --- standing rows and requeued rows
 
 void StagedEnd::use(const SubscribeOptions& options) {
   rows_ = options.rows;
   walk_ = options.standing_rows ? Walk::ToBegin : Walk::Ended;
   told_.clear();
   wait_for_empty(options.standing_rows);
-  go_offline();  // What an earlier consumer asked for counts no more: its rows stand, and its Deletes are in flight.
+  go_offline();  // Requests of an earlier consumer are void: its rows stand in the table, and its Deletes are in flight.
   if (options.standing_rows) {
     forget_fetched();
   } else {
@@ -51,7 +51,7 @@ void StagedEnd::broke_off() {
   page_asked_ = again_asked_ = walk_stopped_ = false;
 }
 
-/// What an earlier process had in flight. A row that stands is given by the walk.
+/// An entry that an earlier process had in flight. The walk delivers a standing row.
 void StagedEnd::row_recovered(Entry& entry) {
   if (walk_ == Walk::Ended) return;
   if (entry.deleted) {
@@ -85,7 +85,7 @@ bool StagedEnd::goes_before_pops() {
   told_.clear();
   found_.shrink_to_fit();
   send_count();
-  return true;  // The answer goes on with the pops.
+  return true;  // The pops continue when the answer arrives.
 }
 
 void StagedEnd::ask_keys() {
@@ -126,8 +126,8 @@ void StagedEnd::read(Keys wanted, bool again) {
   ask(1, shape::kWritten, [this, again, wanted = std::move(wanted)](const Reply& reply) { read_answered(wanted, again, reply); });
 }
 
-/// Leaves out keys for which something is staged: a pop gives them. The script may have had no time for all; the others are asked for
-/// again.
+/// Leaves out keys for which something is staged, because a pop delivers them. If the script had no time for all keys, the rest is
+/// requested again.
 void StagedEnd::read_answered(const Keys& wanted, bool again, const Reply& reply) {
   (again ? again_asked_ : page_asked_) = false;
   const std::span<const Reply> items = reply.is_error() ? std::span<const Reply>{} : reply.items();
@@ -152,7 +152,7 @@ void StagedEnd::read_answered(const Keys& wanted, bool again, const Reply& reply
   pump();
 }
 
-/// A change of the key that was fetched waits for the consumer.
+/// Drops entries whose key has a fetched change that waits for the consumer.
 std::vector<PoppedEnd::Entry> StagedEnd::without_fetched(std::vector<Entry> entries) const {
   std::unordered_set<std::string_view> fetched;
   visit_fetched([&fetched](std::string_view key) { fetched.insert(key); });
@@ -166,7 +166,7 @@ void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vect
   const bool rename = renames() && depth() >= kRenameFrom;
   if (rename_in_ > 0) --rename_in_;
   Commands& out = link().commands.out();
-  // Rows that the consumer has not seen are given whole: until the table was found empty any may be one.
+  // A row that the consumer has not seen is delivered whole. Until the table was found empty, any row may be one.
   const bool whole = rows_ == Rows::Whole || !was_empty();
   const std::string& fence = link().fence;
   out.begin((fence.empty() ? 15 : 16) + done.size()).word("EVAL").word(kPopStaged).word(fence.empty() ? "3" : "4");

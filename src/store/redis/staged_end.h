@@ -1,9 +1,10 @@
-// StagedEnd: consumes a Staged table as SONiC's ConsumerStateTable does, so that its producers and ours can feed it.
+// StagedEnd: consumes a Staged table as SONiC's ConsumerStateTable does, so that SONiC's producers and ours can write to it.
 //
-// A consumer begins with the standing rows. They are read page by page, at most two pops' worth ahead of the consumer, and nothing is
-// written to Redis. Each page is one step in Redis: it leaves out rows for which something is staged. Pops wait until the last page is
-// here, and give these rows whole. So no row is given twice and none is older than what was given before. A lost connection begins the walk
-// anew. Redis itself may name a key twice while it shrinks its table of keys; that row is given twice, too.
+// A consumer first receives the standing rows. The end reads them page by page, at most two pops' worth ahead of the consumer, and writes
+// nothing to Redis. Each page is one atomic step in Redis, and leaves out rows for which something is staged. Pops wait until the last page
+// has arrived, and deliver the left-out rows whole. So no row is delivered twice, and none is older than one delivered before. After a lost
+// connection the walk starts again. Redis itself may return a key twice while it shrinks its table of keys; that row is delivered twice,
+// too.
 #pragma once
 
 #include <set>
@@ -49,18 +50,18 @@ class StagedEnd final : public PoppedEnd {
 
   Rows rows_ = Rows::Whole;
   Walk walk_ = Walk::Ended;
-  std::string cursor_;  // Redis' own; of the keys behind those in found_.
+  std::string cursor_;  // The cursor of Redis, behind the keys in found_.
   ScanBound bound_{link().options.scan_keys_max};
-  bool walk_stopped_ = false;  // The server does not end it: nothing is popped before the connection comes back.
-  Keys found_;                 // Their rows are to be read.
+  bool walk_stopped_ = false;  // The server does not end the walk: nothing is popped until a reconnect.
+  Keys found_;                 // Keys whose rows must be read.
   bool page_asked_ = false;
-  std::set<std::string> told_;   // In flight from an earlier process, and given with their Deletes: not given by the walk.
-  std::set<std::string> again_;  // To be given again.
+  std::set<std::string> told_;   // In flight from an earlier process and delivered with their Deletes; the walk skips them.
+  std::set<std::string> again_;  // Keys to deliver again.
   bool again_asked_ = false;
   bool renames() const noexcept { return rename_in_ == 0; }
-  // Staged hashes that become new rows are renamed, and read by us, which is cheaper for Redis; for rows that exist it is dearer. Learnt
-  // from what the last pop met.
-  unsigned rename_in_ = 0;  // Pops until it is tried again.
+  // Renaming a staged hash that becomes a new row, and reading it from here, is cheaper for Redis than copying it. For an existing row it
+  // costs more. The end chooses by what the last pop met.
+  unsigned rename_in_ = 0;  // The number of pops until a rename is tried again.
 };
 
 }  // namespace rondo::redis

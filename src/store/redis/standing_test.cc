@@ -1,5 +1,5 @@
-// The standing rows of a Staged table on Redis: rows that others wrote as plain commands, the page by page reading, and what breaks it.
-// store/standing_contract_cases.h has what every store promises.
+// The standing rows of a Staged table on Redis: rows that other clients wrote with plain commands, the page-by-page read, and its faults.
+// store/standing_contract_cases.h has the promises of every store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST(RedisStanding, WritesOfAProducerMeanwhileAreNeitherLostNorOvertaken) {
   for (const auto& [key, value] : seen) EXPECT_EQ(server.command({"HGET", "T:" + key, "x"}), value) << key;
 }
 
-/// What is fetched ahead of the consumer stays within two pops, however many rows stand.
+/// The rows fetched ahead of the consumer stay within two pops, however many rows stand.
 TEST(RedisStanding, AConsumerThatTakesNothingHoldsTheReadingUp) {
   RONDO_NEEDS_REDIS();
   redis_kit::RedisServer server;
@@ -139,7 +139,7 @@ TEST(RedisStanding, AConsumerThatTakesNothingHoldsTheReadingUp) {
   EXPECT_EQ(standing(driver, *consumer).size(), 5000U);
 }
 
-// A page that the server has no time for is not skipped: the walk begins anew, and every row comes at least once.
+// A page for which the server had no time is not skipped: the walk restarts, and every row is delivered at least once.
 TEST(RedisStanding, ABusyServerIsAskedAgain) {
   RONDO_NEEDS_REDIS();
   redis_kit::RedisServer server({.arguments = {"--lua-time-limit", "1"}});
@@ -192,7 +192,7 @@ TEST(RedisStanding, AConsumerThatWantsNoneGetsNoneThatAnEarlierOneLeft) {
   EXPECT_EQ(sorted_line(taken.front()), "SET new x=1");
 }
 
-// The count that ends the walk may get lost with its connection; nothing waits then, and no later message says so.
+// The answer to the count that ends the walk may be lost with its connection. Nothing waits then, and no later message reports that.
 TEST(RedisStanding, AConsumerCatchesUpAlthoughTheAnswerToTheCountIsLost) {
   RONDO_NEEDS_REDIS();
   for (const bool reply : {true, false}) {
@@ -235,7 +235,8 @@ TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConn
     proxy.lose_request("HGETALL\r\n");
     ASSERT_TRUE(driver.run_until([&] { return consumer->depth() >= 300; }));
     consumer->requeue("again");
-    // Where all that may be read ahead has been read by now, the row is read, and the connection lost, when some of it was taken.
+    // If everything that may be read ahead was read before, the row is read, and the connection lost, once the consumer has taken some
+    // rows.
     if (driver.run_until([&] { return proxy.stats().lost > 0; }, 2s)) ++losses;
     std::set<std::string> keys;
     const auto take = [&] {

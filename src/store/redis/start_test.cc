@@ -1,5 +1,5 @@
-// What comes while a consumer is on its way to a table must not be missed: between its subscription, its first look and the first write of
-// another process there is no moment that belongs to nobody.
+// Changes that arrive while a consumer subscribes must not be missed. Every moment between its subscription, its first read and another
+// process's first write is covered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
     ASSERT_TRUE(consumer.run_until([&] { return consumer.store().health().ok(); }));
     auto subscription = consumer.store().subscribe("T");
     ASSERT_TRUE(subscription.has_value());
-    // Another client writes as the stock producer does, after as many of the consumer's turns as the round says.
+    // Another client writes as the stock producer does, after a number of the consumer's turns that depends on the round.
     for (int turns = round % 12; turns > 0; --turns) {
       if (!consumer.scheduler().turn()) consumer.scheduler().wait(consumer.clock().now() + 1ms);
     }

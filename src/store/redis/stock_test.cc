@@ -1,16 +1,16 @@
-// Stock peers beside ours: a producer and a consumer with the effects of SONiC's ProducerStateTable and ConsumerStateTable, played by
-// plain commands and short scripts of this test. Random groups of writes, with pops in between, in three casts: stock producer and our
-// consumer, our producer and stock consumer, both producers at once. A plain model says what rows must stand and what each consumer must
-// believe in the end.
+// Stock peers beside ours: a producer and a consumer with the effects of SONiC's ProducerStateTable and ConsumerStateTable, played by plain
+// commands and short scripts of this test. Random groups of writes, with pops in between, run in three combinations: stock producer and our
+// consumer, our producer and stock consumer, both producers together. A plain model predicts the rows in Redis and what each consumer has
+// received in the end.
 #include "rondo/store/table_view.h"
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {
 namespace {
 
-constexpr int kGroups = 400;  // Of each cast and seed.
+constexpr int kGroups = 400;  // For each combination and seed.
 
-/// One step in Redis for each write; "G" only when the key did not wait yet.
+/// Each write is one atomic step in Redis; it publishes "G" only when the key did not wait yet.
 class StockProducer {
  public:
   explicit StockProducer(const RedisAddress& address) : client_(address) {}
@@ -34,7 +34,7 @@ if redis.call('SADD', KEYS[1], ARGV[2]) == 1 then redis.call('PUBLISH', ARGV[1],
   redis_kit::RedisClient client_;
 };
 
-/// Pops once for each "G" it hears, and never otherwise: whoever says it too rarely leaves it short.
+/// Pops once for each "G" that it receives, and never otherwise: with too few "G" it leaves keys waiting.
 class StockConsumer {
  public:
   explicit StockConsumer(const RedisAddress& address) : client_(address), ear_(address) {
@@ -42,7 +42,7 @@ class StockConsumer {
     ear_.next();
     owed_ = std::stoul(client_.command({"SCARD", "T_KEY_SET"}));
   }
-  /// Hears what was said until now.
+  /// Receives everything published until now.
   void listen() {
     client_.command({"PUBLISH", "until now", "x"});
     for (std::string message = ear_.next(); message != "[message, until now, x]"; message = ear_.next()) {
@@ -74,11 +74,11 @@ class StockConsumer {
     for (listen(); owed_ > 0;) pop();
   }
   const Rows& told() const noexcept { return told_.rows(); }
-  /// What was told since the last call, without the fields.
+  /// The changes delivered since the last call, without the fields.
   std::vector<std::string> changes() { return std::exchange(changes_, {}); }
 
  private:
-  // Answer: key, number of fields, then those.
+  // The answer: key, number of fields, then the fields.
   static constexpr const char* kPop = R"(
 local told = {}
 for _, key in ipairs(redis.call('SPOP', KEYS[1], tonumber(ARGV[1]))) do
@@ -127,7 +127,7 @@ class RedisStock : public RedisTableTest {
     }
     return row;
   }
-  /// One write, of the model too. 'stock' or ours.
+  /// Makes one write, also in the model. 'stock' writes it, or our store if null.
   void write_one(StockProducer* stock) {
     const std::string key = a_key();
     if (random_.chance(0.3)) {
@@ -144,7 +144,7 @@ class RedisStock : public RedisTableTest {
     const std::uint64_t writes = random_.chance(0.05) ? random_.between(150, 400) : random_.between(1, 12);
     for (std::uint64_t i = 0; i < writes; ++i) write_one(stock);
   }
-  /// What this one writes comes after all that was accepted before.
+  /// The next writes of the stock producer must follow everything that our store accepted.
   void wait_for_our_writes() {
     ASSERT_TRUE(driver_->run_until([this] { return driver_->store().unanswered() == 0; }));
   }
@@ -161,7 +161,7 @@ class RedisStock : public RedisTableTest {
       told_.apply(change);
     }
   }
-  /// The table is a Watched one: a Set is the whole row.
+  /// The table is Watched: a Set is the whole row.
   void tells_whole_rows() { whole_rows_ = true; }
   void drain(Subscription& consumer) {
     driver_->settle();
@@ -202,13 +202,13 @@ TEST_F(RedisStock, StockProducerAndOurConsumerModel) {
   }
 }
 
-// A stock consumer is not told of a Delete that a Set follows: what it believes may have older fields beside the right ones.
+// A stock consumer does not receive a Delete that a Set follows, so its copy may have older fields beside the right ones.
 TEST_F(RedisStock, OurProducerAndStockConsumerModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     begin(seed);
     write_group(nullptr);
-    wait_for_our_writes();  // It must find what waited before it came.
+    wait_for_our_writes();  // The consumer must find writes that waited before it started.
     StockConsumer consumer(server().address());
     for (int group = 0; group < kGroups; ++group) {
       write_group(nullptr);
@@ -271,8 +271,8 @@ TEST_F(RedisStock, BothProducersAtOnceNeverLeaveAStockConsumerShortModel) {
   }
 }
 
-// A view over rows of a stock producer, some of them not popped yet. The stock consumer is told of each row that differs, once, and of no
-// other; in the end the rows are the view.
+// A view over rows of a stock producer, some of them not popped yet. The stock consumer receives each row that differs, once, and no other
+// row. In the end the rows equal the view.
 TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -302,7 +302,7 @@ TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
     for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
     ASSERT_TRUE(view.apply().ok());
     ASSERT_TRUE(driver().run_until([&] {
-      if (seed % 2 == 0) consumer.pop_all();  // It does not wait for the end.
+      if (seed % 2 == 0) consumer.pop_all();  // The consumer pops before the view has ended.
       return !view.is_applying();
     }));
     consumer.pop_all();
@@ -312,7 +312,7 @@ TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
   }
 }
 
-// What a stock producer left waiting counts as there, and nothing of it comes back after the view.
+// Changes that a stock producer left waiting count as existing, and none of them reappears after the view.
 TEST_F(RedisStock, ViewOverWhatAStockProducerLeftWaitingModel) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -341,7 +341,7 @@ TEST_F(RedisStock, ViewOverWhatAStockProducerLeftWaitingModel) {
   }
 }
 
-// A stock queue consumer takes three elements an entry from the tail; ours takes what a stock producer pushes, in order.
+// A stock queue consumer takes three elements for each entry from the tail. Ours takes what a stock producer pushes, in order.
 TEST_F(RedisStock, QueueGoesBothWaysInOrder) {
   begin(1);
   declare(driver(), "Q", TableKind::Queue);
@@ -358,7 +358,7 @@ TEST_F(RedisStock, QueueGoesBothWaysInOrder) {
   server().command({"DEL", "Q_KEY_VALUE_OP_QUEUE"});
   const auto consumer = subscribe(driver(), "Q");
   driver().settle();
-  for (std::size_t at = 0; at < tail.size(); at += 3) {  // What ours wrote, as a stock producer would write it.
+  for (std::size_t at = 0; at < tail.size(); at += 3) {  // Our entries are encoded as a stock producer encodes them.
     ASSERT_EQ(tail[at], std::to_string(at / 3 % 7));
     server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", tail[at], tail[at + 1], tail[at + 2]});
     server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
@@ -367,7 +367,7 @@ TEST_F(RedisStock, QueueGoesBothWaysInOrder) {
   EXPECT_EQ(take_all(driver(), *consumer, 11), expected);
 }
 
-// Our Watched table and a stock writer of plain hashes: the newest state of each key, whatever happened to it.
+// Our Watched table and a stock writer of plain hashes: the consumer receives the newest state of each key, whatever happened to the key.
 TEST_F(RedisStock, StockWriterAndOurWatcherModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -33,7 +33,7 @@ using redis::Connection;
 using redis::End;
 using redis::Reply;
 
-/// Where Redis says which keys changed, to a client that asked for it in RESP2.
+/// The channel on which Redis reports changed keys to a RESP2 client that requested it.
 constexpr std::string_view kInvalidations = "__redis__:invalidate";
 constexpr Duration kTick = 1s;
 
@@ -95,16 +95,16 @@ struct RedisStore::Parts final : Connection::User {
     writer.send();
   }
 
-  /// Where the Sentinels say the master is.
+  /// Called with the master's address from the Sentinels.
   void found_master(const RedisAddress& master);
-  /// The server, or its data, is not the one of before.
+  /// Called when the server, or its data, is not the one seen before.
   void failed_over(bool while_connected);
 
   bool is_consumed() const;
   void lease_granted();
   void lease_paused();
 
-  // --- both connections together
+  // --- both connections
   void come_up();
   void go_down();
   using Prefixes = std::set<std::string, std::less<>>;
@@ -115,7 +115,7 @@ struct RedisStore::Parts final : Connection::User {
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
-  /// What ends had no time for in an earlier turn.
+  /// Continues the work for which ends had no time in an earlier turn.
   void go_on();
   std::vector<std::shared_ptr<End>> living();
 
@@ -136,11 +136,11 @@ struct RedisStore::Parts final : Connection::User {
   redis::Lease lease;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
-  std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<End>> ends;                             // All that may be open.
-  std::set<std::string, std::less<>> channels;                      // Subscribed to, and confirmed.
-  Prefixes tracked;                                                 // That Redis reports on; none covers another.
-  std::int64_t events_id = 0;                                       // The server's number of our events connection.
+  std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // The ends of Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<End>> ends;                             // All ends that may be open.
+  std::set<std::string, std::less<>> channels;                      // Channels with a confirmed subscription.
+  Prefixes tracked;                                                 // The prefixes that Redis tracks; none covers another.
+  std::int64_t events_id = 0;                                       // The server's id of our events connection.
 };
 
 // --- connections
@@ -172,7 +172,8 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
     epoch.lost();
     lease.lost();
   } else {
-    channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
+    channels.clear();  // Otherwise the commands connection, if it reconnects first, would assume a subscription and redirect reports to a
+                       // closed client.
     events_id = 0;
   }
   if (was_connected) go_down();
@@ -189,7 +190,7 @@ void RedisStore::Parts::found_master(const RedisAddress& master) {
 }
 
 void RedisStore::Parts::failed_over(bool while_connected) {
-  if (while_connected) {  // Else coming up has seen to it.
+  if (while_connected) {  // Otherwise come_up() has done it.
     for (const std::shared_ptr<End>& end : living()) bring_online(end);
   }
   if (options.on_failover) options.on_failover(stats.epoch);
@@ -217,7 +218,7 @@ void RedisStore::Parts::come_up() {
   if (link.up) return;
   link.up = true;
   ++stats.connects;
-  if (!tracked.empty()) {  // The commands connection stayed; it must report to the new events connection.
+  if (!tracked.empty()) {  // The commands connection was not lost; it must redirect its reports to the new events connection.
     stop_tracking();
     tracked.clear();
   }
@@ -241,7 +242,8 @@ void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
   }
 }
 
-/// Redis refuses prefixes that overlap (of tables "A" and "A:B"): the shortest stands for the others, and invalidated() tells them apart.
+/// Redis refuses overlapping prefixes (of tables "A" and "A:B"). The shortest prefix covers the others, and invalidated() separates the
+/// tables.
 void RedisStore::Parts::track(const End& end) {
   const std::string& prefix = end.keys().rows;
   if (std::ranges::any_of(tracked, [&prefix](const std::string& known) { return prefix.starts_with(known); })) return;
@@ -250,7 +252,7 @@ void RedisStore::Parts::track(const End& end) {
   if (!anew) return start_tracking({prefix});
   stop_tracking();
   start_tracking(tracked);
-  for (const std::shared_ptr<End>& each : living()) {  // What changed in between is not reported.
+  for (const std::shared_ptr<End>& each : living()) {  // Changes made in between were not reported.
     if (each->spec().kind == TableKind::Watched && each.get() != &end) static_cast<redis::WatchedEnd&>(*each).resync();
   }
 }
@@ -260,7 +262,7 @@ void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
   out.begin(6 + 2 * prefixes.size()).word("CLIENT").word("TRACKING").word("ON").word("REDIRECT").number(events_id).word("BCAST");
   for (const std::string& prefix : prefixes) out.word("PREFIX").word(prefix);
   commands.expect(1, redis::shape::kText, [this](const Reply& reply, const Status&) {
-    // Without it changes would go unseen: better not connected, with the reason in health().
+    // Without tracking, changes would be missed. The store prefers to disconnect and to report the reason in health().
     if (reply.is_error()) commands.give_up(status_of(reply, "client tracking, which Watched tables need (Redis 6 or newer)"));
   });
 }
@@ -298,7 +300,7 @@ void RedisStore::Parts::subscribed(std::string_view channel) {
 }
 
 void RedisStore::Parts::invalidated(const Reply& keys) {
-  if (keys.is_nil()) {  // Everything: FLUSHDB, FLUSHALL.
+  if (keys.is_nil()) {  // All keys: FLUSHDB or FLUSHALL.
     for (const std::shared_ptr<End>& end : living()) {
       if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).resync();
     }
@@ -322,7 +324,7 @@ void RedisStore::Parts::tick() {
   lease.ask(is_consumed());
   writer.tick();
   for (auto& [name, target] : tables) {
-    if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
+    if (target.is_full()) writer.ask_waiting(target);  // size() returns this count, too.
   }
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();

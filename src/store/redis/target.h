@@ -1,4 +1,4 @@
-// Target: what writers and consumers share of a table.
+// Target: the state of a table that writers and consumers share.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace rondo::redis {
 
 struct Target {
-  /// As far as is known here.
+  /// As far as this process knows.
   bool is_full() const noexcept {
     if (spec.kind == TableKind::Queue) return waiting >= store::queue_capacity(spec);
     return spec.kind == TableKind::Staged && waiting >= spec.rows_max;
@@ -18,7 +18,7 @@ struct Target {
 
   TableSpec spec;
   TableKeys keys;
-  /// Staged and Queue: what waits in Redis, as the last answer on the commands connection said.
+  /// Staged and Queue: the number of waiting entries in Redis, from the last answer on the commands connection.
   std::size_t waiting = 0;
 };
 

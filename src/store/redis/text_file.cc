@@ -11,7 +11,7 @@ namespace rondo::redis {
 
 namespace {
 
-/// Closes on every way out.
+/// Closes the file on every return path.
 struct OpenFile {
   int fd;
   ~OpenFile() {
@@ -23,7 +23,8 @@ struct OpenFile {
 
 Result<std::string> read_text_file(const std::string& path, std::size_t bytes_max) {
   if (path.find('\0') != std::string::npos) return failure(Code::InvalidArgument, "the name of a file has a NUL in it");
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};  // A FIFO without a writer must not hold us.
+  // O_NONBLOCK: opening a FIFO without a writer must not block.
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (file.fd < 0) return failure(status_from_errno(errno, "open '" + path + "'"));
   struct stat about {};
   if (::fstat(file.fd, &about) != 0) return failure(status_from_errno(errno, "stat '" + path + "'"));

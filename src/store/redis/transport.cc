@@ -52,7 +52,7 @@ Result<SocketAddress> target_of(const RedisAddress& address, const std::string& 
   return target;
 }
 
-/// A Unix socket that is not there is a server that is not there, and may come.
+/// An absent Unix socket means that the server does not run yet, so the connection retries.
 Status no_connection(int error) {
   const Status status = status_from_errno(error, "connect");
   return error == ENOENT ? Status{Code::Unavailable, std::string{status.message()}, error} : status;
@@ -85,7 +85,8 @@ Status apply_files(SSL_CTX* context, const RedisAddress& address) {
 
 namespace {
 
-/// A socket as OpenSSL sees it. Its own writes with write(), and one to a server that has gone is a SIGPIPE, which ends the process.
+/// A socket as OpenSSL uses it. OpenSSL's own BIO calls write(), which raises SIGPIPE when the server has closed, and SIGPIPE ends the
+/// process.
 struct SocketBio {
   static const BIO_METHOD* method() {
     static const BIO_METHOD* const made = make();
@@ -114,7 +115,7 @@ struct SocketBio {
     if (sent < 0 && again(errno)) BIO_set_retry_write(bio);
     return static_cast<int>(sent);
   }
-  /// OpenSSL flushes, and takes anything but 1 for a failure. It asks for nothing else that a socket has.
+  /// OpenSSL calls this to flush and treats any result but 1 as a failure. It uses no other control of a socket.
   static long control(BIO*, int what, long, void*) { return what == BIO_CTRL_FLUSH ? 1 : 0; }
   static bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 };
@@ -142,7 +143,7 @@ struct Transport::Tls {
     if (bio != nullptr) {
       ::BIO_set_data(bio, &fd);
       ::BIO_set_init(bio, 1);
-      ::SSL_set_bio(ssl, bio, bio);  // Which it owns from here on.
+      ::SSL_set_bio(ssl, bio, bio);  // The SSL object owns the BIO from here on.
     }
     bool named = bio != nullptr;
     if (named && numeric) {
@@ -154,7 +155,7 @@ struct Transport::Tls {
     ::SSL_set_connect_state(ssl);
     return {};
   }
-  /// What a call that returned 'result' means: 0 for "not now".
+  /// Interprets the return value of an OpenSSL call; 0 means "not now".
   Result<std::size_t> judge(int result, const char* what) const {
     const int error = ::SSL_get_error(ssl, result);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return std::size_t{0};
@@ -164,7 +165,7 @@ struct Transport::Tls {
   }
   SSL_CTX* context = nullptr;
   SSL* ssl = nullptr;
-  int fd = -1;  // The Transport's.
+  int fd = -1;  // The Transport owns it.
   bool shaken = false;
 };
 
@@ -184,7 +185,7 @@ Status Transport::open(const RedisAddress& address, const std::string& ip) {
   }
   connecting_ = true;
   if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&target->address), target->size) != 0) {
-    // A Unix socket whose queue is full answers EAGAIN and never reports: tried again later.
+    // For a Unix socket with a full queue, connect() returns EAGAIN and the descriptor reports nothing later, so the connection retries.
     if (errno != EINPROGRESS) return no_connection(errno == EAGAIN ? ECONNREFUSED : errno);
   }
   if (!address.tls) return {};

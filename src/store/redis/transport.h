@@ -1,5 +1,5 @@
-// Transport: the bytes between us and a server: a non-blocking TCP or Unix socket, with TLS (OpenSSL) where the address asks for it. One
-// thread.
+// Transport: the byte stream between this process and a server: a non-blocking TCP or Unix socket, with TLS (OpenSSL) if the address
+// requests it. One thread.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class Transport {
 
   /// Begins to connect. 'ip' is the numeric host of a TCP address (see Resolver). An error is final for this attempt.
   Status open(const RedisAddress& address, const std::string& ip);
-  /// Goes on with connecting and the TLS handshake: true when bytes can flow, false when the descriptor must become ready first.
+  /// Continues the connect and the TLS handshake. True when bytes can flow; false when the descriptor must become ready first.
   Result<bool> advance();
-  /// Bytes read, 0 when there are none now, Unavailable when the peer has closed.
+  /// Returns the number of bytes read; 0 when there are none now; Unavailable when the peer has closed.
   Result<std::size_t> receive(std::span<char> room);
-  /// Bytes taken, 0 when there is no room now.
+  /// Returns the number of bytes accepted; 0 when there is no room now.
   Result<std::size_t> send(std::string_view bytes);
   void close();
   int descriptor() const noexcept { return fd_.get(); }

@@ -1,4 +1,4 @@
-// The bytes between us and a server, where the operating system has a say: a peer that has gone, a name with several addresses.
+// Behaviour of the transport that depends on the operating system: a closed peer, and a name with several addresses.
 #include "store/redis/transport.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace rondo::redis {
 namespace {
 
-/// Writes to a server that has gone until that is an error; the process is to survive it. In a process of its own.
+/// Writes to a closed server until that is an error; the process must survive. Runs in a separate process.
 [[noreturn]] void write_to_the_gone(redis_kit::RedisServer& server, const RedisAddress& address) {
   ::signal(SIGPIPE, SIG_DFL);
   Transport transport;
@@ -27,7 +27,7 @@ namespace {
   }
   server.kill9();
   wait_for(POLLRDHUP);
-  // The first write may be taken, the second is answered with a reset; the one behind that is a broken pipe.
+  // The first write may be accepted; the second is answered with a reset; the third is a broken pipe.
   int errors = 0;
   for (int i = 0; i < 1000 && errors < 10; ++i) {
     const Result<std::size_t> sent = transport.send("PING\r\n");

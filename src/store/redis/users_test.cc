@@ -1,5 +1,5 @@
-// The ACL users that docs/guide/growing-onto-redis.md gives: each line is read from there, and what it is for works without anything being
-// refused. Run in the root of the source tree, as ctest does.
+// The ACL users of docs/guide/growing-onto-redis.md. Each line is read from the guide, and the user's task works without a refusal. Run in
+// the root of the source tree, as ctest does.
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -49,7 +49,7 @@ TEST_F(RedisUsers, AProducerAndAConsumerMayDoWhatTheyDo) {
   const auto consumer = open("consumer");
   const auto routes = subscribe(*consumer, "ROUTE_TABLE");
   const auto both = [&] {
-    EXPECT_TRUE(producer->run_until([&] { return producer->store().unanswered() == 0; }));  // settle() would read, which it may not.
+    EXPECT_TRUE(producer->run_until([&] { return producer->store().unanswered() == 0; }));  // settle() would read, which this user may not.
     return take_all(*consumer, *routes);
   };
   set(*producer, "ROUTE_TABLE", "10.0.0.0/8", {{"nexthop", "1"}});
@@ -59,7 +59,7 @@ TEST_F(RedisUsers, AProducerAndAConsumerMayDoWhatTheyDo) {
   EXPECT_THAT(both(), ElementsAre("DEL 10.0.0.0/8", "SET 10.0.0.0/8 ifname=2"));
   reconnect(*producer, "producer");
   reconnect(*consumer, "consumer");
-  for (int i = 0; i < 300; ++i) set(*producer, "ROUTE_TABLE", std::to_string(i), {{"n", "1"}});  // Renamed, as new rows are.
+  for (int i = 0; i < 300; ++i) set(*producer, "ROUTE_TABLE", std::to_string(i), {{"n", "1"}});  // New rows, so the pop renames the hashes.
   EXPECT_GE(both().size(), 300U);
   EXPECT_EQ(rows_in_redis("ROUTE_TABLE:").size(), 301U);
   for (StoreDriver* const driver : {producer.get(), consumer.get()}) {

@@ -7,9 +7,9 @@ namespace rondo::redis {
 namespace {
 /// Rows of one round trip: a few hundred microseconds of the server.
 constexpr std::size_t kRead = 256;
-/// Rows asked for and not yet here: the next round trips are under way while one is handled.
+/// Rows requested and not yet received: further round trips run while one is handled.
 constexpr std::size_t kReading = 4 * kRead;
-/// Rows compared before the clock is looked at again: some tens of microseconds.
+/// Rows compared between two reads of the clock: some tens of microseconds.
 constexpr std::size_t kCompared = 256;
 }  // namespace
 
@@ -30,7 +30,7 @@ void WatchedEnd::changed(std::string_view key) {
   dirty_.emplace(key);
 }
 
-/// A key of which a change is known is read, and told by that.
+/// A key with a known change is not requeued: its read delivers it.
 void WatchedEnd::requeue(std::string_view key) {
   if (dirty_.contains(std::string{key})) return;
   const bool had_news = has_news();
@@ -64,7 +64,7 @@ void WatchedEnd::scanned(const Reply& reply) {
     return;
   }
   if (Status endless = bound_.add(reply.items()[1].items().size(), spec()); !endless.ok()) {
-    stopped_ = std::move(endless);  // What was known until then stays.
+    stopped_ = std::move(endless);  // The view keeps what it knew before.
     scanning_ = false;
     return;
   }
@@ -85,7 +85,7 @@ void WatchedEnd::scanned(const Reply& reply) {
 
 void WatchedEnd::page_read(const std::string& cursor) {
   if (cursor != "0" && !failed_) return scan(cursor);
-  if (failed_ || again_) {  // After a failure tick() begins anew; what was known until then stays.
+  if (failed_ || again_) {  // After a failure tick() restarts the read; the view keeps what it knew before.
     scanning_ = false;
     if (!failed_) resync();
     return;
@@ -106,10 +106,11 @@ void WatchedEnd::compare() {
   fetch();
 }
 
-/// What changes while the full read is under way is read after it: the newest counts.
+/// Keys that change during the full read are read after it, so the newest state wins.
 void WatchedEnd::fetch() {
   if (scanning_ || failed_ || unread_ || dirty_.empty()) return;
-  // A part of a round trip only when nothing else is under way: what comes meanwhile joins it, and a key that changes often is read less.
+  // A partial batch is read only when no other read is outstanding. Later changes join the batch, and a key that changes often is read less
+  // often.
   if (reading_ > 0 && (dirty_.size() < kRead || reading_ + kRead > kReading)) return;
   const auto batch = std::make_shared<std::vector<std::string>>();
   while (!dirty_.empty() && batch->size() < kRead) batch->push_back(std::move(dirty_.extract(dirty_.begin()).value()));

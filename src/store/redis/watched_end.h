@@ -1,6 +1,6 @@
-// WatchedEnd: follows a table that any client writes. Redis tells which keys changed (client tracking in broadcast mode, so expiry, rename
-// and FLUSHDB are told, too, and no setting of the server is needed); each is then read once, many in a round trip. After a gap the whole
-// table is read, page by page, and the difference reported; no turn is held up by the size of the table.
+// WatchedEnd: follows a table that any client writes. Redis reports which keys changed (client tracking in broadcast mode). So expiry,
+// rename and FLUSHDB are reported, too, and the server needs no setting. Each changed key is then read once, many in a round trip. After a
+// gap the end reads the whole table page by page and reports the difference. No turn takes longer because the table is large.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ class WatchedEnd final : public End {
   void message(std::string_view) override {}
   void tick() override;
   void go_on() override { compare(); }
-  /// A key of this table (without the table's prefix) changed; fetch() follows after a burst of them.
+  /// A key of this table (without the table's prefix) changed. Call fetch() after a burst of these.
   void changed(std::string_view key);
   void fetch();
-  /// Anything may have changed.
+  /// Any key may have changed.
   void resync();
 
   void use(const SubscribeOptions& options) override {
@@ -54,13 +54,13 @@ class WatchedEnd final : public End {
   std::unordered_set<std::string> dirty_;
   std::size_t reading_ = 0;
   ScanBound bound_{link().options.scan_keys_max};
-  Status stopped_;          // Why the full read is not gone on with.
-  bool scanning_ = false;   // A full read is under way.
-  bool comparing_ = false;  // All of it is there; what is left is to find what went.
-  bool again_ = false;      // Another full read is due when this one ends.
+  Status stopped_;          // Why the full read was stopped.
+  bool scanning_ = false;   // A full read is running.
+  bool comparing_ = false;  // All rows were read; the deleted rows are being determined.
+  bool again_ = false;      // Another full read must follow this one.
   bool tell_due_ = false;
-  bool failed_ = false;  // The full read failed; tick() tries again.
-  bool unread_ = false;  // Some of dirty_ could not be read; tick() tries again.
+  bool failed_ = false;  // The full read failed; tick() retries.
+  bool unread_ = false;  // Some keys of dirty_ could not be read; tick() retries.
 };
 
 }  // namespace rondo::redis

@@ -8,7 +8,7 @@ namespace rondo::redis {
 
 namespace {
 
-/// 'text' with what is not UTF-8 replaced: a JSON text must be readable by the peer.
+/// 'text' with invalid UTF-8 replaced: the peer must be able to parse the JSON.
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -111,7 +111,7 @@ Result<Change> parse_entry(std::string_view key, std::string_view text, std::str
     if (!parsed) return failure(parsed.error());
     texts = std::move(*parsed);
     fields = pairs(texts);
-  } else if (!value->is_object() || !value->get_object().empty()) {  // "{}" is how a Delete has no fields.
+  } else if (!value->is_object() || !value->get_object().empty()) {  // A Delete has "{}" in place of the fields.
     return failure(Code::InvalidArgument, "the fields are not a JSON list");
   }
   if (Status bad = check_record(key, fields); !bad.ok()) return failure(std::move(bad));

@@ -1,5 +1,5 @@
-// The JSON that SONiC's swss-common puts into Redis: an event is ["op","data","f1","v1",...], the fields of a queue's entry are
-// ["f1","v1",...]. Text that is not UTF-8 cannot pass: it is replaced by U+FFFD on the way out and refused on the way in.
+// The JSON that SONiC's swss-common writes to Redis: an event is ["op","data","f1","v1",...], the fields of a queue's entry are
+// ["f1","v1",...]. Text that is not UTF-8 cannot be sent: it is replaced by U+FFFD on the way out and refused on the way in.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 namespace rondo::redis {
 
 std::string event_text(const Change& event);
-/// Of a queue's entry; "{}" for a Delete.
+/// The fields of a queue's entry; "{}" for a Delete.
 std::string fields_text(const Change& change);
-/// "SSET", "DDEL", or "S" and the event's verb.
+/// The operation of a queue's entry: "SSET", "DDEL", or "S" and the event's verb.
 std::string queue_operation(const Change& change);
 
-/// InvalidArgument that says what is wrong.
+/// Returns InvalidArgument with the reason if the text is malformed.
 Result<Change> parse_event(std::string_view text);
-/// An entry of a queue: the operation decides between Set, Delete and Event.
+/// Parses an entry of a queue: the operation decides between Set, Delete and Event.
 Result<Change> parse_entry(std::string_view key, std::string_view fields, std::string_view operation);
-/// Does SONiC's consumer touch the row for an operation of this word? Its letter then says whether it sets or deletes it.
+/// Whether SONiC's consumer changes the row for an operation with this word. The operation's letter then decides whether it sets or deletes
+/// the row.
 bool names_row(std::string_view word);
 
 }  // namespace rondo::redis

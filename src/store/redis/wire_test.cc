@@ -1,5 +1,5 @@
-// What stands in Redis after each operation of ours, key by key and byte by byte: the format of SONiC's swss-common, so that its producers
-// and consumers understand ours. Plain commands look; a subscriber of the test's own hears what is said.
+// The content of Redis after each of our operations, key by key and byte by byte: the format of SONiC's swss-common, so that SONiC's
+// producers and consumers understand ours. Plain commands read it, and a subscriber of the test receives the published messages.
 #include "rondo/store/table_view.h"
 #include "store/redis/testing/table.h"
 
@@ -18,7 +18,7 @@ class RedisWire : public RedisTableTest {
     if (IsSkipped()) return;
     open(0, ':');
   }
-  /// A store on another database, with another separator.
+  /// Opens a store on another database, with another separator.
   void open(unsigned database, char separator) {
     driver_.reset();
     RedisStoreOptions options;
@@ -41,7 +41,7 @@ class RedisWire : public RedisTableTest {
   }
   void remove(std::string_view table, std::string_view key) { write(*driver_, table, Change::remove(key)); }
 
-  /// "channel text" of everything that was published until now.
+  /// "channel text" of every message published until now.
   std::vector<std::string> heard() {
     driver_->settle();
     client_->command({"PUBLISH", "until now", "x"});
@@ -55,7 +55,7 @@ class RedisWire : public RedisTableTest {
     }
     return messages;
   }
-  /// But for the one that every store leaves; see TheEpochIsOneHashThatNoTableLists.
+  /// All keys except RONDO_EPOCH, which every store leaves; see TheEpochIsOneHashThatNoTableLists.
   std::vector<std::string> keys() {
     driver_->settle();
     std::vector<std::string> all = all_keys(*client_);
@@ -68,7 +68,7 @@ class RedisWire : public RedisTableTest {
     for (std::size_t i = 0; i + 1 < flat.size(); i += 2) row[flat[i]] = flat[i + 1];
     return row;
   }
-  /// What is in flight, by batch, unpacked.
+  /// The entries in flight, by batch, decoded.
   std::map<std::string, std::string> in_flight(const std::string& table) {
     const std::string key = "RONDO_INFLIGHT@" + table;
     std::map<std::string, std::string> batches;
@@ -84,7 +84,7 @@ class RedisWire : public RedisTableTest {
   std::unique_ptr<redis_kit::RedisClient> ear_;
 };
 
-// --- Staged: what a producer leaves
+// --- Staged: keys written by a producer
 
 TEST_F(RedisWire, StagedSetIsAPendingKeyAStagedHashAndOneG) {
   set("T", "10.0.0.0/8", {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
@@ -164,7 +164,7 @@ TEST_F(RedisWire, KeysAreBinaryAndAnEmptyOneIsAKey) {
   EXPECT_THAT(hash("_T:" + nul), ElementsAre(Pair(nul, nul)));
 }
 
-// A stock consumer pops 128 keys for each "G": fewer would leave it short.
+// A stock consumer pops 128 keys for each "G": with fewer "G" it would leave keys waiting.
 TEST_F(RedisWire, OneGForEach128KeysAtLeast) {
   constexpr int kKeys = 1000;
   for (int i = 0; i < kKeys; ++i) {
@@ -195,7 +195,7 @@ TEST_F(RedisWire, OneGForEachKeyWhereTheConsumerPopsFewerThan128) {
   EXPECT_EQ(client().command({"SCARD", "T_KEY_SET"}), std::to_string(kKeys));
 }
 
-// The 128 writes of a transaction end between the Delete and the Set: nobody may pop there.
+// The transaction's 128 writes end between the Delete and the Set. No client may pop between them.
 TEST_F(RedisWire, ReplacedRowIsDeletedAndSetInOneTransaction) {
   for (int i = 0; i < 127; ++i) set("T", std::to_string(i), {{"a", "1"}});
   remove("T", "k");
@@ -205,13 +205,13 @@ TEST_F(RedisWire, ReplacedRowIsDeletedAndSetInOneTransaction) {
   EXPECT_THAT(client().list({"SMEMBERS", "T_DEL_SET"}), ElementsAre("k"));
 }
 
-/// What a view of the rows "same", "value", "less" and "new" leaves beside rows of the first three and "gone".
+/// The difference that a view of the rows "same", "value", "less" and "new" writes over rows of the first three and "gone".
 TEST_F(RedisWire, ViewLeavesTheDifferenceAsAStockProducerDoes) {
   for (const char separator : {':', '|'}) {
     open(separator == ':' ? 0 : 6, separator);
     const std::string head = std::string{"T"} + separator;
     for (const char* key : {"same", "value", "less", "gone"}) client().command({"HSET", head + key, "a", "1", "b", "1"});
-    client().command({"HSET", std::string{"T2"} + separator + "k", "a", "1"});  // Begins alike.
+    client().command({"HSET", std::string{"T2"} + separator + "k", "a", "1"});  // A table whose name begins alike.
     client().command({"SADD", "T2_KEY_SET", "k"});
     TableView view(driver().scheduler(), driver().store(), "T");
     ASSERT_TRUE(view.set("same", {{"b", "1"}, {"a", "1"}}).ok());
@@ -232,7 +232,7 @@ TEST_F(RedisWire, ViewLeavesTheDifferenceAsAStockProducerDoes) {
   }
 }
 
-// --- Staged: what a consumer leaves
+// --- Staged: keys after a consumer's pop
 
 TEST_F(RedisWire, PopLeavesRowsAndTheBatchInFlight) {
   client().command({"HSET", "T:gone", "x", "1"});
@@ -262,13 +262,13 @@ TEST_F(RedisWire, InFlightHoldsTheKeysAndWhichWereDeletedByBatch) {
   driver().settle();
   EXPECT_THAT(in_flight("T"), ElementsAre(Pair("1", "[[k], (nil)]")));
   EXPECT_EQ(take(*consumer).size(), 1U);
-  EXPECT_THAT(take(*consumer), IsEmpty());  // It comes for more: the batch is dealt with. Redis hears of it with the next pop.
+  EXPECT_THAT(take(*consumer), IsEmpty());  // The consumer takes more, so the batch is dealt with. The next pop acknowledges it in Redis.
   remove("T", "k");
   driver().settle();
   EXPECT_THAT(in_flight("T"), ElementsAre(Pair("2", "[[k], [1]]")));
 }
 
-// From 32 keys on staged hashes are renamed to rows: the same must stand there.
+// From 32 keys on, staged hashes are renamed to rows: the result must be the same.
 TEST_F(RedisWire, PopOfManyNewRowsLeavesTheSame) {
   std::vector<std::string> expected;
   for (int i = 0; i < 300; ++i) {
@@ -284,7 +284,7 @@ TEST_F(RedisWire, PopOfManyNewRowsLeavesTheSame) {
   for (int i = 0; i < 300; ++i) EXPECT_THAT(hash("T:" + std::to_string(i)), ElementsAre(Pair("a", std::to_string(i))));
 }
 
-// Spec A2: in SONiC it is popped as a Delete that leaves the row.
+// SONiC pops it as a Delete that leaves the row.
 TEST_F(RedisWire, StockSetWithoutFieldsIsASet) {
   client().command({"HSET", "T:there", "a", "1"});
   client().command({"SADD", "T_KEY_SET", "there", "new"});
@@ -356,7 +356,7 @@ TEST_F(RedisWire, WatchedIsThePlainHashAndNothingElse) {
   EXPECT_THAT(hash("W:none"), ElementsAre(Pair("NULL", "NULL")));
 }
 
-// A stock peer lists a table by the prefix of its rows, and finds what waits by the names of spec A2 to A6.
+// A stock peer lists a table by the prefix of its rows, and finds waiting changes under SONiC's key names.
 TEST_F(RedisWire, TheEpochIsOneHashThatNoTableLists) {
   driver().settle();
   EXPECT_THAT(all_keys(client()), ElementsAre("RONDO_EPOCH"));

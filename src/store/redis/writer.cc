@@ -10,12 +10,12 @@
 namespace rondo::redis {
 
 namespace {
-/// Writes, and so keys, of one transaction: one notification a transaction is then enough for a stock consumer, which pops as many for
-/// each.
+/// Writes, and so keys, of one transaction. A stock consumer pops as many keys for each notification, so one notification per transaction
+/// is enough.
 constexpr std::size_t kBatchWrites = 128;
-/// Bytes of one; larger ones hold the server for long.
+/// Bytes of one transaction; larger ones hold the server for long.
 constexpr std::size_t kBatchBytes = 256 * 1024;
-/// Batches under way: more do not make it faster, and what waits here still merges.
+/// Outstanding batches: more would not be faster, and waiting writes still merge.
 constexpr std::size_t kUnderWay = 16;
 constexpr std::size_t kUnsentBytes = 1024 * 1024;
 
@@ -38,14 +38,14 @@ void Writer::when_answered(std::function<void(const Status& lost)> told) {
 void Writer::send() {
   if (!trouble_.ok()) return;
   while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) {
-    send_batch();  // One at least: answers that never cease must not stop the writes.
+    send_batch();  // Send at least one: a constant stream of answers must not stop the writes.
     if (commands_.turn_is_over()) break;
   }
   if (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) commands_.wake();
 }
 
-/// A Set stays with the Delete of its key before it, beyond the limits if need be: a row that is replaced is never seen gone, and is not
-/// left gone when the process ends here.
+/// A Set stays in one batch with the Delete of its key before it, beyond the limits if necessary. So no client sees a replaced row absent,
+/// and it does not stay deleted if the process ends here.
 std::shared_ptr<Writer::Batch> Writer::next_batch() {
   auto batch = std::make_shared<Batch>();
   batch->writes.reserve(std::min(pending_.size(), kBatchWrites + 1));
@@ -68,7 +68,7 @@ std::shared_ptr<Writer::Batch> Writer::next_batch() {
 void Writer::send_batch() {
   const std::shared_ptr<Batch> batch = next_batch();
   under_way_.push_back(batch);
-  std::vector<Group> groups;  // Few tables write at a time.
+  std::vector<Group> groups;  // A batch rarely has writes of many tables.
   const auto flush = [&] {
     for (const Group& group : groups) write_group(group, batch);
     groups.clear();
@@ -99,7 +99,7 @@ std::uint32_t Writer::add_part(Batch& batch) {
   return static_cast<std::uint32_t>(batch.outcomes.size() - 1);
 }
 
-/// The server answers it when enough replicas have what was sent before; until then what was sent on this connection behind it waits.
+/// The server answers when enough replicas have what was sent before. Until then, later requests on this connection wait.
 void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
   ++batch->awaited;
@@ -184,7 +184,7 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
       if (change.op() == Op::Delete) {
         out.begin(2).word("DEL").word(keys.rows, change.key());
       } else {
-        if (write.deleted) {  // At once: a watcher need not see it go, and come back.
+        if (write.deleted) {  // In one transaction: a watcher need not see the row deleted and set again.
           out.command({"MULTI"});
           out.begin(2).word("DEL").word(keys.rows, change.key());
         }
@@ -208,39 +208,40 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
       expect(1, batch, write.part, nullptr);
       return;
     }
-    case TableKind::Staged: return;  // Never: send_batch() gathers those.
+    case TableKind::Staged: return;  // Unreachable: send_batch() gathers these writes.
   }
 }
 
 void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::uint32_t part, Target* counted) {
   ++batch->awaited;
   ++stats_.transactions;
-  commands_.expect(
-      answers, answers > 1 ? shape::kTransaction : shape::kCount, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
-        Status status = earlier;
-        if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
-        for (const Reply& item : reply.items()) {
-          if (status.ok() && item.is_error()) status = status_of(item, "a write");
-        }
-        if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
-          counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // What LPUSH says.
-        } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
-          counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
-        }
-        answered(batch, part, std::move(status));
-      });
+  commands_.expect(answers, answers > 1 ? shape::kTransaction : shape::kCount,
+                   [this, batch, part, counted](const Reply& reply, const Status& earlier) {
+                     Status status = earlier;
+                     if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
+                     for (const Reply& item : reply.items()) {
+                       if (status.ok() && item.is_error()) status = status_of(item, "a write");
+                     }
+                     if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
+                       counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // LPUSH returns the list's length.
+                     } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last answer but one.
+                       counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
+                     }
+                     answered(batch, part, std::move(status));
+                   });
 }
 
 void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, Status status) {
   const bool refused = lacks_replicas(status);
   if (refused) trouble_ = status;
-  if (status.code() == Code::Unavailable && !refused) {  // This server cannot now: all of it is sent again, here or to the next one.
+  // The server is unavailable: send the whole batch again, to this server or to the next one.
+  if (status.code() == Code::Unavailable && !refused) {
     commands_.give_up(std::move(status));
     return;
   }
   if (batch->outcomes[part].ok()) batch->outcomes[part] = std::move(status);
   if (--batch->awaited > 0) return;
-  if (!trouble_.ok()) {  // What came behind a refused write may have been accepted, and must not be overtaken: all of it again.
+  if (!trouble_.ok()) {  // Writes after a refused one may have been accepted, and must not be overtaken by it: send all of them again.
     if (std::ranges::all_of(under_way_, [](const auto& other) { return other->awaited == 0; })) send_again();
     return;
   }
@@ -273,7 +274,7 @@ void Writer::tell(WriteDone done, Status status) {
   if (done) completions_.post(std::move(done), std::move(status));
 }
 
-/// 'newer' comes to stand for both, writes of one key.
+/// Merges two writes of one key into 'newer'.
 void Writer::absorb(Write& newer, Write& older) {
   bytes_ -= newer.change.record().bytes() + older.change.record().bytes();
   if (newer.change.op() == Op::Set && !newer.deleted) {
@@ -311,7 +312,7 @@ void Writer::lost() {
   for (const Waiting& waiting : std::exchange(waiting_, {})) waiting.told(commands_.trouble());
 }
 
-/// Puts what was under way, as far as it may be repeated, before what waits to be sent.
+/// Moves the outstanding writes that may be repeated to the front of the waiting writes.
 void Writer::send_again() {
   const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
   std::vector<Write> again;
@@ -326,7 +327,7 @@ void Writer::send_again() {
     }
   }
   under_way_.clear();
-  // From the newest back: each key stays where its last write was.
+  // From the newest to the oldest: each key keeps the position of its last write.
   std::map<std::pair<const Target*, std::string>, Write*> newest;
   for (auto write = again.rbegin(); write != again.rend(); ++write) {
     const auto [known, first] = newest.try_emplace({write->target, std::string{write->change.key()}}, &*write);

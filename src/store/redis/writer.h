@@ -1,8 +1,10 @@
-// Writer: the writes that were accepted and not yet answered, in order. Those of Staged tables go out as SONiC's ProducerStateTable does
-// it, in plain transactions of up to 128 keys (one SADD, one HSET a key, one notification), which cost Redis a third of its script. What
-// was under way when the connection broke is sent again where that is the same as sending it once (Staged, Watched), each key once with
-// what its writes come to: a consumer elsewhere may have had them all, and must not be told of an older one behind the newest. For the rest
-// the outcome is unknown and is told so.
+// Writer: the writes that were accepted and not yet answered, in order. Writes of Staged tables are sent as SONiC's ProducerStateTable does
+// it, in plain transactions of up to 128 keys: one SADD, one HSET for each key, one notification. This costs Redis a third of SONiC's
+// script.
+//
+// After a lost connection, outstanding writes of Staged and Watched tables are sent again, because repeating them is harmless. Each key is
+// sent once, with the merged result of its writes: a consumer elsewhere may have seen them all, and must not see an older state after the
+// newest. For other tables the outcome is unknown and is reported so.
 #pragma once
 
 #include <array>
@@ -27,25 +29,25 @@ class Writer {
       : commands_(commands), completions_(completions), stats_(stats), options_(options) {}
 
   void add(Target& target, Change change, WriteDone done);
-  /// Calls 'told' once, when everything that was added until now has its answer (at once if it has), or with the reason when the connection
-  /// is lost before.
+  /// Calls 'told' once, when everything added until now has its answer (immediately if it has), or with the reason when the connection is
+  /// lost before.
   void when_answered(std::function<void(const Status& lost)> told);
   std::size_t unanswered() const noexcept { return unanswered_; }
   std::size_t unanswered_bytes() const noexcept { return bytes_; }
 
-  /// Sends what may be sent now.
+  /// Sends the writes that may be sent now.
   void send();
   void lost();
-  /// Asks how much waits in a Staged or Queue table, if nobody has asked yet: nothing else would tell a process that only writes, and is
-  /// refused, that a consumer elsewhere has made room.
+  /// Requests the number of waiting entries of a Staged or Queue table, unless a request is outstanding. A process that only writes, and is
+  /// refused, would not learn otherwise that a consumer elsewhere has made room.
   void ask_waiting(Target& target);
-  /// Now and then: what was refused a moment ago is sent again.
+  /// Called periodically: sends refused writes again.
   void tick();
-  /// Why writes wait although the connection is there; ok while they do not.
+  /// Why writes wait although the connection is up; ok while they do not.
   const Status& trouble() const noexcept { return trouble_; }
 
  private:
-  static constexpr std::uint32_t kWhole = 0;  // The part of a batch that stands for all of it.
+  static constexpr std::uint32_t kWhole = 0;  // The part number that stands for the whole batch.
   struct Ended {
     std::uint64_t number = 0;
     WriteDone done;
@@ -55,17 +57,17 @@ class Writer {
     Target* target = nullptr;
     Change change;
     WriteDone done;
-    std::unique_ptr<std::vector<Ended>> carried{};  // Older writes of the key that this one stands for; mostly none.
+    std::unique_ptr<std::vector<Ended>> carried{};  // Older writes of the key that this one replaces; usually none.
     std::uint64_t number = 0;                       // In the order of acceptance.
-    std::uint32_t part = 0;                         // Of its batch: what failed for another table, or another write, is not its failure.
-    bool deleted = false;                           // A Set that carries a Delete before it.
-    bool again = false;                             // Sent before, on a connection that broke.
+    std::uint32_t part = 0;  // The part of the batch. A failure for another table, or for another write, does not affect this one.
+    bool deleted = false;    // A Set with a Delete before it.
+    bool again = false;      // Sent before, on a connection that was lost.
   };
   struct Batch {
-    /// How a write of it ended.
+    /// The result of a write in this batch.
     const Status& outcome(const Write& write) const { return outcomes[write.part].ok() ? outcomes[kWhole] : outcomes[write.part]; }
     std::vector<Write> writes;
-    std::size_t awaited = 0;  // Answers still to come.
+    std::size_t awaited = 0;  // The number of outstanding answers.
     std::vector<Status> outcomes = std::vector<Status>(1);
   };
   /// The staged writes of one table within a batch, merged by key.
@@ -75,12 +77,12 @@ class Writer {
       bool deleted = false;
       Record record;
     };
-    /// The place of 'record''s key in 'keys', made if it is new. O(1): at most half of the slots are used.
+    /// The entry for 'record''s key in 'keys', added if it is new. O(1): at most half of the slots are used.
     Key& at(const Record& record);
     Target* target = nullptr;
     std::uint32_t part = 0;
     std::vector<Key> keys;
-    std::array<std::uint8_t, 256> slots{};  // One more than the place; 0: free.
+    std::array<std::uint8_t, 256> slots{};  // The index in 'keys' plus one; 0: free.
   };
 
   struct Waiting {
@@ -109,11 +111,11 @@ class Writer {
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
   std::deque<Waiting> waiting_;
-  Status trouble_;                    // Not ok: nothing is sent until the next tick that finds everything answered.
-  std::vector<const Target*> asked_;  // What waits there.
-  std::vector<Ended> ended_;          // Of those sent again; told in their order when all of them are answered.
-  std::size_t again_ = 0;             // Those that are not.
-  std::size_t unanswered_ = 0;        // Accepted and not told.
+  Status trouble_;                    // Not ok: nothing is sent until a tick finds everything answered.
+  std::vector<const Target*> asked_;  // Tables whose count was requested.
+  std::vector<Ended> ended_;          // Finished writes among those sent again; reported in order when all of them are answered.
+  std::size_t again_ = 0;             // Writes sent again and not answered.
+  std::size_t unanswered_ = 0;        // Writes accepted and not reported.
   std::size_t bytes_ = 0;
   std::uint64_t finished_ = 0;  // Writes that have their answer.
 };

@@ -22,7 +22,7 @@ using store::SocketMonitor;
 using store::ZmqSocket;
 using Lane = ZmqTable::Lane;
 
-/// The source that sends.
+/// The source that sends frames.
 class ZmqClient::Parts final : public Source {
  public:
   Parts(Scheduler& scheduler, ZmqClientOptions options)
@@ -84,11 +84,11 @@ class ZmqClient::Parts final : public Source {
   }
 
   Turn run(const Budget& budget) override {
-    blocked_ = false;  // Asked again: this may be the report that there is room.
+    blocked_ = false;  // Try again: the descriptor may have reported room.
     std::size_t moved = 0;
     const bool done = send_dirty(budget.items, moved);
     tell_room();
-    // Blocked: the descriptor will report. Otherwise the budget was used up.
+    // If blocked, the descriptor reports room later. Otherwise the budget was used up.
     return {.items = static_cast<std::uint32_t>(moved), .backlog = done || blocked_ ? Backlog::Empty : Backlog::More};
   }
 
@@ -124,7 +124,7 @@ class ZmqClient::Parts final : public Source {
         {ZMQ_TCP_KEEPALIVE_IDLE, 5},
         {ZMQ_TCP_KEEPALIVE_CNT, 5},
         {ZMQ_TCP_KEEPALIVE_INTVL, 1},
-        {ZMQ_RECONNECT_IVL, 50},  // Milliseconds; doubled up to two seconds, and libzmq spreads them by chance.
+        {ZMQ_RECONNECT_IVL, 50},  // Milliseconds; libzmq doubles it up to two seconds and randomises it.
         {ZMQ_RECONNECT_IVL_MAX, 2000},
     };
     for (const auto& [option, value] : numbers) {
@@ -141,7 +141,7 @@ class ZmqClient::Parts final : public Source {
             "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kZmqFrameBytes) + " bytes"};
   }
 
-  /// Whether an entry of so many bytes may go into the frame, perhaps into the next one.
+  /// Whether an entry of this size may be added to the current frame or, once that is sent, to the next one.
   bool has_room(Lane& lane, std::size_t bytes) {
     if (!lane.is_clear()) return false;
     return lane.takes(bytes, options_.frame_bytes) || (!blocked_ && send(lane));
@@ -165,7 +165,7 @@ class ZmqClient::Parts final : public Source {
     const std::size_t before = lane.waiting->depth();
     Status refused = lane.staged->write(change);
     if (!refused.ok() && before >= options_.keys_max) {
-      // A writer that stays in its turn sees no report of room, so ask.
+      // The writer has not yielded its turn, so the client cannot have seen a report of room: try to send now.
       flush();
       refused = lane.staged->write(std::move(change));
     }
@@ -180,7 +180,7 @@ class ZmqClient::Parts final : public Source {
     return {};
   }
 
-  /// Hands the frame to libzmq. False when it has no room: the frame stays.
+  /// Passes the frame to libzmq. False when libzmq has no room; the frame stays.
   bool send(Lane& lane) {
     const std::string_view bytes = lane.frame.bytes();
     if (!socket_.send(bytes)) {
@@ -194,7 +194,7 @@ class ZmqClient::Parts final : public Source {
     return true;
   }
 
-  /// One frame of one table after the other, so that a long staging area delays no other table. True when all is handed over; false when
+  /// Sends one frame per table in rotation, so that a long staging area delays no other table. True when everything was sent; false when
   /// libzmq has no room or 'max' staged entries were moved.
   bool send_dirty(std::size_t max, std::size_t& moved) {
     while (!dirty_.empty()) {
@@ -239,12 +239,12 @@ class ZmqClient::Parts final : public Source {
   const ZmqClientOptions options_;
   ZmqClientStats stats_;
   std::map<Name, std::unique_ptr<Lane>> lanes_;
-  std::vector<Lane*> dirty_;  // Tables with something to send, the one whose turn it is first.
+  std::vector<Lane*> dirty_;  // Tables with something to send; the front is the next one.
   store::ZmqContext context_;
   ZmqSocket socket_;
   std::unique_ptr<SocketMonitor> monitor_;
   int fd_ = -1;
-  bool blocked_ = false;  // libzmq had no room; its descriptor will tell.
+  bool blocked_ = false;  // libzmq had no room; its descriptor will report it.
   bool wants_room_ = false;
   bool connected_ = false;
 };

@@ -1,10 +1,11 @@
-// What rondo/store/store.h promises of a Staged table, held against direct ones, and of all other tables, which a ZmqStore passes on. No
-// socket takes part: a direct table is written by its own process, too.
+// The contract of rondo/store/store.h, tested on direct tables (for a Staged table) and on the other tables of a ZmqStore, which it passes
+// on. No socket is involved: a direct table is written by its own process, too.
 //
-// Not kept by a direct table, and so not instantiated for it:
-//   RowsContract    its rows lie in the wrapped store, behind it: a Set is not held against the row that it will be merged into
-//   WrittenContract, ViewContract   what waits and the rows lie in different places: scan_written() is Unimplemented
-// and within the suites that are instantiated "done" means staged here, and rows are those that were written behind.
+// These suites are not instantiated for a direct table, because it does not keep their promises:
+// - RowsContract: the rows are in the wrapped store, so a Set is not checked against the row into which it will merge.
+// - WrittenContract, ViewContract: waiting changes and rows are in different places, so scan_written() is Unimplemented.
+//
+// In the other suites "done" means staged in the direct table, and the rows are those written behind.
 #include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/zmq/world.h"
@@ -15,7 +16,7 @@
 namespace rondo::store {
 namespace {
 
-/// T and T2 are direct, as large as the contract declares them.
+/// T and T2 are direct, with the sizes that the contract declares.
 class ZmqStoreWorld final : public StoreWorld {
  public:
   ZmqStoreWorld() {
@@ -24,7 +25,7 @@ class ZmqStoreWorld final : public StoreWorld {
     options.server.tables = {{.database = "DB", .table = "T", .keys_max = limits::kTableRows},
                              {.database = "DB", .table = "T2", .keys_max = limits::kTableRows}};
     store_ = std::move(ZmqStore::open(scheduler_, make_memory_store(scheduler_), std::move(options)).value());
-    settle();  // Until its rows are back, it takes no write.
+    settle();  // The store takes no writes until its rows are recovered.
   }
   Store& store() override { return *store_; }
   Scheduler& scheduler() override { return scheduler_; }

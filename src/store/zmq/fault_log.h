@@ -1,4 +1,4 @@
-// FaultLog: counts what arrived and could not be applied, by cause, and tells of each cause at most once a second. Scheduler's thread.
+// FaultLog: counts the arrivals that could not be applied, by cause, and reports each cause at most once a second. Scheduler's thread.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace rondo::store {
 namespace {
 
 constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
-constexpr std::size_t kDigits = 20;  // Of the longest count.
+constexpr std::size_t kDigits = 20;  // The digits of the longest count.
 
 std::size_t digits_of(std::size_t count) noexcept {
   std::size_t digits = 1;
@@ -23,7 +23,7 @@ std::size_t digits_of(std::size_t count) noexcept {
 
 std::size_t bytes_of_field(const Field& field) noexcept { return 2 * kNumberBytes + field.name.size() + field.value.size(); }
 
-/// Only digits, and at least one: a count as stock peers write it.
+/// Accepts only digits, at least one: the form that stock peers write.
 bool parse_count(std::string_view text, std::uint64_t& count) noexcept {
   if (text.empty() || text.front() < '0' || text.front() > '9') return false;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -101,7 +101,7 @@ Status FrameReader::check(std::size_t pairs) {
   return {};
 }
 
-/// The pair that begins an entry.
+/// Checks the pair that begins an entry.
 Status FrameReader::check_head() {
   std::string_view count_text;
   if (!checker_.text(checked_key_) || !checker_.text(count_text)) return malformed("the head of an entry does not end");
@@ -122,7 +122,7 @@ bool FrameReader::next(FrameEntry& entry) {
   std::string_view count_text;
   std::uint64_t count = 0;
   const bool head = at_.text(entry.key) && at_.text(count_text) && parse_count(count_text, count);
-  RONDO_ASSERT(head);  // check() has been here.
+  RONDO_ASSERT(head);  // check() has verified the pair.
   entry.op = count == 0 ? Op::Delete : Op::Set;
   entry.announced = static_cast<std::size_t>(count);
   entry.fields.clear();
@@ -151,7 +151,7 @@ FrameWriter::FrameWriter(std::string_view database, std::string_view table) {
 char* FrameWriter::grow(std::size_t bytes) {
   if (size_ + bytes > capacity_) {
     const std::size_t wanted = std::max(2 * capacity_, size_ + bytes);
-    // Not make_unique: it would clear what is about to be written.
+    // make_unique would zero the buffer, which is about to be overwritten.
     std::unique_ptr<char[]> larger{new char[wanted]};
     if (size_ != 0) std::memcpy(larger.get(), buffer_.get(), size_);
     buffer_ = std::move(larger);

@@ -1,5 +1,5 @@
-// The frame's bytes, without a socket. Golden frames are written out byte by byte; malformed ones of every kind are refused whole; what the
-// writer writes the reader reads (random frames against a plain list), and no cut or changed byte makes it read beyond the frame.
+// The frame's bytes, without a socket. Golden frames are written out byte by byte. Malformed frames of every kind are refused whole. The
+// reader reads what the writer writes (random frames against a plain list), and never reads beyond a cut or changed frame.
 #include "store/zmq/frame.h"
 
 #include <gmock/gmock.h>
@@ -43,8 +43,8 @@ std::vector<std::string> lines(std::string_view bytes) {
   return lines;
 }
 
-/// One Set of one field and one Delete, whose texts have 43 bytes together: 117 bytes, as long as the two-task frame that the stock
-/// library's own test asserts.
+/// One Set of one field and one Delete, whose texts have 43 bytes together: 117 bytes, as long as the two-task frame in the stock library's
+/// own test.
 const std::string kGolden =
     "\x04\0\0\0\0\0\0\0"
     "\x07\0\0\0\0\0\0\0"
@@ -211,7 +211,7 @@ TEST(ZmqFrame, AnEntryWithMoreFieldsThanARecordMayHaveIsPassedOver) {
   EXPECT_FALSE(reader->next(entry));
 }
 
-/// Random frames come back as written; with one byte changed they are refused or read as something, within their bytes.
+/// Random frames are read as written. With one byte changed they are refused or read as other entries, within their bytes.
 TEST(ZmqFrame, RandomFramesComeBackProperty) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);

@@ -1,6 +1,6 @@
-// Strangers at the door of a direct server: idle connections, connections that come and go, frames that never become whole. Goal: neither
-// descriptors nor memory of the process are theirs, whoever has a place keeps it, and the door opens again. Method: real sockets on
-// loopback, from several of its addresses, and of a folder (ipc); turns until the state of the world is as promised.
+// Unknown peers of a direct server: idle connections, short connections, frames that never become whole. The tests check that such peers
+// exhaust neither descriptors nor memory, that established connections stay, and that the server accepts new ones again. They use real
+// sockets on several loopback addresses and of a folder (ipc), and run turns until the expected state holds.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// The greeting of ZMTP 3.1 and the READY of a PUSH socket: what a peer without security says before its first frame.
+/// The greeting of ZMTP 3.1 and the READY of a PUSH socket: the bytes that a peer without security sends before its first frame.
 std::string handshake() {
   std::string text("\xff\0\0\0\0\0\0\0\0\x7f\x03\x01NULL", 16);
   text.resize(64, '\0');
@@ -31,7 +31,7 @@ class ZmqGuardBounds : public ZmqWorld {
  protected:
   ZmqGuardBounds() { endpoint_ = "tcp://127.0.0.1:*"; }
 
-  /// A connection that is under way, from 127.0.0.'last'. None if there is no descriptor for it.
+  /// Starts a connection from 127.0.0.'last' and does not wait for it. Returns none if no descriptor is free.
   UniqueFd call(const ZmqServer& server, std::uint32_t last = 1) {
     UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(0x7f000000U + last)}, .sin_zero = {}};
@@ -140,7 +140,7 @@ TEST_F(ZmqGuardBounds, PartsOfFramesHoldNoMoreThanTheirLimitAndTheLargestIsCut) 
   const auto server = serve({.frame_memory = 1'000'000});
   const auto consumer = subscribe(*server);
   std::vector<UniqueFd> slow;
-  const std::string head = handshake() + std::string("\x02\0\0\0\0\0\xff\0\0", 9);  // A long frame of 16 MB.
+  const std::string head = handshake() + std::string("\x02\0\0\0\0\0\xff\0\0", 9);  // The header of a long frame of 16 MB.
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < 5; ++i) {
     slow.push_back(call(*server));
@@ -168,7 +168,7 @@ TEST_F(ZmqGuardIpcBounds, IdleConnectionsTakeNoMoreThanTheirDescriptorsAndTheDoo
     idle.push_back(call_local(*server));
     scheduler_.turn();
   }
-  ASSERT_TRUE(until([&] { return faults(*server, DirectFault::TooManyPeers) >= 1080; })) << "each one above the limit is cut and counted";
+  ASSERT_TRUE(until([&] { return faults(*server, ZmqFault::TooManyPeers) >= 1080; })) << "each one above the limit is cut and counted";
   ASSERT_TRUE(until([&] { return server->stats().open_connections == 20; }));
   EXPECT_EQ(server->stats().connections_most, 20U);
   EXPECT_TRUE(until([&] { return descriptors() <= before + idle.size() + 2U * 40U; })) << "libzmq closes what was cut";
@@ -206,7 +206,7 @@ TEST_F(ZmqGuardIpcBounds, AConnectionThatCompletedItsHandshakeKeepsItsPlaceAmong
   EXPECT_FALSE(is_cut(known));
 }
 
-// What was delivered is no part of a frame, however much it is.
+// A delivered frame does not count as a partial frame, however large it is.
 TEST_F(ZmqGuardBounds, ManyWholeFramesCutNobody) {
   const auto server = serve({.frame_memory = 1'000'000});
   const auto consumer = subscribe(*server);
@@ -214,7 +214,7 @@ TEST_F(ZmqGuardBounds, ManyWholeFramesCutNobody) {
   const std::string value(900, 'v');
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(table(*client).set("k" + std::to_string(i), {{"a", value}}).ok());
   ASSERT_TRUE(until([&] { return server->stats().entries == 10'000; }));
-  const Instant later = clock_.now() + 2500ms;  // Two looks.
+  const Instant later = clock_.now() + 2500ms;  // Time for two looks.
   ASSERT_TRUE(until([&] { return clock_.now() > later; }));
   EXPECT_EQ(faults(*server, ZmqFault::FrameMemory), 0U);
   EXPECT_LT(server->stats().frame_bytes, 10'000U);

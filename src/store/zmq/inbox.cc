@@ -13,7 +13,7 @@ std::string table_named(std::string_view database, std::string_view table) {
   return "direct table " + quoted(table) + " of database " + quoted(database);
 }
 
-/// Pairs that are checked between two looks at the time; some 10 us.
+/// Pairs checked between two reads of the clock; some 10 us.
 constexpr std::size_t kPairsPerStep = 512;
 
 Status check_entry(const FrameEntry& entry) {
@@ -26,7 +26,7 @@ bool is_full(const StagedTable& table) { return table.size().staged >= table.spe
 
 }  // namespace
 
-/// Passes a table's consumer on and notices that it made room.
+/// Forwards to a table's consumer and detects that it made room.
 class ZmqInbox::Consumer final : public Subscription {
  public:
   Consumer(ZmqInbox& inbox, std::unique_ptr<Subscription> inner) : inbox_(inbox), inner_(std::move(inner)) {}
@@ -98,7 +98,7 @@ void ZmqInbox::open(std::string_view bytes) {
   }
   Result<FrameReader> frame = FrameReader::begin(bytes);
   if (!frame) return fault_(ZmqFault::Malformed, frame.error());
-  // Senders come back to the same table.
+  // Senders often write the same table repeatedly.
   if (target_ == nullptr || target_name_.second != frame->table() || target_name_.first != frame->database()) {
     target_ = find(frame->database(), frame->table());
     if (target_ == nullptr) {
@@ -110,7 +110,7 @@ void ZmqInbox::open(std::string_view bytes) {
   frame_ = std::move(*frame);
   frame_bytes_ = bytes.size();
   is_checking_ = true;
-  check_some();  // A small frame needs no step of its own.
+  check_some();  // A small frame is checked here and needs no separate step.
 }
 
 bool ZmqInbox::step() {

@@ -1,5 +1,5 @@
-// ZmqInbox: the tables of a server and how frames go into them, without a socket. Holds one frame at a time and stops in its middle when
-// a table is full. Scheduler's thread; an entry costs a record and one lookup.
+// ZmqInbox: the tables of a server, and how frames are applied to them, without a socket. It holds one frame at a time and pauses in the
+// middle of it when a table is full. Scheduler's thread. An entry costs a record and one lookup.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace rondo::store {
 
 class ZmqInbox {
  public:
-  /// 'fault' is told what is dropped; 'room' that keys were taken while an entry was held.
+  /// 'fault' is called for dropped input. 'room' is called when a consumer took keys while an entry was held.
   ZmqInbox(std::function<void(ZmqFault, const Status&)> fault, std::function<void()> room)
       : fault_(std::move(fault)), room_(std::move(room)) {}
 
@@ -28,11 +28,13 @@ class ZmqInbox {
   Status write(std::string_view database, std::string_view table, Change change);
   Result<std::size_t> staged(std::string_view database, std::string_view table) const;
 
-  /// Takes a frame up, or drops it and tells. Only when has_frame() is false; 'bytes' stay where they are until it is false again.
+  /// Starts a frame, or drops it and reports a fault. Call it only when has_frame() is false. 'bytes' must stay valid until has_frame() is
+  /// false again.
   void open(std::string_view bytes);
-  /// There is something of the frame to check or to apply.
+  /// True while a part of the frame must still be checked or applied.
   bool has_frame() const noexcept { return held_.has_value() || is_checking_ || frame_.entries_left() > 0; }
-  /// Checks some more of the frame, or applies its next entry. False when its table is full: it is held, and 'room' will be told.
+  /// Checks some more of the frame, or applies its next entry. False when the entry's table is full: the inbox holds the entry and calls
+  /// 'room' later.
   bool step();
   bool is_paused() const noexcept { return paused_; }
 
@@ -52,11 +54,11 @@ class ZmqInbox {
   std::map<Name, std::shared_ptr<StagedTable>> tables_;
   FrameReader frame_;
   std::size_t frame_bytes_ = 0;
-  bool is_checking_ = false;  // Nothing of the frame is applied yet.
+  bool is_checking_ = false;  // No entry of the frame is applied yet.
   FrameEntry entry_;
-  std::shared_ptr<StagedTable> target_;  // Of the frame.
+  std::shared_ptr<StagedTable> target_;  // The table of the frame.
   Name target_name_;
-  std::optional<Change> held_;  // Found its table full.
+  std::optional<Change> held_;  // The entry whose table was full.
   bool paused_ = false;
   std::uint64_t entries_ = 0;
   std::uint64_t frames_ = 0;

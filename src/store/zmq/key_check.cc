@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kKeyText = 40;
 constexpr std::size_t kKeyBytes = 32;
 
-// Parts of a ZAP request, in their order.
+// The parts of a ZAP request, in order.
 enum Part : std::size_t { kVersion, kRequestId, kDomain, kAddress, kIdentity, kMechanism, kCredentials };
 
 Status set_key(ZmqSocket& socket, int option, const std::string& text, std::string_view what) {
@@ -81,7 +81,8 @@ Status set_curve(ZmqSocket& socket, const ZmqClientCurve& curve) {
 Result<std::unique_ptr<KeyCheck>> KeyCheck::open(Scheduler& scheduler, const ZmqContext& context, const std::vector<std::string>& allowed,
                                                  Priority priority, std::function<void(std::string who)> refused) {
   std::unique_ptr<KeyCheck> check{new KeyCheck(priority, std::move(refused))};
-  for (const std::string& text : allowed) check->allowed_.insert(*key_bytes(text, "allowed client"));  // check_curve() has been here.
+  // check_curve() has validated the keys.
+  for (const std::string& text : allowed) check->allowed_.insert(*key_bytes(text, "allowed client"));
   Result<ZmqSocket> questions = ZmqSocket::open(context, ZMQ_REP);
   if (!questions) return failure(std::move(questions.error()));
   check->questions_ = std::move(*questions);
@@ -97,7 +98,7 @@ KeyCheck::~KeyCheck() {
   if (scheduler() != nullptr && fd_ >= 0) scheduler()->reactor().unwatch(fd_);
 }
 
-/// All parts of a request come together. Those beyond the known ones are ignored, missing ones are empty.
+/// libzmq delivers all parts of a request together. Unknown further parts are ignored; missing parts are empty.
 bool KeyCheck::receive_request() {
   request_.fill({});
   ZmqMessage part;
@@ -114,7 +115,7 @@ void KeyCheck::answer() {
   const bool known = request_[kMechanism] == "CURVE" && allowed_.contains(request_[kCredentials]);
   const std::string_view parts[] = {"1.0", request_[kRequestId], known ? "200" : "400", known ? "OK" : "this key is not allowed", "", ""};
   for (std::size_t i = 0; i < std::size(parts); ++i) {
-    if (!questions_.send(parts[i], i + 1 < std::size(parts))) break;  // The asker is gone.
+    if (!questions_.send(parts[i], i + 1 < std::size(parts))) break;  // The connection that made the request is closed.
   }
   if (!known) refused_("key " + quoted(key_text(request_[kCredentials])) + " from " + quoted(request_[kAddress]) + " is not allowed");
 }

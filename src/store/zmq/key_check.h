@@ -1,5 +1,5 @@
-// KeyCheck: answers libzmq's question whether a client may come in (ZAP, RFC 27 of ZeroMQ), from a list of public keys. A source, because
-// everything that answers is one; a handshake waits for its turn. Also the text forms of keys. Scheduler's thread.
+// KeyCheck: answers libzmq's request whether a client may connect (ZAP, RFC 27 of ZeroMQ), from a list of public keys. It is a source, so a
+// handshake waits for its turn. This file also has the text forms of keys. Scheduler's thread.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace rondo::store {
 
-/// The bytes of a key's text (Z85, 40 characters). InvalidArgument, naming 'what', which key it is; a secret is not repeated.
+/// Decodes a key's text (Z85, 40 characters). The InvalidArgument names the key by 'what' and does not repeat a secret key.
 Result<std::string> key_bytes(std::string_view text, std::string_view what);
 /// Unimplemented when libzmq cannot do CURVE.
 Status require_curve();
-/// What of a server's keys cannot be used.
+/// Returns the error for a server's keys that cannot be used.
 Status check_curve(const ZmqServerCurve& curve);
-/// Set before bind() and connect().
+/// Call these before bind() and connect().
 Status set_curve(ZmqSocket& socket, const ZmqServerCurve& curve);
 Status set_curve(ZmqSocket& socket, const ZmqClientCurve& curve);
 
 class KeyCheck final : public Source {
  public:
-  /// Joins 'scheduler'. To be made before a socket of 'context' is bound, and destroyed after it is closed. 'allowed' has passed
-  /// check_curve(). 'refused' is told the peer's address and key.
+  /// Joins 'scheduler'. Create it before a socket of 'context' is bound, and destroy it after that socket is closed. 'allowed' must have
+  /// passed check_curve(). 'refused' is called with the peer's address and key.
   static Result<std::unique_ptr<KeyCheck>> open(Scheduler& scheduler, const ZmqContext& context, const std::vector<std::string>& allowed,
                                                 Priority priority, std::function<void(std::string who)> refused);
   ~KeyCheck() override;

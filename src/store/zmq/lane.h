@@ -1,7 +1,9 @@
-// ZmqTable::Lane: one table of a client on its way out: the frame that is being gathered and, behind it, the staging area for entries
-// that found the frame full and libzmq without room. Entries go into the frame as long as nothing is staged, so each key keeps its order.
-// No frame grows beyond limits::kZmqFrameBytes: a reader would drop it with all that is in it. What was merged in the staging area and
-// has become too large for one frame goes as several Sets of its key, as it came. Scheduler's thread.
+// ZmqTable::Lane: the outgoing data of one client table: the frame being gathered and, behind it, a staging area. The staging area takes
+// entries when the frame is full and libzmq has no room. New entries go into the frame only while nothing is staged, so each key keeps its
+// order.
+//
+// No frame grows beyond limits::kZmqFrameBytes, because a reader would drop it whole. A merged entry that is too large for one frame is
+// sent as several Sets of its key, in order. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +28,18 @@ struct ZmqTable::Lane {
     waiting = std::move(*staged->subscribe());
   }
 
-  /// Nothing is behind the frame.
+  /// True if no entry waits behind the frame.
   bool is_clear() const { return in_hand() == nullptr && waiting->empty(); }
   bool empty() const { return frame.empty() && is_clear(); }
-  /// Whether an entry of so many bytes may go into the frame as it is; into an empty one may whatever fits a frame at all.
+  /// Whether an entry of this size may be added to the frame. An empty frame takes any entry that fits a frame at all.
   bool takes(std::size_t bytes, std::size_t frame_bytes) const noexcept {
     return frame.empty() || (frame.size() < frame_bytes && frame.size() + bytes <= limits::kZmqFrameBytes);
   }
 
-  /// Moves staged keys into the frame until it is full. Returns how many entries.
+  /// Moves staged keys into the frame until it is full. Returns the number of entries moved.
   std::size_t refill(std::size_t frame_bytes) {
     for (std::size_t moved = 0;; ++moved) {
-      // What belongs to one key goes together, as far as a frame can hold it.
+      // Keep the changes of one key together, as far as a frame can hold them.
       const std::size_t until = is_begun() ? limits::kZmqFrameBytes : frame_bytes;
       if (!takes(0, until) || !take_in_hand() || !append(until)) return moved;
     }
@@ -46,15 +48,15 @@ struct ZmqTable::Lane {
   store::FrameWriter frame;
   std::shared_ptr<store::StagedTable> staged;
   std::unique_ptr<Subscription> waiting;  // The staged keys.
-  bool is_dirty = false;                  // In the client's list of tables with something to send.
+  bool is_dirty = false;                  // The lane is in the client's list of tables with something to send.
 
  private:
   const Change* in_hand() const noexcept { return next_ < taken_.size() ? &taken_[next_] : nullptr; }
 
-  /// Something of the key in hand is in a frame.
+  /// A part of the current key is already in a frame.
   bool is_begun() const noexcept { return in_hand() != nullptr && (next_ > 0 || fields_sent_ > 0); }
 
-  /// What is in hand did not fit the last frame; it begins the next.
+  /// Takes the next key from the staging area unless a change is still left from the last frame.
   bool take_in_hand() {
     if (in_hand() != nullptr) return true;
     if (waiting->empty()) return false;
@@ -64,7 +66,7 @@ struct ZmqTable::Lane {
     return true;
   }
 
-  /// Puts what is in hand, or as much of its fields as an empty frame takes, into the frame. False when that must be sent first.
+  /// Adds the current change to the frame, or as many of its fields as an empty frame takes. False when the frame must be sent first.
   bool append(std::size_t frame_bytes) {
     const Change& change = *in_hand();
     fields_.clear();
@@ -87,9 +89,9 @@ struct ZmqTable::Lane {
     return true;
   }
 
-  std::vector<Change> taken_;  // Out of the staging area, of one key; those before next_ are in a frame.
+  std::vector<Change> taken_;  // Changes of one key from the staging area; those before next_ are in a frame.
   std::size_t next_ = 0;
-  std::size_t fields_sent_ = 0;  // Of the change in hand.
+  std::size_t fields_sent_ = 0;  // Fields of the current change that are in a frame.
   std::vector<Field> fields_;
 };
 

@@ -19,12 +19,12 @@ namespace rondo::store {
 
 namespace {
 
-/// Between two looks: more than this has come, so parts of frames may grow to the limit before the look after next.
+/// If more bytes than this arrived between two looks, partial frames may reach the limit before the look after the next.
 constexpr std::uint64_t kFastBytes = 1024 * 1024;
 
 constexpr std::uint32_t kNetwork = static_cast<std::uint32_t>(SKF_NET_OFF);
 
-/// The address of the peer and its text; nothing if the socket has none.
+/// The peer's address and its text; nothing if the socket has no address.
 std::optional<std::pair<std::array<std::uint8_t, 16>, std::string>> address_of(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -39,7 +39,7 @@ std::optional<std::pair<std::array<std::uint8_t, 16>, std::string>> address_of(i
   } else if (storage.ss_family == AF_INET6) {
     const auto& peer = reinterpret_cast<const sockaddr_in6&>(storage);
     const bool is_mapped = IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr) != 0;
-    // One machine has a whole /64 of addresses to call from.
+    // One machine may have a whole /64 of addresses.
     std::memcpy(address.data(), &peer.sin6_addr, is_mapped ? 16 : 8);
     ::inet_ntop(AF_INET6, &peer.sin6_addr, text, sizeof text);
   } else {
@@ -60,8 +60,8 @@ void add(std::vector<sock_filter>& program, std::uint16_t code, std::uint32_t k,
   program.push_back({code, yes, no, k});
 }
 
-/// Drops the first packet of a connection from one of 'blocked', or, with 'all', of any. Packets of a listening socket begin at the TCP
-/// header here. What is not a first packet passes: sockets that come of a listening one inherit its filter.
+/// Drops the first packet of a connection from an address in 'blocked', or, with 'all', from any address. For a listening socket the packet
+/// data begins at the TCP header. Other packets pass, because accepted sockets inherit the filter.
 std::vector<sock_filter> program_for(const std::vector<std::array<std::uint8_t, 16>>& blocked, bool all) {
   constexpr std::uint32_t kPass = UINT32_MAX;
   constexpr std::uint32_t kSynAndAck = 0x12;
@@ -92,7 +92,7 @@ std::vector<sock_filter> program_for(const std::vector<std::array<std::uint8_t, 
   return program;
 }
 
-/// Bytes that libzmq has read from the connection since its start; nothing if the kernel does not tell.
+/// Bytes that libzmq has read from the connection since its start; nothing if the kernel does not report them.
 std::optional<std::uint64_t> bytes_read(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -115,11 +115,11 @@ void PeerGuard::listens(int fd) {
 }
 
 void PeerGuard::accepted(int fd) {
-  closed(fd);  // libzmq has no two connections of one number: the end of the first was not told.
+  closed(fd);  // libzmq never has two connections with one descriptor, so the end of the earlier one was not reported.
   Peer peer;
   peer.fd = UniqueFd{::fcntl(fd, F_DUPFD_CLOEXEC, 0)};
   if (!peer.fd) {
-    // Without a descriptor to spare this one would not be bounded: it goes first.
+    // Without a duplicate descriptor the guard could not bound this connection, so it is shut down.
     const Status why = status_from_errno(errno, "hold a connection");
     ::shutdown(fd, SHUT_RDWR);
     return tell_(Cause::TooMany, why);
@@ -158,7 +158,8 @@ bool PeerGuard::look() {
   for (auto& [fd, peer] : peers_) {
     const std::uint64_t read = bytes_read(peer.fd.get()).value_or(0);
     received += read;
-    // Fewer than were delivered, as the longest framing is counted for every frame: the next parts start from here.
+    // 'read' is smaller than 'delivered' because the longest framing is counted for every frame. Later partial frames are measured from
+    // here.
     peer.delivered = std::min(peer.delivered, read);
     peer.held = read - peer.delivered;
     held += peer.held;
@@ -207,7 +208,8 @@ void PeerGuard::set_filter() {
   }
   std::vector<sock_filter> program = program_for(blocked_, blocks_all_);
   const sock_fprog code{static_cast<unsigned short>(program.size()), program.data()};
-  // Where the kernel refuses it, connections above the limits are shut down one by one, as those are that came before the filter.
+  // If the kernel refuses the filter, connections above the limits are shut down one by one. So are those accepted before the filter was
+  // set.
   has_filter_ = ::setsockopt(listener_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &code, sizeof code) == 0;
 }
 

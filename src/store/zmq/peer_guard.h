@@ -1,14 +1,15 @@
-// PeerGuard: bounds what the peers of one listening libzmq socket can hold. libzmq accepts whoever connects and drops nobody who completed
-// the handshake; at the process's limit of descriptors its thread spins. The guard hears of each connection from the socket's monitor.
+// PeerGuard: bounds the resources that the peers of one listening libzmq socket can hold. libzmq accepts every connection and never drops a
+// peer that completed the handshake. At the process's descriptor limit its thread spins. The guard learns of each connection from the
+// socket's monitor.
 //
-// Connections: one above the limit, or above the limit of its address, is shut down, and its descriptor is free again. While a limit is
-// reached, a packet filter on the listening socket lets the kernel drop the first packet (SYN) of the addresses concerned, so that they
-// cost this process nothing; their connect() waits and comes through when there is a place. A socket without addresses (ipc) has no filter.
+// Connections: a connection above the limit, or above the limit of its address, is shut down, which frees its descriptor. While a limit is
+// reached, a packet filter on the listening socket makes the kernel drop the first packet (SYN) from the addresses concerned. Their
+// connect() then costs this process nothing, and succeeds once there is room. A socket without addresses (ipc) has no filter.
 //
-// Memory: a frame waits in libzmq until it is whole. Where parts of frames of all connections hold more than the limit, the connection
-// that holds the most is shut down.
+// Memory: libzmq stores a frame until it is complete. If the partial frames of all connections exceed the limit, the connection that holds
+// the most is shut down.
 //
-// The guard holds a duplicate of each descriptor, so it never meets one that libzmq has closed and the kernel has given to another file.
+// The guard holds a duplicate of each descriptor, so it never uses one that libzmq has closed and the kernel has reused for another file.
 // Scheduler's thread.
 #pragma once
 
@@ -29,7 +30,7 @@ namespace rondo::store {
 struct PeerLimits {
   std::size_t connections = 0;
   std::size_t per_address = 0;
-  std::size_t frame_bytes = 0;  // In parts of frames, of all connections together.
+  std::size_t frame_bytes = 0;  // Bytes of partial frames, over all connections.
   std::size_t framing = 0;      // Bytes that libzmq adds to a frame, in its longest form.
 };
 
@@ -37,18 +38,19 @@ class PeerGuard {
  public:
   enum class Cause : std::uint8_t { TooMany, Memory };
   using Tell = std::function<void(Cause cause, const Status& why)>;
-  /// 'tell' is called for each connection that is shut down, and when a limit of connections is reached. Must not throw.
+  /// 'tell' is called for each connection that is shut down, and when a limit of connections is reached. It must not throw.
   PeerGuard(PeerLimits limits, Tell tell) : limits_(limits), tell_(std::move(tell)) {}
 
-  /// The descriptor that libzmq listens on.
+  /// Sets the descriptor on which libzmq listens.
   void listens(int fd);
-  /// A connection has come; 'fd' is libzmq's.
+  /// Adds a new connection; 'fd' is libzmq's descriptor.
   void accepted(int fd);
   void closed(int fd);
-  /// 'bytes' of a whole frame have come out of the socket from the connection 'fd', -1: unknown.
+  /// The socket returned 'bytes' of a whole frame from the connection 'fd'; -1: unknown.
   void delivered(int fd, std::size_t bytes);
-  /// Measures the parts of frames and cuts those that hold the most, down to the limit. To be called when all whole frames have been
-  /// delivered. True if bytes come so fast that the next look should be soon. Two system calls for each connection.
+  /// Measures the partial frames and shuts down the connections that hold the most, until the rest is within the limit. Call it when all
+  /// whole frames have been delivered. True if data arrives so fast that the next look should be soon. Two system calls for each
+  /// connection.
   bool look();
 
   std::size_t connections() const noexcept { return peers_.size(); }
@@ -56,14 +58,14 @@ class PeerGuard {
   const PeerLimits& limits() const noexcept { return limits_; }
 
  private:
-  /// IPv6, of which the first 64 bits count, or IPv4 mapped into it.
+  /// An IPv6 address, of which the first 64 bits count, or an IPv4 address mapped into IPv6.
   using Address = std::array<std::uint8_t, 16>;
   struct Peer {
     UniqueFd fd;
     Address address{};
-    std::string name;             // For people.
+    std::string name;             // The address as text, for messages.
     std::uint64_t delivered = 0;  // Bytes of whole frames.
-    std::uint64_t held = 0;       // Bytes of the part of a frame, when look() saw it last.
+    std::uint64_t held = 0;       // Bytes of the partial frame at the last look().
   };
 
   void shut(const Peer& peer, Cause cause, const Status& why);
@@ -79,7 +81,7 @@ class PeerGuard {
   bool blocks_all_ = false;
   bool has_filter_ = false;
   std::size_t frame_bytes_ = 0;
-  std::uint64_t received_ = 0;  // By all, when look() summed them last.
+  std::uint64_t received_ = 0;  // Bytes received from all peers at the last look().
 };
 
 }  // namespace rondo::store

@@ -1,6 +1,5 @@
-// The direct tables and what they may meet: stock producers and readers (plain libzmq that writes and reads frames by hand), peers that
-// send nonsense, keys that are right or wrong, and options that are refused. Method: real sockets; turns until the state of the world is as
-// promised.
+// The direct tables with unusual peers and options: stock producers and readers (plain libzmq that writes and reads frames by hand),
+// malformed input, right and wrong keys, and refused options. The tests use real sockets, and run turns until the expected state holds.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -86,7 +85,8 @@ TEST_F(ZmqPeers, AMalformedFrameIsCountedAndAppliedInNoPart) {
   EXPECT_THAT(faults_.front(), HasSubstr("malformed: 1: frame: "));
 }
 
-/// 600,000 pairs would be a turn of milliseconds; others have theirs in between, and still nothing is applied before all of it is checked.
+/// In one turn, 600,000 pairs would take milliseconds. Other sources run in between, and no entry is applied before the whole frame is
+/// checked.
 TEST_F(ZmqPeers, ALongFrameIsCheckedInSeveralTurnsAndAppliedInNoPartIfItsEndIsWrong) {
   constexpr std::size_t kPairs = 600'000;
   const auto server = serve();
@@ -143,7 +143,7 @@ TEST_F(ZmqPeers, AnEntryBeyondTheLimitsOfARecordCostsOnlyItself) {
   EXPECT_THAT(take(*consumer), ElementsAre("DEL first", "DEL last"));
 }
 
-/// A port scanner connects and goes, or says something else; the stock reader ended there.
+/// A port scanner that connects and disconnects, or sends another protocol. The stock reader exited on that.
 TEST_F(ZmqPeers, AScannerIsCountedAndHurtsNobody) {
   const auto server = serve();
   const auto consumer = subscribe(*server);
@@ -244,7 +244,8 @@ class ZmqOptions : public ZmqPeers {
 };
 
 TEST_F(ZmqOptions, BeyondLoopbackOnlyWithKeysOrWhenAskedFor) {
-  // An address for documentation (RFC 5737), which no machine has: binding it fails, but is tried only where it is permitted.
+  // An address for documentation (RFC 5737), which no machine has. Binding it fails, but the server tries to bind only where the option
+  // permits it.
   const std::string elsewhere = "tcp://192.0.2.1:8100";
   EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_}), Code::PermissionDenied);
   EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_, .open_to_network = true}), Code::NotFound);

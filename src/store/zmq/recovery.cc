@@ -33,7 +33,7 @@ Turn Recovery::run(const Budget& budget) {
     turn.backlog = Backlog::More;
     return turn;
   }
-  // No rows: the first page of a table is still to be asked for.
+  // An empty page_.rows means that the first page of a table was not requested yet.
   if (!page_.rows.empty() && page_.next.empty()) page_done();
   if (!is_done()) ask();
   return turn;
@@ -57,7 +57,7 @@ bool Recovery::stage_next() {
 
 void Recovery::ask() {
   asked_ = true;
-  // Rows as written are rows here, and the place in this scan does not outlive its connection: behind another server it would skip rows.
+  // scan_written() returns rows as they are written. Its cursor is invalid after a lost connection: on another server it would skip rows.
   store_.scan_written(options_.tables[table_], page_.next, kPageRows, [this](const Result<RowPage>& page) { answered(page); });
 }
 

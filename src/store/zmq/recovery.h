@@ -1,6 +1,6 @@
-// Recovery: the rows that a store still has from an earlier process, on their way to consumers that know nothing of them. Reads the tables
-// page by page and stages each row as a Set; a full table is waited for. A read that fails, or whose place was lost with a connection,
-// begins its table anew: a row may come twice, as the same Set. A source; scheduler's thread.
+// Recovery: delivers the rows that a store still has from an earlier process to the consumers of this one. It reads the tables page by page
+// and stages each row as a Set; if a table is full it waits. After a failed read, or a cursor lost with a connection, it reads the table
+// from the beginning. So a row may be delivered twice, as the same Set. A source; scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -18,24 +18,25 @@ namespace rondo::store {
 
 struct RecoveryOptions {
   Priority priority;
-  Duration retry{0};  // Between two tries of a read that failed.
+  Duration retry{0};  // The delay before a failed read is retried.
   std::vector<std::string> tables = {};
-  /// ResourceExhausted: the table is full, try again after room().
+  /// ResourceExhausted: the table is full; retry after room().
   std::function<Status(std::string_view table, Change row)> stage = {};
-  /// Told once, in the turn that staged the last row.
+  /// Called once, in the turn that staged the last row.
   std::function<void()> on_done = {};
-  /// Told why a read failed, once a table, and of each row that cannot be staged.
+  /// Called with the reason of a failed read, once per table, and for each row that cannot be staged.
   std::function<void(std::string_view table, const Status& why)> on_trouble = {};
 };
 
 class Recovery final : public Source {
  public:
-  /// Joins 'scheduler' and begins in a turn to come. 'store' outlives it and has the tables, or both end together.
+  /// Joins 'scheduler' and begins in a later turn. 'store' must have the tables, and must outlive this object or be destroyed together with
+  /// it.
   Recovery(Scheduler& scheduler, Store& store, RecoveryOptions options);
 
   bool is_done() const noexcept { return table_ == options_.tables.size(); }
   std::uint64_t rows() const noexcept { return rows_; }
-  /// Somebody has taken from a table.
+  /// A consumer has taken from a table.
   void room();
 
   Turn run(const Budget& budget) override;
@@ -50,12 +51,12 @@ class Recovery final : public Source {
   Store& store_;
   Scheduler& scheduler_;
   const RecoveryOptions options_;
-  std::size_t table_ = 0;  // Of options_.tables: the one being read.
+  std::size_t table_ = 0;  // The index in options_.tables of the table being read.
   RowPage page_;
-  std::size_t next_ = 0;  // Of the page's rows.
+  std::size_t next_ = 0;  // The index in the page's rows.
   bool asked_ = false;
   bool is_full_ = false;
-  bool told_ = false;  // Of the table's failed reads.
+  bool told_ = false;  // A failed read of this table was reported.
   std::uint64_t rows_ = 0;
   TimerSource timer_;
 };

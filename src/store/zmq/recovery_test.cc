@@ -1,5 +1,5 @@
-// ZmqStore with 'recover': the rows that the wrapped store has come to the consumers first, all of them, and nothing older ever comes
-// after something newer. Method: real sockets, the embedded store or the simulated one where reading has to fail.
+// ZmqStore with 'recover': consumers receive all rows of the wrapped store first, and never an older state after a newer one. The tests use
+// real sockets, and the embedded store, or the simulated one where a read must fail.
 #include <map>
 
 #include "rondo/sim/sim_store.h"
@@ -25,7 +25,7 @@ class ZmqRecovery : public ZmqWorld {
     EXPECT_TRUE(store.has_value()) << store.error().to_string();
     return std::move(*store);
   }
-  /// As an earlier process left it.
+  /// The state that an earlier process left.
   static void fill(Store& store, const std::string& table, int rows) {
     ASSERT_TRUE(store.declare({.name = table, .kind = TableKind::Watched}).ok());
     for (int i = 0; i < rows; ++i) ASSERT_TRUE(store.write(table, Change::set("k" + std::to_string(i), {{"v", "old"}})).ok());
@@ -114,7 +114,7 @@ TEST_F(ZmqRecovery, AHoldOfItsTimeOutlivesIt) {
   const auto client = connect();
   ASSERT_TRUE(table(*client).set("k1", {{"v", "new"}}).ok());
   ASSERT_TRUE(until([&] { return store->server().stats().connections == 1 && client->is_flushed() && !troubles_.empty(); }));
-  store->server().release();  // Not the one to end a recovery.
+  store->server().release();  // release() must not end a recovery.
   while (scheduler_.turn()) continue;
   EXPECT_EQ(store->server().stats().entries, 0U);
   store->server().hold();

@@ -28,12 +28,12 @@ using store::ZmqSocket;
 
 namespace {
 
-/// Before all work: while connections come faster than they are told, nothing bounds them.
+/// The highest priority: a queue of unhandled connection events would leave the connections unbounded.
 constexpr Priority kPeersPriority = Priority::p0;
-/// Parts of frames are measured so often, and so soon where much came since the last time.
+/// The interval between measurements of partial frames, and the shorter one after much data arrived.
 constexpr Duration kLook = 1s;
 constexpr Duration kSoon = 50ms;
-/// libzmq's bytes around a frame; with CURVE also the name of a command, a nonce, an authenticator and flags (ZMTP 3.1, CurveZMQ).
+/// Bytes that libzmq adds to a frame. CURVE adds the name of a command, a nonce, an authenticator and flags (ZMTP 3.1, CurveZMQ).
 constexpr std::size_t kFraming = 9;
 constexpr std::size_t kCurveFraming = 9 + 33;
 
@@ -59,7 +59,7 @@ std::string_view to_string(ZmqFault fault) noexcept {
   return "?";
 }
 
-/// The source that reads: frames out of the socket, their entries into the tables.
+/// The source that reads frames from the socket and applies their entries to the tables.
 class ZmqServer::Parts final : public Source {
  public:
   Parts(Scheduler& scheduler, ZmqServerOptions options)
@@ -94,23 +94,23 @@ class ZmqServer::Parts final : public Source {
     scheduler_.add(look_timer_);
     fd_ = socket_.fd();
     if (Status failed = scheduler_.reactor().watch(fd_, Interest::Read, *this); !failed.ok()) return failed;
-    wake();  // Whatever came before the watch: only a receive that finds nothing arms the descriptor.
+    wake();  // Messages may have arrived before the watch, and only a receive that returns false arms the descriptor.
     return {};
   }
 
   Turn run(const Budget& budget) override {
     Turn turn;
-    if (held_ || waits_) return turn;  // The descriptor stays as it is; release() and begin() wake us.
+    if (held_ || waits_) return turn;  // The descriptor stays unread; release() and begin() wake this source.
     for (; turn.items < budget.items; ++turn.items) {
       if (turn.items % limits::kItemsPerStep == limits::kItemsPerStep - 1 && time_is_up(budget)) break;
       if (!inbox_.has_frame()) {
         if (!receive()) return turn;
-        if (!inbox_.has_frame()) continue;  // Dropped, or empty.
+        if (!inbox_.has_frame()) continue;  // The frame was dropped or empty.
       }
       const bool was_paused = inbox_.is_paused();
       if (!inbox_.step()) {
         if (!was_paused) ++stats_.pauses;
-        return turn;  // Whoever takes wakes us.
+        return turn;  // The consumer's next take() wakes this source.
       }
     }
     turn.backlog = Backlog::More;
@@ -169,7 +169,7 @@ class ZmqServer::Parts final : public Source {
     for (const auto& [option, value] : numbers) {
       if (Status failed = socket_.set(option, value); !failed.ok()) return failed;
     }
-    // Twice the limit: a frame that is somewhat too long is dropped and counted; libzmq cuts the connection of one beyond this.
+    // Twice the limit: a frame slightly too long is dropped and counted. For a longer one libzmq closes the connection.
     const std::int64_t longest = 2 * static_cast<std::int64_t>(limits::kZmqFrameBytes);
     const std::string_view bytes{reinterpret_cast<const char*>(&longest), sizeof longest};
     if (Status failed = socket_.set(ZMQ_MAXMSGSIZE, bytes); !failed.ok()) return failed;
@@ -205,16 +205,16 @@ class ZmqServer::Parts final : public Source {
     }
   }
 
-  /// Frames that wait to be read are whole: only when none waits is what has come and was not read a part of one.
+  /// Waiting frames are whole. So only when no frame waits do the received but undelivered bytes belong to partial frames.
   void look() {
     if (guard_.connections() == 0) return look_timer_.disarm();
     if (held_ || waits_ || inbox_.has_frame()) return;
-    if (socket_.has_message()) return wake();  // The question has disarmed the descriptor.
+    if (socket_.has_message()) return wake();  // The check of has_message() has disarmed the descriptor.
     const Duration again = guard_.look() ? kSoon : kLook;
     look_timer_.arm_every(again, scheduler_.now() + again);
   }
 
-  /// One message out of the socket; false when none waits.
+  /// Reads one message from the socket; false when none waits.
   bool receive() {
     message_.clear();
     if (!socket_.receive(message_)) return false;
@@ -239,7 +239,7 @@ class ZmqServer::Parts final : public Source {
   std::unique_ptr<KeyCheck> keys_;
   ZmqSocket socket_;
   std::unique_ptr<SocketMonitor> monitor_;
-  ZmqMessage message_;  // What the inbox reads.
+  ZmqMessage message_;  // The message that the inbox reads.
   std::string endpoint_;
   int fd_ = -1;
   bool held_ = options_.held;

@@ -87,8 +87,8 @@ bool ZmqSocket::receive(ZmqMessage& message) noexcept {
 bool ZmqSocket::send(std::string_view bytes, bool more) noexcept {
   while (::zmq_send(handle_, bytes.data(), bytes.size(), ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0)) < 0) {
     if (::zmq_errno() == EINTR) continue;
-    // A send that finds no room has not looked at what the peer's side reported in the last millisecond. Asking for the events has, and
-    // only that arms the descriptor again.
+    // A send without room does not process what the peer's side reported in the last millisecond. Reading the events does, and only that
+    // arms the descriptor again.
     if (::zmq_errno() != EAGAIN || (events() & ZMQ_POLLOUT) == 0) return false;
   }
   return true;

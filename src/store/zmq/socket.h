@@ -1,10 +1,9 @@
-// ZmqContext, ZmqSocket, ZmqMessage: libzmq's handles as values that close themselves, and its errors as Status. Nothing here waits, but
-// the destructor of a context, for as long as its sockets linger. One thread, that of the scheduler; a context has a thread of libzmq's
-// own.
+// ZmqContext, ZmqSocket, ZmqMessage: libzmq's handles as values that close themselves, and its errors as Status. No call blocks, except the
+// destructor of a context, while its sockets linger. All calls are made on the scheduler's thread; a context also has a thread of libzmq.
 //
-// How a socket meets a reactor: its descriptor (ZMQ_FD) becomes readable when something may have changed, edge-triggered whatever the
-// reactor does. It is armed again only by looking at everything that was reported: receive() and send() here have done so when they answer
-// false. So every turn goes on until it gets that answer.
+// Use with a reactor: the socket's descriptor (ZMQ_FD) becomes readable when something may have changed, edge-triggered whatever the
+// reactor's mode. It is armed again only after everything reported has been processed: when receive() or send() here returns false. So
+// every turn must continue until it gets false.
 #pragma once
 
 #include <zmq.h>
@@ -17,7 +16,7 @@
 
 namespace rondo::store {
 
-/// The error of the libzmq call that failed last; 'what' names the call and its object.
+/// The error of the last failed libzmq call; 'what' names the call and its object.
 Status zmq_status(std::string_view what);
 
 class ZmqContext {
@@ -45,9 +44,9 @@ class ZmqMessage {
   }
   /// Another part of the same message follows.
   bool more() const noexcept { return ::zmq_msg_more(&message_) != 0; }
-  /// libzmq's descriptor of the connection that it came from; -1: unknown.
+  /// libzmq's descriptor of the connection from which the message arrived; -1: unknown.
   int source() const noexcept { return ::zmq_msg_get(&message_, ZMQ_SRCFD); }
-  /// Gives the memory back.
+  /// Frees the message's memory.
   void clear() noexcept {
     ::zmq_msg_close(&message_);
     ::zmq_msg_init(&message_);
@@ -75,13 +74,13 @@ class ZmqSocket {
   Status set(int option, std::string_view value);
   Status bind(const std::string& endpoint);
   Status connect(const std::string& endpoint);
-  /// The endpoint as bound.
+  /// The endpoint as bound, with the actual port.
   std::string last_endpoint() const;
   int fd() const;
 
-  /// False when nothing waits, or the socket is beyond use.
+  /// False when no message waits, or the socket is unusable.
   bool receive(ZmqMessage& message) noexcept;
-  /// Whether receive() would find one. Where it would, the descriptor does not tell of it again.
+  /// Whether receive() would return a message. If it would, the descriptor does not report that message again.
   bool has_message() const noexcept { return (events() & ZMQ_POLLIN) != 0; }
   /// False when there is no room now.
   bool send(std::string_view bytes, bool more = false) noexcept;

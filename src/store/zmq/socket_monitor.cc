@@ -11,7 +11,7 @@ constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_LISTENING | ZM
                         ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-/// An event comes in two parts: 16 bits of kind and 32 of value, then the endpoint.
+/// An event has two parts: 16 bits of kind and 32 bits of value, then the endpoint.
 SocketEvent decode(std::string_view head, std::string_view endpoint) {
   SocketEvent event;
   if (head.size() < sizeof event.kind + sizeof event.value) return event;
@@ -30,7 +30,8 @@ Result<std::unique_ptr<SocketMonitor>> SocketMonitor::open(Scheduler& scheduler,
   Result<ZmqSocket> events = ZmqSocket::open(context, ZMQ_PAIR);
   if (!events) return failure(std::move(events.error()));
   monitor->events_ = std::move(*events);
-  // Without a bound: libzmq's thread waits for room while it holds the lock that the end of the monitor needs. Who connects is bounded.
+  // No high-water mark: libzmq's thread would wait for room while it holds the lock that the monitor's end needs. The number of connections
+  // is bounded elsewhere.
   if (Status failed = monitor->events_.set(ZMQ_RCVHWM, 0); !failed.ok()) return failure(std::move(failed));
   const std::string endpoint = "inproc://monitor";  // Each context has one monitor.
   if (::zmq_socket_monitor(socket.get(), endpoint.c_str(), kEvents) != 0) return failure(zmq_status("zmq_socket_monitor"));
@@ -39,7 +40,7 @@ Result<std::unique_ptr<SocketMonitor>> SocketMonitor::open(Scheduler& scheduler,
   monitor->fd_ = monitor->events_.fd();
   scheduler.add(*monitor);
   if (Status failed = scheduler.reactor().watch(monitor->fd_, Interest::Read, *monitor); !failed.ok()) return failure(std::move(failed));
-  monitor->wake();  // Something may have come before the watch; only a receive that finds nothing arms the descriptor.
+  monitor->wake();  // Events may have arrived before the watch, and only a receive that returns false arms the descriptor.
   return monitor;
 }
 

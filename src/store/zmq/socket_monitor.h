@@ -1,4 +1,4 @@
-// SocketMonitor: what libzmq tells of a socket's connections - made, lost, refused - as a source. Scheduler's thread.
+// SocketMonitor: a source that reports libzmq's events of a socket's connections: made, lost, refused. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rondo::store {
 
-/// One of zmq.h's ZMQ_EVENT_ numbers and what belongs to it.
+/// A ZMQ_EVENT_ number of zmq.h and its data.
 struct SocketEvent {
   std::uint16_t kind = 0;
   std::uint32_t value = 0;
@@ -21,10 +21,10 @@ struct SocketEvent {
 
 class SocketMonitor final : public Source {
  public:
-  /// 'tell' runs in turns. Joins 'scheduler'.
+  /// Joins 'scheduler'. 'tell' is called in turns.
   static Result<std::unique_ptr<SocketMonitor>> open(Scheduler& scheduler, const ZmqContext& context, const ZmqSocket& socket,
                                                      std::string name, Priority priority, std::function<void(const SocketEvent&)> tell);
-  /// To be destroyed before the socket it listens to.
+  /// Destroy it before the socket that it monitors.
   ~SocketMonitor() override;
 
   Turn run(const Budget& budget) override;

@@ -18,7 +18,7 @@ namespace rondo {
 
 using store::WriteBehind;
 
-/// Members end in the reverse order: the server first, then the writing behind, then the store it writes to.
+/// Members are destroyed in reverse order: first the server, then the write-behind, then the store that it writes to.
 class ZmqStore::Parts {
  public:
   Parts(Scheduler& scheduler, std::unique_ptr<Store> wrapped, const ZmqStoreOptions& options)
@@ -86,7 +86,7 @@ class ZmqStore::Parts {
 
 namespace {
 
-/// Takes for the Orch and writes behind what it took. While the writing is full it is empty to its consumer.
+/// Delivers changes to the orch and writes behind what the orch took. While the write-behind is full, this subscription reports empty.
 class CopyingConsumer final : public Subscription {
  public:
   CopyingConsumer(std::unique_ptr<Subscription> inner, WriteBehind& behind, store::Recovery* recovery, std::string table)
@@ -105,7 +105,8 @@ class CopyingConsumer final : public Subscription {
     const std::size_t before = out.size();
     const std::size_t taken = inner_->take(std::min(max, behind_.room(table_)), out);
     if (!recovered_taken_) note_taken(std::span{out}.subspan(before));
-    if (recovery_ != nullptr && !recovery_->is_done()) {  // Nothing else is staged yet, and these rows are there.
+    // Until the recovery is done only recovered rows are staged, and the wrapped store already has these.
+    if (recovery_ != nullptr && !recovery_->is_done()) {
       recovery_->room();
       return taken;
     }
@@ -134,10 +135,10 @@ class CopyingConsumer final : public Subscription {
 
   std::unique_ptr<Subscription> inner_;
   WriteBehind& behind_;
-  store::Recovery* const recovery_;  // None if there is nothing to recover.
+  store::Recovery* const recovery_;  // Null if there is nothing to recover.
   mutable bool recovered_taken_ = recovery_ == nullptr;
-  std::uint64_t keys_taken_ = 0;            // Until then.
-  std::optional<std::uint64_t> recovered_;  // keys_taken_ once all that was recovered is among them.
+  std::uint64_t keys_taken_ = 0;            // Keys taken until all recovered rows were taken.
+  std::optional<std::uint64_t> recovered_;  // The value of keys_taken_ at which all recovered rows have been taken.
   std::string table_;
 };
 

@@ -1,6 +1,6 @@
-// ZmqStore: direct tables as part of a store, and what is written behind. What consumers take becomes rows of the wrapped store,
-// whatever that store refuses, delays or loses of its connection meanwhile; everything else passes through. Method: real sockets and the
-// embedded store, or the simulated one where it has to fail; turns until the state of the world is as promised.
+// ZmqStore: direct tables as part of a store, and the write-behind. Changes that consumers take become rows of the wrapped store, whatever
+// that store refuses, delays or loses meanwhile. All other calls pass through. The tests use real sockets, and the embedded store, or the
+// simulated one where it must fail; they run turns until the expected state holds.
 #include "rondo/store/zmq_store.h"
 
 #include <map>
@@ -179,7 +179,7 @@ TEST_F(ZmqStores, AStoreThatIsAwaySlowsTheConsumerAndLosesNothing) {
   EXPECT_EQ(store->stats().left_out, 0U);
 }
 
-/// Writes that fail at random in a store that answers late: in the end its rows are what the consumer saw.
+/// Writes fail at random in a store that answers late. In the end its rows are those that the consumer saw.
 TEST_F(ZmqStores, RowsAgreeWithWhatWasTakenThroughFailuresProperty) {
   std::uint64_t retries = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -236,7 +236,7 @@ TEST_F(ZmqStores, ARowThatTheStoreNeverTakesIsLeftOutCountedAndHoldsUpNothing) {
     for (const std::string& name : names) fields.push_back({name, ""});
     use(std::span<const Field>{fields});
   };
-  // The copy has a row of the key that this process knows nothing of: together more fields than a record may have.
+  // The wrapped store has a row of the key that this process does not know. Merged, the row would have more fields than a record may have.
   fields_named('a', [&](std::span<const Field> fields) { ASSERT_TRUE(store->wrapped().write("T", Change::set("wide", fields)).ok()); });
   fields_named('b', [&](std::span<const Field> fields) { ASSERT_TRUE(store->write("T", Change::set("wide", fields)).ok()); });
   EXPECT_EQ(take(*consumer).size(), 1U);

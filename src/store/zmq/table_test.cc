@@ -1,6 +1,6 @@
-// The direct tables end to end, over real sockets: a client and a server on one scheduler. What is written arrives, merged by key, in order
-// of first arrival; nothing is lost in a burst or by a slow consumer, and both ends keep their bounds. Method: turns until the state of the
-// world is as promised.
+// The direct tables end to end, over real sockets: a client and a server on one scheduler. Writes arrive, merged by key, in the order of
+// first arrival. Neither a burst nor a slow consumer loses a change, and both ends keep their bounds. The tests run turns until the
+// expected state holds.
 #include <map>
 
 #include "rondo/base/random.h"
@@ -172,7 +172,7 @@ TEST_F(ZmqTables, NoFrameGrowsBeyondItsLimitHoweverEntriesMeet) {
   }
 }
 
-/// What waits in the client merges; together it may be more than a frame holds, though each entry was less.
+/// Changes that wait in the client merge. The result may be larger than a frame, although each entry was smaller.
 TEST_F(ZmqTables, WhatMergedIntoMoreThanAFrameGoesInPartsAndArrivesWhole) {
   const auto client = connect({.frame_bytes = 1, .send_frames = 1});
   ZmqTable t = table(*client);
@@ -247,8 +247,8 @@ TEST_F(ZmqTables, AFullTableStopsTheReadingAndTakingGoesOnWithIt) {
   EXPECT_EQ(server->stats().pauses, 2U);
 }
 
-/// 100,000 entries of 10,000 keys against a consumer that does not take: neither end holds more than its bound, the writer is told, and
-/// once the consumer takes, the last value of every key arrives and no older one after a newer.
+/// 100,000 entries of 10,000 keys against a consumer that does not take. Neither end exceeds its bound, and writes are refused. Once the
+/// consumer takes, the last value of every key arrives, and no older value after a newer one.
 TEST_F(ZmqTables, AStoppedConsumerIsBoundedAndLosesNothingStorm) {
   constexpr std::size_t kKeys = 10'000;
   constexpr std::size_t kEntries = 100'000;
@@ -261,7 +261,7 @@ TEST_F(ZmqTables, AStoppedConsumerIsBoundedAndLosesNothingStorm) {
   ZmqTable t = table(*client);
   std::size_t written = 0;
   std::map<std::string, long> expected;
-  const auto write = [&] {  // Every other entry is of one of 20 busy keys.
+  const auto write = [&] {  // Every other entry writes one of 20 busy keys.
     const std::string key = written % 2 == 0 ? "k" + std::to_string(written / 2 * 7919 % kKeys) : "busy" + std::to_string(written % 20);
     const Status status = t.set(key, {{"value", std::to_string(written)}});
     if (status.ok()) expected[key] = static_cast<long>(written++);
@@ -300,12 +300,12 @@ TEST_F(ZmqTables, AStoppedConsumerIsBoundedAndLosesNothingStorm) {
   EXPECT_GT(server->stats().pauses, 0U);
 }
 
-/// The peer is slow or absent: what waits in the client merges by key and keeps both of a Delete and a Set.
+/// The peer is slow or absent. Changes that wait in the client merge by key; a Delete and a Set of one key both stay.
 TEST_F(ZmqTables, WhatWaitsInTheClientMergesAndKeepsItsOrder) {
   const auto client = connect({.frame_bytes = 1, .send_frames = 1, .keys_max = 3});
   ZmqTable t = table(*client);
   ASSERT_TRUE(t.set("sent", {{"a", "1"}}).ok());
-  ASSERT_TRUE(t.set("in the frame", {{"a", "1"}}).ok());  // libzmq holds one frame, this is the next.
+  ASSERT_TRUE(t.set("in the frame", {{"a", "1"}}).ok());  // libzmq holds one frame; this is the next one.
   ASSERT_TRUE(t.set("k", {{"a", "1"}}).ok());
   ASSERT_TRUE(t.set("k", {{"b", "2"}}).ok());
   ASSERT_TRUE(t.set("d", {{"a", "1"}}).ok());
@@ -366,8 +366,8 @@ TEST_F(ZmqTables, AClientThatGoesAtOnceHasSentItsBurst) {
   ASSERT_TRUE(until([&] { return consumer->depth() == 5000; }));
 }
 
-/// Random writes of two clients of distinct keys and takes of random size, against a plain map: applied in order, what was taken is what a
-/// map would hold, whatever merged on the way.
+/// Two clients write distinct keys at random, and the consumer takes random numbers of keys. Applied in order, the taken changes give the
+/// content of a plain map, whatever merged on the way.
 TEST_F(ZmqTables, RandomInterleavingsAgreeWithAMapProperty) {
   using Rows = std::map<std::string, std::map<std::string, std::string>>;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -408,7 +408,7 @@ TEST_F(ZmqTables, RandomInterleavingsAgreeWithAMapProperty) {
       if (random.below(8) == 0) take_some(1 + random.below(20));
     }
     ASSERT_TRUE(until([&] {
-      scheduler_.run_until_idle();  // A frame counts as received before all its entries are applied, in several turns if need be.
+      scheduler_.run_until_idle();  // A frame counts as received before all its entries are applied, which may take several turns.
       const bool paused = server->is_paused();
       take_some(SIZE_MAX);
       std::uint64_t sent = 0;

@@ -1,5 +1,5 @@
-// ZmqWorld: what the tests of the direct tables share: a scheduler on real time and sockets in a folder of its own, and turns until
-// something holds. Deadlines are long and only end what hangs. For tests only.
+// ZmqWorld: the fixture of the direct tables' tests: a scheduler on real time, sockets in a folder of its own, and turns until a condition
+// holds. Deadlines are long; they only end a test that hangs. For tests only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class PlainSocket {
   ZmqSocket socket_;
 };
 
-/// A frame's parts, written by hand.
+/// Parts of a frame, encoded by hand.
 inline std::string frame_number(std::uint64_t value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
 inline std::string frame_pair(std::string_view first, std::string_view second) {
   return frame_number(first.size()) + std::string{first} + frame_number(second.size()) + std::string{second};
@@ -61,7 +61,7 @@ class ZmqWorld : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  /// Gives turns until 'holds'. False after a minute.
+  /// Runs turns until 'holds' returns true. False after a minute.
   [[nodiscard]] bool until(const std::function<bool()>& holds) {
     const Instant deadline = clock_.now() + 60s;
     while (!holds()) {

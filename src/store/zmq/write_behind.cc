@@ -47,7 +47,7 @@ std::size_t WriteBehind::room(std::string_view table) const { return options_.ke
 void WriteBehind::add(std::string_view table, const Change& change) {
   Table& into = *tables_.find(table)->second;
   const Status staged = into.staged->write(change);
-  if (!staged.ok()) {  // The caller asked for room; what is left is a record that outgrew its limits.
+  if (!staged.ok()) {  // The caller checked room(), so the only possible error is a record that outgrew its limits.
     ++left_out_;
     if (options_.on_trouble) options_.on_trouble(table, staged);
   }
@@ -61,7 +61,7 @@ std::size_t WriteBehind::waiting() const {
   return keys;
 }
 
-/// The next batch, a share of each table.
+/// Takes the next batch, a share from each table.
 std::size_t WriteBehind::fill() {
   RONDO_ASSERT(batch_.empty());
   next_ = 0;
@@ -78,7 +78,7 @@ std::size_t WriteBehind::fill() {
   return batch_.size();
 }
 
-/// Hands the rest of the batch over, as far as the store accepts it.
+/// Passes the rest of the batch to the store, as far as the store accepts it.
 void WriteBehind::write_items() {
   for (; next_ < batch_.size(); ++next_) {
     Item& item = batch_[next_];
@@ -93,11 +93,11 @@ void WriteBehind::write_items() {
     }
     item.state = State::ToWrite;
     --under_way_;
-    if (!leave_out(item, answer, !progressed_)) return;  // With progress it is only a buffer that is full.
+    if (!leave_out(item, answer, !progressed_)) return;  // After progress, a refusal only means that a buffer is full.
   }
 }
 
-/// True when trying again cannot help. Trouble that may pass is told once a batch.
+/// True when a retry cannot help. A temporary failure is reported once per batch.
 bool WriteBehind::leave_out(Item& item, const Status& why, bool is_trouble) {
   if (may_pass(why, tries_)) {
     if (is_trouble && !std::exchange(told_, true) && options_.on_trouble) options_.on_trouble(item.table->name, why);
@@ -121,13 +121,13 @@ void WriteBehind::finish(std::size_t index, const Status& status) {
   if (under_way_ == 0) go_on();
 }
 
-/// All that was handed over has its answer.
+/// Called when every item passed to the store has its answer.
 void WriteBehind::go_on() {
   if (failed_) {
     write_failed_again();
     return pause();
   }
-  if (next_ < batch_.size()) {  // The store refused the next one.
+  if (next_ < batch_.size()) {  // The store refused this item.
     if (!std::exchange(progressed_, false)) return pause();
     tries_ = 0;
     return wake();
@@ -146,7 +146,7 @@ void WriteBehind::pause() {
   timer_.arm_at(scheduler_.now() + options_.retry);
 }
 
-/// A key has at most a Delete and, right behind it, a Set in a batch.
+/// A batch has at most a Delete and, right behind it, a Set of a key.
 void WriteBehind::write_failed_again() {
   failed_ = false;
   next_ = 0;
@@ -163,7 +163,7 @@ Turn WriteBehind::run(const Budget&) {
   const std::size_t before = next_;
   write_items();
   const auto items = static_cast<std::uint32_t>(next_ - before);
-  if (under_way_ == 0) go_on();  // Nothing was accepted, so nobody will tell.
+  if (under_way_ == 0) go_on();  // The store accepted nothing, so no callback will continue the batch.
   return {.items = items, .backlog = Backlog::Empty};
 }
 

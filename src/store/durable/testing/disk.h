@@ -1,4 +1,4 @@
-// A disk that is slow and fails, as a test says: each group waits until it is told how it ends. For tests only.
+// A slow and failing disk for tests: each group waits until the test sets how it ends. For tests only.
 #pragma once
 
 #include <condition_variable>
@@ -22,12 +22,12 @@ namespace rondo::store::durable {
 struct Disk {
   std::mutex mutex;
   std::condition_variable changed;
-  std::set<std::string> keys;  // On the disk.
-  int asked = 0;               // Groups that came.
-  std::vector<Status> ends;    // How the next ones end.
-  Status checkpoint;           // How those end,
-  Status drop;                 // and those.
-  int dropped = 0;             // Times that something was.
+  std::set<std::string> keys;  // Keys on the disk.
+  int asked = 0;               // Groups received.
+  std::vector<Status> ends;    // The results of the next groups.
+  Status checkpoint;           // The result of each checkpoint.
+  Status drop;                 // The result of each drop.
+  int dropped = 0;             // How often entries were dropped.
 
   void let(Status end) {
     const std::lock_guard lock(mutex);
@@ -38,7 +38,7 @@ struct Disk {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return asked >= count; });
   }
-  /// Of the upkeep, from now on.
+  /// Sets the result of the upkeep from now on.
   void set(Status& which, Status end) {
     const std::lock_guard lock(mutex);
     which = std::move(end);

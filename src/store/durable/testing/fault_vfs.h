@@ -1,6 +1,6 @@
-// FaultVfs: a disk beneath SQLite that fails, as a test says, or at which the process is killed: while one of these lives it is what SQLite
-// opens files with. What was written before a sync that fails is lost, as with Linux, whose next sync succeeds though nothing of it was
-// written. For tests only; one at a time.
+// FaultVfs: a disk beneath SQLite that fails as a test wishes, or at which the process is killed. While a FaultVfs lives, SQLite opens
+// files with it. Data written before a failing sync is lost, as on Linux, where the next sync succeeds although that data was not written.
+// For tests only; one at a time.
 #pragma once
 
 #include <sqlite3.h>
@@ -36,9 +36,10 @@ class FaultVfs {
   FaultVfs(const FaultVfs&) = delete;
   FaultVfs& operator=(const FaultVfs&) = delete;
 
-  /// From now on each one does, or no more.
+  /// From now on each such operation fails, or succeeds again.
   void fail(Where where, What what, bool fails = true) { fails_[index(where)][index(what)] = fails; }
-  /// Before the step with this number, counted from 1: a file or log that is opened, closed, written, cut, synced or removed.
+  /// Kills the process before the step with this number, counted from 1. A step opens, closes, writes, truncates, syncs or removes a file
+  /// or log.
   void kill_at(std::uint64_t step) { kill_at_ = steps_ + step; }
 
  private:
@@ -46,12 +47,13 @@ class FaultVfs {
   static std::size_t index(Which which) {
     return static_cast<std::size_t>(which);
   }
-  /// The file below lies behind it. No stricter alignment: SQLite gives memory for 8 bytes.
+  /// SQLite's underlying file follows this struct in memory. The alignment is at most 8 bytes, because SQLite allocates with that.
   struct File {
     sqlite3_file base{};
     FaultVfs* faults = nullptr;
     Where where = Where::File;
-    std::vector<std::pair<sqlite3_int64, int>>* unsynced = nullptr;  // SQLite gives raw memory, and takes it back.
+    /// A raw pointer: SQLite allocates and frees the memory without constructors.
+    std::vector<std::pair<sqlite3_int64, int>>* unsynced = nullptr;
   };
   static File& self(sqlite3_file* file) { return *reinterpret_cast<File*>(file); }
   static sqlite3_file* below(sqlite3_file* file) { return reinterpret_cast<sqlite3_file*>(reinterpret_cast<File*>(file) + 1); }
@@ -110,7 +112,7 @@ class FaultVfs {
     return how;
   }
 
-  // Without shared memory: a store has its file for itself.
+  // Without shared memory: a store has exclusive use of its file.
   static inline const sqlite3_io_methods kMethods{
       .iVersion = 1,
       .xClose = close,

@@ -1,4 +1,4 @@
-// A folder for a test's files, gone with it, and a limit to their size. For tests only.
+// A folder for a test's files that is removed with the object, and a limit on file size. For tests only.
 #pragma once
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ class Folder {
     std::string name = (where / "rondo-durable-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
-  /// In memory where the system has that: a kill takes nothing from a disk, so the disk's syncs are only time.
+  /// Uses a file system in memory if there is one: a kill loses nothing that was written, so syncs to a real disk would only cost time.
   static std::filesystem::path in_memory() {
     const std::filesystem::path memory = "/dev/shm";
     return std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();

@@ -1,4 +1,4 @@
-// A life of a process that has a durable store, played within turns, and a fixture with its file. For tests only.
+// One life of a process that has a durable store, simulated by scheduler turns, and a fixture with its file. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class Life {
     return end;
   }
   std::unique_ptr<Subscription> subscribe(std::string_view table) { return std::move(*store_->subscribe(table)); }
-  /// All that waits, a line each.
+  /// Returns all waiting changes, one line each.
   static std::vector<std::string> take(Subscription& from) {
     std::vector<Change> changes;
     from.take(1'000'000, changes);
@@ -74,7 +74,7 @@ class DurableStoreTest : public testing::Test {
   explicit DurableStoreTest(const std::filesystem::path& where = std::filesystem::temp_directory_path()) : folder_(where) {}
   std::string path() const { return folder_.file("tables"); }
   bool is_there(const char* suffix) const { return std::filesystem::exists(path() + suffix); }
-  /// The files as they are now, under another name.
+  /// Copies the current files to another name.
   std::string copy() {
     const std::string to = folder_.file("copy-" + std::to_string(++copies_));
     for (const char* const suffix : {"", "-wal"}) {

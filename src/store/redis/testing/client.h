@@ -1,4 +1,4 @@
-// For tests: another client of the server, over hiredis, blocking. It plays the stock producers and consumers: plain commands, replies as
+// Another client of the server for tests, over hiredis, blocking. It plays the stock producers and consumers: plain commands, replies as
 // text. One thread for each object.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace rondo::redis_kit {
 
-/// A reply as text: a string or status as it is, an integer in decimal, "(nil)", "(error) ...", a list as "[a, b, [c]]".
+/// A reply as text: a string or status unchanged, an integer in decimal, "(nil)", "(error) ...", a list as "[a, b, [c]]".
 inline std::string text_of(const redisReply& reply) {
   switch (reply.type) {
     case REDIS_REPLY_STRING:
@@ -38,14 +38,14 @@ class RedisClient {
  public:
   using Arguments = std::vector<std::string>;
 
-  /// Connects, over the socket or plain TCP, and says AUTH and SELECT as the address wants. Throws when it cannot.
+  /// Connects, over the socket or plain TCP, and sends AUTH and SELECT as the address requires. Throws on failure.
   explicit RedisClient(const RedisAddress& address) : RedisClient(address, kPatience) {}
   RedisClient(const RedisAddress& address, std::chrono::milliseconds reply_timeout) {
     std::string why = connect(address, reply_timeout);
     if (!why.empty()) give_up(address.to_string() + ": " + why);
   }
 
-  /// The same, and empty when nobody listens there or it does not answer. 'why', if given, says why.
+  /// Like the constructor, but returns nothing if no server listens or it does not answer. 'why', if given, receives the reason.
   static std::optional<RedisClient> try_connect(const RedisAddress& address, std::string* why = nullptr) {
     RedisClient client;
     const std::string error = client.connect(address, kPatience);
@@ -54,12 +54,12 @@ class RedisClient {
     return client;
   }
 
-  /// One command and its reply. "(lost) ..." when the connection broke; every later command says the same.
+  /// Sends one command and returns its reply: "(lost) ..." when the connection is lost, also for every later command.
   std::string command(const Arguments& arguments) {
     append(arguments);
     return next();
   }
-  /// The elements of a reply that is a list, as texts; one element for any other reply.
+  /// The elements of a list reply, as texts; one element for any other reply.
   std::vector<std::string> list(const Arguments& arguments) {
     append(arguments);
     const Reply reply = read();
@@ -70,7 +70,7 @@ class RedisClient {
     return result;
   }
 
-  /// Commands without waiting: append() each, then next() for each. They leave with the first next(), or with flush().
+  /// Pipelined commands: append() each, then next() for each. They are sent by the first next(), or by flush().
   void append(const Arguments& arguments) {
     std::vector<const char*> texts;
     std::vector<std::size_t> sizes;
@@ -85,7 +85,7 @@ class RedisClient {
     for (int done = 0; done == 0 && redisBufferWrite(context_.get(), &done) == REDIS_OK;) {
     }
   }
-  /// The next reply, or the next message of a subscription ("[message, channel, text]").
+  /// Returns the next reply, or the next message of a subscription ("[message, channel, text]").
   std::string next() {
     const Reply reply = read();
     return reply ? text_of(*reply) : lost();
@@ -102,7 +102,7 @@ class RedisClient {
 
   RedisClient() = default;
 
-  /// Why not; empty when connected.
+  /// Returns the reason of a failure; empty when connected.
   std::string connect(const RedisAddress& address, std::chrono::milliseconds reply_timeout) {
     const timeval wait{static_cast<time_t>(reply_timeout.count() / 1000), static_cast<suseconds_t>(reply_timeout.count() % 1000 * 1000)};
     context_.reset(address.unix_path.empty() ? redisConnectWithTimeout(address.host.c_str(), address.port, wait)

@@ -1,4 +1,4 @@
-// RedisFaults: a store, a model of what was written and of what was told, and a server or a link that is broken meanwhile. For tests only.
+// RedisFaults: a store, a model of what was written and delivered, and a server or link that the test breaks. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rondo::redis {
 
 class RedisFaults : public RedisTableTest {
  protected:
-  /// A store on the server, or on another way to it.
+  /// Opens a store on the server, or on another link to it.
   void open(RedisStoreOptions options) {
     driver_.reset();
     driver_ = std::make_unique<StoreDriver>(std::move(options));
@@ -38,7 +38,7 @@ class RedisFaults : public RedisTableTest {
   StoreDriver& driver() noexcept { return *driver_; }
   RedisStore& store() noexcept { return driver_->store(); }
 
-  /// A numbered Set of one of some keys, or a Delete of one; the model knows. Field n only ever grows.
+  /// Writes a numbered Set of one of some keys, or a Delete of one, and updates the model. Field n only grows.
   void write_next(std::string_view table, Random& random, std::size_t keys) {
     const std::string key = "k" + std::to_string(random.below(keys));
     if (random.chance(0.2)) {
@@ -49,7 +49,7 @@ class RedisFaults : public RedisTableTest {
     model_.set(key, {{"n", n}});
     set(*driver_, table, key, {{"n", n}});
   }
-  /// Takes, and holds what is told against what was told before: never an older n after a newer one.
+  /// Takes, and checks the changes against those delivered before: never an older n after a newer one.
   void take_into_told(Subscription& consumer, std::size_t max = SIZE_MAX) {
     std::vector<Change> changes;
     consumer.take(max, changes);

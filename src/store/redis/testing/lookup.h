@@ -1,5 +1,5 @@
-// For tests: lookups of names below ".test", answered here. Whoever includes it replaces glibc's getaddrinfo_a for the whole program, so
-// one file of a program may.
+// Lookups of names below ".test", answered by this file, for tests. Including it replaces glibc's getaddrinfo_a for the whole program, so
+// only one file of a program may include it.
 #pragma once
 
 #include <dlfcn.h>
@@ -9,8 +9,8 @@
 
 namespace rondo::redis_kit {
 
-/// ".test" belongs to tests (RFC 6761). "both.test" has two addresses as "localhost" has on many machines, "never.test" is looked up for
-/// ever.
+/// ".test" is reserved for tests (RFC 6761). "both.test" has two addresses, as "localhost" has on many machines. The lookup of "never.test"
+/// never ends.
 inline void look_up(gaicb& request) {
   if (std::string_view{request.ar_name} == "never.test") {
     request.__return = EAI_INPROGRESS;
@@ -22,7 +22,7 @@ inline void look_up(gaicb& request) {
 
 }  // namespace rondo::redis_kit
 
-/// In the place of glibc's, for the whole program.
+/// Replaces glibc's function for the whole program.
 extern "C" int getaddrinfo_a(int mode, gaicb* list[], int count, sigevent* event) {
   if (count == 1 && std::string_view{list[0]->ar_name}.ends_with(".test")) {
     rondo::redis_kit::look_up(*list[0]);

@@ -1,5 +1,5 @@
-// For tests: a server on a Unix socket that speaks Redis' protocol and, when it is told to, answers what no Redis answers. On a thread of
-// its own. The public functions may be called from any thread.
+// A server on a Unix socket for tests. It speaks Redis' protocol and, after lie(), sends answers that no Redis sends. It runs on its own
+// thread. The public functions may be called from any thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace rondo::redis_kit {
 
 class LyingRedis {
  public:
-  /// Answers as an empty Redis does until lie().
+  /// Answers like an empty Redis until lie().
   LyingRedis() {
     listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     sockaddr_un name{};
@@ -52,7 +52,8 @@ class LyingRedis {
     result.unix_path = folder_.file("l");
     return result;
   }
-  /// From now on every answer that is not of the handshake is 'always', or, if that is empty, one of two is a lie drawn from 'seed'.
+  /// From now on every answer after the handshake is 'always'. If 'always' is empty, every second answer on average is a lie drawn from
+  /// 'seed'.
   void lie(std::string always, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     always_ = std::move(always);
@@ -63,11 +64,11 @@ class LyingRedis {
     const std::lock_guard lock(mutex_);
     lies_ = false;
   }
-  /// Every SCAN names two keys of the table and another page, as no Redis does for good.
+  /// With 'endless', every SCAN returns two keys of the table and another cursor, so the scan never ends.
   void scan_without_end(bool endless) { endless_ = endless; }
   std::uint64_t lies_told() const noexcept { return told_; }
 
-  /// Answers of the wrong shape for most commands.
+  /// Answers whose shape is wrong for most commands.
   static const std::vector<std::string>& lies() {
     static const std::vector<std::string> kLies{
         "+OK\r\n",
@@ -152,7 +153,7 @@ class LyingRedis {
     at = static_cast<std::size_t>(stop - text.data()) + 2;
     return error == std::errc{} ? number : 0;
   }
-  /// Empty when it is not whole yet.
+  /// Empty when the command is not complete yet.
   static std::vector<std::string> next_command(std::string& in) {
     if (in.find("\r\n") == std::string::npos) return {};
     std::size_t at = 0;
@@ -212,7 +213,7 @@ class LyingRedis {
     }
     if (verb == "EVAL" && words[1].find("HINCRBY") != std::string::npos) return ":1\r\n";
     if (verb == "EVAL" && words[1].find("lease_holder") != std::string::npos) return "*2\r\n:1\r\n$0\r\n\r\n";
-    if (verb == "EVAL" && words[1].find("SISMEMBER") != std::string::npos) {  // Rows that are not there.
+    if (verb == "EVAL" && words[1].find("SISMEMBER") != std::string::npos) {  // The rows do not exist.
       const std::size_t keys = words.size() - std::min<std::size_t>(words.size(), 8);
       std::string all = "*" + std::to_string(3 * keys) + "\r\n";
       for (std::size_t i = 0; i < keys; ++i) all += ":0\r\n*0\r\n*0\r\n";

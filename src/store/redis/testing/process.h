@@ -1,6 +1,6 @@
-// For tests: a redis-server (or Sentinel) as a child process in a temporary folder. The child is killed when the test's process dies, and
-// process and folder go when the object goes, also when the test failed. What cannot be started is an exception: the test fails with its
-// text. One thread, the one that lives longest: the kernel kills the child when the thread that started it ends.
+// A redis-server (or Sentinel) for tests, as a child process in a temporary folder. The child is killed when the test's process dies.
+// Process and folder are removed with the object, also after a failed test. A failed start throws, and the test fails with the text. Use
+// the thread that lives longest: the kernel kills the child when the thread that started it ends.
 #pragma once
 
 #include <arpa/inet.h>
@@ -28,12 +28,13 @@
 
 namespace rondo::redis_kit {
 
-/// How long anything may take before the test gives up on it. Long: it only ends what hangs.
+/// The time limit for every wait. It is long, because it only ends what hangs.
 inline constexpr std::chrono::seconds kPatience{60};
 
 [[noreturn]] inline void give_up(const std::string& what) { throw std::runtime_error("redis kit: " + what); }
 
-/// Asks 'holds' again and again until it is true, or throws when the patience ends. For what no event tells, such as the state of a server.
+/// Calls 'holds' repeatedly until it returns true; throws when the patience ends. For states that no event reports, such as the state of a
+/// server.
 template <class Predicate>
 void wait_until(std::string_view what, Predicate holds, std::chrono::milliseconds patience = kPatience) {
   const auto end = std::chrono::steady_clock::now() + patience;
@@ -43,8 +44,8 @@ void wait_until(std::string_view what, Predicate holds, std::chrono::millisecond
   }
 }
 
-/// While it exists, writing to a connection that is gone is an error for this thread and not the end of the process. Only around the kit's
-/// own writes, so that a product that forgets MSG_NOSIGNAL is found out.
+/// While it exists, writing to a closed connection is an error for this thread and does not end the process. Use it only around the kit's
+/// own writes, so that tests detect a missing MSG_NOSIGNAL in the product.
 class NoPipeSignal {
  public:
   NoPipeSignal() noexcept {
@@ -66,7 +67,7 @@ class NoPipeSignal {
   sigset_t before_{};
 };
 
-/// The first executable of that name in PATH, or in the usual folders; empty when there is none.
+/// The first executable of that name in PATH, or in the usual folders; empty if there is none.
 inline std::string find_program(std::string_view name) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(std::string{path == nullptr ? "" : path} + ":/usr/bin:/usr/local/bin");
@@ -77,7 +78,8 @@ inline std::string find_program(std::string_view name) {
   return "";
 }
 
-/// The redis-server of this machine. redis-tools has the same program under the name redis-check-rdb; it goes by the name it is called.
+/// The redis-server of this machine. redis-tools has the same program as redis-check-rdb; the program acts by the name under which it is
+/// called.
 inline std::string server_program() {
   const std::string program = find_program("redis-server");
   return program.empty() ? find_program("redis-check-rdb") : program;
@@ -97,8 +99,8 @@ inline std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-/// In a child between fork and exec, where only system calls are allowed: descriptors 0 to 2 as given, no others, no signals blocked; then
-/// the program.
+/// Runs in a child between fork and exec, where only system calls are allowed. It sets descriptors 0 to 2, closes all others, unblocks all
+/// signals, and executes the program.
 [[noreturn]] inline void become(const char* program, char* const* argv, int input, int output) {
   sigset_t none;
   ::sigemptyset(&none);
@@ -111,8 +113,8 @@ inline std::uint16_t free_port() {
   ::_exit(127);
 }
 
-/// A folder of its own that goes with the object, or with the process if that crashes: a shell waits until the pipe from here is closed,
-/// and sweeps. The name is short, because a socket's path may have 107 bytes.
+/// A temporary folder that is removed with the object. If the process crashes, a shell removes it: the shell waits until the pipe from this
+/// process is closed. The name is short, because a socket's path may have 107 bytes.
 class TempFolder {
  public:
   TempFolder() {
@@ -143,7 +145,7 @@ class TempFolder {
     char* const argv[] = {shell, command, script, shell, folder.data(), nullptr};
     broom_ = ::fork();
     if (broom_ == 0) {
-      ::setsid();  // What ends the test from the keyboard must not end it.
+      ::setsid();  // Signals from the keyboard that end the test must not end this shell.
       become("/bin/sh", argv, ends[0], 2);
     }
     ::close(ends[0]);
@@ -163,7 +165,7 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  /// Starts the server program under the name 'called'; its output goes to the file 'log', after what is there.
+  /// Starts the server program under the name 'called'; its output is appended to the file 'log'.
   void start(const std::string& called, const std::vector<std::string>& arguments, const std::string& log) {
     if (pid_ > 0) give_up(called + " runs already");
     const std::string program = server_program();
@@ -185,9 +187,9 @@ class ServerProcess {
     if (pid_ > 0) ::kill(pid_, number);
   }
 
-  /// Asks it to end and waits for that; a server with persistence saves first.
+  /// Sends SIGTERM and waits for the end; a server with persistence saves first.
   void stop() {
-    signal(SIGCONT);  // It may be frozen.
+    signal(SIGCONT);  // The process may be frozen.
     signal(SIGTERM);
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (running()) {
@@ -206,7 +208,7 @@ class ServerProcess {
     ::poll(&event, 1, milliseconds);
   }
 
-  /// The last lines it wrote.
+  /// The last lines that the process wrote.
   std::string log_tail() const {
     std::ostringstream text;
     text << std::ifstream(log_).rdbuf();
@@ -217,11 +219,11 @@ class ServerProcess {
  private:
   [[noreturn]] static void become_server(const char* program, char* const* argv, const char* log, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // It died before that.
+    if (::getppid() != parent) ::_exit(127);  // The parent died before prctl().
     become(program, argv, ::open("/dev/null", O_RDONLY), ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0600));
   }
 
-  /// True when it is gone.
+  /// True when the process has ended.
   bool reap(int options) {
     int status = 0;
     if (::waitpid(pid_, &status, options) == 0) return false;

@@ -1,6 +1,6 @@
-// For tests: a link that can be broken on purpose. A proxy between a client and a redis-server that can cut, stall, delay and slow down
-// what passes, and lose the reply of a request that the server has carried out. It runs on a thread of its own. The public functions may be
-// called from any thread; each returns when what it orders is in force.
+// A link for tests that can be broken on purpose: a proxy between a client and a redis-server. It can cut, stall, delay and slow down the
+// traffic, and lose the reply of a request that the server has executed. It runs on its own thread. The public functions may be called from
+// any thread; each returns when its effect is in force.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -28,16 +28,16 @@ class RedisProxy {
   enum class Direction { ToServer, ToClient, Both };
 
   struct Stats {
-    std::size_t accepted = 0;  // Connections ever taken.
-    std::size_t open = 0;      // Connections now.
+    std::size_t accepted = 0;  // Connections accepted in total.
+    std::size_t open = 0;      // Connections open now.
     std::size_t cut = 0;       // Connections that the proxy ended.
-    std::size_t lost = 0;      // Of those, by lose_reply() and lose_request().
+    std::size_t lost = 0;      // Connections ended by lose_reply() and lose_request().
     std::size_t bytes_to_server = 0;
     std::size_t bytes_to_client = 0;
     std::size_t held = 0;  // Bytes that hold() keeps from the server now.
   };
 
-  /// Passes on to 'server' (a socket or plain TCP); listens on a socket in a folder of its own, or on a free port of 127.0.0.1.
+  /// Forwards to 'server' (a socket or plain TCP). Listens on a socket in its own folder, or on a free port of 127.0.0.1.
   explicit RedisProxy(RedisAddress server, Via via = Via::Unix) : server_(std::move(server)) {
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     listener_ = listen(via);
@@ -53,7 +53,7 @@ class RedisProxy {
   RedisProxy(const RedisProxy&) = delete;
   RedisProxy& operator=(const RedisProxy&) = delete;
 
-  /// The server's address with this way in.
+  /// The server's address through this proxy.
   RedisAddress address(unsigned database = 0) const {
     RedisAddress result = server_;
     result.unix_path = port_ == 0 ? folder_.file("p") : "";
@@ -63,25 +63,26 @@ class RedisProxy {
     return result;
   }
 
-  /// Ends every connection, both sides, with what is under way in them.
+  /// Ends every connection on both sides; data on its way is lost.
   void cut() {
     on_thread([this] {
       for (Link& link : links_) end(link);
     });
   }
-  /// New connections are taken and closed at once, until it is taken back.
+  /// Accepts new connections and closes them immediately, until refuse(false).
   void refuse(bool on = true) {
     on_thread([this, on] { refusing_ = on; });
   }
-  /// Nothing passes in that direction and nobody is told: the half-open connection. Until it is taken back; then all passes, late.
+  /// A half-open connection: nothing passes in that direction, and neither side is notified. After stall(..., false) everything passes,
+  /// late.
   void stall(Direction direction = Direction::Both, bool on = true) {
     on_thread([this, direction, on] {
       if (direction != Direction::ToClient) up_stalled_ = on;
       if (direction != Direction::ToServer) down_stalled_ = on;
     });
   }
-  /// What the clients of now send from here on is kept, also when they hang up; connections made later are not concerned. With release()
-  /// it reaches the server, late, and the replies reach nobody. A connection that the server ends meanwhile is gone with what was kept.
+  /// Holds the data that the current clients send from now on, also after they close. Later connections are not affected. After release()
+  /// the data reaches the server, late, and the replies are dropped. If the server closes the connection meanwhile, the held data is lost.
   void hold() {
     on_thread([this] {
       for (Link& link : links_) link.held = true;
@@ -95,26 +96,26 @@ class RedisProxy {
       }
     });
   }
-  /// What arrives from now on passes that much later, each way.
+  /// Delays data that arrives from now on by this time, in each direction.
   void delay(std::chrono::milliseconds by) {
     on_thread([this, by] { delay_ = by; });
   }
-  /// At most that many bytes a second in each direction of each connection; 0: as many as come.
+  /// Limits each direction of each connection to this many bytes a second; 0: no limit.
   void limit(std::size_t bytes_per_second) {
     on_thread([this, bytes_per_second] { bytes_per_second_ = bytes_per_second; });
   }
-  /// Each piece that arrives ends its connection with this probability, 0 to 1. The same seed and pieces, the same ends.
+  /// Each piece that arrives ends its connection with this probability, 0 to 1. The same seed and pieces give the same result.
   void lossy(double chance, std::uint64_t seed) {
     on_thread([this, chance, seed] {
       chance_ = chance;
       random_.seed(seed);
     });
   }
-  /// The first request from now on that has 'text' in it, after 'skipped' others, is carried out by the server and never answered: from
-  /// then on nothing of that connection reaches the client, and it is cut when the server has worked off all that was sent. Once for each
-  /// call.
+  /// Loses the reply to the next request that contains 'text', after 'skipped' others: the server executes it, but the answer is never
+  /// delivered. From then on nothing of that connection reaches the client, and it is cut when the server has executed everything that was
+  /// sent. Each call applies once.
   void lose_reply(std::string text, unsigned skipped = 0) { arm(std::move(text), skipped, true); }
-  /// The same, but the request does not reach the server either (the part before 'text' may).
+  /// Like lose_reply(), but the request does not reach the server either (the part before 'text' may).
   void lose_request(std::string text, unsigned skipped = 0) { arm(std::move(text), skipped, false); }
 
   Stats stats() {
@@ -129,7 +130,7 @@ class RedisProxy {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kQueuedBytes = 1024 * 1024;  // Of one direction; then it is not read.
+  static constexpr std::size_t kQueuedBytes = 1024 * 1024;  // Of one direction; beyond this the proxy does not read.
 
   struct Chunk {
     Time due;
@@ -139,19 +140,19 @@ class RedisProxy {
   struct Flow {
     std::deque<Chunk> chunks{};
     std::size_t queued = 0;
-    Time not_before{};     // Of the next write, by the limit.
+    Time not_before{};     // The earliest time of the next write, because of the limit.
     bool blocked = false;  // The receiver's buffer is full.
-    bool ended = false;    // The sender is done.
-    std::string tail{};    // The end of what was searched, for a text that comes in two pieces.
+    bool ended = false;    // The sender has closed.
+    std::string tail{};    // The end of the searched data, to find a text that arrives in two pieces.
   };
   struct Link {
     int client = -1;
     int server = -1;
     Flow up{};
     Flow down{};
-    bool swallows = false;  // Its replies are lost.
-    bool held = false;      // What its client sends is kept.
-    bool shut = false;      // The server was told that no more comes.
+    bool swallows = false;  // Its replies are dropped.
+    bool held = false;      // Its client's data is held.
+    bool shut = false;      // The server side was shut down for writing.
     bool over = false;
   };
   struct Fault {
@@ -211,7 +212,7 @@ class RedisProxy {
         events.push_back({link.client, interest(link.up, up_stalled_, link.down, down_stalled_), 0});
         events.push_back({link.server, interest(link.down, down_stalled_, link.up, up_stalled_), 0});
       }
-      // Who is not wanted is not looked at: a descriptor that has hung up would be reported again and again.
+      // Descriptors without wanted events are disabled: poll() would report a closed one repeatedly.
       for (pollfd& event : events) event.fd = event.events == 0 ? -1 : event.fd;
       ::poll(events.data(), events.size(), milliseconds_to_next());
       serve(events);
@@ -246,7 +247,7 @@ class RedisProxy {
     return static_cast<short>(events);
   }
 
-  /// Until the next piece may pass; -1 when none waits for time.
+  /// Time until the next piece may pass; -1 when no piece waits for a time.
   int milliseconds_to_next() const {
     Time next = Time::max();
     for (const Link& link : links_) {
@@ -272,7 +273,7 @@ class RedisProxy {
     links_.push_back({.client = client, .server = server});
   }
 
-  /// To the server; -1 when it is not there.
+  /// Connects to the server; -1 if that fails.
   int connect() const {
     const bool local = !server_.unix_path.empty();
     const int fd = ::socket(local ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -316,7 +317,7 @@ class RedisProxy {
     flow.queued += piece.size();
   }
 
-  /// Has the first fault's text come by?
+  /// True if the first fault's text occurs in the data.
   bool strikes(Flow& flow, std::string_view piece) {
     if (faults_.empty()) return false;
     Fault& fault = faults_.front();
@@ -337,7 +338,7 @@ class RedisProxy {
       const Time now = std::chrono::steady_clock::now();
       Chunk& chunk = flow.chunks.front();
       if (now < std::max(chunk.due, flow.not_before)) return;
-      // With a limit: what may pass in ten milliseconds, then a pause.
+      // With a limit: sends what may pass in ten milliseconds, then pauses.
       const std::size_t most = bytes_per_second_ == 0 ? chunk.bytes.size() : std::max<std::size_t>(1, bytes_per_second_ / 100);
       const ssize_t sent = ::send(fd, chunk.bytes.data(), std::min(most, chunk.bytes.size()), MSG_NOSIGNAL);
       if (sent < 0 && errno == EAGAIN) flow.blocked = true;
@@ -359,10 +360,10 @@ class RedisProxy {
     }
   }
 
-  /// Ends the link when a side is done and all it sent has passed.
+  /// Ends the link when one side has closed and all of its data has passed.
   void settle(Link& link) {
     if (link.swallows) {
-      // The server reads all that was sent, then that no more comes; it closes when it has carried that out.
+      // The server reads everything that was sent and then the end; it closes the connection after executing it.
       if (link.up.chunks.empty() && !link.shut) {
         ::shutdown(link.server, SHUT_WR);
         link.shut = true;
@@ -407,13 +408,13 @@ class RedisProxy {
   int listener_ = -1;
   std::uint16_t port_ = 0;
 
-  std::mutex mutex_;  // The next four.
+  std::mutex mutex_;  // Guards the next four members.
   std::condition_variable done_;
   std::vector<std::function<void()>> orders_;
   std::size_t ordered_ = 0;
   std::size_t carried_out_ = 0;
 
-  // The proxy's thread only.
+  // Used by the proxy's thread only.
   std::list<Link> links_;
   std::deque<Fault> faults_;
   Stats stats_;

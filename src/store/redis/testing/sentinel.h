@@ -1,5 +1,5 @@
-// For tests: a Sentinel; and a master, its replica and three Sentinels that watch them, all on loopback ports and in temporary folders.
-// That master can be killed; the Sentinels then make the replica the master. Each of the two takes two to three seconds. One thread, see
+// A Sentinel for tests; and a master, its replica and three Sentinels that watch them, all on loopback ports and in temporary folders. The
+// master can be killed; the Sentinels then promote the replica. Start and fail-over each take two to three seconds. One thread, see
 // process.h.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace rondo::redis_kit {
 /// One Sentinel, on a port that was free.
 class SentinelProcess {
  public:
-  /// Returns when it listens. 'tls': on its port TLS is spoken.
+  /// Returns when the Sentinel listens. 'tls': its port uses TLS.
   void start(const TempFolder& folder, const std::string& name, const std::string& settings, bool tls = false) {
     const std::string file = folder.file(name + ".conf");
     for (int attempt = 0;; ++attempt) {
@@ -40,7 +40,7 @@ class SentinelProcess {
   bool running() { return process_.running(); }
   void kill9() { process_.kill9(); }
 
-  /// On a connection of its own, without TLS and password.
+  /// Uses a separate connection, without TLS and password.
   std::vector<std::string> ask(const RedisClient::Arguments& arguments) const {
     RedisAddress address;
     address.port = port_;
@@ -63,7 +63,7 @@ class SentinelGroup {
  public:
   static constexpr std::size_t kSentinels = 3;
 
-  /// Returns when every Sentinel knows the replica and both others: from then on they can fail over.
+  /// Returns when every Sentinel knows the replica and both other Sentinels: from then on a fail-over is possible.
   explicit SentinelGroup(std::string name = "mymaster")
       : name_(std::move(name)),
         first_({.tcp = true}),
@@ -78,7 +78,7 @@ class SentinelGroup {
     });
   }
 
-  /// Where the Sentinels are, and the master's name.
+  /// The Sentinels' addresses and the master's name.
   RedisAddress address(unsigned database = 0) const {
     RedisAddress result;
     result.database = database;
@@ -87,16 +87,16 @@ class SentinelGroup {
     return result;
   }
 
-  /// Master and replica as they were at the beginning.
+  /// The initial master and the initial replica.
   RedisServer& first() noexcept { return first_; }
   RedisServer& second() noexcept { return second_; }
 
-  /// The master's port as the Sentinel 'index' says; 0 when it does not answer.
+  /// The master's port as the Sentinel 'index' reports it; 0 when it does not answer.
   std::uint16_t master_port(std::size_t index = 0) {
     const std::vector<std::string> answer = ask(index, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name_});
     return answer.size() == 2 ? static_cast<std::uint16_t>(std::stoi(answer[1])) : std::uint16_t{0};
   }
-  /// Returns when every Sentinel that runs names 'server' as the master, and it says so itself.
+  /// Returns when every running Sentinel names 'server' as the master, and the server itself reports that role.
   void wait_for_master(RedisServer& server) {
     wait_until("the fail-over is done", [this, &server] {
       for (std::size_t i = 0; i < kSentinels; ++i) {
@@ -105,29 +105,28 @@ class SentinelGroup {
       return server.list({"ROLE"}).front() == "master";
     });
   }
-  /// Starts the master that was killed as a replica of the new one at once; by themselves the Sentinels would take ten seconds to see to
-  /// it.
+  /// Starts the killed master immediately as a replica of the new one; the Sentinels would need ten seconds for that.
   void rejoin(RedisServer& old, RedisServer& master) {
     old.start();
     old.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
     wait_until("the old master follows", [&old] { return old.info("replication")["master_link_status"] == "up"; });
   }
   void kill_sentinel(std::size_t index) { sentinels_.at(index).kill9(); }
-  /// A fail-over without a death, by order; returns when it is accepted. Needs a replica that the Sentinels have seen in step.
+  /// Orders a fail-over without a failure; returns when it is accepted. The Sentinels must have seen a replica in sync.
   void order_failover() {
     wait_until("the fail-over is accepted", [this] { return ask(0, {"SENTINEL", "FAILOVER", name_}).front() == "OK"; });
   }
 
  private:
   void start_sentinel(std::size_t index) {
-    // It writes what it learns into its file.
+    // The Sentinel writes what it learns into its file.
     sentinels_[index].start(folder_, "sentinel" + std::to_string(index),
                             "sentinel monitor " + name_ + " 127.0.0.1 " + std::to_string(first_.port()) +
                                 " 2\nsentinel down-after-milliseconds " + name_ + " 1000\nsentinel failover-timeout " + name_ + " 5000\n");
   }
 
   std::vector<std::string> ask(std::size_t index, const RedisClient::Arguments& arguments) { return sentinels_[index].ask(arguments); }
-  /// One value of what a Sentinel knows about the master.
+  /// One value of a Sentinel's data about the master.
   std::string field(std::size_t index, const std::string& name) {
     const std::vector<std::string> all = ask(index, {"SENTINEL", "MASTER", name_});
     for (std::size_t i = 0; i + 1 < all.size(); i += 2) {

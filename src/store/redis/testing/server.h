@@ -1,5 +1,5 @@
-// For tests: a real redis-server of its own, on a Unix socket in a temporary folder; on request also on a loopback port, with TLS, with a
-// password, with persistence. It can be stopped, killed, restarted on the same folder, frozen and thawed.
+// A real redis-server for tests, on a Unix socket in a temporary folder; on request also on a loopback port, with TLS, with a password,
+// with persistence. It can be stopped, killed, restarted on the same folder, frozen and thawed.
 //   RONDO_NEEDS_REDIS();
 //   redis_kit::RedisServer server;
 //   EXPECT_EQ(server.command({"SET", "a", "1"}), "OK");
@@ -21,17 +21,17 @@
 #include "store/redis/testing/process.h"
 #include "store/redis/testing/tls.h"
 
-/// First line of a test that starts a server: without the program the test is skipped, aloud.
+/// The first line of a test that starts a server: without the program the test is skipped, with a message.
 #define RONDO_NEEDS_REDIS() \
   if (::rondo::redis_kit::server_program().empty()) GTEST_SKIP() << "SKIPPED: no redis-server; install Debian's package redis-tools"
 
 namespace rondo::redis_kit {
 
 struct RedisServerOptions {
-  bool tcp = false;        // Also on a free port of 127.0.0.1.
-  bool tls = false;        // Also with TLS on another; see tls_address().
-  std::string password{};  // requirepass; the kit's own commands use it.
-  /// More settings, as on the command line: {"--appendonly", "yes"}. Without any nothing is saved and there are 100 databases, as in SONiC.
+  bool tcp = false;        // Also listen on a free port of 127.0.0.1.
+  bool tls = false;        // Also listen with TLS on another port; see tls_address().
+  std::string password{};  // The setting requirepass; the kit's own commands use it.
+  /// More settings, as on the command line: {"--appendonly", "yes"}. By default nothing is saved and there are 100 databases, as in SONiC.
   std::vector<std::string> arguments{};
 };
 
@@ -39,25 +39,25 @@ class RedisServer {
  public:
   using Arguments = RedisClient::Arguments;
 
-  /// Starts it and returns when it answers. Throws with the end of its log if it does not.
+  /// Starts the server and returns when it answers. On failure, throws with the end of its log.
   explicit RedisServer(RedisServerOptions options = {}) : options_(std::move(options)) {
     if (options_.tls) certificates_.emplace(folder_.path());
     start();
   }
 
-  /// After stop() or kill9(): on the same folder, socket and ports, until it answers.
+  /// Starts again after stop() or kill9(), on the same folder, socket and ports, and waits until the server answers.
   void start() {
     for (int attempt = 0;; ++attempt) {
       process_.start("redis-server", settings(), log());
       if (came_up()) return;
-      // Somebody took the port between our look and the server's bind.
+      // Another process took the port after free_port() and before the server's bind.
       const bool taken = process_.log_tail().find("bind: Address") != std::string::npos;
       if (attempt == 5 || !taken) give_up("redis-server does not start:\n" + process_.log_tail());
       process_.kill9();
       port_ = tls_port_ = 0;
     }
   }
-  /// SIGTERM: it saves what it is told to save.
+  /// SIGTERM: the server saves if it is configured to save.
   void stop() {
     client_.reset();
     process_.stop();
@@ -70,7 +70,7 @@ class RedisServer {
     stop();
     start();
   }
-  /// Stops its clock and its sockets' answers, not its connections. A command() of ours would wait, so do not.
+  /// Stops the process; its connections stay open. Do not call command() meanwhile: it would block.
   void freeze() { process_.signal(SIGSTOP); }
   void thaw() { process_.signal(SIGCONT); }
   bool running() { return process_.running(); }
@@ -89,7 +89,7 @@ class RedisServer {
     result.port = port_;
     return result;
   }
-  /// With our authority's certificate and one for the client. The server's is for 127.0.0.1 and "localhost".
+  /// With the test authority's certificate and one for the client. The server's certificate is for 127.0.0.1 and "localhost".
   RedisAddress tls_address(unsigned database = 0) const {
     RedisAddress result = tcp_address(database);
     result.tls = true;
@@ -105,10 +105,10 @@ class RedisServer {
   const std::optional<TlsFiles>& certificates() const noexcept { return certificates_; }
   std::string log() const { return folder_.file("log"); }
 
-  /// On a connection of the kit's own to database 0; see RedisClient. It is made anew when the last one was lost.
+  /// Uses the kit's own connection to database 0; see RedisClient. A lost connection is replaced.
   std::string command(const Arguments& arguments) { return client().command(arguments); }
   std::vector<std::string> list(const Arguments& arguments) { return client().list(arguments); }
-  /// A hash as it is, by field.
+  /// The content of a hash, by field.
   std::map<std::string, std::string> hash(const std::string& key) { return pairs({"HGETALL", key}); }
   /// CONFIG GET of a pattern.
   std::map<std::string, std::string> config(const std::string& pattern = "*") { return pairs({"CONFIG", "GET", pattern}); }
@@ -123,7 +123,7 @@ class RedisServer {
     }
     return values;
   }
-  /// CPU time that the server has used, user and system, all its threads.
+  /// CPU time that the server has used, user and system, over all its threads.
   std::int64_t cpu_microseconds() {
     const auto values = info("cpu");
     return microseconds(values.at("used_cpu_user")) + microseconds(values.at("used_cpu_sys"));
@@ -162,7 +162,7 @@ class RedisServer {
     return all;
   }
 
-  /// Waits until it answers PING; false when it ended instead.
+  /// Waits until the server answers PING; false if it ended instead.
   bool came_up() {
     if (socket().size() > 107) give_up("the path of a socket may have 107 bytes: " + socket());
     const auto end = std::chrono::steady_clock::now() + kPatience;

@@ -1,4 +1,4 @@
-// For tests of tables on Redis: a server, stores of ours on it, and what a consumer has been told so far, held against a plain model.
+// The fixture of tests of tables on Redis: a server, our stores on it, and what a consumer has received, checked against a plain model.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace rondo::redis {
 using Row = std::map<std::string, std::string>;
 using Rows = std::map<std::string, Row>;
 
-/// Rows as somebody believes them to be: a Set overlays, a Delete removes. A row without fields is a row.
+/// The rows that a reader of changes has: a Set adds or replaces fields, a Delete removes the row. A row without fields is a row.
 class RowModel {
  public:
   void set(const std::string& key, const Row& fields) {
@@ -88,7 +88,7 @@ class RedisTableTest : public testing::Test {
     for (const Change& change : changes) lines.push_back(store::line(change));
     return lines;
   }
-  /// Takes and settles until there is nothing more.
+  /// Takes and settles until nothing is left.
   static std::vector<std::string> take_all(StoreDriver& driver, Subscription& subscription, std::size_t each = SIZE_MAX) {
     std::vector<std::string> lines;
     driver.settle();
@@ -110,7 +110,7 @@ class RedisTableTest : public testing::Test {
     std::ranges::sort(keys);
     return keys;
   }
-  /// The rows under a prefix as they are in Redis, without the field that stands for none.
+  /// The rows under a prefix in Redis, without the field that marks an empty row.
   Rows rows_in_redis(const std::string& prefix) {
     Rows rows;
     for (const std::string& key : server_->list({"KEYS", prefix + "*"})) {

@@ -1,4 +1,4 @@
-// For tests: an authority and the certificates it signs for a server on 127.0.0.1 and for a client, made on the spot into a folder.
+// A certificate authority for tests, and the certificates that it signs for a server on 127.0.0.1 and for a client, created in a folder.
 #pragma once
 
 #include <openssl/evp.h>
@@ -26,7 +26,7 @@ class TlsFiles {
     write("ca", authority);
     write("server", make("localhost", &authority, {{NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1"}}));
     write("client", make("client", &authority, {}));
-    // Signed by nobody the others know.
+    // Signed by itself: the others do not trust it.
     write("stranger", make("localhost", nullptr, {{NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1"}}));
   }
 
@@ -35,7 +35,7 @@ class TlsFiles {
   std::string server_key_file() const { return file("server.key"); }
   std::string client_cert_file() const { return file("client.crt"); }
   std::string client_key_file() const { return file("client.key"); }
-  /// A certificate of no authority that is known: for what must be refused.
+  /// A certificate of an unknown authority, which must be refused.
   std::string stranger_cert_file() const { return file("stranger.crt"); }
   std::string stranger_key_file() const { return file("stranger.key"); }
 
@@ -52,7 +52,7 @@ class TlsFiles {
   };
   using Extensions = std::vector<std::pair<int, std::string>>;
 
-  /// A key and its certificate, for an hour before and a day after now, signed by 'issuer' or by itself.
+  /// Makes a key and its certificate, valid from one hour ago until one day from now, signed by 'issuer' or by itself.
   static Pair make(const std::string& name, const Pair* issuer, const Extensions& extensions) {
     static long serial = 1;
     Pair made{std::unique_ptr<EVP_PKEY, Free>{EVP_EC_gen("P-256")}, std::unique_ptr<X509, Free>{X509_new()}};

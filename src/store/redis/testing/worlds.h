@@ -1,4 +1,4 @@
-// The Redis store as the contract tests see it: a real server of its own, real time. For tests only.
+// The worlds of the Redis store for the contract tests: a separate real server, in real time. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class StoreDriver {
   Scheduler& scheduler() noexcept { return scheduler_; }
   const Clock& clock() const noexcept { return clock_; }
 
-  /// Gives turns until 'done', for 'patience' at most. True if it came.
+  /// Runs turns until 'done' returns true, for at most 'patience'. Returns whether it did.
   template <class Done>
   bool run_until(Done done, Duration patience = 20s) {
     const Instant deadline = clock_.now() + patience;
@@ -36,8 +36,9 @@ class StoreDriver {
     return done();
   }
 
-  /// Until the store has nothing to do: it is connected, every write is answered, and several round trips in a row brought nothing else. A
-  /// new consumer needs five until its first pop shows: its subscription may be confirmed two late, then it recovers, pops and counts.
+  /// Runs until the store has nothing to do: it is connected, every write is answered, and several round trips in a row brought nothing
+  /// else. A new consumer needs five until its first pop is visible: its subscription may be confirmed two late, then it recovers, pops and
+  /// counts.
   void settle() {
     EXPECT_TRUE(run_until([this] { return store_.health().ok() && store_.unanswered() == 0; })) << store_.health().to_string();
     const std::vector<TableSpec> tables = store_.tables();
@@ -69,7 +70,7 @@ class StoreDriver {
   RedisStore store_;
 };
 
-/// The ways to a server, each with code of its own below the protocol.
+/// The ways to connect to a server; each has its own code below the protocol.
 enum class Way : std::uint8_t { UnixSocket, Tcp, Tls };
 
 class RedisStoreWorld : public store::BreakableStoreWorld {
