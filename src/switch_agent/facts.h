@@ -1,5 +1,5 @@
-// The facts by which the agent's Orchs depend on each other: each kind, its key, and who provides it. They meet nowhere else but here, in
-// tables and in the two directories (port_ids.h, group_ids.h) that carry the kernel's numbers.
+// The facts by which the agent's Orchs depend on each other: each kind, its key, and the Orch that provides it. The Orchs share nothing
+// else but tables and the two directories of kernel numbers (port_ids.h, group_ids.h).
 #pragma once
 
 #include <string_view>
@@ -34,7 +34,7 @@ inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port
 inline constexpr ConstraintKind kAddressSpelling{"address-spelling"};    // port:address/length  interfaces  the same
 inline constexpr ConstraintKind kVrf{"vrf"};                             // name            nobody yet
 
-/// The key of kRestartOver: there is one data plane.
+/// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";
 
 }  // namespace rondo::switch_agent
