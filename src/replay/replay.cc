@@ -232,7 +232,7 @@ void Replay::Impl::look_at_rest() {
   report.came = "not compared: a source of the run's own was removed before, as at its end";
 }
 
-/// The record reader contained the time when it was fed; reading it records it again.
+/// True if 'bytes' record a reading of the clock at the present time, which feed() applied before and which is recorded again.
 bool Replay::Impl::is_told_time(std::string_view bytes) const {
   JournalRecord decoded;
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
