@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Of a table of which the file names more rows than this, all rows are read in one answer.
+/// If the file names more rows of a table than this, all its rows are read in one answer.
 constexpr std::size_t kReadOneByOne = 256;
 
 using Places = std::map<std::pair<std::string, std::string>, std::size_t>;
@@ -35,7 +35,7 @@ Status read_row(Backend& backend, PlannedRow& row) {
   return answer || answer.error().code() == Code::NotFound ? Status{} : answer.error();
 }
 
-/// The rows of one table that are planned: one by one, or out of a list of them all.
+/// Reads the planned rows of one table: one by one, or from a list of all its rows.
 Status read_rows(Backend& backend, std::vector<PlannedRow>& plan, const Places& places, const std::string& table) {
   std::vector<std::size_t> of_table;
   for (const auto& [name, at] : places) {
@@ -76,7 +76,7 @@ const std::string* value_of(const RowFields& fields, const std::string& name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-/// A field that is not as it was: 'from' or 'to' is null where it is absent.
+/// A field that differs: 'from' or 'to' is null where it is absent.
 struct FieldChange {
   std::string name;
   const std::string* from = nullptr;
@@ -98,7 +98,7 @@ std::vector<FieldChange> changes_of(const PlannedRow& row) {
   return changes;
 }
 
-/// "added", "changed", "removed", or empty for a row that stays as it is.
+/// Returns "added", "changed", "removed", or empty for an unchanged row.
 std::string_view kind_of(const PlannedRow& row) {
   if (!row.now && !row.wanted) return {};
   if (!row.now) return "added";

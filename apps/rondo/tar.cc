@@ -17,7 +17,7 @@ void put(Header& header, std::size_t at, std::string_view text) {
   std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// 'digits' octal digits; the zero that ends them is there already.
+/// Writes 'digits' octal digits; the terminating zero is present already.
 void put_number(Header& header, std::size_t at, int digits, std::uint64_t value) {
   char text[24];
   const int length = std::snprintf(text, sizeof text, "%0*llo", digits, static_cast<unsigned long long>(value));
