@@ -26,7 +26,7 @@ extern "C" void* __libc_malloc(std::size_t size);  // NOLINT: glibc's name for i
 namespace {
 std::uint64_t g_allocations = 0;
 }
-extern "C" void* malloc(std::size_t size) {  // NOLINT: takes the place of the library's.
+extern "C" void* malloc(std::size_t size) {  // NOLINT: replaces the library's.
   ++g_allocations;
   return __libc_malloc(size);
 }

@@ -491,7 +491,7 @@ TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {
 TEST_F(JournalCli, ALastRunWithoutItsBeginningIsRefused) {
   cut_in_three();
   live_a_day({.file = file()});
-  const std::string whole_and_end = file() + files(" .0");  // A whole run, and of another one the end.
+  const std::string whole_and_end = file() + files(" .0");  // A whole run, and the end of another one.
   const Ended replay = rondo("replay " + whole_and_end);
   EXPECT_EQ(replay.code, 78) << replay.out;
   EXPECT_THAT(replay.out, HasSubstr("the last run has no beginning"));

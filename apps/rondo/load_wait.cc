@@ -32,7 +32,7 @@ std::string text_of(const json::object& row, std::string_view name) {
 Result<std::int64_t> pending_changes(Backend& backend) {
   std::int64_t pending = 0;
   const auto add = [&pending](const json::value& row) {
-    const json::value* const count = row.as_object().if_contains("pending");  // A table without a consumer has none.
+    const json::value* const count = row.as_object().if_contains("pending");  // A table without a consumer has no such member.
     if (count != nullptr) pending += count->to_number<std::int64_t>();
   };
   const Result<json::object> answer = backend.call("tables", {}, add);

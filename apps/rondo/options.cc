@@ -276,7 +276,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
   asked.all = words.has("--all");
   if (is_list) asked.count = words.number("--count", 0);
   for (const manual::Option& option : command.options) {
-    const bool is_ours = option.name == "--wide" || is_list;  // How it is shown is not the daemon's concern.
+    const bool is_ours = option.name == "--wide" || is_list;  // Only rondo uses it, for the display.
     if (!words.has(option.name) || is_ours) continue;
     if (option.word == manual::Word::Number) {
       asked.numbers.emplace_back(small(option.name), words.number(option.name, 0));

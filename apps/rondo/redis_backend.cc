@@ -121,7 +121,7 @@ class RedisBackend final : public Backend {
     const OnRow take = on_row ? on_row : OnRow{[&rows](const json::value& row) { rows.push_back(row); }};
     Result<json::object> result = answer(command, arguments, take);
     const bool is_list = command == "keys" || command == "pending" || command == "doctor";
-    if (result && is_list) (*result)["rows"] = std::move(rows);  // None is a list, too.
+    if (result && is_list) (*result)["rows"] = std::move(rows);  // An empty list, too.
     return result;
   }
 

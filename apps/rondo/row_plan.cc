@@ -159,7 +159,7 @@ Result<std::vector<PlannedRow>> plan_rows(Backend& backend, std::span<const Load
 Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<const PlannedRow> plan) {
   const Result<json::object> version = backend.call("version", {}, {});
   if (!version) return failure(version.error());
-  const bool is_switch = version->at("name") == "rondod";  // Another program's tables of these names have rules of their own.
+  const bool is_switch = version->at("name") == "rondod";  // Another program may have tables of these names with other rules.
   std::set<std::string> tables;
   const Result<json::object> listed =
       backend.call("tables", {}, [&tables](const json::value& row) { tables.insert(unescape_text(row.at("table").as_string())); });

@@ -35,7 +35,7 @@ void Tar::add(std::string_view name, std::string_view content) {
   put_number(header, 116, 7, 0);
   put_number(header, 124, 11, content.size());
   put_number(header, 136, 11, static_cast<std::uint64_t>(std::max<std::int64_t>(seconds_, 0)));
-  put(header, 148, "        ");  // The sum is taken as if its own place were blank.
+  put(header, 148, "        ");  // The checksum is computed with blanks in its own field.
   put(header, 156, "0");
   put(header, 257, "ustar");
   put(header, 263, "00");

@@ -18,7 +18,7 @@
 namespace rondo::cli {
 namespace {
 
-constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";  // The other screen, no cursor, empty.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";  // Alternate screen, hidden cursor, cleared.
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 void say(std::string_view text) {

@@ -106,7 +106,7 @@ TEST(Config, ReplicasAreForTablesOnARedis) {
   EXPECT_THAT(message_of("[store]\nreplicas = 101\n"), AllOf(HasSubstr("store.replicas"), HasSubstr("from 0 to 100")));
   EXPECT_THAT(message_of("[store]\nreplicas = -1\n"), HasSubstr("from 0 to 100"));
   EXPECT_THAT(message_of("[store]\nreplicas = true\n"), HasSubstr("must be an integer"));
-  for (const char* const value : {"0", "60001", "-5"}) {  // WAIT takes 0 for "for ever".
+  for (const char* const value : {"0", "60001", "-5"}) {  // WAIT interprets 0 as no timeout.
     EXPECT_THAT(message_of("[store]\nreplicas_timeout_ms = " + std::string{value} + "\n"),
                 AllOf(HasSubstr("store.replicas_timeout_ms"), HasSubstr("from 1 to 60000")));
   }

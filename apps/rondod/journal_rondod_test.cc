@@ -74,7 +74,7 @@ TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
     std::ifstream in(path);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // Its own configuration.
+  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // The file is rondod's own configuration.
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("toml")), HasSubstr("is no journal")));
   EXPECT_THAT(text_of(file("toml")), testing::EndsWith(journal("toml")));
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);

@@ -221,7 +221,7 @@ TEST_F(RondodOnRedis, AWriteThatNoReplicaHasIsCountedAndLogged) {
   const auto set = [&](const char* table) {
     call("set", {{"table", table}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
   };
-  set("PORT_TABLE");  // A store of its own, which asks for no replica.
+  set("PORT_TABLE");  // In a separate store, which requires no replica.
   EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
   const auto refused =
       client().call("set", {{"table", "INTF_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});

@@ -65,7 +65,7 @@ TEST_F(RondodRows, ShowTellsEachRowOnceOverManyPagesWithItsStateAndFields) {
   EXPECT_THAT(json::serialize(all.at(prefix(20, 0)).at("note")), HasSubstr("7"));
   EXPECT_THAT(json::serialize(all.at(prefix(30, 0)).at("note")), HasSubstr("perhaps"));
 
-  const auto some = show({{"pattern", "20.*.7?.0/24"}});  // The matches lie on several pages.
+  const auto some = show({{"pattern", "20.*.7?.0/24"}});  // The matches are on several pages.
   EXPECT_EQ(some.size(), 10U * (kWaiting / 256) + 10U);
   for (const auto& [key, row] : some) EXPECT_EQ(row.at("state"), "parked") << key;
   EXPECT_EQ(show({{"count", kWaiting + 5}}).size(), kWaiting + 5) << "ends within a page";

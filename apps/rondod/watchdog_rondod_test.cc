@@ -52,7 +52,7 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
   EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
-  configure("");  // Into the pipe.
+  configure("");  // Writes to the pipe.
   EXPECT_TRUE(logs("warn the stalled turn has ended ms=")) << log_text();
   EXPECT_TRUE(hears("STATUS=serving"));
   EXPECT_TRUE(call("health").at("healthy").as_bool());

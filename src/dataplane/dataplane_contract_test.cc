@@ -238,7 +238,7 @@ TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
       NexthopSet{.id = {}, .gateway = ip("10.0.0.2"), .port = swp1_},
       NexthopSet{.id = kGroup, .gateway = ip("10.0.0.2"), .port = swp1_},
       GroupSet{.id = kOne, .members = {{.nexthop = kTwo}}},
-      NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // An address of our own.
+      NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // One of our own addresses.
       AddressSet{.port = swp1_, .address = {ip("10.0.0.1"), 33}},
       LinkSet{.port = swp1_, .mtu = 10},
       LinkSet{.port = {}, .up = true},

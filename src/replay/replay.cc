@@ -348,7 +348,7 @@ bool Replay::Impl::give() {
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
     case Kind::WrittenBy:
-    case Kind::WriteRefused:  // A refusal to a caller outside, who does not write again in a replay.
+    case Kind::WriteRefused:  // A refusal to an outside caller, which does not write in a replay.
       if (in_own_turn) return false;
       skip();
       return true;

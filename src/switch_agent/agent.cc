@@ -56,7 +56,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     runtime.journal().note("agent.delete_leftovers", "1");
   }
   runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
-  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
+  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A journal without it is older.
 }
 
 Agent::~Agent() {

@@ -33,7 +33,7 @@ bool Ports::is(std::string_view name, bool Port::*what) const {
 }
 
 Outcome Ports::set(std::string_view key, const Fields& fields) {
-  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's marks; our facts need no such gate.
+  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's end marks; the facts make them unnecessary.
   if (Status name = check_port_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
   const Result<PortRow> row = parse_port(fields);
   if (!row) return Outcome::reject(row.error());

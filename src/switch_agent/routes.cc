@@ -182,7 +182,7 @@ void Routes::apply(Batch& batch) {
 
 void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key) {
   const Change& change = batch[index];
-  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay: nothing to do, every change is told anyway.
+  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay; changes are delivered anyway.
     batch.done(index);
   } else if (!key) {
     batch.answer(index, Outcome::reject_key(key.error()));

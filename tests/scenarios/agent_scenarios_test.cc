@@ -351,7 +351,7 @@ TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItI
   box.plane.set_carrier("B", false);
   box.run_for(100ms);
   box.plane.fail_nth(OrderKind::Nexthop, 1, ENOBUFS);
-  set_group("1", "10.1.0.2", "B");  // Whose port has no carrier: a group without members.
+  set_group("1", "10.1.0.2", "B");  // Its port has no carrier: a group without members.
   box.run_for(1ms);
   ASSERT_EQ(box.plane.injected(), 1U);
   set_group("1", "10.0.0.2", "A");
@@ -425,7 +425,7 @@ TEST_F(SmallSwitch, WhatFindsNoRoomWaitsAndComesInWhenThereIsSome) {
   add_neighbors();
   set_group("1", "10.0.0.2", "A");
   box.run_for(1s);
-  set_group("2", "10.1.0.2", "B");  // No room for its next hop, nor for itself.
+  set_group("2", "10.1.0.2", "B");  // No room for its next hop and for the group.
   box.set("NEIGH_TABLE", "A:10.0.0.3", {{"neigh", "02:00:00:00:00:03"}});
   add_routes(15, "1");
   box.run_for(1s);
@@ -500,7 +500,7 @@ TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {
   box.run_for(100ms);
   set_route(1);
   box.run_for(100ms);
-  box.remove("ROUTE_TABLE", prefix(0));  // The last that used it.
+  box.remove("ROUTE_TABLE", prefix(0));  // The last route that used the set.
   box.run_for(100ms);
   box.plane.set_carrier("A", true);
   box.run_for(1s);

@@ -254,7 +254,7 @@ TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
   EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
 
   box.stop();
-  box.plane.set_carrier("B", false);  // While nobody is there.
+  box.plane.set_carrier("B", false);  // While no agent runs.
   box.start();
   box.feed(RestartBox::base());
   box.run_for(1s);

@@ -99,7 +99,7 @@ TEST_F(SafetyStopAtAStart, ADeleteTakesARouteThatAnEarlierRunLeft) {
   start(kSafety);
   run_for(10s);
   ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
-  ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("40.0.0.0/8").ok());  // That none had.
+  ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("40.0.0.0/8").ok());  // No row has this route.
   run_for(1s);
   EXPECT_EQ(plane.route_count(), static_cast<std::size_t>(kRoutes - 1));
   EXPECT_EQ(agent->programmer().stats().failed, 0U);

@@ -125,7 +125,7 @@ TEST_F(WaitingScenario, RoutesThatHadNoTurnBeforeTheGroupWentWaitForItToComeBack
   set("GROUP", "102");
   ASSERT_TRUE(world.run_until(
       runtime.scheduler(), [this] { return installed.size() >= 500; }, 1s));
-  remove("GROUP", "102");  // The more urgent: it goes before the next turn of the routes.
+  remove("GROUP", "102");  // More urgent: handled before the next turn of the routes.
   run();
   const std::size_t before = installed.size();
   EXPECT_LT(before, 1000U);
@@ -188,7 +188,7 @@ TEST_F(WaitingScenario, ACycleIsFoundByWhyAndGoesWhenOneOfItsRowsDoes) {
   std::vector<std::string> keys;
   for (const WhyLink& link : why.chain) keys.push_back(link.key);
   EXPECT_THAT(keys, ElementsAre("a", "b", "c", "a"));
-  set("SERVICE", "c", {{"needs", ""}});  // The operator reads it and mends one row.
+  set("SERVICE", "c", {{"needs", ""}});  // The operator reads the report and corrects one row.
   run();
   EXPECT_THAT(up, ElementsAre("a", "b", "c"));
 }

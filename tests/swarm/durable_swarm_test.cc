@@ -14,7 +14,7 @@ namespace {
 
 /// At rest the file has no Delete unless a ledger owes it, otherwise it would grow without bound.
 void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
-  const std::string copy = path + "-copy";  // The store has the file.
+  const std::string copy = path + "-copy";  // The store has the file open.
   for (const char* const suffix : {"", "-wal"}) {
     if (std::filesystem::exists(path + suffix)) std::filesystem::copy_file(path + suffix, copy + suffix);
   }

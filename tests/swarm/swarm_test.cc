@@ -342,7 +342,7 @@ TEST(SwarmFound, ASetOfNextHopsWasForgottenWhenItWasWantedAgainAndRefused) {
   box.rest();
   box.remove_route();
   box.world.run_for(10ms);
-  box.world.plane().set_carrier("A", false);  // So that the set is not usable, and is asked for.
+  box.world.plane().set_carrier("A", false);  // So that the set is not usable, and the route requests it.
   box.world.run_for(10ms);
   box.set_route();
   box.world.run_for(20ms);

@@ -56,7 +56,7 @@ TEST(OrderSender, AnOrderThatIsWrongByItselfIsNotSentAndDoesNotShiftTheOthers) {
   OrderSender sender(kernel.socket(), kMarks, 256);
   std::vector<Operation> ops = deletes(4);
   ops[1].order = RouteDelete{.prefix = {IpAddress::v4(1), 8}};
-  ASSERT_TRUE(kernel.queue_error(2, ESRCH, ""));  // The second that was sent.
+  ASSERT_TRUE(kernel.queue_error(2, ESRCH, ""));  // The second order sent.
   sender.apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(1, 2));
   EXPECT_EQ(ops[1].status.code(), Code::InvalidArgument);
@@ -101,9 +101,9 @@ TEST(OrderSender, LargeGroupsSplitASendWithoutLosingAnOrder) {
 TEST(OrderSender, AnswersForNobodyAreCountedAndFailNobody) {
   FakeKernel kernel;
   OrderSender sender(kernel.socket(), kMarks, 256);
-  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));  // Before the first.
-  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));  // Behind the last.
-  ASSERT_TRUE(kernel.queue_error(1, -5, ""));     // No errno of this world.
+  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));  // Before the first order's number.
+  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));  // After the last order's number.
+  ASSERT_TRUE(kernel.queue_error(1, -5, ""));     // Not a valid errno.
   ASSERT_TRUE(kernel.queue_error(2, 5000, ""));
   ASSERT_TRUE(kernel.queue(std::vector<std::byte>(7, std::byte{0xff})));
   auto cut = FakeKernel::error(3, ESRCH, "some words");
