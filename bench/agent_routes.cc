@@ -1,12 +1,12 @@
-// agent_routes: routes through the whole path but the feeder's socket: written into the embedded store in this process, merged, taken by
-// the routes Orch, ordered, answered. The groups are there beforehand. Two parts:
-//   own   on a data plane that answers at once: what our own code costs a route, in CPU time and allocations, and the longest turn
-//   real  on the kernel, in namespaces of its own (needs root): routes a second against the bare rtnetlink loop (the floor) and `ip
-//   -batch`. Each
-//         way has a table of its own and takes turns, 100,000 routes each, so that a busy machine and the size of the table disturb all
-//         alike
-//   journal  with the journal and without in turn, on a data plane that answers at once and on the kernel (needs root): routes a second,
-//         and what a replay of such a run takes
+// agent_routes: routes through the whole path except the feeder's socket: written to the embedded store in this process, merged, taken by
+// the routes Orch, ordered, answered. The groups exist beforehand. Three parts:
+//   own      on a data plane that answers immediately: the cost of our own code for a route, in CPU time and allocations, and the longest
+//   turn
+//   real     on the kernel, in separate namespaces (needs root): routes a second, compared with the bare rtnetlink loop (the floor) and
+//            `ip -batch`. Each way has its own table, and the ways alternate after 100,000 routes, so that a busy machine and the size of
+//            the table affect all alike
+//   journal  with and without the journal, alternating, on a data plane that answers immediately and on the kernel (needs root): routes a
+//            second, and the time of a replay of such a run
 // IPv4 in random order, IPv6 sorted, as each is fastest. Usage: bench_agent_routes [own|real|journal|all] [rounds] [IPv4 routes] [IPv6
 // routes]
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ namespace {
 std::atomic<std::uint64_t> allocations{0};
 }
 
-// Not inlined: g++ would see free() of what new gave, and warn.
+// Not inlined: g++ would otherwise warn that free() gets memory of operator new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const place = std::malloc(size)) return place;
@@ -117,7 +117,7 @@ std::vector<Route> make_v6(std::size_t count) {
   return routes;
 }
 
-/// Orders about routes are done at once; all else goes to the simulated kernel.
+/// Carries out orders for routes immediately; passes all others to the simulated kernel.
 class QuickPlane final : public DataPlane {
  public:
   QuickPlane() {
@@ -141,7 +141,7 @@ class QuickPlane final : public DataPlane {
   SimDataPlane kernel_;
 };
 
-/// The agent with its ports, neighbours and groups, ready for routes. Gateways are IPv6 link-local: they serve routes of both families.
+/// The agent with its ports, neighbours and groups, ready for routes. Gateways are IPv6 link-local, so they serve routes of both families.
 class Switch {
  public:
   /// 'journal': its file; empty: none.
@@ -171,7 +171,7 @@ class Switch {
     for (const Route& route : routes) must(table.set(route.key, {{"nexthop_group", group_names_[static_cast<std::size_t>(route.group)]}}));
   }
   std::uint64_t programmed() const { return agent_.routes().counts().programmed; }
-  /// Writes as a feeder does, some between the turns of the others and never far ahead, until all are in the data plane.
+  /// Writes as a feeder does, partly between the turns of other sources and never far ahead, until all routes are in the data plane.
   void program(std::span<const Route> routes) {
     constexpr std::size_t kAhead = 16'384;
     const std::uint64_t before = programmed();
@@ -189,7 +189,7 @@ class Switch {
       if (!turn()) runtime_.scheduler().wait(clock_.now() + 10ms);
     }
   }
-  /// Time the programming thread spent inside the data plane.
+  /// The time that the programming thread spent inside the data plane.
   Duration busy() const { return agent_.programmer().stats().busy; }
   Duration longest_turn() const { return longest_turn_; }
 
@@ -201,7 +201,7 @@ class Switch {
     options.journal = std::move(*opened);
     return options;
   }
-  /// Time on the processor: what a busy neighbour takes from us is not our turn's.
+  /// Processor time: time that another process takes does not count for our turn.
   static Duration thread_cpu() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -331,7 +331,7 @@ Sample by_ip_batch(const netlink::Lab& lab, std::span<const Route> routes, Nexth
   return sample;
 }
 
-/// A namespace with ports and a data plane in it.
+/// A namespace with ports, and a data plane in it.
 struct Place {
   Place() {
     auto made = netlink::Lab::make();
@@ -355,7 +355,7 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
   for (int round = 0; round < rounds; ++round) {
     Place ours, floor, ip;
     Switch box{*ours.plane, Programmer::Mode::Thread};
-    for (Place* place : {&floor, &ip}) Switch{*place->plane, Programmer::Mode::Inline};  // Leaves its groups behind.
+    for (Place* place : {&floor, &ip}) Switch{*place->plane, Programmer::Mode::Inline};  // Leaves its groups in the kernel.
     const NexthopId group{switch_agent::number_space(switch_agent::kDefaultProtocol).groups};
     for (std::size_t i = 0; i < routes.size(); i += kSlice) {
       const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));

@@ -1,5 +1,5 @@
-// What a row costs that is done only while a fact holds (Outcome::done_while), and what the end of the fact costs. Prints one table; each
-// line has the bound it is held to, where there is one. Minima of three runs: the machine's noise only ever adds.
+// The cost of a row that is done only while a fact holds (Outcome::done_while), and the cost of the end of the fact. Prints one table;
+// each line shows its bound, if it has one. Minima of three runs, because noise of the machine only adds time.
 //   bench_bound_rows [rows]     default: 800,000 rows behind one fact
 #include <malloc.h>
 
@@ -64,7 +64,7 @@ class Routes final : public Orch {
   explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) {
     consumer_ = &consume("ROUTE", this, &Routes::set, &Routes::remove);
   }
-  /// Whether routes are done while their group is there, or done for good.
+  /// True: routes are done while their group exists. False: done permanently.
   bool binds = true;
   std::uint64_t withdrawn = 0;
   SteadyClock::time_point first_withdrawn;
@@ -109,7 +109,7 @@ struct Figures {
   double requeue_done_ns = kWorst;
 };
 
-/// All rows are written and handled; returns nanoseconds a row of the second.
+/// Writes and handles all rows; returns nanoseconds a row of the handling.
 double write_and_handle(Runtime& runtime, const std::vector<std::string>& keys) {
   Table routes = runtime.table("ROUTE");
   for (const std::string& key : keys) require(routes.set(key, {{"nexthop_group", "102"}}).ok(), "a write was refused");
@@ -120,7 +120,7 @@ double write_and_handle(Runtime& runtime, const std::vector<std::string>& keys) 
 
 std::size_t bytes_in_use() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
-/// The end of the fact with the event of a port before every turn.
+/// Ends the fact, with the event of a port before every turn.
 void end_fact(Runtime& runtime, Groups& groups, Routes& routes, Ports& ports, std::size_t rows, Figures& best) {
   Table port = runtime.table("PORT");
   const auto ended = SteadyClock::now();
@@ -129,7 +129,7 @@ void end_fact(Runtime& runtime, Groups& groups, Routes& routes, Ports& ports, st
   for (bool more = true; more;) {
     ports.sent = SteadyClock::now();
     require(port.set("Ethernet0", {{"oper_status", "up"}}).ok(), "a write was refused");
-    runtime.scheduler().turn();  // The port's, because it is the more urgent.
+    runtime.scheduler().turn();  // The port's turn, because it is more urgent.
     more = runtime.scheduler().turn();
   }
   best.again_ns = std::min(best.again_ns, nanoseconds_since(ended) / static_cast<double>(rows));

@@ -1,6 +1,6 @@
-// A restart of the switch agent on a full table: rows from a durable store, routes in the kernel of a namespace of its own (needs root).
-// The first life programs everything; the second one opens the file, reads what the kernel has, and hears of every row again. Told: the
-// time until turns can be given, the time until every row was compared, and the orders that the kernel got, which must be none.
+// A restart of the switch agent on a full table: rows from a durable store, routes in the kernel of a separate namespace (needs root). The
+// first run programs everything. The second one opens the file, reads the kernel, and gets every row again. Prints the time until turns
+// can begin, the time until every row was compared, and the orders that the kernel got, which must be none.
 //   bench_durable_restart [routes] [folder]
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ void feed(Life& life, std::size_t routes) {
     must(runtime.table("NEXTHOP_GROUP_TABLE").set(std::to_string(100 + i), {{"nexthop", gateways}, {"ifname", ports}}));
   }
   for (std::uint32_t i = 0; i < routes; ++i) {
-    const std::uint32_t shuffled = (i * 2654435761U) % (1U << 22);  // Each of 2^22 once, in an order far from theirs.
+    const std::uint32_t shuffled = (i * 2654435761U) % (1U << 22);  // Takes each of 2^22 numbers once, in an order far from ascending.
     const Prefix prefix{IpAddress::v4(0x14000000U + (shuffled << 6)), 26};
     must(runtime.table("ROUTE_TABLE").set(prefix.to_string(), {{"nexthop_group", std::to_string(100 + i % kGroups)}}));
     if (i % 1024 == 0) life.run_until([&] { return life.agent->programmer().in_flight() < 4096; });

@@ -1,6 +1,6 @@
-// The durable store beside what the disk does bare: changes a second at each level, and the time to come back. The bare loop appends the
-// same bytes to a file and calls fdatasync after each group; SQLite writes everything twice (its log, then the database), so that is the
-// price of the format. Real clock, real file, in the folder given.
+// The durable store compared with the bare disk: changes a second at each level, and the time of a restart. The bare loop appends the same
+// bytes to a file and calls fdatasync after each group. SQLite writes everything twice (its log, then the database), so the difference is
+// the cost of the format. Real clock, real file, in the given folder.
 //   bench_durable_store [folder] [rows]
 #include <fcntl.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ struct Bench {
   }
 };
 
-/// Writes 'rows' twice over in groups of 'batch', one under way while the next is made; returns changes a second.
+/// Writes all 'rows' twice in groups of 'batch', with one group under way while the next is made; returns changes a second.
 void run(const std::string& path, Durability durability, std::size_t batch, const RouteRows& rows) {
   Bench bench;
   bench.open(path, durability);
@@ -102,7 +102,7 @@ void run(const std::string& path, Durability durability, std::size_t batch, cons
 }
 
 void bare(const std::string& path, std::size_t batch, std::size_t total) {
-  constexpr std::size_t kBytes = 70;  // Of a row in the log.
+  constexpr std::size_t kBytes = 70;  // The size of a row in the log.
   const int file = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
   const std::string group(batch * kBytes, 'x');
   const SystemClock clock;

@@ -1,6 +1,6 @@
-// What recording costs the scheduler's thread (promise of orch/journal.h: under 100 ns for a change of one field), by kind of record, and
-// what the writer takes to a real file. The first figures write to /dev/null, so that they are the hot path's own; run: bench_journal
-// --benchmark_repetitions=5. What the journal costs a run of routes: bench_agent_routes journal.
+// The cost of recording on the scheduler thread (orch/journal.h promises under 100 ns for a change of one field), by kind of record, and
+// the writer's cost for a real file. The first figures write to /dev/null, so that they measure the hot path alone. Run: bench_journal
+// --benchmark_repetitions=5. bench_agent_routes journal measures the journal's cost in a run of routes.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -38,7 +38,7 @@ Change route(int fields) {
   return Change::set("192.168.178.31/32", all);
 }
 
-/// Calls 'one' with a journal and a number, again and again. 'real': into a file of the temporary directory instead of /dev/null.
+/// Calls 'one' repeatedly with a journal and a number. 'real': into a file of the temporary directory instead of /dev/null.
 template <class One>
 void record(benchmark::State& state, bool real, const One& one) {
   const File file;
@@ -52,7 +52,7 @@ void record(benchmark::State& state, bool real, const One& one) {
   for (auto unused : state) {
     static_cast<void>(unused);
     one(journal, table, row++);
-    if (row % 400'000 == 0) {  // Well within the buffer: the hot path, not the path of a loss, is measured.
+    if (row % 400'000 == 0) {  // Well within the buffer, so that the hot path is measured and not the path of a loss.
       state.PauseTiming();
       static_cast<void>(journal.flush());
       state.ResumeTiming();
@@ -83,7 +83,7 @@ void parked_on_a_fact(benchmark::State& state) {
 void done(benchmark::State& state) {
   record(state, false, [](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.done(table, row); });
 }
-/// Woken, begun, ended: three records, and both clocks once in 10 ms.
+/// A wake, a begin and an end: three records, and both clocks once in 10 ms.
 void turn(benchmark::State& state) {
   Instant now;
   record(state, false, [&now](JournalRecorder& journal, std::uint32_t, std::uint32_t) {

@@ -1,7 +1,7 @@
-// What the machine itself takes away, as the floor of every longest turn: one thread a CPU, bound to it and of real-time rank where that is
-// allowed, does nothing but read the clock, and every step between two readings that took long is counted. With nothing else running the
-// steps are interrupts, and a hypervisor that has the processor run somebody else. Bursts of 0.4 s with pauses, because Linux takes the
-// processor from a thread of real-time rank that would not let go of it. Plain main: nothing to repeat.
+// The stalls of the machine itself, as the floor of every longest turn. One thread per CPU, bound to it and with real-time priority if
+// permitted, only reads the clock and counts each long step between two readings. On an otherwise idle machine the steps are interrupts,
+// and times when a hypervisor runs another guest. Bursts of 0.4 s with pauses, because Linux throttles a real-time thread that never
+// pauses. Plain main, without repetitions.
 //   bench_machine_stalls [seconds]
 #include <pthread.h>
 #include <sched.h>

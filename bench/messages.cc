@@ -1,5 +1,6 @@
-// What a message costs: queued and then handled, from another thread, to oneself, at a trickle, and idle. The wanted figure stands beside
-// each. Plain main; each figure is the best of several rounds, except the CPU shares, which are of one run. Ratios within one run matter.
+// The cost of a message: queued and then handled, from another thread, to oneself, at a low rate, and idle. The target is printed beside
+// each figure. Plain main; each figure is the best of several rounds, except the CPU shares, which are from one run. Only ratios within
+// one run matter.
 //   bench_messages [rounds] [seconds of the trickle]
 #include <algorithm>
 #include <array>
@@ -82,7 +83,7 @@ class Worker final : public Agent {
   std::uint64_t sends_left = 0;
 };
 
-/// Eight agents of eight priorities, on a scheduler of the calling thread.
+/// Eight agents with eight priorities, on a scheduler of the calling thread.
 struct Stage {
   explicit Stage(const PolicyOptions& policy = StrictPriority{}) : scheduler(kClock, *reactor, std::move(make_policy(policy).value())) {
     must(agents.add([&](Group& group) {
@@ -141,13 +142,13 @@ double self_send(int rounds, const PolicyOptions& policy) {
   return best;
 }
 
-/// Nanoseconds a message from the first post to the last handler. 'in_a_row' go to one priority before the next.
+/// Nanoseconds a message from the first post to the last handler. 'in_a_row' messages go to one priority before the next.
 double producer_against_worker(int rounds, std::uint64_t in_a_row) {
   double best = 1e9;
   for (int round = 0; round < rounds; ++round) {
     Stage stage;
     std::atomic<bool> go{false};
-    // The last message goes to the lowest priority, so that all have been handled when it has.
+    // The last message goes to the lowest priority: when it is handled, all have been handled.
     stage.workers[0]->stop_at = 0;
     std::uint64_t to_lowest = 0;
     for (std::uint64_t i = 0; i < kMessages; ++i) to_lowest += (i / in_a_row) % kPriorities == 0 ? 1U : 0U;
@@ -174,7 +175,7 @@ struct Share {
   double receiver = 0;
 };
 
-/// Percent of a core that is taken while one message comes each 'period'; with none, while it idles.
+/// The share of a core used while one message arrives each 'period'; without messages, while idle.
 Share share(Duration period, Duration time) {
   Stage stage;
   const Instant begin_process = spent(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,8 +1,9 @@
-// netlink_routes: how fast routes get into the kernel, in a namespace of its own: the bare rtnetlink loop (the floor), DataPlane::apply,
-// the Programmer on its thread, and `ip -batch`. 500,000 IPv4 and 200,000 IPv6 routes by the id of a group of four next hops; IPv4 in
-// random order, IPv6 sorted, as each is fastest. The ways share one growing table and take turns at it, 20,000 routes each, so that a busy
-// machine and the size of the table disturb all alike; which way begins changes from round to round. Needs root. Prints routes per second
-// and CPU time per route over all rounds, and both as ratios to the floor. Usage: bench_netlink_routes [rounds] [IPv4 routes] [IPv6 routes]
+// netlink_routes: the rate of programming routes into the kernel, in a separate namespace: the bare rtnetlink loop (the floor),
+// DataPlane::apply, the Programmer on its thread, and `ip -batch`. 500,000 IPv4 and 200,000 IPv6 routes with the id of a group of four
+// next hops; IPv4 in random order, IPv6 sorted, as each is fastest. The ways share one growing table and alternate after 20,000 routes
+// each, so that a busy machine and the size of the table affect all alike; a different way begins each round. Needs root. Prints routes
+// per second and CPU time per route over all rounds, and both as ratios to the floor. Usage: bench_netlink_routes [rounds] [IPv4 routes]
+// [IPv6 routes]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -27,15 +28,15 @@ namespace {
 using namespace rondo;
 
 constexpr NexthopId kGroup{200'000'000};
-constexpr std::size_t kSubmission = 128;  // Orders an Orch hands over in one turn.
-constexpr std::size_t kSlice = 20'000;    // Routes before another way has its turn.
+constexpr std::size_t kSubmission = 128;  // Orders that an Orch submits in one turn.
+constexpr std::size_t kSlice = 20'000;    // Routes before the next way runs.
 using Route = std::pair<Prefix, NexthopId>;
 
 // Sums over the slices of one way.
 struct Sample {
   std::size_t routes = 0;
   double seconds = 0;
-  double cpu_seconds = 0;  // Of all our threads; of ip(8), its own.
+  double cpu_seconds = 0;  // Of all our threads, or of ip(8).
 
   void add(const Sample& other) {
     routes += other.routes;
@@ -58,7 +59,7 @@ double cpu_seconds(int who) {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// Wall and CPU time of 'work' for 'routes' routes.
+// Measures wall and CPU time of 'work' for 'routes' routes.
 template <class Work>
 Sample measure(std::size_t routes, int who, Work work) {
   const SystemClock clock;
@@ -139,7 +140,7 @@ Sample by_apply(DataPlane& plane, std::span<const Route> routes) {
   return sample;
 }
 
-// Submits as Orchs do: small bulks while there is room; time runs until the last answer is in.
+// Submits like Orchs: small bulks while there is room; the time ends with the last answer.
 class ProgrammerWay {
  public:
   explicit ProgrammerWay(DataPlane& plane)

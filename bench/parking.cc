@@ -1,9 +1,9 @@
-// What waiting costs: rows parked on a fact, their way back, and the path of a change that need not wait. Prints one table; each line
-// has the bound it is held to, where there is one (seed 002, "Test": 484 ms of retry stage for 40,000 parked routes before, 6 ms after).
+// The cost of waiting: rows parked on a fact, their resumption, and the path of a change that need not wait. Prints one table; each line
+// shows its bound, if it has one (SONiC's RetryCache, "Test": 484 ms of retry stage for 40,000 parked routes before, 6 ms after).
 //   bench_parking [rows [parts]]     default: 800,000 parked rows (and a quarter more changes) and all parts, "abc"; best of three runs
 //   each
-// The machine's noise only ever adds: so minima are printed. The longest turn is one of processor time, because a turn that another process
-// interrupts for 4 ms is not ours to shorten.
+// Prints minima, because noise of the machine only adds time. The longest turn is in processor time, because an interruption of 4 ms by
+// another process does not count as ours.
 #include <malloc.h>
 #include <time.h>
 
@@ -21,12 +21,12 @@
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 
-// Counts every allocation of the process, also those of Record, which does not use operator new.
+// Counts every allocation of the process, including those of Record, which does not use operator new.
 extern "C" void* __libc_malloc(std::size_t size);  // NOLINT: glibc's name for it.
 namespace {
 std::uint64_t g_allocations = 0;
 }
-extern "C" void* malloc(std::size_t size) {  // NOLINT: takes the place of the library's.
+extern "C" void* malloc(std::size_t size) {  // NOLINT: replaces the library's.
   ++g_allocations;
   return __libc_malloc(size);
 }
@@ -56,7 +56,7 @@ void line(const char* what, double value, const char* unit, double bound = 0) {
   std::fflush(stdout);
 }
 
-/// The keys are made before anything is measured.
+/// Makes the keys before any measurement.
 std::vector<std::string> make_keys(std::size_t count) {
   std::vector<std::string> keys;
   keys.reserve(count);
@@ -120,7 +120,7 @@ double processor_us() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-/// Gives one turn; false if nobody wanted it. 'longest' is of processor time.
+/// Runs one turn; returns false if no source is ready. 'longest' is in processor time.
 bool timed_turn(Runtime& runtime, double& longest_us) {
   const double start = processor_us();
   const bool given = runtime.scheduler().turn();
@@ -128,7 +128,7 @@ bool timed_turn(Runtime& runtime, double& longest_us) {
   return given;
 }
 
-/// Runs all there is to run; returns the longest turn.
+/// Runs until no source is ready; returns the longest turn.
 double run_all_us(Runtime& runtime) {
   double longest = 0;
   while (timed_turn(runtime, longest)) {
@@ -205,7 +205,7 @@ void park_and_resolve(const std::vector<std::string>& keys, std::size_t rows, Pa
   for (bool more = true; more;) {
     ports.sent = SteadyClock::now();
     require(port.set("Ethernet0", {{"oper_status", "up"}}).ok(), "a write was refused");
-    runtime.scheduler().turn();  // The port's, because it is the more urgent.
+    runtime.scheduler().turn();  // The port's turn, because it is more urgent.
     more = timed_turn(runtime, longest_turn);
   }
   best.resolve_path_ns = std::min(best.resolve_path_ns, nanoseconds_since(announced) / static_cast<double>(rows));
@@ -217,7 +217,7 @@ void park_and_resolve(const std::vector<std::string>& keys, std::size_t rows, Pa
   best.port_worst_us = std::min(best.port_worst_us, ports.worst_ns / 1000);
 }
 
-/// The same rows when the fact holds from the start: what the path costs without parking.
+/// The same rows when the fact holds from the start: the cost of the path without parking.
 double done_path_ns(const std::vector<std::string>& keys, std::size_t rows) {
   Runtime runtime;
   runtime.add<Groups>().make();
@@ -229,7 +229,7 @@ double done_path_ns(const std::vector<std::string>& keys, std::size_t rows) {
   return nanoseconds_since(start) / static_cast<double>(rows);
 }
 
-/// The ledger alone: rows that are in flight are parked on one fact.
+/// The ledger alone: rows in flight are parked on one fact.
 void park_in_ledger(const std::vector<std::string>& keys, std::size_t rows, double& park_ns, double& take_ns, double& bytes) {
   ConstraintIndex index;
   const Instant now;
@@ -282,7 +282,7 @@ struct Path {
   double longest_turn_us = std::numeric_limits<double>::max();
 };
 
-/// All keys are written, then all are handled; then all are written and handled again, so that stores and ledgers are warm.
+/// Writes all keys, then handles all. Then writes and handles all again, so that stores and ledgers are warm.
 void pass_through(const std::vector<std::string>& keys, std::size_t rows, bool in_batches, Path& cold, Path& warm) {
   Runtime runtime;
   Sink& sink = runtime.add<Sink>(in_batches);

@@ -1,6 +1,6 @@
-// Rondo beside the loops that a C++ program would otherwise use: sd-event, GLib, libevent and Boost.Asio, each built if its package is
-// there (deps/apt.txt, [peers]) and used as its documentation advises (peers/). All do the same works in one run, in turns. Ratios within
-// one run matter, on a machine that does nothing else.
+// Compares Rondo with the loops that a C++ program would otherwise use: sd-event, GLib, libevent and Boost.Asio. Each is built if its
+// package is installed (deps/apt.txt, [peers]) and used as its documentation advises (peers/). All run the same works in one run,
+// alternating. Only ratios within one run matter, on an otherwise idle machine.
 //   bench_peer_loops [--rounds 5] [--seconds 1] [--only TEXT] [dispatch] [local] [handover] [flood] [starvation]
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +38,7 @@ int number(const char* option, const char* text, int most) {
   usage(std::string{option} + " needs a number from 1 to " + std::to_string(most) + ", not '" + (text != nullptr ? text : "") + "'");
 }
 
-/// Which bit of the result stands for which of kWorks; 0 if none is named.
+/// The bit of the result for a name in kWorks; 0 for an unknown name.
 unsigned bit_of(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kWorks); ++i) {
     if (name == kWorks[i].name) return 1U << i;

@@ -1,5 +1,5 @@
-// What a Redis that is not there costs others: a source of the same scheduler, rung every 200 us, that does not need it. Some three minutes
-// for each of killed and stopped.
+// The cost of an absent Redis for others: a source of the same scheduler that does not need it, woken every 200 us. About three minutes
+// each for killed and stopped.
 //   bench_redis_absence [killed|stopped]
 #include <array>
 #include <atomic>
@@ -26,7 +26,7 @@ using bench::thread_us;
 using bench::wall_us;
 using redis_kit::RedisServer;
 
-/// Woken by another thread; notes how long its turn took to come.
+/// Woken by another thread; measures the delay of its turn.
 class Bell final : public Source {
  public:
   Bell() : Source("bell", Priority::p7) {}
@@ -44,7 +44,7 @@ class Bell final : public Source {
   std::atomic<double> rung_us_{0};
 };
 
-/// How long the turns of a source on this side take to come, rung every 200 us.
+/// The delays of the turns of a source on this side, woken every 200 us.
 std::vector<double> bell_waits(Side& side, std::size_t rings) {
   Bell bell;
   bell.waited_us.reserve(rings);
@@ -69,7 +69,7 @@ double percentile(std::vector<double>& values, double share) {
   return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * share)];
 }
 
-/// Of the store's thread while nothing else happens, in percent.
+/// The CPU share of the store's thread while nothing else happens, in percent.
 double idle_cpu(Side& side) {
   const double cpu = thread_us();
   const double wall = wall_us();
@@ -84,22 +84,22 @@ struct Difference {
   double error = 0;
 };
 
-/// Of one series from another, block by block: the middle one, in percent of the other's middle, so that a block in which the machine stood
-/// still does not decide.
+/// The median difference of one series from another, block by block, in percent of the other's median, so that a block in which the
+/// machine stalled does not decide.
 Difference difference(const std::vector<double>& of, std::vector<double> from) {
   std::vector<double> each;
   for (std::size_t i = 0; i < of.size(); ++i) each.push_back(of[i] - from[i]);
   const double usual = percentile(from, 0.5);
-  // The standard error of a middle is 1.25 times that of a mean; the middle half of the values is 1.35 deviations wide.
+  // The standard error of a median is 1.25 times that of a mean; the middle half of the values is 1.35 standard deviations wide.
   const double deviation = (percentile(each, 0.75) - percentile(each, 0.25)) / 1.35;
   const double error = 1.25 * deviation / std::sqrt(static_cast<double>(each.size()));
   return {.percent = percentile(each, 0.5) / usual * 100, .error = 2 * error / usual * 100};
 }
 
-/// Two stores whose servers are there and one whose server is not, in turns of a twentieth of a second, so that whatever else goes on
-/// in the machine meets all three. What a source beside each of them waits is pooled in blocks of some seconds: the p99 of each block is
-/// compared with that of the first store in the same block, and the middle of these differences told with twice its standard error. The
-/// second store differs from the first in nothing: its difference is what the measurement itself is worth.
+/// Two stores with running servers and one without, alternating every twentieth of a second, so that other load on the machine affects all
+/// three. The delays of a source beside each store are collected in blocks of some seconds. For each block the p99 is compared with that
+/// of the first store. Prints the median of these differences with twice its standard error. The second store does not differ from the
+/// first, so its difference shows the precision of the measurement.
 void absence(const char* what, const std::function<void(RedisServer&)>& go) {
   constexpr int kBlocks = 60;
   constexpr int kWindows = 12;

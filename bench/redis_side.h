@@ -1,4 +1,4 @@
-// What the benchmarks of tables on Redis share: a store on a scheduler of its own, and clocks.
+// The common parts of the benchmarks of tables on Redis: a store on its own scheduler, and clocks.
 #pragma once
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 namespace rondo::bench {
 
-/// Of the calling thread.
+/// CPU time of the calling thread.
 inline double thread_us() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -31,7 +31,7 @@ inline void require(bool condition, const char* what) {
   std::exit(1);
 }
 
-/// A store on a scheduler of its own.
+/// A store on its own scheduler.
 struct Side {
   explicit Side(const RedisAddress& address, TableKind kind = TableKind::Staged) : store(scheduler, options(address)) {
     require(store.declare({.name = "ROUTE_TABLE", .kind = kind}).ok(), "declare");

@@ -1,10 +1,10 @@
-// What tables on Redis cost: Redis' own processor time and ours, and what goes through, beside the commands that SONiC's swss-common sends
-// (its effects written out here), in one run on one server of its own on a Unix socket.
+// The cost of tables on Redis: the processor time of Redis and of this process, and the throughput, compared with the commands that
+// SONiC's swss-common sends (reproduced here), in one run on one dedicated server on a Unix socket.
 //   bench_redis_store [routes]     default: 100,000
-//   bench_redis_store latency      only the way of one change from a process to another
-//   bench_redis_store failover     only what is lost when a master is killed whose replica takes over
-//   too) bench_redis_store large        only how long a pop of large rows holds the server bench_redis_store view [rows]  only a table's
-//   whole new content, default: 1,000,000 rows
+//   bench_redis_store latency      only the latency of one change from one process to another
+//   bench_redis_store failover     only the loss when a master is killed and its replica takes over
+//   bench_redis_store large        only how long a pop of large rows blocks the server
+//   bench_redis_store view [rows]  only a table's whole new content, default: 1,000,000 rows
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/prctl.h>
@@ -72,13 +72,13 @@ void produce(Side& side, const std::vector<std::string>& keys, const std::string
   for (const std::string& key : keys) {
     const Change change = Change::set(key, {{"nexthop", value}, {"ifname", "Ethernet0"}, {"weight", "1"}});
     while (!side.store.write("ROUTE_TABLE", change).ok()) side.scheduler.run_until_idle(64);
-    // Far enough ahead: it waits for answers, as an event loop does, and does not look for them all the time.
+    // If far enough ahead, wait for answers as an event loop does, instead of polling all the time.
     if (side.store.unanswered() > 4096) require(side.run_until([&side] { return side.store.unanswered() < 2048; }), "no answers");
   }
   require(side.run_until([&side] { return side.store.unanswered() == 0; }), "writes are not answered");
 }
 
-/// Takes until 'count' Sets came; the worst call in microseconds.
+/// Takes changes until 'count' Sets arrived; returns the longest call in microseconds.
 double consume(Side& side, Subscription& subscription, std::size_t count) {
   std::vector<Change> changes;
   std::size_t got = 0;
@@ -229,7 +229,7 @@ void watched(RedisServer& server, const std::vector<std::string>& keys) {
   server.command({"FLUSHALL"});
 }
 
-/// The other process: says through 'report' when it was told of each change. Ends with the pipe.
+/// The other process: writes to 'report' when each change arrived. Ends with the pipe.
 [[noreturn]] void listen_and_report(const RedisAddress& address, int report) {
   Side consumer{address};
   auto subscription = consumer.store.subscribe("ROUTE_TABLE").value();
@@ -246,7 +246,7 @@ void watched(RedisServer& server, const std::vector<std::string>& keys) {
   }
 }
 
-/// From set in this process to its handler in another one.
+/// The time from set in this process to its handler in another one.
 void latency(RedisServer& server) {
   int ends[2];
   require(::pipe2(ends, O_CLOEXEC) == 0, "pipe");
@@ -291,7 +291,7 @@ struct Longest {
   std::string what;
 };
 
-/// The longest of the server's commands since the last call, as its log of slow ones has it.
+/// The server's longest command since the last call, from its slow log.
 Longest longest_command(RedisServer& server) {
   Longest longest;
   for (const std::string& entry : server.list({"SLOWLOG", "GET", "1000"})) {
@@ -305,7 +305,7 @@ Longest longest_command(RedisServer& server) {
   return longest;
 }
 
-/// Rows that are there already, so that a pop reads and writes them: the longest pop, beside the commands it cannot do without.
+/// Uses existing rows, so that a pop reads and writes them: the longest pop, compared with the commands that it needs at least.
 void large_rows() {
   for (const std::size_t size : {1024U, 16U * 1024, 128U * 1024, 1024U * 1024, 5U * 1024 * 1024}) {
     RedisServer server;
@@ -342,7 +342,7 @@ void large_rows() {
 // --- a table's whole new content
 
 void view(std::size_t rows) {
-  mallopt(M_MXFAST, 0);  // As rondod does with glibc, which else joins the blocks of a whole view in one turn, when the last is freed.
+  mallopt(M_MXFAST, 0);  // As rondod does with glibc, which otherwise joins the blocks of a whole view in one turn, when the last is freed.
   RedisServer server;
   server.command({"CONFIG", "SET", "slowlog-log-slower-than", "2000"});
   server.command({"CONFIG", "SET", "slowlog-max-len", "1000"});
@@ -374,7 +374,7 @@ void view(std::size_t rows) {
   }
 }
 
-/// Rows whose end was told and that the replica does not have when the master is killed amid writes, as many as it takes.
+/// Counts confirmed rows that the replica lacks when the master is killed during writes. Each write waits for 'replicas' replicas.
 void failover(unsigned replicas, int round) {
   RedisServer master({.tcp = true});
   const RedisAddress at = master.tcp_address();

@@ -1,7 +1,7 @@
-// What a turn costs: with an empty handler for sources in the process (10 to 100,000 of them ready), and for descriptors beside a bare loop
-// of epoll_wait and read in the same run (10 to 10,000 eventfds, all made ready before each round). Also the way in from another thread.
-// Plain main: ratios within one run matter, not the figures of one machine. Processor time, best of several rounds; the last line is
-// elapsed time.
+// The cost of a turn: with an empty handler for sources in the process (10 to 100,000 of them ready), and for descriptors compared with a
+// bare loop of epoll_wait and read in the same run (10 to 10,000 eventfds, all ready before each round). Also the cost of a wake from
+// another thread. Plain main: only ratios within one run matter, not the figures of one machine. Processor time, best of several rounds;
+// the last line is elapsed time.
 //   bench_scheduler [rounds]
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -31,7 +31,7 @@ using namespace rondo;
 
 const SystemClock kClock;
 
-/// Processor time of this thread: what others do on the machine does not count (except that they cool our caches).
+/// Processor time of this thread: other processes do not count (except that they evict our caches).
 Instant spent() {
   timespec ts{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
@@ -63,7 +63,7 @@ double turn_cost(std::size_t count) {
   return each(spent() - begin, turns);
 }
 
-/// 'count' eventfds, closed at the end; empty if the process may not have so many.
+/// 'count' eventfds, closed by the destructor; empty if the process may not have so many.
 class EventFds {
  public:
   explicit EventFds(std::size_t count) {
@@ -109,7 +109,7 @@ struct Descriptor final : Source {
   int fd;
 };
 
-/// The floor: the same work without any order, fairness or account.
+/// The floor: the same work without order, fairness or accounting.
 class BareLoop {
  public:
   explicit BareLoop(const std::vector<int>& fds) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
@@ -165,7 +165,7 @@ Pair descriptor_cost(const EventFds& fds, int rounds) {
   Pair best;
   for (int round = 0; round < rounds; ++round) {
     {
-      // Watched by one epoll at a time: each further one makes the write that wakes dearer.
+      // Only one epoll watches them at a time: each further one makes the waking write more expensive.
       BareLoop bare(fds.all());
       best.bare = std::min(best.bare, measure([&] { bare.run(count); }));
     }

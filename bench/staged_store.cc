@@ -1,7 +1,7 @@
-// How fast a Staged table of the embedded store is in one thread: writes of new keys, writes that coalesce with what is staged, pops into
-// an empty table, and updates of rows that exist; one million keys of three fields each, in the order of the keys (as a feed sends them)
-// and in random order (every access a cache miss). Prints nanoseconds of CPU and operations a second (best of the rounds), the longest of
-// its steps of 64 writes or pops, and the bytes of memory a row. The changes are made inside the timed loops.
+// The speed of a Staged table of the embedded store in one thread: writes of new keys, writes that merge with staged ones, pops into an
+// empty table, and updates of existing rows. One million keys of three fields each, in key order (as a feed sends them) and in random
+// order (every access a cache miss). Prints nanoseconds of CPU and operations a second (best of the rounds), the longest step of 64 writes
+// or pops, and the bytes of memory a row. The changes are made inside the timed loops.
 //   bench_staged_store [keys] [rounds]
 #include <malloc.h>
 #include <time.h>
@@ -40,7 +40,7 @@ std::vector<std::string> make_keys(std::size_t count) {
   return keys;
 }
 
-/// CPU time of this thread: others may share the machine.
+/// CPU time of this thread: other processes may share the machine.
 double cpu_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -53,7 +53,7 @@ class Bench {
  public:
   Bench(std::size_t keys, std::uint64_t seed) : keys_(make_keys(keys)), order_(keys), random_(seed) {}
 
-  /// A fresh store; everything of one round.
+  /// Runs one round on a new store.
   void round() {
     store_ = make_memory_store(scheduler_);
     require(store_->declare({.name = kTable}));
@@ -110,7 +110,7 @@ class Bench {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i)]);
   }
 
-  /// 'work(i)' for each i below 'count'; the longest is looked for in steps of 64, so that reading the clock does not count.
+  /// Calls 'work(i)' for each i below 'count'; measures the longest step of 64 calls, so that reading the clock does not count.
   template <class Work>
   void timed(Figure& figure, std::size_t count, Work&& work) {
     const double start = cpu_ns();

@@ -1,7 +1,7 @@
-// Timers: insert, cancel and fire of the wheel at one million, beside two plain peers in the same run: a 4-ary heap with back pointers
-// (which can cancel) and std::priority_queue (which cannot: it marks and skips). Due times are random over a minute; half of the timers are
-// cancelled, in random order, the rest fires. The nodes of all three are the same objects in the same order. Processor time, best of
-// several rounds. Plain main: a run has phases.
+// Timers: insert, cancel and fire of the wheel with one million, compared with two peers in the same run: a 4-ary heap with back pointers
+// (which can cancel) and std::priority_queue (which cannot: it marks and skips). Due times are random over a minute; half of the timers
+// are cancelled in random order, and the rest fires. The nodes of all three are the same objects in the same order. Processor time, best
+// of several rounds. Plain main, because a run has phases.
 //   bench_timer_wheel [timers] [rounds]
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,7 @@ using namespace rondo;
 
 std::uint64_t fired_total = 0;
 
-/// Processor time of this thread: what others do on the machine does not count (except that they cool our caches).
+/// Processor time of this thread: other processes do not count (except that they evict our caches).
 Instant spent() {
   timespec ts{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
@@ -31,8 +31,8 @@ Instant spent() {
 class BenchTimer final : public TimerNode {
  public:
   Instant when;
-  std::uint32_t place = 0;  // In the heap.
-  bool cancelled = false;   // For the queue that cannot cancel.
+  std::uint32_t place = 0;  // Its index in the heap.
+  bool cancelled = false;   // For the queue, which cannot cancel.
   void fire() { on_due(); }
 
  private:
@@ -45,7 +45,7 @@ struct Cost {
   double fire = 0;
 };
 
-/// A binary heap's cousin with four children a node, keys beside the pointers, and each timer knowing its place.
+/// A heap with four children a node, keys beside the pointers, and each timer storing its index.
 class FourAryHeap {
  public:
   bool empty() const { return entries_.empty(); }

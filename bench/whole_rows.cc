@@ -1,6 +1,6 @@
-// What whole rows cost beside written fields (Rows), for each store: processor time of this thread, and of Redis, for a change of one field
-// of a row with four, written and taken; for a row that is new; and for a standing row that a new consumer takes. Both ways alternate,
-// the best of three rounds counts. Redis is one of its own on a Unix socket; the durable store's file lies in the folder given.
+// The cost of whole rows compared with written fields (Rows), for each store: processor time of this thread, and of Redis. Measures a
+// change of one field of a row with four, written and taken; a new row; and a standing row that a new consumer takes. Both ways alternate,
+// and the best of three rounds counts. Redis is a dedicated server on a Unix socket; the durable store's file is in the given folder.
 //   bench_whole_rows [rows] [folder]     default: 100,000, .
 #include <time.h>
 
@@ -49,7 +49,7 @@ struct Cost {
   double elsewhere = 1e18;
 };
 
-/// One store as the benchmark sees it.
+/// One measured store.
 struct Subject {
   std::string name;
   std::function<Status(Change)> write;
@@ -125,7 +125,7 @@ class Bench {
     write_all(subject, [](const std::string& key) { return Change::remove(key); });
     take(consumer, keys_.size());
   }
-  /// Written first, then taken: only the taking differs, and only it is measured where the store is this process's.
+  /// Writes first, then takes: only the taking differs, so for a store in this process only the taking is measured.
   void measure(const Subject& subject, Subscription& consumer, Cost& cost, const Record& fields) {
     const double elsewhere = subject.cpu_elsewhere();
     std::vector<Field> list;

@@ -1,6 +1,6 @@
-// When a worker pays. One table of routes whose handler burns a given time a row, one table of ports whose event comes each millisecond
-// from outside: first both at home, then the routes on a worker. Prints routes a second, the time from the port's event to its handler, and
-// the CPU time that a route costs beyond its handler. Plain main: bench_workers [seconds of handler time a line, default 1].
+// When a worker is worth its cost. A table of routes whose handler uses a given time a row, and a table of ports with an external event
+// each millisecond: first both at home, then the routes on a worker. Prints routes a second, the time from the port's event to its
+// handler, and the CPU time of a route beyond its handler. Plain main: bench_workers [seconds of handler time a line, default 1].
 #include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -69,12 +69,12 @@ class Ports final : public Orch {
   std::vector<double> latencies_us_;
 };
 
-/// A port event each millisecond, by a mailbox as a notification of the kernel would come.
+/// Sends a port event each millisecond through a mailbox, like a notification of the kernel.
 class Outside {
  public:
   explicit Outside(Runtime& home)
       : mailbox_("outside", Priority::p7, [table = home.table("PORT"), port = 0](Instant&& at) mutable {
-          // A key of its own each time: events that merge would hide how long the first of them waited.
+          // A new key each time: merged events would hide how long the first of them waited.
           static_cast<void>(table.set("Ethernet" + std::to_string(port++), {{"at", std::to_string(at.nanoseconds())}}));
         }) {
     home.scheduler().add(mailbox_);
@@ -99,8 +99,8 @@ class Outside {
 
 struct Figures {
   double rows_a_second = 0;
-  double overhead_ns = 0;  // CPU of all threads, without the handler.
-  double home_ns = 0;      // Of it on the home thread (with the handler where it is there).
+  double overhead_ns = 0;  // CPU time of all threads, without the handler.
+  double home_ns = 0;      // Of it, the part on the home thread (with the handler if it runs there).
   std::size_t events = 0;
   double p50 = 0;
   double p99 = 0;
@@ -151,7 +151,7 @@ void print(const char* where, double cost_us, const Figures& f) {
               f.home_ns, f.events, f.p50, f.p99, f.worst);
 }
 
-/// One change at a time through an idle system: from the write to the handler's end as the writer sees it.
+/// One change at a time through an idle system: from the write to the handler's end, measured by the writer.
 double lonely_change_us(bool on_worker) {
   constexpr int kChanges = 5000;
   Runtime home;

@@ -1,9 +1,9 @@
-// How many entries a second a direct table carries from set() in one thread to take() in another, over real sockets, beside the figures
-// that are wanted (issue 3, target 4) and the time from one set() to its take() on an idle link. Route-like entries of three fields.
-//   singly    each set() is a call of its own in a turn of a source of the writer; frames gather 64 KiB
-//   vectors   1000 at a time, flushed, as a producer that has a batch in hand
-//   stock     frames of one entry made by hand on a plain PUSH socket, as SONiC's producer sends them
-// With the consumer stopped, 100,000 entries of 10,000 keys: what they cost in memory, both ends together.
+// The entries a second that a direct table carries from set() in one thread to take() in another, over real sockets, compared with the
+// targets; and the latency from one set() to its take() on an idle link. Route-like entries of three fields.
+// singly    each set() is a separate call in a turn of a source of the writer; frames collect 64 KiB
+// vectors   1000 at a time, flushed, like a producer that has a batch
+// stock     hand-made frames of one entry on a plain PUSH socket, as SONiC's producer sends them
+// With the consumer stopped, 100,000 entries of 10,000 keys: their memory, for both ends together.
 //   bench_zmq_table [entries] [rounds] [endpoint]
 #include <malloc.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ std::vector<std::string> make_keys(std::size_t count) {
   return keys;
 }
 
-/// A thread with a scheduler; the reading end of a table.
+/// A thread with a scheduler: the reading end of a table.
 class Reader {
  public:
   explicit Reader(const std::string& endpoint) {
@@ -69,7 +69,7 @@ class Reader {
   void wait_for(std::uint64_t taken) const {
     while (taken_.load(std::memory_order_acquire) < taken) std::this_thread::yield();
   }
-  /// Blocks the calling thread in the kernel, not the processor that the others need.
+  /// Blocks the calling thread in the kernel, so that the others can use the processor.
   void wait_idle(std::uint64_t taken) const {
     for (std::uint64_t seen = taken_.load(); seen < taken; seen = taken_.load()) ::usleep(200);
   }
@@ -123,7 +123,7 @@ class Writer {
     if (!scheduler_.turn()) scheduler_.wait(clock_.now() + 1ms);
   }
   Status set(const std::string& key) { return table_->set(key, {{"nexthop", "10.0.0.1"}, {"ifname", "Ethernet0"}, {"protocol", "bgp"}}); }
-  /// A source that sets 'each' keys a turn, and stops when the client has 10,000 keys waiting, until they are sent.
+  /// A source that sets 'each' keys a turn. When 10,000 keys wait in the client, it stops until they are sent.
   void send_all(const std::vector<std::string>& keys, std::size_t each) {
     std::size_t at = 0;
     struct Feeder final : Source {
@@ -169,7 +169,7 @@ double rate(const std::string& endpoint, const std::vector<std::string>& keys, s
   return static_cast<double>(keys.size()) / seconds;
 }
 
-/// Frames of one entry on a plain socket.
+/// Sends frames of one entry on a plain socket.
 double stock_rate(const std::string& endpoint, const std::vector<std::string>& keys) {
   Reader reader(endpoint);
   void* const context = ::zmq_ctx_new();

@@ -1,5 +1,5 @@
-# Installs the libraries, the public headers, the files for find_package and those for pkg-config: install component `development`. All of them
-# can be moved together to another folder. The programs install themselves (apps/).
+# Installs the libraries, the public headers, and the files for find_package and pkg-config: install component `development`. The installed
+# tree can be moved to another folder. The programs install themselves (apps/).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
@@ -7,8 +7,8 @@ set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 
-# rondo_install_component(<name> <library> <description>): its archive or shared library, its CMake target and its pkg-config file. The latter
-# names as Requires.private what only a static link needs.
+# rondo_install_component(<name> <library> <description>): installs its archive or shared library, its CMake target and its pkg-config
+# file. In the latter, Requires.private names the packages that only a static link needs.
 function(rondo_install_component name library description)
   set_property(TARGET ${library} APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   install(TARGETS ${library} EXPORT rondo-${name} COMPONENT development)
@@ -56,7 +56,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/rondoConfigVersio
 install(FILES ${PROJECT_BINARY_DIR}/package/rondoConfig.cmake ${PROJECT_BINARY_DIR}/package/rondoConfigVersion.cmake
         DESTINATION ${config_folder} COMPONENT development)
 
-# Installed programs find the shared libraries beside them.
+# Installed programs find the shared libraries by a path relative to themselves.
 if(BUILD_SHARED_LIBS AND PROJECT_IS_TOP_LEVEL)
   file(RELATIVE_PATH libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set(CMAKE_INSTALL_RPATH "$ORIGIN/${libraries}")

@@ -1,22 +1,22 @@
-# One function for every layer: the library from src/<folder>, its tests (the *_test.cc beside the code, one binary), and each of its public
-# headers compiled alone.
+# One function for every layer. It builds the library from src/<folder> and its tests (the *_test.cc beside the code, one binary), and
+# compiles each of its public headers alone.
 
 if(RONDO_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()
 
-# With a sanitizer it takes longer to optimise a test than to run it unoptimised: what takes time there is the code that is tested.
+# With a sanitizer, optimising a test takes longer than running it unoptimised, because most of its time is spent in the tested code.
 set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for what is a test")
 
-# The tier of a test case follows from its name (docs/hacking.md, "Test tiers"). What needs the real kernel is "system", what takes its time
-# is "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. The rest is a "unit" and together takes
+# The name of a test case determines its tier (docs/hacking.md, "Test tiers"). Cases that need the real kernel are "system". Slow cases are
+# "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. All others are "unit" and together take
 # seconds.
 set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
 set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
 
-# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): one GoogleTest binary; ctest sees every case.
-# Without LABELS each case gets its tier as its label, and its units are the quick tier.
+# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists every case.
+# Without LABELS each case gets its tier as its label, and its unit cases also form the quick tier.
 function(rondo_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -36,7 +36,8 @@ function(rondo_test name)
   endif()
 endfunction()
 
-# The cases of a binary that match 'filter', under 'labels'. Cases on the real kernel take turns: they share its routing lock and our limits.
+# Adds the cases of a binary that match 'filter', with 'labels'. Cases on the real kernel run one at a time: they share its routing lock
+# and our limits.
 macro(rondo_discover name filter labels)
   set(properties TIMEOUT ${ARG_TIMEOUT} LABELS "${labels}" ENVIRONMENT "${ARG_ENVIRONMENT}")
   if("${labels}" MATCHES "system")
@@ -46,8 +47,8 @@ macro(rondo_discover name filter labels)
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES ${properties})
 endmacro()
 
-# The quick tier: the units of a binary in two processes of some hundred cases each, where the process of a case of its own would cost more
-# than the case. These tests exist for `ctest --build-config quick` alone, so that no other run has a case twice.
+# The quick tier: the unit cases of a binary in two processes of some hundred cases each, because a process for each case would cost more
+# than the case. These tests exist only for `ctest --build-config quick`, so that no other run has a case twice.
 set(RONDO_QUICK_PROCESSES 2)
 function(rondo_quick name filter)
   math(EXPR last "${RONDO_QUICK_PROCESSES} - 1")
@@ -61,9 +62,9 @@ function(rondo_quick name filter)
   endforeach()
 endfunction()
 
-# rondo_component(<name> [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>, filled by rondo_library and
-# rondo_part. The first one, rondo, is the library that the others build on. PUBLIC packages are those that public headers include.
-# The library's target is librondo or librondo-<name>, because the command line's target is rondo.
+# rondo_component(<name> [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>; rondo_library and
+# rondo_part add its sources. The first one, rondo, is the library that the others use. PUBLIC packages are those that public headers
+# include. The library's target is librondo or librondo-<name>, because the command line's target is rondo.
 set(RONDO_COMPONENTS "")
 set(RONDO_WITHOUT "")
 macro(rondo_component name)
@@ -88,7 +89,7 @@ macro(rondo_component name)
                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 endmacro()
 
-# rondo_without(<name> <reason>): a component that is not built, and why; find_package repeats the reason.
+# rondo_without(<name> <reason>): declares a component that is not built, with the reason; find_package repeats the reason.
 macro(rondo_without name reason)
   message(STATUS "The component ${name} is not built: ${reason}")
   list(APPEND RONDO_WITHOUT ${name})
@@ -96,7 +97,7 @@ macro(rondo_without name reason)
 endmacro()
 
 # rondo_objects(<name> <component> SOURCES ... [DEPENDS folder...] [LINK package...]): sources of a component. Targets of this project link
-# rondo_<name>, which brings the component, rondo_flags, and what DEPENDS brings.
+# rondo_<name>, which adds the component, rondo_flags, and the libraries of DEPENDS.
 function(rondo_objects name component)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   if("${component}" STREQUAL rondo)
@@ -158,8 +159,8 @@ function(rondo_library folder)
   endif()
 endfunction()
 
-# rondo_part(<name> <folder> DEPENDS ... [LINK ...]): the component <name> from src/<folder>, which needs the packages of LINK. DEPENDS are our
-# folders.
+# rondo_part(<name> <folder> DEPENDS ... [LINK ...]): adds src/<folder> to the component <name>; LINK names the packages that it needs, and
+# DEPENDS our folders.
 function(rondo_part name folder)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)

@@ -1,8 +1,8 @@
-# Compiling several files as one, with the headers that nearly every file includes compiled before, takes half of the time: most of it goes
-# into reading the same headers again. It hides an #include that is missing: the presets release and bench compile each file by itself (OFF).
+# Compiles several files as one, with precompiled headers that nearly every file includes. This halves the time, most of which is spent on
+# parsing the same headers again. It hides a missing #include, so the presets release and bench compile each file separately (OFF).
 #
-# Files that give something of their own the same name are not put together: rondo_names_of() finds what stands at the beginning of a line.
-# It does not see that a name is one of a header, too; then the compiler says so, and the file is to be named in RONDO_ALONE.
+# Files that define the same name are not combined: rondo_names_of() finds the names at the beginning of a line. It does not detect a name
+# that a header also has. Then the compiler reports an error, and RONDO_ALONE must name the file.
 option(RONDO_TOGETHER "Compile several files as one, with precompiled headers" OFF)
 set(RONDO_FILES_TOGETHER 6)
 set(RONDO_ALONE src/orch/journal_test.cc src/store/zmq/frame_test.cc src/store/redis/doctor_test.cc
@@ -31,7 +31,7 @@ if(RONDO_TOGETHER)
   endif()
 endif()
 
-# rondo_names_of(<file> <variable>): what it declares at the beginning of a line: types, constants, functions.
+# rondo_names_of(<file> <variable>): the names that the file declares at the beginning of a line: types, constants, functions.
 function(rondo_names_of file variable)
   file(READ ${file} text)
   string(REGEX MATCHALL "\n(class|struct|enum class|using) [A-Za-z0-9_]+( =)?" types "${text}")
@@ -43,7 +43,7 @@ function(rondo_names_of file variable)
   set(${variable} ${types} ${others} PARENT_SCOPE)
 endfunction()
 
-# Groups of files, in the order in which they come, that are compiled as one.
+# Returns groups of files, in their given order, that are compiled as one.
 function(rondo_group target)
   get_target_property(sources ${target} SOURCES)
   set(group 0)
@@ -73,7 +73,7 @@ function(rondo_group target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rondo_together(<target> <library|test>): how the target's files are compiled.
+# rondo_together(<target> <library|test>): sets how the target's files are compiled.
 function(rondo_together target kind)
   if(TARGET rondo_precompiled_${kind})
     target_precompile_headers(${target} REUSE_FROM rondo_precompiled_${kind})

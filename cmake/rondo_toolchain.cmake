@@ -1,6 +1,6 @@
-# Packages that every part uses, and how Rondo's own sources are compiled: warnings, sanitizers, compiler cache, linker. Users get none of the
-# flags: rondo_flags is for targets of this project alone.
-# A project that takes this one by add_subdirectory links our libraries from its own folder, where it must see the packages' targets, too.
+# The packages that every part uses, and the compilation of Rondo's own sources: warnings, sanitizers, compiler cache, linker. Users get
+# none of the flags, because rondo_flags is only for targets of this project. A project that includes this one by add_subdirectory links
+# our libraries from its own folder, where it must see the packages' targets, too.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -8,7 +8,7 @@ find_package(Boost 1.81 REQUIRED)
 find_package(tl-expected REQUIRED)
 pkg_check_modules(RONDO_XXHASH REQUIRED IMPORTED_TARGET GLOBAL libxxhash)
 
-# The project that takes this one chooses its own compiler cache, linker and test driver.
+# A project that includes this one chooses its own compiler cache, linker and test driver.
 if(PROJECT_IS_TOP_LEVEL)
   include(CTest)
   find_program(CCACHE_PROGRAM ccache)

@@ -1,6 +1,6 @@
 // Fuzzes one connection of the admin socket without its socket: frames, JSON requests, argument checks, bulk writes, pages and late
-// answers. The first byte chooses how the rest is split into pieces. Whatever comes in, the session must end quiet, and every frame it
-// writes must be one that a client can read.
+// answers. The first byte chooses how the rest is split into pieces. For any input, the session must become idle, and a client must be
+// able to read every frame that it writes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Fuzzes an entry of the durable log, as damage may leave it: whatever it holds, nothing is read beyond it, and what was understood says
-// the same when it is written anew.
+// Fuzzes an entry of the durable log, as damage may leave it: the reader must not read beyond the entry, and a decoded entry must decode
+// equally after it is encoded again.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,7 +27,7 @@ std::vector<std::string> entries_of(const rondo::store::durable::LogContent& con
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   using namespace rondo::store::durable;
-  const std::vector<char> copy(data, data + size);  // Of its own length, so that a byte beyond it is found.
+  const std::vector<char> copy(data, data + size);  // A copy of exact length, so that a read beyond it is detected.
   LogContent content;
   if (const Status read = content.add(std::string_view{copy.data(), copy.size()}); !read.ok()) RONDO_ASSERT(read.code() == Code::DataLoss);
   static_cast<void>(content.drop_nameless());

@@ -1,5 +1,5 @@
-// Fuzzes a journal's file as damage may leave it, and records as a broken writer might seal them: whatever the bytes hold, nothing is read
-// beyond them, and what was found lies within them. The first byte says which.
+// Fuzzes a journal's file as damage may leave it, and records as a broken writer might seal them: the reader must not read beyond the
+// bytes, and its results must lie within them. The first byte chooses between the two.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// 'payload' as a block whose checksum matches.
+/// Returns 'payload' as a block with a matching checksum.
 std::string sealed(std::string_view payload, rondo::journal::BlockKind kind) {
   rondo::journal::BlockHead head;
   head.kind = kind;
@@ -44,7 +44,7 @@ void read_all(std::string_view bytes) {
   JournalReader again("fuzz", bytes);
   JournalWalk walk(again);
   static_cast<void>(story_of(walk, "", "k"));
-  JournalFiles files;  // As if the second went on where the first ends.
+  JournalFiles files;  // As if the second continued the first.
   for (const char* const name : {"one", "other"}) files.readers.push_back(std::make_unique<JournalReader>(name, bytes));
   const AuditReport report = audit(files);
   RONDO_ASSERT(report.violations <= report.waits && report.worst >= 0);
@@ -55,7 +55,7 @@ void read_all(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using rondo::journal::BlockKind;
   if (size == 0) return 0;
-  const std::vector<char> copy(data + 1, data + size);  // Of its own length, so that a byte beyond it is found.
+  const std::vector<char> copy(data + 1, data + size);  // A copy of exact length, so that a read beyond it is detected.
   const std::string_view bytes{copy.data(), copy.size()};
   if (data[0] % 2 == 0) {
     read_all(bytes);

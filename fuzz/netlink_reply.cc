@@ -1,5 +1,5 @@
-// netlink_reply: no bytes on a netlink socket may make us read outside them, loop, or believe nonsense. Decodes the input as every kind of
-// message, and gives it to an OrderSender as the kernel's answer.
+// netlink_reply: no bytes on a netlink socket may cause a read outside them, an endless loop, or the acceptance of malformed input.
+// Decodes the input as every kind of message, and gives it to an OrderSender as the kernel's answer.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

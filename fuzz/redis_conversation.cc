@@ -1,7 +1,7 @@
-// Fuzzes whole conversations with a Redis: a store with a consumer of each kind of table asks, and the input answers. Whatever the server
-// answers, the store neither crashes nor loops: it cuts the connection and names the reason. An input is a list of answers, each a byte
-// with its length and so many bytes as they go to the socket; length 0 is the honest answer of an empty Redis. After the last, the server
-// closes.
+// Fuzzes whole conversations with a Redis: a store with a consumer of each kind of table sends commands, and the input provides the
+// answers. For any answer, the store neither crashes nor loops: it closes the connection and reports the reason. An input is a list of
+// answers, each a byte with its length and then its bytes as sent on the socket; length 0 is the correct answer of an empty Redis. After
+// the last answer the server closes the connection.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 
 using namespace rondo;
 
-/// What the input says next.
+/// The answers of the input, one after the other.
 class Script {
  public:
   explicit Script(std::string_view bytes) : rest_(bytes) {}
@@ -52,7 +52,7 @@ class Peer {
  public:
   explicit Peer(UniqueFd socket) : socket_(std::move(socket)) {}
 
-  /// Reads, and answers what is whole. False: the connection ended, or the script did.
+  /// Reads, and answers complete commands. Returns false if the connection or the script has ended.
   bool serve(Script& script) {
     std::array<char, 65536> buffer;
     const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -69,7 +69,7 @@ class Peer {
   }
 
  private:
-  /// The number behind the sign at 'at', which moves behind the line. What the store sends is always well formed.
+  /// Parses the number after the sign at 'at', and moves 'at' behind the line. The store always sends well-formed commands.
   std::size_t number_at(std::size_t& at) const {
     std::size_t number = 0;
     const auto [end, error] = std::from_chars(in_.data() + at + 1, in_.data() + in_.size(), number);
@@ -162,7 +162,7 @@ class Server {
   std::string folder_;
 };
 
-/// A store of all kinds of tables, with a consumer of each.
+/// A store with all kinds of tables, and a consumer of each.
 class Client {
  public:
   explicit Client(const std::string& path) : store_(scheduler_, options(path)) {
@@ -171,14 +171,14 @@ class Client {
       consumers_.push_back(std::move(store_.subscribe(table, {}).value()));
     }
   }
-  /// 'waits': for what is on its way, a millisecond at most.
+  /// 'waits': waits for data in transit, a millisecond at most.
   void run(bool waits) {
     if (waits) scheduler_.wait(clock_.now() + 1ms);
-    RONDO_ASSERT(scheduler_.run_until_idle(kTurns) < kTurns);  // An answer that is finite makes turns that are.
+    RONDO_ASSERT(scheduler_.run_until_idle(kTurns) < kTurns);  // A finite answer must lead to finitely many turns.
     std::vector<Change> out;
     for (const auto& consumer : consumers_) consumer->take(100, out);
   }
-  /// Something of each kind is asked.
+  /// Sends a command of each kind.
   void use() {
     for (const auto& [table, kind] : kTables) {
       const bool is_event = kind == TableKind::Channel;
@@ -217,7 +217,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Script script{{reinterpret_cast<const char*>(data), size}};
   std::vector<Peer> peers;
   Client client{server.path()};
-  // Each round answers at least one command or is one of a few in a row without any.
+  // Each round answers at least one command, or is one of a few consecutive rounds without any.
   for (unsigned quiet = 0, round = 0; quiet < 4 && !script.at_end(); ++round) {
     const std::size_t left = script.left();
     client.run(quiet > 0);

@@ -1,5 +1,5 @@
-// Fuzzes what a peer may put into Redis: the JSON of an event and of a queue's entry, and the reader of Redis' own answers. Whatever comes
-// in, nothing is read beyond it; what was understood can be written again and reads the same.
+// Fuzzes the data that a peer may put into Redis: the JSON of an event and of a queue's entry, and the parser of Redis' own answers. A
+// parser must not read beyond its input, and a parsed value must parse equally after it is written again.
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -36,7 +36,7 @@ void check_entry(std::string_view fields, std::string_view operation) {
   RONDO_ASSERT(again.has_value() && again->op() == entry->op() && fields_text(*again) == fields_text(*entry));
 }
 
-/// In two pieces, as a socket may bring it.
+/// Parses the bytes in two pieces, as a socket may deliver them.
 void check_reply(std::string_view bytes, std::size_t cut) {
   ReplyReader reader;
   for (const std::string_view piece : {bytes.substr(0, cut), bytes.substr(cut)}) {
@@ -56,7 +56,7 @@ void check_reply(std::string_view bytes, std::size_t cut) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  // A copy of its own length, so that a byte beyond it is found.
+  // A copy of exact length, so that a read beyond it is detected.
   const std::vector<char> copy(data + 1, data + size);
   const std::string_view text{copy.data(), copy.size()};
   check_event(text);

@@ -1,6 +1,6 @@
-// Fuzzes what a socket may bring to the direct tables: the frame reader, and the tables behind it. Whatever comes in, nothing is read
-// beyond it, a refused frame leaves no trace, and what was applied can be written as a frame again and reads the same. The first byte says
-// how many keys a table may hold, so that the reading stops and goes on in the middle of frames.
+// Fuzzes the data that a socket may bring to the direct tables: the frame reader, and the tables behind it. The reader must not read
+// beyond its input. A refused frame leaves no trace, and applied entries parse equally after they are written as a frame again. The first
+// byte sets how many keys a table may hold, so that the reading stops and continues within frames.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 using namespace rondo;
 using namespace rondo::store;
 
-/// Reads 'bytes', writes what it read, and reads that.
+/// Parses 'bytes', writes the result, and parses that.
 void check_round_trip(std::string_view bytes) {
   Result<FrameReader> reader = FrameReader::open(bytes);
   if (!reader) return;
@@ -46,7 +46,7 @@ void check_round_trip(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  // A copy of its own length, so that a byte beyond it is found.
+  // A copy of exact length, so that a read beyond it is detected.
   const std::vector<char> copy(data + 1, data + size);
   const std::string_view bytes{copy.data(), copy.size()};
   check_round_trip(bytes);

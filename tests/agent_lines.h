@@ -1,5 +1,5 @@
-// AgentLines: what a data plane holds as sorted lines of text, and DesiredState, the plain model that says what it must hold. For tests of
-// the agent on the simulated kernel and on the real one: a difference reads well.
+// AgentLines: the content of a data plane as sorted lines of text, and DesiredState, the plain model of the expected content. For tests of
+// the agent on the simulated kernel and on the real one: differences are readable.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace rondo::switch_agent {
 
 using Lines = std::vector<std::string>;
 
-/// What is there and should not be (+), and what is missing (-). Both sorted.
+/// The unexpected lines (+) and the missing ones (-). Both inputs are sorted.
 inline Lines difference(const Lines& actual, const Lines& expected) {
   Lines extra, missing, all;
   std::ranges::set_difference(actual, expected, std::back_inserter(extra));
@@ -40,7 +40,7 @@ inline std::string_view type_text(RouteType type) {
   return type == RouteType::Prohibit ? " prohibit" : " blackhole";
 }
 
-/// What 'plane' holds, with next hops by what they are and not by number.
+/// The content of 'plane', with next hops described by their content instead of their numbers.
 inline Lines lines_of(DataPlane& plane) {
   std::map<IfIndex, std::string> ports;
   const std::vector<LinkEvent> links = plane.links().value();
@@ -75,7 +75,7 @@ inline Lines lines_of(DataPlane& plane) {
   return lines;
 }
 
-/// Rows that all refer to rows that are there (see close()), and what the kernel must hold for them.
+/// Rows that refer only to existing rows (see close()), and the expected content of the kernel for them.
 struct DesiredState {
   struct Hop {
     std::string port;
@@ -85,7 +85,7 @@ struct DesiredState {
   };
   using Hops = std::set<Hop>;
   struct Route {
-    std::string group;  // Empty: 'hops', or a blackhole when these are empty, too.
+    std::string group;  // Empty: 'hops', or a blackhole if these are empty, too.
     Hops hops;
   };
   std::set<std::pair<std::string, std::string>> addresses;               // Port, prefix.
@@ -93,7 +93,7 @@ struct DesiredState {
   std::map<std::string, Hops> groups;
   std::map<std::string, Route> routes;
 
-  /// What the kernel must hold when the devices are as 'links' say.
+  /// Returns the expected content of the kernel if the devices are as in 'links'.
   Lines expected(const std::vector<LinkEvent>& links) const {
     std::map<std::string, LinkEvent> ports;
     for (const LinkEvent& link : links) ports[link.name] = link;

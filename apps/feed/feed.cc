@@ -9,7 +9,7 @@
 namespace rondo::feed {
 namespace {
 
-/// begin, 'rows', end: an error of the rows goes before one of the end.
+/// Writes begin, 'rows' and end. An error of the rows takes precedence over one of the end.
 template <class Rows>
 Status write_table(BulkSink& sink, std::string_view table, Rows rows) {
   if (Status begun = sink.begin(table); !begun.ok()) return begun;
@@ -44,7 +44,7 @@ Status group_row(const NextHopPlan& plan, unsigned group, Family family, BulkSin
 }  // namespace
 
 Status feed_routes(std::span<const Route> routes, const NextHopPlan& plan, BulkSink& sink) {
-  std::array<std::vector<std::string>, 2> names;  // By family.
+  std::array<std::vector<std::string>, 2> names;  // Indexed by family.
   for (unsigned group = 0; group < plan.groups(); ++group) {
     names[0].push_back(NextHopPlan::group_name(group, Family::V4));
     names[1].push_back(NextHopPlan::group_name(group, Family::V6));

@@ -1,5 +1,5 @@
-// The rows of a fed routing table, in the tables and fields of SONiC's APPL_DB, into any BulkSink: the admin client's writer, a store, a
-// test.
+// Writes the rows of a fed routing table, in the tables and fields of SONiC's APPL_DB, into any BulkSink: the admin client's writer, a
+// store, a test.
 //   ROUTE_TABLE          <prefix>         {nexthop_group: <group>}                          or a Delete for a withdrawn route
 //   NEXTHOP_GROUP_TABLE  <group>          {nexthop: "a,b,c,d", ifname: "p,q,r,s"}
 //   NEIGH_TABLE          <port>:<address> {neigh: <mac>, family: IPv4 | IPv6}
@@ -24,7 +24,8 @@ Status feed_neighbors(const NextHopPlan& plan, Families families, BulkSink& sink
 Status feed_interfaces(const NextHopPlan& plan, Families families, BulkSink& sink);
 Status feed_ports(const NextHopPlan& plan, unsigned mtu, BulkSink& sink);
 
-/// What goes with the routes. The order is always the hard one: routes, groups, neighbours, interfaces, ports, each waiting for the next.
+/// The rows to write besides the routes. The order is always the hardest one: routes, groups, neighbours, interfaces, ports, so that each
+/// row waits for a later one.
 struct Parts {
   bool routes = true;
   bool groups = false;

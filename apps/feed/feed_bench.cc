@@ -1,6 +1,6 @@
-// How fast a routing table is made, encoded and carried over the admin socket, and how long the server's turns get meanwhile.
+// Measures how fast a routing table is made, encoded and sent over the admin socket, and the longest turn of the server meanwhile.
 //   bench_feed [IPv4 routes] [IPv6 routes]          default 1,000,000 and 200,000; best of five runs is printed
-// The daemon's end counts rows and does nothing else, so the last figure is the ceiling of `rondo feed`, not the speed of a daemon.
+// The daemon's end only counts rows, so the last figure is the upper bound of `rondo feed`, not the speed of a daemon.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using namespace rondo;
 
-/// Encodes into frames and drops them.
+/// Encodes rows into frames and drops the frames.
 class EncodingSink final : public BulkSink {
  public:
   Status begin(std::string_view table) override {
@@ -69,7 +69,8 @@ void print_rate(const char* what, std::uint64_t rows, Duration best) {
               1e9 * seconds(best) / static_cast<double>(rows));
 }
 
-/// One table over a real socket: the server's loop here, the writer on a thread. Returns how long it took; notes the longest turn.
+/// Sends one table over a real socket: the server's loop runs here, the writer on a thread. Returns the time it took, and stores the
+/// longest turn.
 Duration over_socket(const std::vector<feed::Route>& routes, const feed::NextHopPlan& plan, Duration& longest_turn) {
   char directory[] = "/tmp/rondo-bench-XXXXXX";
   if (::mkdtemp(directory) == nullptr) std::abort();

@@ -1,6 +1,6 @@
-// The feed: text of prefixes, the documented next-hop mapping, synthetic tables, files, and the rows they become. Method: check values that
-// the data's description states, plain models (inet_ntop, a set), and small files written here. With RONDO_DATA_DIR set to the folder of
-// the real tables, these are read too and their group sizes compared with the documented ones.
+// The feed: text of prefixes, the documented next-hop mapping, synthetic tables, files, and the rows made from them. Method: check values
+// that the data's description states, plain models (inet_ntop, a set), and small files written here. If RONDO_DATA_DIR is the folder of
+// the real tables, the test reads these too and compares their group sizes with the documented ones.
 #include "feed/feed.h"
 
 #include <arpa/inet.h>
@@ -45,7 +45,7 @@ TEST(Prefix, Ipv6TextIsWhatTheSystemWrites) {
     std::mt19937_64 random(seed);
     unsigned char bytes[16];
     for (unsigned char& byte : bytes) byte = random() % 3 == 0 ? static_cast<unsigned char>(random()) : 0;
-    bytes[0] = 0x20;  // inet_ntop writes ::a.b.c.d for some addresses; routable ones never look so.
+    bytes[0] = 0x20;  // inet_ntop writes ::a.b.c.d for some addresses, but never for routable ones.
     char system_text[64];
     ASSERT_NE(inet_ntop(AF_INET6, bytes, system_text, sizeof system_text), nullptr);
     const std::string text = std::string{system_text} + "/128";
@@ -105,7 +105,7 @@ TEST(NextHopPlan, EveryNextHopLiesInItsPortsSubnetAndIsAlone) {
       const std::string own = with_length.substr(0, with_length.find('/'));
       const Prefix port = parse_prefix(own + (family == Family::V4 ? "/32" : "/128")).value();
       const Prefix neighbor = parse_prefix(hop.address + (family == Family::V4 ? "/32" : "/128")).value();
-      const unsigned host_bits = family == Family::V4 ? 40 : 0;  // Of the upper half: a /24, or a /64.
+      const unsigned host_bits = family == Family::V4 ? 40 : 0;  // The bits of the upper half after a /24 or a /64.
       EXPECT_EQ(neighbor.high >> host_bits, port.high >> host_bits) << hop.address;
       EXPECT_EQ(address_text(neighbor), hop.address) << "canonical";
       EXPECT_NE(hop.address, own) << "the port's own address";

@@ -1,5 +1,5 @@
-// NextHopPlan: the next hops, groups, neighbours, interfaces and ports that a fed routing table uses, because public tables carry none. The
-// mapping from an origin to its group is fixed, so that every run and every tool agrees:
+// NextHopPlan: the next hops, groups, neighbours, interfaces and ports that a fed routing table uses, because public tables contain none.
+// The mapping from an origin to its group is fixed, so that every run and every tool uses the same one:
 //   key     the origin AS as 4 big-endian bytes; without an origin, the first 4 bytes of the prefix, with the last two zeroed for IPv4
 //   group   h = FNV-1a 32 of the key, u = h / 2^32, group = floor(groups * u * u): skewed, as real tables are
 //   group g of a family has the next hops 4g .. 4g+3 (equal-cost multipath of four)
@@ -46,7 +46,7 @@ class NextHopPlan {
   unsigned groups() const noexcept { return groups_; }
   unsigned hops() const noexcept { return groups_ * kHopsPerGroup; }
 
-  /// The group of a route with this origin, or of one without.
+  /// The group of a route with this origin, or of a route without origin.
   unsigned group_of(const Prefix& prefix, std::optional<std::uint32_t> origin) const noexcept;
 
   /// The key in NEXTHOP_GROUP_TABLE: "7" for IPv4, "v6-7" for IPv6.

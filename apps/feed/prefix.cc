@@ -1,4 +1,4 @@
-// Text of prefixes. Parsing leaves the hard part of IPv6 to inet_pton; writing is ours, because it is done a million times.
+// Text of prefixes. Parsing uses inet_pton for IPv6; formatting is written by hand, because a feed does it a million times.
 #include "feed/prefix.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 namespace rondo::feed {
 namespace {
 
-char* write_decimal(char* out, unsigned value) noexcept {  // Below 1000.
+char* write_decimal(char* out, unsigned value) noexcept {  // 'value' is below 1000.
   if (value >= 100) *out++ = static_cast<char>('0' + value / 100);
   if (value >= 10) *out++ = static_cast<char>('0' + value / 10 % 10);
   *out++ = static_cast<char>('0' + value % 10);

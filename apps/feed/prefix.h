@@ -1,4 +1,5 @@
-// Prefix: an IPv4 or IPv6 prefix in 24 bytes, with fast text both ways. The feed makes a million of them a second, hence no library.
+// Prefix: an IPv4 or IPv6 prefix in 24 bytes, with fast parsing and formatting. The feed makes a million prefixes a second, so it uses no
+// library.
 #pragma once
 
 #include <compare>
@@ -33,20 +34,21 @@ struct Prefix {
   }
 };
 
-/// Longest text of a prefix, such as "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128".
+/// The longest text of a prefix, such as "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128".
 inline constexpr std::size_t kPrefixText = 44;
 
-/// Writes "address/length" (IPv6 as RFC 5952 wants it, without the mixed notation) to 'out', which has room for kPrefixText bytes. Returns
+/// Writes "address/length" (IPv6 as in RFC 5952, without the mixed notation) to 'out', which must have room for kPrefixText bytes. Returns
 /// the end. About 20 ns for IPv4.
 char* write_prefix(char* out, const Prefix& prefix) noexcept;
 std::string to_string(const Prefix& prefix);
 /// The same without "/length".
 std::string address_text(const Prefix& prefix);
 
-/// "10.0.0.0/8" or "2001:db8::/32". InvalidArgument, saying why, for anything else: no length, a length beyond the family's, host bits set.
+/// Parses "10.0.0.0/8" or "2001:db8::/32". Otherwise InvalidArgument with the reason: no length, a length beyond the family's, host bits
+/// set.
 Result<Prefix> parse_prefix(std::string_view text);
 
-/// True when a bit after the length is set.
+/// True if a bit after the length is set.
 bool has_host_bits(const Prefix& prefix) noexcept;
 
 }  // namespace rondo::feed

@@ -1,4 +1,4 @@
-// Route: one row of a routing table to be fed: prefix and next-hop group. 32 bytes, so that a full table fits in a few dozen megabytes.
+// Route: one row of a routing table to feed: prefix and next-hop group. 32 bytes, so that a full table fits in a few dozen megabytes.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace rondo::feed {
 struct Route {
   Prefix prefix;
   std::uint16_t group = 0;
-  bool withdrawn = false;  // From a file of updates: the route goes.
+  bool withdrawn = false;  // From a file of updates: the route is withdrawn.
 };
 
-/// Which families occur.
+/// The families that occur in a table.
 struct Families {
   bool v4 = false;
   bool v6 = false;
 };
 Families families_of(std::span<const Route> routes) noexcept;
 
-/// By family, address, length. O(n log n).
+/// Sorts by family, address, length. O(n log n).
 void sort_routes(std::vector<Route>& routes);
-/// A permutation that depends on 'seed' only (Fisher-Yates with splitmix64), the same on every machine. O(n).
+/// Applies a permutation that depends only on 'seed' (Fisher-Yates with splitmix64) and is the same on every machine. O(n).
 void shuffle_routes(std::vector<Route>& routes, std::uint64_t seed);
 
 /// The next number of the splitmix64 sequence (Steele, Lea, Flood 2014).

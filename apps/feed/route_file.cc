@@ -1,4 +1,4 @@
-// zlib's gzread reads plain files as they are, so there is one way in. Lines are cut from large pieces: a full table takes well under a
+// zlib's gzread also reads plain files, so both kinds use it. Lines are cut from large pieces: reading a full table takes well under a
 // second.
 #include "feed/route_file.h"
 
@@ -35,7 +35,7 @@ Result<std::uint32_t> parse_origin(std::string_view text) {
   return origin;
 }
 
-/// Turns lines into routes; knows what kind of file it is from the first one.
+/// Parses lines into routes; the first line determines the kind of the file.
 class LineReader {
  public:
   LineReader(const NextHopPlan& plan, RouteFile& file) : plan_(plan), file_(file) {}

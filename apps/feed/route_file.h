@@ -1,5 +1,5 @@
-// Reading routing tables from files, plain or gzip. Three kinds of line, told apart by their columns (separated by one tab); lines of one
-// file are all of one kind; empty lines and lines that begin with '#' or ';' are skipped:
+// Reads routing tables from files, plain or gzip. The number of columns (separated by one tab) distinguishes three kinds of line. All
+// lines of a file have the same kind; empty lines and lines that begin with '#' or ';' are skipped:
 //   prefix                                              a table without origins
 //   prefix <TAB> origin AS                              a table
 //   second <TAB> A or W <TAB> peer <TAB> prefix <TAB> origin AS    updates, in order: announced or withdrawn
@@ -21,8 +21,8 @@ struct RouteFile {
   std::vector<Route> routes;  // In the order of the file.
 };
 
-/// Reads all of it. Errors name file and line: InvalidArgument for a line that is not as described, NotFound and the like when the file
-/// cannot be opened, DataLoss when the compressed data is damaged or cut short.
+/// Reads the whole file. Errors name file and line: InvalidArgument for a malformed line, NotFound and the like if the file cannot be
+/// opened, DataLoss if the compressed data is damaged or truncated.
 Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& plan);
 
 }  // namespace rondo::feed

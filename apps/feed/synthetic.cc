@@ -1,4 +1,4 @@
-// Distinct without a set: for each length, the index runs through a permutation of that length's address bits.
+// Makes distinct prefixes without a set: for each length, the index passes through a permutation of that length's address bits.
 #include "feed/synthetic.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::array kLengthsV4{
     LengthShare{28, 18},    LengthShare{29, 17},     LengthShare{30, 3},     LengthShare{31, 3},     LengthShare{32, 886},
 };
 
-// And of the IPv6 table of the same day (160,147 routes); lengths with fewer than 3 routes are left out.
+// Prefix lengths of the IPv6 table of the same day (160,147 routes); lengths with fewer than 3 routes are omitted.
 constexpr std::array kLengthsV6{
     LengthShare{20, 16},    LengthShare{21, 3},    LengthShare{22, 7},     LengthShare{23, 8},     LengthShare{24, 30},
     LengthShare{25, 8},     LengthShare{26, 15},   LengthShare{27, 20},    LengthShare{28, 193},   LengthShare{29, 4371},
@@ -38,10 +38,10 @@ constexpr std::array kLengthsV6{
     LengthShare{125, 9},    LengthShare{126, 19},  LengthShare{127, 42},   LengthShare{128, 6},
 };
 
-/// First octets that may begin a route: 1 .. 223 without 10 (the next hops live there) and 127.
+/// The first octets that a route may have: 1 .. 223 without 10 (used by the next hops) and 127.
 bool is_routable_octet(std::uint32_t octet) noexcept { return octet != 0 && octet != 10 && octet != 127 && octet < 224; }
 constexpr std::uint64_t kRoutableOctets = 221;
-/// Bits that tell IPv6 prefixes apart: those after 2000::/3, at most this many. Later bits only follow from them.
+/// The bits that distinguish IPv6 prefixes: those after 2000::/3, at most this many. Later bits are derived from them.
 constexpr unsigned kPermutedBitsV6 = 61;
 
 std::uint64_t room(Family family, unsigned length) noexcept {
@@ -49,7 +49,7 @@ std::uint64_t room(Family family, unsigned length) noexcept {
   return std::uint64_t{1} << std::min(length - 3U, kPermutedBitsV6);
 }
 
-/// A permutation of the numbers below 2^bits: each step (odd multiplication, addition, folding the upper half down) can be undone.
+/// A permutation of the numbers below 2^bits: each step (odd multiplication, addition, xor with the shifted upper half) can be reversed.
 class Permutation {
  public:
   Permutation(unsigned bits, std::uint64_t seed) noexcept : bits_(bits) {

@@ -1,6 +1,6 @@
-// The allocator of a program: tcmalloc where it is installed, else the C library's (docs/adr/0018-allocator-of-the-programs.md). Only
-// programs link this; who embeds the library chooses his own. Linking it is all that is needed for malloc() and new; these functions are
-// for daemons. Threads: to be called by the program's first thread, before others run.
+// The allocator of a program: tcmalloc if it is installed, otherwise the C library's (docs/adr/0018-allocator-of-the-programs.md). Only
+// programs link this; a user who embeds the library chooses an allocator. Linking it replaces malloc() and new; the functions here are for
+// daemons. Call them on the program's first thread, before other threads run.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@ namespace rondo::heap {
 /// "tcmalloc" or "libc".
 std::string_view name() noexcept;
 
-/// From now on no free() does at once what many before it left undone: after a million rows that takes milliseconds, in the middle of
-/// somebody's turn. For programs whose turns must be short; with the C library's allocator each free() then costs a little more.
+/// Bounds the time of each free(): afterwards no free() does the deferred work of many earlier ones. After a million rows that work takes
+/// milliseconds within a turn. For programs whose turns must be short; with the C library's allocator each free() then costs a little
+/// more.
 void keep_frees_short() noexcept;
 
-/// What rondo::reserve_memory() promises, of this allocator: 'bytes' of touched memory are there for what is allocated later, and nothing
-/// is given back to the system from now on.
+/// Keeps the promise of rondo::reserve_memory() for this allocator: 'bytes' of touched memory are available for later allocations, and no
+/// memory is returned to the system from now on.
 Status reserve(std::size_t bytes);
 
 }  // namespace rondo::heap

@@ -1,5 +1,5 @@
-// The allocator that the programs link: that it is the one that was chosen, that memory that ends is an exception and not the end of the
-// process, and that what was reserved is used. Each case in a child where it changes what others would see.
+// The allocator that the programs link: it is the chosen one, memory exhaustion throws an exception and does not end the process, and
+// reserved memory is used. A case that changes the process's memory runs in a child process.
 #include "heap/heap.h"
 
 #include <dlfcn.h>
@@ -17,9 +17,9 @@
 namespace rondo::heap {
 namespace {
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their allocators keep memory as they see fit.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // The sanitizers' allocators keep memory by their own rules.
 
-/// The file that 'function' is in.
+/// The file that contains 'function'.
 std::string home_of(const char* function) {
   Dl_info info{};
   void* const address = ::dlsym(RTLD_DEFAULT, function);
@@ -33,7 +33,7 @@ TEST(Heap, MallocIsOfTheAllocatorThatIsNamed) {
   }
 }
 
-/// Exit code 0: memory ended as it should.
+/// Exits with 0 if memory exhaustion is reported as it should be.
 [[noreturn]] void use_all_memory() {
   const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
   if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
@@ -48,7 +48,7 @@ TEST(Heap, MallocIsOfTheAllocatorThatIsNamed) {
   const bool null = new (std::nothrow) char[std::size_t{1} << 30] == nullptr&& std::malloc(std::size_t{1} << 30) ==
                     nullptr&& operator new (std::size_t{1} << 30, std::align_val_t{128}, std::nothrow) == nullptr;
   blocks.clear();
-  const auto again = std::make_unique<char[]>(100'000);  // There is some again.
+  const auto again = std::make_unique<char[]>(100'000);  // Memory is available again.
   std::_Exit(thrown && null && again != nullptr ? 0 : 1);
 }
 
@@ -93,7 +93,7 @@ std::size_t resident_pages() {
   return resident;
 }
 
-/// Small blocks and blocks that are mapped one by one otherwise, up to 48 MiB.
+/// Allocates small blocks and blocks that would otherwise be mapped one by one, up to 48 MiB.
 void use_blocks() {
   std::vector<std::unique_ptr<char[]>> blocks;
   for (const std::size_t size : {std::size_t{16} << 20, std::size_t{1} << 20, std::size_t{2000}}) {

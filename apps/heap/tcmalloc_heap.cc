@@ -1,4 +1,4 @@
-// tcmalloc, of gperftools, without its profilers. Its library takes the place of malloc() and free(), new and delete.
+// tcmalloc of gperftools, without its profilers. Its library replaces malloc() and free(), new and delete.
 #include <gperftools/malloc_extension.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace rondo::heap {
 
 std::string_view name() noexcept { return "tcmalloc"; }
 
-// It gives memory back while something is freed: seldom, and then a whole stretch of free pages, which may be most of what a table of a
-// million rows had.
+// tcmalloc returns memory to the system during a free(): rarely, but then a whole span of free pages, which may be most of the memory of a
+// table of a million rows.
 void keep_frees_short() noexcept { MallocExtension::instance()->SetMemoryReleaseRate(0); }
 
 Status reserve(std::size_t bytes) {
-  /// Below what it writes lines about to standard error.
+  /// tcmalloc logs larger allocations to standard error.
   constexpr std::size_t kPiece = std::size_t{512} << 20;
   if (bytes == 0) return {};
   if (Status refused = prepare_to_touch(bytes); !refused.ok()) return refused;

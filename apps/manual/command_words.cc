@@ -11,7 +11,7 @@
 namespace rondo::manual {
 namespace {
 
-/// What is wrong, in words; of an option that is not known, its name and the nearest one.
+/// The text of a usage error; for an unknown option, its name and the nearest known one.
 std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) return error.what();
@@ -29,7 +29,7 @@ std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
 
 std::string unknown_option(std::string_view word, std::span<const std::string_view> options) {
   const std::string name{word.substr(0, word.find('='))};
-  // "-j" is more like "--json" than like any other.
+  // "-j" resembles "--json" more than any other option.
   const std::string full = name.starts_with("--") ? name : "-" + name;
   return "unknown option '" + name + "'" + did_you_mean(full, options);
 }

@@ -1,4 +1,4 @@
-// Wrong words on the command line of a program without commands: what is said on standard error, and the exit code.
+// Usage errors of a program without commands: the message on standard error, and the exit code.
 #include "manual/command_words.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 namespace rondo::manual {
 namespace {
 
-/// The exit code of a program with the options --config and --check, and what it said on standard error.
+/// The exit code of a program with the options --config and --check, and its text on standard error.
 std::pair<std::optional<int>, std::string> parse(std::vector<const char*> words) {
   CLI::App app{"A program", "program"};
   std::string config;

@@ -9,30 +9,30 @@
 
 namespace rondo::manual {
 
-/// What stands in a place, so that a shell can offer it and the parser can check it.
+/// The kind of a word, so that a shell can offer values and the parser can check them.
 enum class Word : std::uint8_t { Text, Table, Key, Field, File, Command, Parameter, Choice, Number, Seconds };
 
-/// A word of a command that has its place by order.
+/// A positional word of a command.
 struct Argument {
-  std::string_view name;  // As it is shown: TABLE.
+  std::string_view name;  // As shown in the help: TABLE.
   std::string_view help;
   Word word = Word::Text;
   bool required = true;
-  bool many = false;  // The last one may come again.
+  bool many = false;  // The last argument may be repeated.
   std::vector<std::string_view> choices = {};
 };
 
 struct Option {
   std::string_view name;   // --count
-  std::string_view value;  // As it is shown: N. Empty: a flag.
+  std::string_view value;  // As shown in the help: N. Empty: a flag.
   std::string_view help;
   Word word = Word::Text;
-  double low = 0;  // Of numbers and seconds.
+  double low = 0;  // The range of numbers and seconds.
   double high = 1e15;
-  std::string_view fallback = {};  // What holds without it, for people; empty: nothing to say.
+  std::string_view fallback = {};  // The value that applies without the option, as text for users; empty: not shown.
   std::vector<std::string_view> choices = {};
-  bool list = false;            // Several, divided by commas.
-  bool value_optional = false;  // --wait or --wait=SECONDS: 'fallback' stands for a value that is not given.
+  bool list = false;            // Several values, separated by commas.
+  bool value_optional = false;  // --wait or --wait=SECONDS: 'fallback' is the value if none is given.
 };
 
 struct Example {
@@ -40,28 +40,28 @@ struct Example {
   std::string_view meaning;
 };
 
-/// Who can answer a command.
+/// The programs that can answer a command.
 enum Answerer : std::uint8_t { Nobody = 0, Daemon = 1, Redis = 2, File = 4 };
 
 struct Command {
   std::string_view name;
   std::string_view help;          // One line.
-  std::string_view details = {};  // For the manual and the command's own help; paragraphs are divided by empty lines.
+  std::string_view details = {};  // For the manual and the command's own help; empty lines separate paragraphs.
   std::vector<Argument> arguments = {};
   std::vector<Option> options = {};
-  unsigned answered_by = Nobody;  // Answerers; nobody: the program by itself.
+  unsigned answered_by = Nobody;  // A mask of Answerers; Nobody: the program answers without any of them.
   std::vector<Example> examples = {};
-  std::vector<Command> commands = {};  // One of these must follow.
-  bool hidden = false;                 // For programs, not for people.
+  std::vector<Command> commands = {};  // If not empty, one of these must follow.
+  bool hidden = false;                 // For scripts: not listed in the help.
 };
 
-/// A name and what it means: an exit code, a variable of the environment, a file.
+/// A name and its meaning: an exit code, an environment variable, a file.
 struct Entry {
   std::string_view name;
   std::string_view meaning;
 };
 
-/// A part of a configuration file.
+/// A setting of a configuration file.
 struct Setting {
   std::string_view name;
   std::string_view type;  // "integer from 1 to 128", "text", ...
@@ -78,11 +78,11 @@ struct Section {
 struct Program {
   std::string_view name;
   int manual_section = 1;
-  std::string_view summary;      // After the dash of NAME.
-  std::string_view description;  // Paragraphs, divided by empty lines.
+  std::string_view summary;      // The text after the dash of the section NAME.
+  std::string_view description;  // Paragraphs, separated by empty lines.
   std::vector<Option> options = {};
   std::vector<Command> commands = {};
-  std::vector<Section> sections = {};  // Of a configuration file.
+  std::vector<Section> sections = {};  // The sections of a configuration file.
   std::vector<Entry> exit_codes = {};
   std::vector<Entry> environment = {};
   std::vector<Entry> files = {};

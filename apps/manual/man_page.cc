@@ -6,7 +6,7 @@
 namespace rondo::manual {
 namespace {
 
-/// Text that roff shows as it is. A '-' is written so that it can be copied into a shell.
+/// Escapes text so that roff shows it unchanged. A '-' is written so that it can be copied into a shell.
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -33,11 +33,11 @@ class Page {
   void subheading(std::string_view text) { out_.append(".SS \"").append(plain(text)).append("\"\n"); }
   void line(std::string_view roff) { out_.append(roff).append("\n"); }
   void paragraph() { out_.append(".PP\n"); }
-  /// An indented entry under 'tag', which is roff already.
+  /// An indented entry under 'tag', which must be roff already.
   void entry(std::string_view tag, std::string_view help) {
     out_.append(".TP\n").append(tag).append("\n").append(plain(help)).append("\n");
   }
-  /// Paragraphs divided by empty lines. One that begins with a blank is shown as it stands, line by line.
+  /// Paragraphs separated by empty lines. A paragraph that begins with a blank is shown unchanged, line by line.
   void text(std::string_view paragraphs) {
     bool first = true;
     while (!paragraphs.empty()) {
@@ -114,7 +114,7 @@ void add_command(Page& page, std::string_view before, const Command& command) {
   }
   page.line(".RS");
   for (const Argument& argument : command.arguments) {
-    // What a table and a key are is said once, in the description.
+    // The description explains once what a table and a key are.
     if (argument.word == Word::Table || (argument.word == Word::Key && argument.required) || argument.help.empty()) continue;
     page.entry(italic(argument.name), std::string{argument.help} + ".");
   }

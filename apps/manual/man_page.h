@@ -1,4 +1,5 @@
-// The manual page of a described program, in the man macros of roff. What people wrote is escaped: a page never runs a macro by accident.
+// The manual page of a described program, in the man macros of roff. Texts of the description are escaped, so that a page never runs a
+// macro by accident.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace rondo::manual {
 
-/// The whole page. 'version' stands in its foot. O(length).
+/// Returns the whole page. Its footer contains 'version'. O(length).
 std::string man_page(const Program& program, std::string_view version);
 
 }  // namespace rondo::manual

@@ -1,5 +1,5 @@
-// Manual pages: what people wrote comes out as it was written, whatever roff would make of it. The pages of the real programs are rendered
-// by the tests in tests/command_line.
+// Manual pages: the texts of a description are shown unchanged, whatever roff syntax they contain. The tests in tests/command_line render
+// the pages of the real programs.
 #include "manual/man_page.h"
 
 #include <gmock/gmock.h>

@@ -60,7 +60,7 @@ Result<Box> Box::enter() {
   const int flags = uid == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER;
   if (::unshare(flags) != 0) return failure(status_from_errno(errno, "making a network namespace"));
   if (uid != 0) {
-    // Root within a user namespace of our own, which is what CAP_NET_ADMIN over the new network namespace takes.
+    // Become root in a new user namespace, which CAP_NET_ADMIN over the new network namespace requires.
     for (const auto& [path, text] :
          {std::pair{"/proc/self/setgroups", std::string{"deny"}}, std::pair{"/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"},
           std::pair{"/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"}}) {
@@ -81,11 +81,11 @@ Box::~Box() {
 }
 
 Status Box::make_ports(const std::vector<std::string>& ports) const {
-  // The program that makes the links names the far side through us.
+  // The program that creates the links names the far side by a path through this process.
   const std::string far_side = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(far_side_);
   if (Status s = run_program({"ip", "link", "set", "lo", "up"}); !s.ok()) return s;
-  // Numbers that the far side does not use: the kernel announces a carrier at once only for a device whose number differs from its peer's
-  // (linkwatch), else once a second.
+  // Use numbers that the far side does not use: the kernel announces a carrier immediately only for a device whose number differs from its
+  // peer's (linkwatch), otherwise once a second.
   int index = 1000;
   for (const std::string& port : ports) {
     if (Status s = run_program({"ip", "link", "add", port, "index", std::to_string(++index), "type", "veth", "peer", "name", far_end(port),
@@ -95,7 +95,7 @@ Status Box::make_ports(const std::vector<std::string>& ports) const {
     }
     if (Status s = run_program({"ip", "link", "set", port, "up"}); !s.ok()) return s;
   }
-  // By a data plane of our own, which knows how to work in another namespace.
+  // Uses a separate data plane that works in the other namespace.
   auto plane = make_linux_dataplane({.network_namespace = this->far_side()});
   if (!plane) return plane.error();
   const auto links = (*plane)->links();

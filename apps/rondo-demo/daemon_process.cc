@@ -42,7 +42,7 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
     for (const std::string& port : options.ports) text += "\"" + port + "\", ";
     text += "]\n";
   }
-  // One file, so that the whole day can be replayed.
+  // One file, so that the whole run can be replayed.
   if (!options.journal.empty()) text += "[journal]\nfile = " + toml_string(options.journal) + "\nfile_mib = 0\n";
   return text;
 }

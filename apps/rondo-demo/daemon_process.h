@@ -1,4 +1,4 @@
-// DaemonProcess: a rondod of our own: its configuration, its start, its end by its own pid.
+// DaemonProcess: the demo's own rondod: writes its configuration, starts it, and ends it by its pid.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@
 
 namespace rondo::demo {
 
-/// Who runs where: the scheduler's thread on a CPU of its own if there are two, everything else (programming, feeding) on the others.
-/// Empty: anywhere.
+/// The assignment of CPUs: one for the scheduler thread if there are two or more, and the others for everything else (programming,
+/// feeding). Empty: any CPU.
 struct CpuShares {
   std::vector<unsigned> scheduler;
   std::vector<unsigned> others;
@@ -23,26 +23,26 @@ struct CpuShares {
 struct DaemonOptions {
   std::string program;
   bool simulated = false;
-  std::vector<std::string> ports;  // Of the simulated box.
+  std::vector<std::string> ports;  // The ports of the simulated box.
   CpuShares cpus;
   std::size_t reserve_mib = 0;
-  std::string store_url;  // Empty: its tables are in itself.
-  std::string journal;    // Absolute path of its record of the day; empty: none.
+  std::string store_url;  // Empty: its tables are in rondod itself.
+  std::string journal;    // The absolute path of the journal; empty: none.
 };
 
 class DaemonProcess {
  public:
-  /// Starts it with a configuration and socket in a directory of its own under $TMPDIR. Waits until it answers; Unavailable if it ends
+  /// Starts rondod with a configuration and socket in a new directory under $TMPDIR. Waits until it answers. Unavailable if it ends
   /// before, DeadlineExceeded after 20 s.
   static Result<std::unique_ptr<DaemonProcess>> start(const DaemonOptions& options);
-  /// Ends it (SIGTERM) if it still runs and removes the directory.
+  /// Ends it (SIGTERM) if it still runs, and removes the directory.
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
 
   const std::string& socket() const noexcept { return socket_; }
   Result<std::unique_ptr<AdminClient>> connect() const { return AdminClient::connect(socket_); }
-  /// SIGTERM, then waits. Its exit code, or 128 + signal.
+  /// Sends SIGTERM and waits. Returns its exit code, or 128 + signal.
   int stop();
   bool running();
   pid_t pid() const noexcept { return pid_; }

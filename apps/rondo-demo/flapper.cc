@@ -32,7 +32,7 @@ void Flapper::run(const std::stop_token& stop) {
   std::condition_variable_any ended;
   bool up = true;
   std::unique_lock<std::mutex> lock(mutex);
-  // The wait is the work here: a cable that moves at a steady pace.
+  // The wait is intended: the cable moves at a steady pace.
   while (!ended.wait_for(lock, stop, period_, [&stop] { return stop.stop_requested(); })) {
     up = !up;
     flap(up);

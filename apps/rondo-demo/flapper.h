@@ -1,5 +1,5 @@
-// Flapper: pulls and plugs the cable of one port every 100 ms, on a thread of its own, and notes when, so that what rondod handled can be
-// compared with what happened. The last thing it does is to plug the cable in.
+// Flapper: pulls and plugs the cable of one port every 100 ms on a separate thread, and stores the times, so that they can be compared
+// with the events that rondod handled. Its last action is to plug the cable in.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ class Flapper {
     bool carrier = false;
     Instant asked;  // Just before the order was given to the kernel (or to the simulation).
   };
-  /// 'set_carrier' does it; called on the flapper's thread.
+  /// 'set_carrier' moves the cable; called on the flapper's thread.
   using SetCarrier = std::function<Status(bool up)>;
   Flapper(Duration period, SetCarrier set_carrier);
   /// Stops.
   ~Flapper();
 
-  /// Plugs in and ends. Idempotent.
+  /// Plugs the cable in and ends the thread. Idempotent.
   void stop();
   std::vector<Flap> flaps() const;
   Status status() const;

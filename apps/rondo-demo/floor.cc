@@ -21,7 +21,7 @@ namespace {
 
 using GroupNumbers = std::map<std::pair<feed::Family, unsigned>, NexthopId>;
 
-/// The same ports, addresses, next hops and groups as the real run has.
+/// Creates the same ports, addresses, next hops and groups as the real run.
 Result<GroupNumbers> build_groups(DataPlane& plane, const feed::NextHopPlan& plan) {
   const auto links = plane.links();
   if (!links) return failure(links.error());
@@ -70,7 +70,8 @@ Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed:
   if (!numbers) return failure(numbers.error());
   std::vector<std::pair<rondo::Prefix, NexthopId>> list;
   list.reserve(routes.size());
-  // In the order in which rondod programs them: a group's routes become possible together, when it does, and keep the order they came in.
+  // Uses the order in which rondod programs them: when a group becomes usable, all its routes become programmable together, in order of
+  // arrival.
   std::vector<const feed::Route*> order;
   for (const feed::Route& route : routes) {
     if (!route.withdrawn) order.push_back(&route);

@@ -1,5 +1,5 @@
-// floor: what this machine can do at most, measured in the same run: the same routes in the same order, in the same batches, by a bare
-// rtnetlink loop in a namespace of its own.
+// floor: measures the upper bound of this machine in the same run: a bare rtnetlink loop in a separate namespace programs the same routes
+// in the same order and batches.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace rondo::demo {
 
-/// Routes a second. Call while this process has no other threads: the loop runs in a child process.
+/// Returns routes a second. Call while this process has no other threads, because the loop runs in a child process.
 Result<double> measure_floor(std::span<const feed::Route> routes, const feed::NextHopPlan& plan);
 
 }  // namespace rondo::demo

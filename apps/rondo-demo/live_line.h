@@ -1,4 +1,4 @@
-// The line that is drawn over itself while something goes on, where standard output is a terminal that can do so.
+// A status line that is redrawn in place on a terminal that supports it.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace rondo::demo {
 
-/// Standard output is a terminal, and no dumb one.
+/// True if standard output is a terminal and not a dumb one.
 bool can_redraw();
 
-/// How wide it is.
+/// The width of the terminal.
 std::size_t terminal_columns();
 
-/// What draws 'line' (of ASCII) over the last one: at most 'columns' - 1 characters, because a return does not come back from a second
-/// line.
+/// The text that draws 'line' (ASCII) over the previous one: at most 'columns' - 1 characters, because a carriage return cannot move back
+/// from a second line.
 std::string redrawn(const std::string& line, std::size_t columns);
 
 }  // namespace rondo::demo

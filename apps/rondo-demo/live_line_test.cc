@@ -1,4 +1,4 @@
-// The line that is drawn over itself stays one line, whatever the terminal's width.
+// The redrawn line stays one line, whatever the terminal's width.
 #include "live_line.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// rondo-demo: the main job. A box with eight ports, a rondod, a full routing table fed in the hardest order (routes first, then what they
-// need), a cable that is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
-// Exit codes: 0 the data plane equals what was asked, 1 it does not or something failed, 2 wrong usage.
+// rondo-demo: the main job. It starts a box with eight ports and a rondod. It feeds a full routing table in the hardest order (routes
+// first, then what they need), while it pulls and plugs a cable. Then it compares the kernel's table row by row and prints the figures.
+// Exit codes: 0 the data plane equals the feed, 1 it does not or a step failed, 2 wrong usage.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// What rondod needs for a route, with its tables in itself (docs/performance.md).
+/// The memory of rondod for a route, with its tables in itself (docs/performance.md).
 constexpr std::size_t kBytesPerRoute = 260;
 
 struct Options {
@@ -58,7 +58,7 @@ struct Options {
   bool redis = false;
   bool floor = true;
   unsigned flap_ms = 100;
-  unsigned flap_port = feed::kPorts;  // The spare one.
+  unsigned flap_port = feed::kPorts;  // The spare port.
   std::optional<std::size_t> reserve_mib;
   std::string json_path;
   std::string journal_path;
@@ -107,15 +107,15 @@ class Demo {
   std::unique_ptr<feed::NextHopPlan> plan_;
   std::vector<feed::Route> routes_;
   std::uint64_t asked_ = 0;
-  std::unique_ptr<RedisProcess> redis_;  // Only with --store redis; ends after the daemon.
+  std::unique_ptr<RedisProcess> redis_;  // Only with --store redis; destroyed after the daemon.
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
-  std::unique_ptr<AdminClient> flap_client_;  // Simulated only.
-  std::unique_ptr<Box> box_;                  // Real only.
-  std::unique_ptr<DataPlane> plane_;          // Real only: to read the kernel.
-  std::unique_ptr<DataPlane> far_plane_;      // Real only: to move the cable, from its other end.
+  std::unique_ptr<AdminClient> flap_client_;  // Only with the simulated data plane.
+  std::unique_ptr<Box> box_;                  // Only with the real kernel.
+  std::unique_ptr<DataPlane> plane_;          // Only with the real kernel: reads it.
+  std::unique_ptr<DataPlane> far_plane_;      // Only with the real kernel: moves the cable from its other end.
   IfIndex far_end_;
-  std::unique_ptr<Witness> witness_;  // Real only.
+  std::unique_ptr<Witness> witness_;  // Only with the real kernel.
   std::unique_ptr<Flapper> flapper_;
   Report report_;
 };
@@ -133,7 +133,7 @@ Status Demo::prepare_routes() {
     auto made = feed::synthetic_routes({options_.ipv4, options_.ipv6, options_.seed}, *plan_);
     if (!made) return made.error();
     routes_ = std::move(*made);
-    // In the order of a session that sends as it likes; files keep theirs.
+    // Shuffled, like a session that sends in any order; files keep their order.
     if (!options_.sorted) feed::shuffle_routes(routes_, options_.seed);
   }
   asked_ = compare(routes_, *plan_, {}).asked;
@@ -183,7 +183,7 @@ Status Demo::prepare_box() {
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
-  // The producer stands for another machine: it must not take the processor from the daemon.
+  // The producer represents another machine, so it must not take the processor from the daemon.
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
   if (options_.simulated) return {};
@@ -209,7 +209,7 @@ Status Demo::start_flapping() {
     auto client = daemon_->connect();
     if (!client) return client.error();
     flap_client_ = std::move(*client);
-    // A simulated port is down until somebody wants it up; the spare one has no row in the feed.
+    // A simulated port is down until a row sets it up; the spare one has no row in the feed.
     const json::object row{{"table", "PORT_TABLE"}, {"key", flapping_port()}, {"fields", json::array{json::array{"admin_status", "up"}}}};
     if (const auto up = flap_client_->call("set", row); !up) return up.error();
   } else {
@@ -247,7 +247,7 @@ Status Demo::feed(const feed::Parts& parts) {
 Status Demo::feed_routes() {
   std::printf("feeding the routes first: each must wait for a next-hop group that nobody knows yet\n");
   if (Status fed = feed({.routes = true}); !fed.ok()) return fed;
-  // Withdrawals in a file leave rows behind that need nothing; the rest waits.
+  // Withdrawals in a file leave rows that need no group; all other rows wait.
   return watch("waiting", [](const Progress& p) { return p.queued == 0 && p.in_flight == 0; });
 }
 
@@ -300,7 +300,7 @@ void Demo::show(const char* phase, const Progress& p, bool stays) {
                 phase, static_cast<unsigned long long>(p.programmed), rate, static_cast<unsigned long long>(p.parked),
                 static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups),
                 static_cast<unsigned long long>(p.port_events), p.port_p99_us);
-  // What stays is whole; it begins over what was drawn before it.
+  // A line that stays is whole, and begins over the line drawn before it.
   const std::string text = stays ? (can_redraw() ? "\r\x1b[K" : "") + std::string{line} + "\n" : redrawn(line, terminal_columns());
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
@@ -335,7 +335,7 @@ Status Demo::collect_port_events() {
   if (!end) return end.error();
   const std::vector<Flapper::Flap> flaps = flapper_->flaps();
   pair_up(flaps, &Flapper::Flap::asked, handled, report_.cable_ns);
-  if (witness_ == nullptr) {  // Simulated: the cable's move is the announcement.
+  if (witness_ == nullptr) {  // In the simulation, the cable's move is the announcement.
     report_.port_events_unseen = pair_up(flaps, &Flapper::Flap::asked, handled, report_.port_event_ns);
   } else {
     report_.port_events_unseen = pair_up(witness_->stop(), &Witness::Announced::at, handled, report_.port_event_ns);
@@ -402,7 +402,7 @@ Result<KernelState> Demo::read_simulated() {
 }
 
 Status Demo::verify() {
-  // The last flap plugged the cable in; the groups take the port's next hops up again within milliseconds. Only then is the state final.
+  // The last flap plugged the cable in, and the groups add the port's next hops again within milliseconds. Only then is the state final.
   const Instant deadline = clock_.now() + 10s;
   for (;;) {
     auto kernel = options_.simulated ? read_simulated() : read_kernel(*plane_);
@@ -421,7 +421,7 @@ Status Demo::run() {
   }
   flapper_->stop();
   std::printf("comparing the data plane's table with what was asked\n");
-  // The figures first: reading a simulated table back takes long turns.
+  // Collect the figures first: reading a simulated table back takes long turns.
   if (Status status = collect_figures(); !status.ok()) return status;
   const Status equal = verify();
   if (Status status = collect_port_events(); !status.ok()) return status;

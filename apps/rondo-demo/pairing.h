@@ -1,4 +1,4 @@
-// Pairing: which handled port event belongs to which cause, from two lists that were taken in different processes.
+// Pairing: matches each handled port event with its cause, from two lists that different processes recorded.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 
 namespace rondo::demo {
 
-/// A witness of the cause may wake up a little after the one who handles it.
+/// The witness of the cause may wake a little after the process that handles it.
 inline constexpr Duration kWitnessSlack = 20ms;
 
-/// Times from each of 'causes' to its effect: the next one with the same carrier, before that carrier is caused again. A cause without an
-/// effect is unseen: the kernel joins moves of the cable that it comes to handle together.
+/// The time from each of 'causes' to its effect: the next handled event with the same carrier, before the next cause with that carrier. A
+/// cause without an effect is unseen: the kernel merges moves of the cable that it handles together.
 template <class Cause>
 std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::*at, const std::vector<std::pair<bool, Instant>>& effects,
                       Histogram& times) {
   std::uint64_t unseen = 0;
   auto next = effects.begin();
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    const Instant from = causes[i].*at - kWitnessSlack;  // The witness may wake up a little after rondod: that counts as immediate.
+    const Instant from = causes[i].*at - kWitnessSlack;  // If the witness woke a little after rondod, the time counts as zero.
     const Instant until = i + 2 < causes.size() ? causes[i + 2].*at - kWitnessSlack : Instant::never();
     while (next != effects.end() && next->second < from) ++next;
     const auto effect = std::find_if(next, effects.end(), [&](const auto& e) { return e.first == causes[i].carrier; });

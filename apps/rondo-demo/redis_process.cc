@@ -37,7 +37,7 @@ Status RedisProcess::spawn() {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int error = ENOENT;
-  // The program goes by the name it is called.
+  // The program behaves according to the name by which it is started.
   for (const char* const program : {"redis-server", "redis-check-rdb"}) {
     error = ::posix_spawnp(&pid_, program, nullptr, nullptr, arguments.data(), ::environ);
     if (error == 0) return {};

@@ -1,4 +1,4 @@
-// Report: the figures of one run, for people and as JSON.
+// Report: the figures of one run, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Report {
   double routes_per_second = 0;  // From the first order to the data plane to its last answer.
   std::optional<double> floor_per_second;
   Histogram port_event_ns;  // From the kernel's announcement to rondod's handler.
-  Histogram cable_ns;       // From the cable's move: with the kernel's own work before it announces.
+  Histogram cable_ns;       // From the cable's move, so it includes the kernel's work before its announcement.
   std::uint64_t port_events = 0;
   std::uint64_t port_events_unseen = 0;
   double longest_turn_us = 0;
-  double longest_turn_cpu_us = 0;  // What of it the thread had of a CPU, at most.
-  std::string longest_turn_of;     // The source that had it.
+  double longest_turn_cpu_us = 0;  // The CPU time of that turn, at most.
+  std::string longest_turn_of;     // The source of that turn.
   std::uint64_t turns = 0;
   std::uint64_t long_turns = 0;  // Above 5 ms.
   std::uint64_t peak_rss_bytes = 0;

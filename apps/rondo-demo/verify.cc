@@ -43,7 +43,7 @@ std::map<NexthopId, Members> kernel_members(const KernelState& kernel) {
   return groups;
 }
 
-/// The last word about each prefix, sorted by prefix; withdrawn ones left out.
+/// The last entry for each prefix, sorted by prefix; withdrawn ones omitted.
 std::vector<std::pair<rondo::Prefix, const feed::Route*>> last_words(std::span<const feed::Route> routes) {
   std::vector<std::pair<rondo::Prefix, const feed::Route*>> words;
   words.reserve(routes.size());
@@ -86,7 +86,7 @@ Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan&
   result.asked = asked.size();
   std::ranges::sort(kernel.routes, {}, &RouteEntry::prefix);
   const std::map<NexthopId, Members> groups = kernel_members(kernel);
-  std::map<std::pair<feed::Family, unsigned>, std::set<NexthopId>> used;  // Which kernel groups stand for each asked one.
+  std::map<std::pair<feed::Family, unsigned>, std::set<NexthopId>> used;  // The kernel groups that implement each requested group.
 
   auto entry = kernel.routes.begin();
   for (const auto& [prefix, route] : asked) {
@@ -128,7 +128,8 @@ Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan&
               join(has == groups.end() ? Members{} : has->second) + " and should have " + join(members));
     }
   }
-  if (result.wrong_group > 0 || result.wrong_members > 0) result.equal = 0;  // Prefixes alone do not make a table equal.
+  // Equal prefixes with wrong groups do not make the table equal.
+  if (result.wrong_group > 0 || result.wrong_members > 0) result.equal = 0;
   return result;
 }
 

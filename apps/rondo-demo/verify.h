@@ -1,5 +1,5 @@
-// verify: compares what the kernel has with what was asked, row by row: every prefix, its group, and every member of every group by
-// gateway, port and weight. Numbers of next-hop objects are followed, not trusted.
+// verify: compares the kernel's content with the feed, row by row: every prefix, its group, and every member of every group by gateway,
+// port and weight. It compares what next-hop numbers refer to, not the numbers.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace rondo::demo {
 
-/// What was read back.
+/// The content that was read from the kernel.
 struct KernelState {
   std::vector<RouteEntry> routes;
   std::vector<NexthopEntry> nexthops;
@@ -26,17 +26,17 @@ struct Comparison {
   std::size_t asked = 0;
   std::size_t equal = 0;
   std::size_t missing = 0;
-  std::size_t unasked = 0;  // In the kernel, but not asked for.
+  std::size_t unasked = 0;  // In the kernel, but not in the feed.
   std::size_t wrong_group = 0;
   std::size_t wrong_members = 0;      // Groups whose members differ.
-  std::vector<std::string> examples;  // The first few differences, for people.
+  std::vector<std::string> examples;  // The first few differences, as text for operators.
   bool all_equal() const noexcept { return equal == asked && unasked == 0 && wrong_members == 0; }
 };
 
-/// The last word of 'routes' about each prefix counts. O(n log n).
+/// Compares with the last entry of 'routes' for each prefix. O(n log n).
 Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan& plan, KernelState kernel);
 
-/// The same prefix as the data plane writes it.
+/// The same prefix in the data plane's type.
 rondo::Prefix to_dataplane(const feed::Prefix& prefix);
 
 /// Reads the kernel of this process's namespace.

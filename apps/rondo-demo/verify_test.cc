@@ -1,5 +1,5 @@
-// verify and pairing: the judge of the main job. Each way in which a kernel can differ from what was asked must be found, and counted as
-// what it is.
+// verify and pairing decide the result of the main job. Each way in which a kernel can differ from the feed must be found and counted in
+// its category.
 #include "rondo-demo/verify.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,8 @@ Result<std::unique_ptr<Witness>> Witness::start(DataPlane& plane, const std::str
   if (!monitor) return failure(monitor.error());
   witness->monitor_ = std::move(*monitor);
   witness->thread_ = std::thread([w = witness.get()] {
-    // A witness that is kept waiting tells nothing. Not permitted: it does what it can, and the report's slack covers a little.
+    // A delayed witness measures nothing. If the priority is not permitted, it runs without it, and the report's slack covers a small
+    // delay.
     static_cast<void>(set_thread_nice(-20));
     w->scheduler_->run();
   });

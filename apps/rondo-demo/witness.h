@@ -1,6 +1,6 @@
-// Witness: a second listener on the kernel's link events, beside rondod's, that does nothing but note when the kernel announced what. The
-// time from its note to rondod's handler is rondod's own; what comes before (the cable, the kernel's lock and its clean-up) is the
-// kernel's.
+// Witness: a second listener on the kernel's link events beside rondod's. It only stores when the kernel announced each event. The time
+// from its entry to rondod's handler belongs to rondod; the time before (the cable, the kernel's lock and its clean-up) belongs to the
+// kernel.
 #pragma once
 
 #include <memory>
@@ -21,13 +21,13 @@ class Witness {
     bool carrier = false;
     Instant at;
   };
-  /// Watches 'port' from now on, on a thread of its own.
+  /// Watches 'port' from now on, on a separate thread.
   static Result<std::unique_ptr<Witness>> start(DataPlane& plane, const std::string& port);
   ~Witness();
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// Ends the watch and tells what was announced: changes of the carrier, in order.
+  /// Ends the watch and returns the announced changes of the carrier, in order.
   std::vector<Announced> stop();
 
  private:
@@ -41,7 +41,7 @@ class Witness {
   std::string port_;
   bool known_ = false;
   bool carrier_ = false;
-  std::vector<Announced> announced_;  // The watching thread's, until it is joined.
+  std::vector<Announced> announced_;  // Used by the watching thread until it is joined.
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// Calls whose answer is shown as it comes.
+// Commands whose answer is printed as it arrives.
 #include "actions.h"
 
 #include <unistd.h>
@@ -32,10 +32,10 @@ namespace {
 
 namespace json = boost::json;
 
-/// What was typed as JSON text: \xHH stays a byte, and bytes that JSON cannot carry become one.
+/// Typed text as JSON text: \xHH remains a byte, and each byte that JSON cannot represent becomes \xHH.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
-/// The end of a command whose answer went out. That of doctor, health and verify is also a verdict.
+/// Returns the exit code after the answer was printed. The answers of doctor, health and verify also contain a verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
   const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
@@ -46,8 +46,7 @@ int finish(const std::string& command, const json::object& result) {
   return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }
 
-/// What comes by itself has no end: each is a line that goes out at once, and where nobody takes it any more, there is nothing to go on
-/// for.
+/// Prints a stream of changes that has no end. Each line is written immediately, and the command ends when its reader is gone.
 int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   const auto render = command == "trace" ? render_event : render_change;
   const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
@@ -57,7 +56,7 @@ int print_changes(Backend& backend, const Options& options, const std::string& c
   return result ? finish_output() : report(options, result.error());
 }
 
-/// An array with an object a line, which load takes.
+/// Prints an array with one object per line, in the form that load accepts.
 int print_export(Backend& backend, const Options& options, const json::object& arguments) {
   std::uint64_t rows = 0;
   const Result<json::object> result =
@@ -86,7 +85,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   return finish(command, *result);
 }
 
-/// Whether a person who was asked said yes; a script must say --yes.
+/// True if the user confirmed. A script must give --yes.
 bool may_clear(const json::object& arguments) {
   if (arguments.contains("yes")) return true;
   if (::isatty(STDIN_FILENO) != 1) return false;
@@ -95,15 +94,14 @@ bool may_clear(const json::object& arguments) {
   return answer == 'y' || answer == 'Y';
 }
 
-/// For what comes by itself: --timeout is when it ends, and until then silence means nothing. Soon after, a daemon that is stuck is given
-/// up.
+/// Options for a stream: --timeout ends it, and silence before then is no error. If the daemon hangs, the client gives up soon after.
 Options patient(const Options& options) {
   Options more = options;
   if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 3s;
   return more;
 }
 
-/// What became of a row that was written, and the exit code for it.
+/// Prints the end of a row that was written, and returns its exit code.
 int print_row_end(const Options& options, const SetRow& row, const json::object& result) {
   const auto text = [&result](std::string_view name) { return std::string{result.at(name).as_string()}; };
   const bool is_withdrawn = result.contains("plane") && text("plane") == "withdrawn";
@@ -263,11 +261,11 @@ int report(const Options& options, const Status& why, int code) {
     print_error("rondo: " + visible_text(why.message()) + "\n");
   }
   if (code >= 0) return code;
-  // A file that is no store stays none, however often the command is repeated.
+  // A file that is no store remains none, however often the command is repeated.
   return options.store.is_file() && why.code() == Code::FailedPrecondition ? kExitBadFile : exit_code(why.code());
 }
 
-/// What a daemon says is checked where it decides something. Of the rest, that a member is of another kind is told here.
+/// Each command checks the members of an answer that decide something. All others throw if their kind is wrong; that is reported here.
 int run(const Options& options) {
   try {
     return std::visit(Run{options}, options.action);

@@ -1,5 +1,5 @@
-// What each command of the command line does: ask the backend, print the answer on standard output, troubles on standard error, and
-// return the exit code.
+// The commands of the command line: each calls the backend, prints the answer on standard output and errors on standard error, and returns
+// the exit code.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace rondo::cli {
 
 int run(const Options& options);
 
-/// What stands on standard error with --json (docs/schema/error.json), on one line without its end.
+/// The error on standard error with --json (docs/schema/error.json), on one line without its end.
 std::string error_json(const Status& why);
 
-/// Says 'why' on standard error ({"error":{code,message}} with --json) and returns its exit code, or 'code' if that is given.
+/// Prints 'why' on standard error ({"error":{code,message}} with --json). Returns 'code' if given, otherwise the exit code of 'why'.
 int report(const Options& options, const Status& why, int code = -1);
 
 /// rondo feed routes; rondo load.
@@ -29,8 +29,8 @@ int replay_run(const Options& options, const ReplayRun& call);
 int show_top(const Options& options, const Top& top);
 int dump(const Options& options, const Dump& dump);
 
-/// Prints what may stand in place of the last word, a line each: the word, a tab, what it means. Ends within a second, and says nothing
-/// about what went wrong: a shell waits for it.
+/// Prints the completions of the last word, one per line: the word, a tab, its meaning. Ends within a second, because a shell waits for
+/// it, and reports no errors.
 int print_offers(const Complete& complete);
 
 }  // namespace rondo::cli

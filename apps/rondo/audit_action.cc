@@ -1,4 +1,4 @@
-// `rondo journal audit`: every wait of a recorded day against the bound that its policy promises.
+// `rondo journal audit`: compares every wait of a recorded run with the bound that its policy promises.
 #include <boost/json.hpp>
 #include <cstdio>
 #include <string>

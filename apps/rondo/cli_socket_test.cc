@@ -1,5 +1,5 @@
-// The program against a daemon: the built `rondo` is run as users run it, a server with a few commands answers on a socket in a temporary
-// directory. Goal: what stands on standard output, what on standard error, and the exit code.
+// The program against a daemon: the test runs the built `rondo`, and a server with a few commands answers on a socket in a temporary
+// directory. Goal: the text on standard output, the text on standard error, and the exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ struct Outcome {
   std::string out;  // Standard output and standard error together.
 };
 
-/// Tables T and ROUTE_TABLE and the like; counts rows, refuses keys that begin with "bad" and the table "closed".
+/// Has tables such as T and ROUTE_TABLE; counts rows, and refuses keys that begin with "bad" and the table "closed".
 class CountingSink final : public BulkSink {
  public:
   explicit CountingSink(std::map<std::string, int>& rows) : rows_(rows) {}
@@ -172,12 +172,12 @@ TEST_F(Program, AnOfferToTheShellIsOneLineWhateverTheDaemonSays) {
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
 }
 
-/// Nothing but line feeds and tabs and what a person sees.
+/// Expects only printable characters, line feeds and tabs.
 void expect_harmless(const std::string& text, const std::string& of) {
   for (const std::string_view line : lines_of(text)) EXPECT_EQ(safe_length(line), line.size()) << of << ": " << visible_text(text);
 }
 
-// Every command that only shows an answer, every shape of one: a list, an object, rows, errors.
+// Covers every command that only prints an answer, with every shape of one: a list, an object, rows, errors.
 TEST_F(Program, EscapesOfAHostileDaemonReachNoTerminal) {
   const std::string evil = "\x1b[2J\u009b31m\u202e\r\nforged\u200b\x07";
   const std::vector<std::string> words{"tables", "health",  "sources", "parked", "stats",  "log",    "ports",
@@ -364,14 +364,14 @@ TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
   EXPECT_NE(::access(file().c_str(), R_OK), -1) << "what there is can be sent";
 }
 
-// A daemon with a million waiting rows: who reads four of them does not wait for the rest, and the daemon does not make it.
+// With a million waiting rows, a reader of four rows does not wait for the rest, and the daemon does not make the rest.
 TEST_F(Program, ParkedEndsWithItsReader) {
   constexpr int kRows = 1'000'000;
   const ArgumentSpec table{.name = "table", .kind = ArgumentKind::Text, .required = false, .help = ""};
   int first = 0;
   int made = 0;
   add("parked", {table}, [&first, &made](const Arguments&, Reply reply) {
-    // Each answer counts its own rows: that of a reader who has gone may go on until the daemon learns of it.
+    // Each answer counts its own rows: the answer to a reader that has gone may continue until the daemon notices.
     reply.stream([&made, at = first](Reply& page) mutable {
       for (; at < kRows && !page.page_full(); ++made)
         page.row(json::object{{"key", "10.0.0.0/" + std::to_string(at++)}, {"facts", json::array{}}});

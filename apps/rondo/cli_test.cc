@@ -1,4 +1,4 @@
-// The command line without a daemon: what is parsed, how files are read, what people see, and which exit code a script gets.
+// The command line without a daemon: parsing, reading files, the text for operators, and the exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -338,7 +338,7 @@ TEST(Load, AnErrorNamesFileLineColumnAndEntry) {
   }
 }
 
-/// Tables as they begin and end.
+/// Records when tables begin and end.
 class TableSink final : public BulkSink {
  public:
   Status begin(std::string_view table) override {

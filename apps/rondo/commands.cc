@@ -20,7 +20,7 @@ Argument table(bool required = true) {
   return {.name = "TABLE", .help = "Table, such as ROUTE_TABLE", .word = Word::Table, .required = required};
 }
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
-/// Of a command that writes a row.
+/// The option --wait of commands that write a row.
 Option wait(std::string_view help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)") {
   return {.name = "--wait",
           .value = "SECONDS",
@@ -33,7 +33,7 @@ Option wait(std::string_view help = "End when the row is done (0), rejected (1) 
 }
 Option count(std::string_view what) { return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1}; }
 
-/// Of a command that can have more rows than a screen holds.
+/// The options of a command that can have more rows than a screen.
 std::vector<Option> list_options() {
   return {count("Show at most N rows; default: a screenful on a terminal, else all"),
           {.name = "--all", .value = {}, .help = "Show all rows, also on a terminal"}};

@@ -1,5 +1,5 @@
-// The commands of rondo, described: the one place where a command, a word or an option is added. What a command does is in actions.cc, if
-// it is more than a call whose answer is shown.
+// The descriptions of rondo's commands: the only place to add a command, a word or an option. actions.cc implements the commands that do
+// more than print the answer of one call.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace rondo::cli {
 
 const manual::Program& program();
 
-/// The command that 'words' name, such as {"feed", "routes"}; null if there is none.
+/// Returns the command that 'words' name, such as {"feed", "routes"}; null if there is none.
 const manual::Command* find_command(const std::vector<std::string_view>& words);
 
 }  // namespace rondo::cli

@@ -129,7 +129,7 @@ class Completer {
   }
 
  private:
-  /// A word before the last one.
+  /// Processes a word before the last one.
   void pass(const std::string& word) {
     if (awaited_ != nullptr) {
       awaited_ = nullptr;
@@ -200,8 +200,8 @@ class Completer {
   const manual::Command* command_ = nullptr;
   bool unknown_ = false;
   bool only_words_ = false;
-  const manual::Option* awaited_ = nullptr;  // Its value is the next word.
-  std::vector<std::string> given_;           // Words of the command.
+  const manual::Option* awaited_ = nullptr;  // The option whose value is the next word.
+  std::vector<std::string> given_;           // Words of the command so far.
   std::vector<Offer> offers_;
 };
 

@@ -1,4 +1,4 @@
-// Completion: what is offered for unfinished command lines, and the script for bash in a real bash.
+// Completion: the offers for unfinished command lines, and the script for bash in a real bash.
 #include "completion.h"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(Completion, TablesAndKeysAreTheDaemons) {
   EXPECT_THAT(words_for({"set", "ROUTE_TABLE", "k", ""}), IsEmpty());
 }
 
-/// What bash would offer for 'line', sorted by bash itself.
+/// Returns bash's offers for 'line', sorted by bash itself.
 std::string in_bash(const std::string& line) {
   const char* const program = std::getenv("RONDO");
   if (program == nullptr) return "RONDO does not name the program";

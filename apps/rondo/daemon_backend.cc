@@ -1,4 +1,4 @@
-// The daemon as a backend, and the choice between the two.
+// The daemon as a backend, and the choice of the backend.
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// A large row comes in parts ([number of the field, name, part of its value], docs/guide/admin-protocol.md): put together again.
+/// Joins the parts of a large row ([number of the field, name, part of its value], docs/guide/admin-protocol.md).
 Result<json::object> whole_row(Result<json::object> answer) {
   if (!answer || !answer->contains("rows")) return answer;
   std::string key;
@@ -55,7 +55,7 @@ class DaemonBackend final : public Backend {
   }
 
  private:
-  /// The tables whose rows can be written again. The one that the switch agent writes follows from the rows of others.
+  /// The tables whose rows can be written again. Excludes the table that the switch agent derives from the rows of others.
   Result<std::vector<std::string>> tables_to_export(const json::object& arguments) {
     if (const json::value* const table = arguments.if_contains("table")) return std::vector<std::string>{std::string{table->as_string()}};
     std::vector<std::string> tables;
@@ -68,7 +68,7 @@ class DaemonBackend final : public Backend {
     return tables;
   }
 
-  /// Each row as `load` takes it. A large one is asked for by itself: `show` leaves its fields out.
+  /// Exports each row in the form of `load`. A large row is requested separately, because `show` omits its fields.
   Result<json::object> export_rows(const json::object& arguments, const OnRow& on_row) {
     const Result<std::vector<std::string>> tables = tables_to_export(arguments);
     if (!tables) return failure(tables.error());
@@ -86,7 +86,7 @@ class DaemonBackend final : public Backend {
       for (const std::string& key : large) {
         const Result<json::object> row = whole_row(client_->call("get", {{"table", table}, {"key", key}}));
         if (row) on_row(entry_of(table, *row));
-        if (!row && row.error().code() != Code::NotFound) return failure(row.error());  // Not found: deleted meanwhile.
+        if (!row && row.error().code() != Code::NotFound) return failure(row.error());  // NotFound: the row was deleted meanwhile.
       }
     }
     return json::object{};

@@ -1,5 +1,5 @@
-// rondo dump: asks the daemon for what help needs to know and puts it into one tar file that only its owner may read. Secrets are hidden by
-// the daemon, and here once more: an older daemon may not know all of them.
+// rondo dump: collects from the daemon the information that support needs, in one tar file that only its owner may read. The daemon hides
+// secrets, and this command hides them again, because an older daemon may not recognise all of them.
 #include <fcntl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ namespace json = boost::json;
 constexpr int kNamesOfASecond = 100;
 
 struct Part {
-  std::string_view command;  // Its answer is in COMMAND.json.
+  std::string_view command;  // Its answer is stored in COMMAND.json.
   std::string_view meaning;
 };
 
@@ -57,12 +57,12 @@ void hide_in(json::value& value) {
   }
 }
 
-/// Asks for the parts, and remembers what there was no answer to.
+/// Requests the parts, and stores which of them failed.
 class Gatherer {
  public:
   explicit Gatherer(Backend& backend) : backend_(backend) {}
 
-  /// The answer of one part, or why there is none.
+  /// Returns the answer of one part, or the reason of its failure.
   json::value ask(const Part& part) {
     json::array rows;
     std::uint64_t left_out = 0;
@@ -86,15 +86,15 @@ class Gatherer {
     return answer;
   }
 
-  /// Not one part was answered: there is nothing to keep.
+  /// True if no part was answered.
   bool has_nothing() const noexcept { return answered_ == 0; }
-  /// Why the first of those that are missing is missing, naming them all; ok when none is.
+  /// The first failure, with the names of all missing parts; ok if none is missing.
   Status missing() const { return why_.ok() ? Status{} : why_.with_context("not in it: " + names_); }
-  /// The same of one that has nothing.
+  /// The first failure alone.
   const Status& why() const noexcept { return why_; }
 
  private:
-  /// That an older daemon does not know a command is an answer.
+  /// That an older daemon does not know a command counts as an answer.
   void note(const Part& part, const Status& end) {
     if (end.ok() || (end.code() == Code::NotFound && end.message().starts_with("unknown command"))) {
       ++answered_;
@@ -130,7 +130,7 @@ std::string utc(std::int64_t seconds, const char* form) {
   return {text, std::strftime(text, sizeof text, form, &parts)};
 }
 
-/// Into a new file that only we may read, or to standard output.
+/// Writes to a new file that only its owner may read, or to standard output.
 Status write_out(const std::string& path, const std::string& bytes) {
   if (path == "-") {
     print_bytes(bytes);
@@ -153,7 +153,7 @@ Status write_out(const std::string& path, const std::string& bytes) {
   return ::close(fd) == 0 ? Status{} : status_from_errno(errno, "write '" + path + "'");
 }
 
-/// Writes the bundle, and says where. A name with the time may be taken by a bundle of the same second: then another follows it.
+/// Writes the bundle, and returns its path. If a bundle of the same second has the name, tries the next name.
 Result<std::string> write_bundle(const std::string& asked, const std::string& name, const std::string& bytes) {
   std::string file = asked.empty() ? name + ".tar" : asked;
   Status written = write_out(file, bytes);

@@ -1,4 +1,4 @@
-// Exit codes of the command line, after sysexits.h. docs/guide/command-line.md has the table for people.
+// Exit codes of the command line, after sysexits.h. docs/guide/command-line.md has the table for users.
 #pragma once
 
 #include "rondo/base/status.h"
@@ -8,13 +8,13 @@ namespace rondo::cli {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitDifferent = 3;  // A replay came out different, or a wait was longer than its bound.
-inline constexpr int kExitParked = 4;     // The row that was written waits for facts.
+inline constexpr int kExitDifferent = 3;  // A replay differed, or a wait was longer than its bound.
+inline constexpr int kExitParked = 4;     // The written row waits for facts.
 inline constexpr int kExitNoDaemon = 69;  // EX_UNAVAILABLE
 inline constexpr int kExitTryAgain = 75;  // EX_TEMPFAIL
 inline constexpr int kExitBadFile = 78;   // EX_CONFIG
 
-/// What the daemon's (or the connection's) error means to a script.
+/// The exit code for an error of the daemon or of the connection.
 constexpr int exit_code(Code code) noexcept {
   switch (code) {
     case Code::Ok: return kExitDone;

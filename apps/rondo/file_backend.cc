@@ -22,14 +22,14 @@ json::array fields_of(const Change& change) {
   return fields;
 }
 
-/// A row as `rondo load` takes it.
+/// A row in the form of `rondo load`.
 json::object load_row(const TableSpec& table, const Change& change) {
   std::vector<BulkField> fields;
   for (const Field field : change.fields()) fields.push_back({field.name, field.value});
   return load_entry(table.name, change.key(), change.op() == Op::Delete ? BulkOp::Delete : BulkOp::Set, fields);
 }
 
-/// What waits for its consumer. An entry of a Queue has fields, which nothing else shows.
+/// A change that waits for its consumer. An entry of a Queue has fields, which no other command shows.
 json::object pending_row(const TableSpec& table, const Change& change) {
   json::object row{{"key", escape_text(change.key())}, {"op", to_string(change.op())}};
   if (table.kind == TableKind::Queue) row["fields"] = fields_of(change);
@@ -61,7 +61,7 @@ class FileBackend final : public Backend {
  private:
   Status read_only() const { return {Code::Unimplemented, path_ + " can only be looked at: a daemon writes it"}; }
 
-  /// What is whole is told; what is not is noted.
+  /// Passes whole rows to 'each', and stores what is damaged.
   Result<DurableFile> read(const std::function<void(const TableSpec& spec, const Change& change)>& each) {
     auto file = read_durable_file(path_, each);
     if (file && !file->damage.empty()) {

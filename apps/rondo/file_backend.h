@@ -1,4 +1,4 @@
-// The file of a durable store as a backend: --store file:///PATH. For looking at it while no daemon has it; nothing can be written.
+// The file of a durable store as a backend: --store file:///PATH. Reads the file while no daemon has it open; writes nothing.
 #pragma once
 
 #include <memory>

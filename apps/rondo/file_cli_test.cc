@@ -1,5 +1,5 @@
-// The program on the file of a durable store, as an operator runs it while the daemon is down: what is in it, whether it is whole, and its
-// rows as a file that load takes.
+// The program on the file of a durable store, as an operator uses it while the daemon is down: the content, whether it is whole, and its
+// rows in the form of load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ class FileCli : public testing::Test {
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return outcome;
   }
-  /// Two rows and a Delete in ROUTE_TABLE, an entry in COMMANDS.
+  /// Makes two rows and a Delete in ROUTE_TABLE, and an entry in COMMANDS.
   template <class Then>
   void with_store(const Then& then) {
     const SystemClock clock;

@@ -19,7 +19,7 @@ using journal::JournalReader;
 
 constexpr int kLookMilliseconds = 250;
 
-/// What ends it: a signal, which is not delivered any more then, or that nobody reads the output any more.
+/// Ends the following: on a signal, which is blocked meanwhile, or when the reader of the output is gone.
 class End {
  public:
   End() {
@@ -30,12 +30,12 @@ class End {
     signals_ = UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  /// Waits for it so long.
+  /// Waits for the end for this long.
   bool has_come(int milliseconds) const {
     std::array<pollfd, 2> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
     return ::poll(watched.data(), watched.size(), milliseconds) > 0;
   }
-  /// Waits for it, or until the output takes some more.
+  /// Waits for the end, or until the output accepts more.
   bool comes_first() const {
     std::array<pollfd, 2> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{STDOUT_FILENO, POLLOUT, 0}};
     return ::poll(watched.data(), watched.size(), -1) > 0 && (watched[0].revents != 0 || watched[1].revents != POLLOUT);
@@ -45,14 +45,13 @@ class End {
   UniqueFd signals_;
 };
 
-/// The file in which the records are that follow those of 'newest'; null: there is none yet. Until it is there, more may come into
-/// 'newest'.
+/// Returns the file whose records follow those of 'newest'; null if it does not exist yet. Until it exists, 'newest' may grow.
 std::unique_ptr<JournalReader> file_behind(JournalReader& newest) {
   const bool is_whole = newest.look_again();
   if (is_whole && newest.is_at_its_name()) return nullptr;
   Result<std::unique_ptr<JournalReader>> next = JournalReader::open(newest.name());
-  if (!next) return nullptr;  // Nothing is written to it yet.
-  newest.look_again();        // For the last time: its writer has gone on.
+  if (!next) return nullptr;  // No record is written to it yet.
+  newest.look_again();        // Read it a last time: its writer uses the next file now.
   return std::move(*next);
 }
 

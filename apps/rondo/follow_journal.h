@@ -1,4 +1,4 @@
-// Following a journal that is in use, as `tail -f` follows a file; over its rotation, and a cut.
+// Follows a journal in use, as `tail -f` follows a file, including its rotation and truncation.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace rondo::cli {
 
-/// 'walk' stands at the end of the files of 'opened'. Calls 'each' at every record that comes, until the process is told to end or nobody
-/// reads standard output any more, which must be no signal (SIGPIPE) but an error. An exit code. Looks four times a second.
+/// 'walk' must be at the end of the files of 'opened'. Calls 'each' with every new record, until the process gets a terminating signal or
+/// the reader of standard output is gone. The latter must be an error and not SIGPIPE. Returns an exit code. Polls four times a second.
 int follow_journal(OpenedJournal& opened, journal::JournalWalk& walk, const std::function<void(const journal::JournalWalk&)>& each);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// `rondo journal`: a journal's files, as one, for people, for scripts, and in the text forms of SONiC.
+// `rondo journal`: prints the files of a journal as one, as text, as JSON, and in the text forms of SONiC.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <csignal>
@@ -34,7 +34,7 @@ using journal::JournalRecord;
 using journal::JournalWalk;
 using journal::StoryEvent;
 
-/// Calls 'each', which prints, at every record, and tells what is wrong.
+/// Calls 'each', which prints, with every record, and reports gaps and damage.
 template <class Each>
 int for_each_record(const Options& options, const ReadJournal& call, const Each& each) {
   OpenedJournal opened(options, call);
@@ -51,7 +51,7 @@ int for_each_record(const Options& options, const ReadJournal& call, const Each&
   return kExitDone;
 }
 
-/// 'missing': records that are missing since the line before.
+/// 'missing': the number of records missing since the previous line.
 json::object to_json(const JournalWalk& walk, std::uint64_t missing) {
   const JournalRecord& record = walk.record();
   json::object line{{"record", walk.raw().number},
@@ -89,14 +89,15 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
   return missing == 0 ? line : begin + std::to_string(missing) + " records are missing before this one\n" + line;
 }
 
-/// Of a journal with several runs: whether records of another run come, whose numbers begin again.
+/// For a journal with several runs: detects where another run begins, because its numbers begin again.
 class RunMarks {
  public:
-  /// At every record, shown or not.
+  /// Called with every record, shown or not.
   void look(const JournalWalk& walk) {
     if (walk.record().kind == journal::Kind::Started) ++run_;
   }
-  /// The record that was looked at last is shown: a line to stand before it, for people, where the one shown before was of another run.
+  /// Called when the latest record is shown. Returns a line to print before it, as text, if the previous shown record belongs to another
+  /// run.
   std::string before(const Options& options) {
     const bool is_other = shown_ && *shown_ != run_;
     shown_ = run_;
@@ -108,7 +109,7 @@ class RunMarks {
   std::optional<std::uint64_t> shown_;
 };
 
-/// The last lines of 'all' records. Words only for those that may be among them: the rest is only followed.
+/// The last lines of 'all' records. Formats only records that may be among them; the others are only passed.
 std::deque<std::string> last_lines(const Options& options, const ReadJournal& call, std::uint64_t all, JournalWalk& walk, RunMarks& marks) {
   std::deque<std::string> last;
   std::uint64_t seen = 0;
@@ -124,7 +125,7 @@ std::deque<std::string> last_lines(const Options& options, const ReadJournal& ca
 int tail(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  if (call.follow) std::signal(SIGPIPE, SIG_IGN);  // Of what is followed a reader takes as much as he likes.
+  if (call.follow) std::signal(SIGPIPE, SIG_IGN);  // The reader of a followed journal may stop at any time.
   const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
   opened.tell_trouble(end);
   RunMarks marks;
@@ -188,7 +189,7 @@ std::string render_story(const std::vector<StoryEvent>& story) {
   std::string lines;
   for (std::size_t i = 0; i < story.size(); ++i) {
     const StoryEvent& event = story[i];
-    // Between runs the calendar may have been set back.
+    // The wall clock may have been set back between runs.
     const bool follows = i > 0 && event.what != "missing" && time_between(story[i - 1], event) >= 0ns;
     std::string line = journal::stamp(event.wall) + " " + (follows ? "+" + duration_text(time_between(story[i - 1], event)) : "");
     line.resize(std::max<std::size_t>(line.size(), 38), ' ');
@@ -202,11 +203,11 @@ std::string render_story(const std::vector<StoryEvent>& story) {
   return lines;
 }
 
-/// Why nothing is known of a key: nothing is recorded, or there is no such table on record, and another one may have been meant.
+/// Why nothing is known about a key: no record has it, or no record has the table, and another table may have been meant.
 Status nothing_about(const Options& options, const ReadJournal& call) {
   const std::string wanted = unescape_text(call.table);
   std::set<std::string, std::less<>> tables;
-  const OpenedJournal opened(options, call);  // Once more from the beginning.
+  const OpenedJournal opened(options, call);  // Reads again from the beginning.
   if (!wanted.empty() && !opened.failed()) {
     ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
     progress.line().leave_nothing();
@@ -259,12 +260,12 @@ int export_text(const Options& options, const ReadJournal& call) {
   return finish_output(code);
 }
 
-/// What one file holds.
+/// The content of one file.
 struct Contents {
   std::uint64_t records = 0;
   std::uint64_t missing = 0;
-  std::uint64_t runs = 0;      // That begin in it.
-  bool begins_in_run = false;  // Its first records are of a run whose beginning is elsewhere.
+  std::uint64_t runs = 0;      // Runs that begin in it.
+  bool begins_in_run = false;  // Its first records belong to a run that begins in an earlier file.
 };
 
 std::string runs_text(const Contents& contents) {
@@ -290,7 +291,7 @@ void print_contents(const Options& options, const JournalReader& reader, const C
         "\n");
 }
 
-/// Of each file. On a terminal it says how far it is.
+/// Returns the content of each file. Shows progress on a terminal.
 std::vector<Contents> contents_of(const OpenedJournal& opened, const ReadJournal& call) {
   ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
   std::vector<Contents> all(opened.readers().size());

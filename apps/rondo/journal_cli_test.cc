@@ -1,5 +1,5 @@
-// `rondo journal` and `rondo replay` as a person runs them, on a day of the whole agent in simulation: a route waits for its group, the
-// group for its neighbour; then a damaged file, a changed one, and one that is none.
+// `rondo journal` and `rondo replay` on a recorded run of the whole agent in simulation: a route waits for its group, the group for its
+// neighbour. Then on a damaged file, a changed one, and one that is no journal.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ Ended rondo(const std::string& words) {
   return ended;
 }
 
-/// A port, its interface, a neighbour, a group of that, and a route by it; the route first, the neighbour last.
+/// Writes a port, its interface, a neighbour, a group with that neighbour, and a route; the route first, the neighbour last.
 void live_a_day(const JournalOptions& options) {
   sim::World world(1);
   SimDataPlane plane;
@@ -100,7 +100,7 @@ class JournalCli : public testing::Test {
   }
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
 
-  /// The day in three files: .2 is the oldest, .0 the newest. Each has the names, as the writer's have.
+  /// Splits the run into three files: .2 is the oldest, .0 the newest. Each contains the names, as the writer's files do.
   void cut_in_three() {
     whole_day = rondo("journal grep '' " + file()).out;
     whole_replay = rondo("--json replay " + file()).out;
@@ -124,7 +124,7 @@ class JournalCli : public testing::Test {
     }
     fs::remove(file());
   }
-  /// A block of records as blocks of ten.
+  /// Splits a block of records into blocks of ten.
   static std::vector<std::string> split(journal::BlockHead head, std::string_view payload) {
     std::vector<std::string> parts;
     while (!payload.empty()) {
@@ -139,7 +139,7 @@ class JournalCli : public testing::Test {
     }
     return parts;
   }
-  /// " .0 .1" as the paths of those parts.
+  /// Expands " .0 .1" to the paths of those parts.
   std::string files(std::string_view ends) const {
     std::string words;
     for (const char c : ends) words += c == '.' ? file() + "." : std::string{c};
@@ -222,7 +222,7 @@ TEST_F(JournalCli, TailShowsTheLastRecords) {
   EXPECT_EQ(lines(rondo("journal tail " + file()).out).size(), 20U);
 }
 
-/// `rondo journal tail --follow`, in a process of its own, and the lines that it prints.
+/// `rondo journal tail --follow` in a separate process, and the lines that it prints.
 class Following {
  public:
   explicit Following(const std::string& file, const char* lines = "1", const char* form = nullptr) {
@@ -238,7 +238,7 @@ class Following {
     ::close(ends[1]);
     lines_ = ::fdopen(ends[0], "r");
   }
-  /// The next one, when it comes; empty at the end.
+  /// Waits for the next line; empty at the end.
   std::string line() {
     std::string line;
     for (int c = 0; (c = std::fgetc(lines_)) != EOF && c != '\n';) line.push_back(static_cast<char>(c));
@@ -282,7 +282,7 @@ TEST_F(JournalCli, TailFollowsAJournalOverItsRotationAndACut) {
   write("rotated");
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE renamed DEL"));
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE rotated DEL"));
-  ASSERT_EQ(::truncate(file().c_str(), 0), 0);  // logrotate's copytruncate.
+  ASSERT_EQ(::truncate(file().c_str(), 0), 0);  // As logrotate's copytruncate does.
   write("cut");
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE cut DEL"));
   tail.interrupt();
@@ -348,7 +348,7 @@ TEST_F(JournalCli, ExportsTheTextFormsOfSonic) {
   EXPECT_EQ(rondo("journal export --swss --retry " + file()).code, 2);
 }
 
-constexpr std::size_t kTorn = 40;  // Less than a block's head: the shortest block is whole if it stands there twice.
+constexpr std::size_t kTorn = 40;  // Less than a block's head: the shortest block is whole if it occurs twice.
 
 TEST_F(JournalCli, ATornFileIsReadAsFarAsItIsWholeAndTheRestNamed) {
   EXPECT_EQ(rondo("journal check " + file()).code, 0);
@@ -412,7 +412,7 @@ TEST_F(JournalCli, AuditSaysWhichRecordsItHasNotSeen) {
   EXPECT_GT(report.at("parts").to_number<int>(), json::parse(whole.out).at("parts").to_number<int>()) << "no wait is followed over the gap";
   ASSERT_EQ(report.at("trouble").as_array().size(), 1U) << in_json.out;
   EXPECT_EQ(report.at("trouble").at(0).at("missing"), report.at("missing"));
-  // A byte of a block in the middle of the day has changed.
+  // A byte of a block in the middle of the run was changed.
   std::string parts;
   for (const char* const end : {".2", ".1", ".0"}) {
     std::ifstream in(file() + end, std::ios::binary);
@@ -427,7 +427,7 @@ TEST_F(JournalCli, AuditSaysWhichRecordsItHasNotSeen) {
   EXPECT_THAT(broken.out, AllOf(HasSubstr("checksum"), HasSubstr("bytes left out"), HasSubstr("records are missing")));
 }
 
-// tests/fixtures/version-1.journal was written by the last writer of version 1: a day like that of these tests, with eight routes, under
+// tests/fixtures/version-1.journal was written by the last writer of version 1: a run like those of these tests, with eight routes, under
 // strict priority by order of arrival with three items or 700 us a turn.
 TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayedToWhereTheAgentChanged) {
   const std::string old = "tests/fixtures/version-1.journal";
@@ -446,13 +446,13 @@ TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayedToWhereTheAgentChange
   EXPECT_GT(report.at("waits").to_number<int>(), 0) << "of the highest priority";
   EXPECT_GT(report.at("unbounded").to_number<int>(), 0) << "strict priority promises nothing to the others";
   const Ended replay = rondo("--json replay " + old);
-  // Today's agent has other sources and does other things: the replay says where the day first comes out different.
+  // Today's agent has other sources and acts differently: the replay reports where the run first differs.
   EXPECT_EQ(replay.code, 3) << replay.out;
   const json::value replayed = json::parse(replay.out);
   EXPECT_FALSE(replayed.at("same").as_bool());
   EXPECT_GT(replayed.at("difference").at("record").to_number<int>(), 0);
   EXPECT_NE(replayed.at("difference").at("expected").as_string(), replayed.at("difference").at("came").as_string());
-  // What it says of its policy is today's strict priority.
+  // Its policy is shown as today's strict priority.
   journal::JournalReader reader(old, bytes);
   journal::JournalRecord started;
   ASSERT_TRUE(journal::decode(reader.next().bytes, started));
@@ -491,7 +491,7 @@ TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {
 TEST_F(JournalCli, ALastRunWithoutItsBeginningIsRefused) {
   cut_in_three();
   live_a_day({.file = file()});
-  const std::string whole_and_end = file() + files(" .0");  // A whole run, and of another one the end.
+  const std::string whole_and_end = file() + files(" .0");  // A whole run, and the end of another one.
   const Ended replay = rondo("replay " + whole_and_end);
   EXPECT_EQ(replay.code, 78) << replay.out;
   EXPECT_THAT(replay.out, HasSubstr("the last run has no beginning"));
@@ -525,7 +525,7 @@ TEST_F(JournalCli, ReplayEndsWithZeroWhenTheDayComesOutTheSame) {
 TEST_F(JournalCli, ReplayShowsTheFirstDifferenceAndEndsWithThree) {
   std::string changed = bytes();
   std::vector<journal::Damage> damage;
-  std::uint64_t number = 0;  // Of the record that says that the route was retried.
+  std::uint64_t number = 0;  // The number of the record of the route's retry.
   for (journal::Block block : journal::find_blocks(changed, damage)) {
     if (block.head.kind != journal::BlockKind::Records) continue;
     const std::size_t begin = static_cast<std::size_t>(block.offset) + journal::kHeadBytes;

@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Outside of these the digits of a plain number would be mostly zeros.
+/// Beyond this value the digits of a plain number would be mostly zeros.
 constexpr double kPlainBelow = 1e15;
 constexpr double kPlainFrom = 1e-6;
 

@@ -1,4 +1,4 @@
-// JSON as rondo prints it: compact, and numbers as people and scripts write them: 307652.3, not 3.076523E5.
+// JSON as rondo prints it: compact, with plain numbers such as 307652.3 instead of 3.076523E5.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace rondo::cli {
 
-/// The text of 'value' on one line. A number that is not finite, which JSON cannot carry, becomes null.
+/// The text of 'value' on one line. A number that is not finite becomes null, because JSON cannot represent it.
 std::string json_text(const boost::json::value& value);
 
 }  // namespace rondo::cli

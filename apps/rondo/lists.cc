@@ -18,10 +18,10 @@ namespace {
 
 namespace json = boost::json;
 
-/// Rows that share a look at their widths, and leave together.
+/// Rows whose widths are computed together and that are written together.
 constexpr std::size_t kRowsTogether = 100;
 
-/// A row of `show` whose fields are one cell: name=value ...
+/// A row of `show`, with its fields joined in one cell: name=value ...
 json::value shown_row(const json::value& row) {
   const json::object* const object = row.if_object();
   if (object == nullptr) return row;
@@ -38,7 +38,7 @@ json::value shown_row(const json::value& row) {
   return shown;
 }
 
-/// Rows on their way to standard output.
+/// Collects rows and writes them to standard output.
 class List {
  public:
   List(const Options& options, std::uint64_t most) : options_(options), most_(most), table_(wants_color(STDOUT_FILENO)) {}
@@ -78,7 +78,7 @@ void end_without_reader(const Options& options) {
 std::uint64_t rows_of_screen(const Call& asked) {
   if (asked.count != 0) return asked.count;
   if (asked.all || ::isatty(STDOUT_FILENO) != 1) return 0;
-  constexpr std::size_t kOtherLines = 3;  // The header, what says that there is more, and the shell's prompt.
+  constexpr std::size_t kOtherLines = 3;  // The header, the note that there are more rows, and the shell's prompt.
   const std::size_t lines = Terminal::size(STDOUT_FILENO).lines;
   return lines > kOtherLines ? lines - kOtherLines : 1;
 }

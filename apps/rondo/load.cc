@@ -1,4 +1,4 @@
-// See load.h. One JSON value is parsed at a time, so that every entry's place in the file is known.
+// See load.h. One JSON value is parsed at a time, so that the position of every entry in the file is known.
 #include "load.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// The JSON that SONiC's swssconfig takes: an array of objects, each with one "TABLE:key" whose value is an object of text fields, and an
-// "OP" of "SET" or "DEL". The whole file is checked before a row is written; an error names file, line, column and the entry's number.
+// Reads the JSON of SONiC's swssconfig: an array of objects, each with one "TABLE:key" whose value is an object of text fields, and an
+// "OP" of "SET" or "DEL". The whole file is checked before any row is written. An error names file, line, column and the entry's number.
 #pragma once
 
 #include <boost/json.hpp>
@@ -18,23 +18,23 @@ struct LoadRow {
   std::string table;
   std::string key;
   BulkOp op = BulkOp::Set;
-  std::vector<std::pair<std::string, std::string>> fields;  // None for Delete.
-  std::size_t offset = 0;                                   // Of the entry in the file.
+  std::vector<std::pair<std::string, std::string>> fields;  // Empty for Delete.
+  std::size_t offset = 0;                                   // The offset of the entry in the file.
 };
 
-/// 'name' stands for the file in messages.
+/// 'name' is the name of the file in messages.
 Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string& name);
 
-/// "NAME:LINE:COLUMN", both from 1, of a place in a file's text.
+/// Returns "NAME:LINE:COLUMN", both from 1, of an offset in a file's text.
 std::string place_in(std::string_view text, const std::string& name, std::size_t offset);
 
-/// The file's text; "-" is standard input.
+/// Returns the file's text; "-" is standard input.
 Result<std::string> read_text(const std::string& path);
 
 /// One row as an entry of such a file.
 boost::json::object load_entry(std::string_view table, std::string_view key, BulkOp op, std::span<const BulkField> fields);
 
-/// Writes the rows in their order; neighbours of one table share a begin and an end.
+/// Writes the rows in their order; consecutive rows of one table share a begin and an end.
 Status write_rows(std::span<const LoadRow> rows, BulkSink& sink);
 
 }  // namespace rondo::cli

@@ -16,11 +16,11 @@ namespace {
 
 namespace json = boost::json;
 
-/// Between two questions. The daemon cannot announce that all tables are at rest.
+/// The polling interval. The daemon cannot announce that all tables are idle.
 constexpr Duration kAsk = 50ms;
-/// Of a table of which more rows than this were written, all rows are read in one answer.
+/// If more rows of a table than this were written, all its rows are read in one answer.
 constexpr std::size_t kReadOneByOne = 256;
-/// A screen has room for more than these.
+/// The most reasons printed, so that they fit on a screen.
 constexpr std::size_t kReasons = 5;
 
 std::string text_of(const json::object& row, std::string_view name) {
@@ -28,11 +28,11 @@ std::string text_of(const json::object& row, std::string_view name) {
   return value == nullptr || !value->is_string() ? std::string{} : std::string{value->get_string()};
 }
 
-/// Changes that are queued or under way, in all tables: a row of one can wait for a row of another that is under way.
+/// Returns the number of changes queued or under way in all tables: a row of one can wait for a row of another that is under way.
 Result<std::int64_t> pending_changes(Backend& backend) {
   std::int64_t pending = 0;
   const auto add = [&pending](const json::value& row) {
-    const json::value* const count = row.as_object().if_contains("pending");  // A table without a consumer has none.
+    const json::value* const count = row.as_object().if_contains("pending");  // A table without a consumer has no such member.
     if (count != nullptr) pending += count->to_number<std::int64_t>();
   };
   const Result<json::object> answer = backend.call("tables", {}, add);
@@ -40,7 +40,7 @@ Result<std::int64_t> pending_changes(Backend& backend) {
   return pending;
 }
 
-/// The word for where a row stands.
+/// The word for the state of a row.
 std::string word_of(const json::object& row) {
   const std::string state = text_of(row, "state");
   const std::string plane = text_of(row, "plane");

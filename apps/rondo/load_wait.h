@@ -1,5 +1,6 @@
-// What becomes of the rows that `load --wait` wrote: waits until no table has a change that is queued or under way, then reads where each
-// row stands. A bulk write ends when the store has the rows; only this tells whether their consumers could use them. Blocking; one thread.
+// Reports the states of the rows that `load --wait` wrote: waits until no table has a change that is queued or under way, then reads each
+// row's state. A bulk write ends when the store has the rows; only this shows whether their consumers could use them. Blocking; one
+// thread.
 #pragma once
 
 #include <boost/json.hpp>
@@ -20,10 +21,10 @@ namespace rondo::cli {
 using RowNames = std::set<std::pair<std::string, std::string>>;
 
 struct RowEnds {
-  /// By the words of docs/guide/command-line.md, "Where a row stands": installed, pending, waiting, withdrawn, rejected, and so on. A row
-  /// that was deleted is "deleted".
+  /// By the words of docs/guide/command-line.md, "Where a row stands": installed, pending, waiting, withdrawn, rejected, and so on. A
+  /// deleted row is "deleted".
   std::map<std::string, std::size_t> counts;
-  /// Of the first rows that are not as they ask: "TABLE KEY is rejected: why".
+  /// For the first rows that are not installed: "TABLE KEY is rejected: why".
   std::vector<std::string> reasons;
   /// 0 if each row is installed or deleted; kExitFailed if one is rejected, refused or lost; kExitTryAgain if
   /// one is still pending; kExitParked if one waits, is withdrawn, or has a route of other software in its place.
@@ -33,7 +34,7 @@ struct RowEnds {
   boost::json::object json() const;
 };
 
-/// Waits at most 'most'. A busy table that never comes to rest does not end the wait early: its rows are read when the time is over.
+/// Waits at most 'most'. If a table stays busy, its rows are read when that time is over.
 Result<RowEnds> wait_for_rows(Backend& backend, const RowNames& rows, Duration most);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// Stands for file_backend.cc in a program that was built without SQLite.
+// Replaces file_backend.cc in a program that was built without SQLite.
 #include "file_backend.h"
 
 namespace rondo::cli {

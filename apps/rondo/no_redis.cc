@@ -1,4 +1,4 @@
-// Stands for the files redis_*.cc in a program that was built without Redis.
+// Replaces the files redis_*.cc in a program that was built without Redis.
 #include "backend.h"
 
 namespace rondo::cli {

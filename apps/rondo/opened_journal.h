@@ -1,5 +1,5 @@
-// OpenedJournal: the files of a call of `rondo journal`, and what is wrong with them: told in words on standard error, or in JSON among the
-// rest.
+// OpenedJournal: the files of a call of `rondo journal`, and their gaps and damage: reported as text on standard error, or in JSON among
+// the other lines.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,32 +17,33 @@
 
 namespace rondo::cli {
 
-/// As JSON can hold it (rondo/base/text.h).
+/// Bytes as JSON text (rondo/base/text.h).
 boost::json::string text(std::string_view bytes);
 boost::json::object damage_json(const journal::Damage& damage);
-/// A gap, or damage with its file, in words on standard error.
+/// Prints a gap, or damage with its file, on standard error.
 void print_trouble(const boost::json::object& one);
 
 class OpenedJournal {
  public:
   OpenedJournal(const Options& options, const ReadJournal& call);
 
-  /// An exit code when there is nothing to read.
+  /// Returns an exit code if there is nothing to read.
   std::optional<int> failed() const;
   const journal::JournalFiles& files() const { return *files_; }
   const std::vector<std::unique_ptr<journal::JournalReader>>& readers() const { return files_->readers; }
   const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
-  /// Of all files, as far as their blocks say.
+  /// The number of records of all files, according to their blocks.
   std::uint64_t records() const;
 
-  /// In place of the last of the readers, which is not needed any more.
+  /// Replaces the last reader, which is not needed any more.
   void replace_last(std::unique_ptr<journal::JournalReader> reader);
 
-  /// Of the newest file: what stands torn there may be a block that is being written.
+  /// The end of the newest file. MayGrow: a torn block there may be one that is being written.
   enum class End : std::uint8_t { MayGrow, IsFinal };
-  /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
+  /// Returns the gaps between files and the damage in them that were not reported yet. Call again at the end: a file may change while it
+  /// is read.
   boost::json::array trouble(End end = End::IsFinal);
-  /// In words on standard error; in JSON a line for each on standard output.
+  /// Reports them as text on standard error; with JSON as lines on standard output.
   void tell_trouble(End end = End::IsFinal);
 
  private:

@@ -1,4 +1,4 @@
-// What it accepts is what commands.cc describes; here is what the words become.
+// Parses what commands.cc describes, and translates the words into Options.
 #include "options.h"
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@
 namespace rondo::cli {
 namespace {
 
-/// The words of a command line by the names that the description gives them; a flag that was given is there, with one empty word.
+/// The words of a command line by their described names; a given flag is present with one empty word.
 class Words {
  public:
   void put(std::string_view name, std::string word) { given_[std::string{name}].push_back(std::move(word)); }
@@ -38,7 +38,7 @@ class Words {
     const auto found = given_.find(name);
     return found == given_.end() ? std::vector<std::string>{} : found->second;
   }
-  /// Checked by the parser: it is a number in its range.
+  /// The parser has checked that it is a number in its range.
   std::uint64_t number(std::string_view name, std::uint64_t absent) const {
     const std::string word = text(name);
     std::uint64_t value = absent;
@@ -63,12 +63,12 @@ template <class Number>
 bool is_within(std::string_view word, double low, double high) {
   Number value{};
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  // What is not a number is not within anything.
+  // Text that is not a number is in no range.
   return error == std::errc{} && end == word.data() + word.size() && static_cast<double>(value) >= low &&
          static_cast<double>(value) <= high;
 }
 
-/// A range that only keeps nonsense out has no upper end for people, and is not shown in the help.
+/// A range that only rejects absurd values has no upper end in messages, and is not shown in the help.
 CLI::Validator in_range(const manual::Option& option) {
   const bool whole = option.word == manual::Word::Number;
   const bool open = option.high >= manual::Option{}.high;
@@ -82,7 +82,7 @@ CLI::Validator in_range(const manual::Option& option) {
           open ? std::string{} : std::string{whole ? "INT" : "FLOAT"} + " in [" + low + " - " + high + "]"};
 }
 
-/// One of these words.
+/// Accepts one of these words.
 CLI::Validator one_of(const std::vector<std::string_view>& choices) {
   std::string all;
   for (const std::string_view choice : choices) all.append(all.empty() ? "" : ",").append(choice);
@@ -93,7 +93,7 @@ CLI::Validator one_of(const std::vector<std::string_view>& choices) {
           "{" + all + "}"};
 }
 
-/// An option or argument of CLI11 whose words go to 'words'.
+/// Adds an option or argument to CLI11 and stores its words in 'words'.
 void take_words(CLI::App& app, const manual::Option& option, Words& words) {
   const std::string name{option.name};
   if (option.value.empty()) {
@@ -201,7 +201,7 @@ Action load(const Words& words) {
   load.replace = words.has("--replace");
   load.atomic = words.has("--atomic");
   if (words.has("--wait")) load.wait = seconds_of(words.real("--wait", 0));
-  // Beside the rows that the daemon has, a dry run has more to say than the file.
+  // The planner has the daemon's rows, so a dry run prints the difference and not the file.
   if (load.dry_run && load.is_planned()) load.diff = true;
   return load;
 }
@@ -258,7 +258,7 @@ Action show_schema_of(const Words& words) { return ShowSchema{words.text("TABLE"
 Action manual_page(const Words&) { return Manual{}; }
 Action version(const Words&) { return Version{}; }
 
-/// A command that is called as it is named; its arguments are named as its words are, in small letters.
+/// Makes the call of a command under its own name; its arguments have the names of its words, in lower case.
 Action call(std::string_view name, const manual::Command& command, const Words& words) {
   const auto small = [](std::string_view word) {
     std::string text;
@@ -276,7 +276,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
   asked.all = words.has("--all");
   if (is_list) asked.count = words.number("--count", 0);
   for (const manual::Option& option : command.options) {
-    const bool is_ours = option.name == "--wide" || is_list;  // How it is shown is not the daemon's concern.
+    const bool is_ours = option.name == "--wide" || is_list;  // Only rondo uses it, for the display.
     if (!words.has(option.name) || is_ours) continue;
     if (option.word == manual::Word::Number) {
       asked.numbers.emplace_back(small(option.name), words.number(option.name, 0));
@@ -287,7 +287,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
   return asked;
 }
 
-/// The commands that are more than a call.
+/// The commands that need more than a call.
 constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 19> kMakers{
     {{"set", write_row<false>},
      {"del", write_row<true>},
@@ -323,7 +323,7 @@ struct Parser {
     for (const manual::Command& command : program().commands) take_command(app, command, words);
   }
 
-  /// What is left to do when all words are known.
+  /// Completes the options when all words are known.
   void finish() {
     std::vector<std::string_view> path;
     std::vector<std::string> names;
@@ -359,7 +359,7 @@ struct Parser {
     if (const auto found = kinds.find(words.text("--kind")); found != kinds.end()) store.kind = found->second;
   }
 
-  /// Whoever may answer the command: an address whose form nobody knows is what is wrong.
+  /// Checks the store's address whatever backends the command has: a malformed address is the first error.
   void check_store() const {
     const std::string& where = options.store.where;
     const std::size_t end = where.find("://");
@@ -411,7 +411,7 @@ const manual::Option* find_option(const std::vector<manual::Option>& options, st
   return found == options.end() ? nullptr : &*found;
 }
 
-/// What the first word that is no command, or no option of its command, may have been meant to be.
+/// Suggests a command or option for the first word that is neither.
 std::string unknown_word(std::span<const char* const> words) {
   std::vector<std::string_view> path;
   std::vector<std::string_view> options{"--help", "--version"};
@@ -447,7 +447,7 @@ std::string unknown_word(std::span<const char* const> words) {
   return {};
 }
 
-/// Whether it was asked for JSON, as far as that can be said of words that make no sense together.
+/// True if a command line that cannot be parsed seems to request JSON.
 bool wants_json(std::span<const char* const> words) {
   const auto end = std::ranges::find(words, std::string_view{"--"}, [](const char* word) { return std::string_view{word}; });
   return std::any_of(words.begin(), end, [](const char* word) { return std::string_view{word} == "--json"; });
@@ -462,7 +462,7 @@ std::string usage_error(const CLI::Error& error, std::span<const char* const> wo
   return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";
 }
 
-/// "--wait" becomes "--wait=30": an option whose value may be left away never takes the next word, which may be a key.
+/// Turns "--wait" into "--wait=30": an option with an optional value never takes the next word, which may be a key.
 std::vector<std::string> with_fallback_values(std::span<const char* const> words) {
   std::vector<std::string> given(words.begin(), words.end());
   for (std::string& word : given) {
@@ -481,14 +481,14 @@ std::vector<std::string> with_fallback_values(std::span<const char* const> words
 
 Parsed parse_command_line(int argc, const char* const* argv) {
   Parsed parsed;
-  // Not for the parser: its words are those of an unfinished command line.
+  // Not passed to the parser: its words form an unfinished command line.
   if (argc > 1 && std::string_view{argv[1]} == "complete") {
     std::vector<std::string> words(argv + 2, argv + argc);
     if (!words.empty() && words.front() == "--") words.erase(words.begin());
     parsed.options.action = Complete{std::move(words)};
     return parsed;
   }
-  // "help COMMAND" is "COMMAND --help".
+  // "help COMMAND" means "COMMAND --help".
   const std::vector<std::string> given = with_fallback_values(std::span(argv, static_cast<std::size_t>(argc)));
   std::vector<const char*> words;
   for (const std::string& word : given) words.push_back(word.c_str());
@@ -506,7 +506,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     parsed.options = parser.options;
     parsed.finished = false;
   } catch (const CLI::CallForHelp&) {
-    parsed.text = parser.app.help();  // Of the command that was named.
+    parsed.text = parser.app.help();  // The help of the named command.
   } catch (const CLI::CallForVersion& version) {
     parsed.text = std::string{version.what()} + "\n";
   } catch (const CLI::Error& error) {

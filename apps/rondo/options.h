@@ -1,4 +1,4 @@
-// What the command line says, as plain values. options.cc is the only place that knows the parser.
+// The parsed command line as plain values. Only options.cc uses the parser.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Call {
   std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
   std::vector<std::pair<std::string, std::uint64_t>> numbers;
   bool wide = false;        // All columns.
-  bool all = false;         // All rows, also on a terminal.
-  std::uint64_t count = 0;  // At most so many rows are shown; 0: no such bound.
+  bool all = false;         // All rows, even on a terminal.
+  std::uint64_t count = 0;  // The most rows to show; 0: no limit.
 };
 
 struct SetRow {
@@ -29,9 +29,9 @@ struct SetRow {
   std::string key;
   std::vector<std::pair<std::string, std::string>> fields;  // As typed.
   bool is_delete = false;
-  bool replace = false;                 // Fields that are not named go.
-  std::vector<std::string> unset = {};  // Fields that go, as typed.
-  std::optional<Duration> wait = {};    // For what becomes of the row.
+  bool replace = false;                 // Removes fields that are not named.
+  std::vector<std::string> unset = {};  // Fields to remove, as typed.
+  std::optional<Duration> wait = {};    // How long to wait for the end of the row.
 };
 
 /// An event for a Channel, as typed.
@@ -49,11 +49,11 @@ struct OwnCall {
 struct LoadFile {
   std::string file;  // "-" is standard input.
   bool dry_run = false;
-  bool diff = false;                  // Print the difference that it makes.
-  bool changes = false;               // Write only what differs; 'replace' and 'atomic' do, too.
+  bool diff = false;                  // Print the difference that the file makes.
+  bool changes = false;               // Write only rows that differ; also true for 'replace' and 'atomic'.
   bool replace = false;               // A SET names all fields of its row.
-  bool atomic = false;                // Nothing if a row would be refused.
-  std::optional<Duration> wait = {};  // Report what became of the rows, after at most so long.
+  bool atomic = false;                // Write nothing if a row would be refused.
+  std::optional<Duration> wait = {};  // Wait at most this long, and report the states of the rows.
   bool is_planned() const noexcept { return diff || changes || replace || atomic; }
 };
 
@@ -79,20 +79,20 @@ enum class SourceOrder : unsigned char { Name, Turns, Share, Longest, Depth, Wai
 
 struct Top {
   Duration every = 1s;
-  std::uint64_t frames = 0;  // 0: until it is left.
+  std::uint64_t frames = 0;  // 0: until the user leaves.
   SourceOrder order = SourceOrder::Share;
 };
 
 struct Dump {
-  std::string file;  // "-" is standard output; empty: a name with the time.
+  std::string file;  // "-" is standard output; empty: a name with the current time.
 };
 
-/// Prints the completion of a shell.
+/// Prints the completion script of a shell.
 struct Completion {
   std::string shell;
 };
 
-/// What may stand in place of the last of these words of a command line.
+/// Prints the completions of the last of these words of a command line.
 struct Complete {
   std::vector<std::string> words;
 };
@@ -108,12 +108,12 @@ struct Manual {};
 
 /// Tables on a Redis, or in the file of a durable store, without a daemon.
 struct StoreChoice {
-  std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
+  std::string where;            // An address, or the name of a database of SONiC's; empty: use the daemon.
   std::string database_config;  // SONiC's database_config.json; empty: SONiC's defaults.
-  std::string name_space;       // Of its global variant.
-  std::string container;        // Likewise.
+  std::string name_space;       // The namespace in the global variant of that file.
+  std::string container;        // The container in the global variant.
   std::optional<char> separator;
-  std::optional<TableKind> kind;  // Nothing: what suits the command.
+  std::optional<TableKind> kind;  // Empty: the kind that suits the command.
   bool given() const noexcept { return !where.empty(); }
   bool is_file() const noexcept { return where.starts_with("file:"); }
 };
@@ -122,16 +122,16 @@ struct ReadJournal {
   enum class Verb : unsigned char { Tail, Grep, Explain, Export, Audit, Check };
   Verb verb = Verb::Tail;
   std::vector<std::string> files;  // Oldest first.
-  std::string word;                // As typed: what grep looks for; the key that explain tells of.
+  std::string word;                // As typed: the text that grep searches; the key that explain describes.
   std::string table;               // As typed; empty: every table.
   std::uint64_t lines = 20;
   bool follow = false;
-  bool retry = false;  // Export retry.rec and not swss.rec.
+  bool retry = false;  // Export the form of retry.rec instead of swss.rec.
 };
 
 struct ReplayRun {
   std::vector<std::string> files;  // Oldest first.
-  unsigned run = 0;                // From 1; 0: the last.
+  unsigned run = 0;                // From 1; 0: the last run.
 };
 
 struct Options {
@@ -145,12 +145,12 @@ struct Options {
       action;
 };
 
-/// Either options to act on, or what to print and the code to end with (help, version, a usage error).
+/// Either options to execute, or a text to print and an exit code (help, version, a usage error).
 struct Parsed {
   Options options;
   bool finished = false;
   int exit_code = 0;
-  std::string text;  // For standard output when exit_code is 0, else for standard error.
+  std::string text;  // Goes to standard output if exit_code is 0, otherwise to standard error.
 };
 
 Parsed parse_command_line(int argc, const char* const* argv);

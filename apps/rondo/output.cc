@@ -10,7 +10,7 @@
 namespace rondo::cli {
 namespace {
 
-/// The errno of the first write that failed, of which stdout remembers only that there was one; 0: none.
+/// The errno of the first failed write, because stdout stores only that one failed; 0: none.
 int& first_failure() {
   static int number = 0;
   return number;
@@ -20,7 +20,7 @@ void note(bool written) {
   if (!written && first_failure() == 0) first_failure() = errno;
 }
 
-/// How much of the beginning of 'text' is ours although a terminal obeys it.
+/// The length of a line feed, tab or color of ours at the beginning of 'text', which passes although terminals interpret it; 0: none.
 std::size_t length_of_ours(std::string_view text) {
   if (text.starts_with('\n') || text.starts_with('\t')) return 1;
   for (const std::string_view color : {kBold, kDim, kPlain}) {
@@ -29,7 +29,7 @@ std::size_t length_of_ours(std::string_view text) {
   return 0;
 }
 
-/// A safe piece, then what is ours or one unsafe byte, and so on.
+/// Copies safe pieces and our own sequences, and escapes unsafe bytes.
 std::string shown(std::string_view text) {
   std::string out;
   out.reserve(text.size());

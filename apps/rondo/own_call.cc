@@ -39,7 +39,7 @@ std::vector<Parameter> parameters_of(const json::object& command) {
   return all;
 }
 
-/// "rondo call drain backend=TEXT [seconds=INTEGER]".
+/// Returns "rondo call drain backend=TEXT [seconds=INTEGER]".
 std::string usage(const std::string& command, const std::vector<Parameter>& parameters) {
   std::string line = "; usage: rondo call " + command;
   for (const Parameter& one : parameters) {
@@ -69,7 +69,7 @@ Result<json::value> value_of(const Parameter& parameter, const std::string& word
   return json::value(typed(word));
 }
 
-/// The command of this name, as `commands` describes it.
+/// Finds the command of this name in the answer of `commands`.
 Result<json::object> find_own(Backend& backend, const std::string& name) {
   const Result<json::object> answer = backend.call("commands", {}, {});
   if (!answer) return failure(answer.error());
@@ -85,14 +85,14 @@ Result<json::object> find_own(Backend& backend, const std::string& name) {
   return failure(Code::NotFound, "the daemon has no command '" + name + "'" + did_you_mean(name, views));
 }
 
-/// Puts one NAME=VALUE into 'arguments'; of fields NAME.FIELD=VALUE.
+/// Adds one NAME=VALUE to 'arguments'; for fields NAME.FIELD=VALUE.
 Status put(json::object& arguments, const std::vector<Parameter>& parameters, const std::string& name, const std::string& word) {
   std::vector<std::string_view> names;
   for (const Parameter& one : parameters) {
     names.push_back(one.name);
     if (one.kind == "fields" && name.starts_with(one.name + ".")) {
       json::value& fields = arguments.emplace(one.name, json::array{}).first->value();
-      if (!fields.is_array()) break;  // A daemon that gives two arguments one name.
+      if (!fields.is_array()) break;  // The daemon gives two arguments one name.
       fields.get_array().push_back(json::array{json::string{typed(name.substr(one.name.size() + 1))}, json::string{typed(word)}});
       return {};
     }

@@ -1,4 +1,4 @@
-// rondo call: the arguments of a command that only the daemon knows, checked and typed by what its `commands` says of them.
+// rondo call: the arguments of a command that only the daemon knows, checked and typed according to its `commands`.
 #pragma once
 
 #include <boost/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace rondo::cli {
 
-/// The arguments as the daemon wants them. NotFound for an unknown command and InvalidArgument for an unknown, missing or malformed
-/// argument, each with what may have been meant; or the error of asking.
+/// Returns the arguments in the daemon's types. NotFound for an unknown command, and InvalidArgument for an unknown, missing or malformed
+/// argument, each with a suggestion; or the error of the call.
 Result<boost::json::object> own_arguments(Backend& backend, const OwnCall& asked);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// rondo call: what a daemon says of its commands is not trusted.
+// rondo call: the daemon's description of its commands is not trusted.
 #include "own_call.h"
 
 #include <gmock/gmock.h>

@@ -8,7 +8,7 @@ namespace {
 bool is_address(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0 || c == ':' || c == '.'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A next hop that begins at 'at': ADDRESS@PORT*WEIGHT. Its parts are views; an empty 'address' means that none begins there.
+/// A next hop at the beginning of a text: ADDRESS@PORT*WEIGHT. Its parts are views; an empty 'address' means that there is none.
 struct NextHop {
   std::string_view address;
   std::string_view port;

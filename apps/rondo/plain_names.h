@@ -1,5 +1,5 @@
-// Names that the switch agent gives to things of its own, in the words of an operator: the next hops that routes share are a row of a table
-// of the agent, which nobody writes and whose key is made of their addresses, ports and weights.
+// Replaces internal names of the switch agent by the terms of an operator. The next hops that routes share are a row of a table that only
+// the agent writes; its key consists of their addresses, ports and weights.
 #pragma once
 
 #include <string>

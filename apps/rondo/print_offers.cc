@@ -1,4 +1,4 @@
-// rondo complete: what the completion of a shell asks. Bounded in time, whatever the daemon does.
+// rondo complete: answers the completion script of a shell. Bounded in time, whatever the daemon does.
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -19,12 +19,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// How long the daemon may be silent, and how long all of it may take.
+/// How long the daemon may be silent, and how long the whole command may take.
 constexpr Duration kPatience = 300ms;
 constexpr unsigned kSecondsMost = 1;
 constexpr std::int64_t kKeysMost = 100;
 
-/// The value behind an option among the words, "--socket PATH" or "--socket=PATH".
+/// The value of an option among the words, "--socket PATH" or "--socket=PATH".
 std::string value_of(const std::vector<std::string>& words, const std::string& option) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == option && i + 1 < words.size()) return words[i + 1];
@@ -33,7 +33,7 @@ std::string value_of(const std::vector<std::string>& words, const std::string& o
   return {};
 }
 
-/// One member of each row of an answer; nothing if there is none.
+/// One member of each row of an answer; empty if there is no answer.
 std::vector<std::string> ask(const Options& options, const std::string& command, const json::object& arguments, std::string_view member) {
   std::vector<std::string> found;
   if (options.store.given()) return found;
@@ -51,7 +51,7 @@ std::string text_of(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{};
 }
 
-/// The daemon's commands; with 'parameters_of' the arguments of that one.
+/// The daemon's commands; with 'parameters_of', the arguments of that command.
 std::vector<Offer> commands(const Options& options, const std::string& parameters_of) {
   std::vector<Offer> found;
   if (options.store.given()) return found;
@@ -72,7 +72,7 @@ std::vector<Offer> commands(const Options& options, const std::string& parameter
   return answer ? found : std::vector<Offer>{};
 }
 
-/// A pattern that stands for itself matches it, and more: good enough for a first guess, which is then looked at.
+/// A text that contains pattern characters matches itself and more. The matches are checked again.
 std::string pattern_of(const std::string& beginning) { return beginning + "*"; }
 
 }  // namespace
@@ -91,7 +91,7 @@ int print_offers(const Complete& complete) {
   names.commands = [&options] { return commands(options, {}); };
   names.parameters = [&options](const std::string& command) { return commands(options, command); };
   for (const Offer& offer : offers(complete.words, names)) {
-    // A line feed or a tab of the daemon's would begin another offer.
+    // A line feed or a tab in the daemon's text would begin another offer.
     print(visible_text(offer.word) + (offer.help.empty() ? "" : "\t") + visible_text(offer.help) + "\n");
   }
   return finish_output();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kBarCells = 30;
 constexpr Duration kDrawEvery = 100ms;
-constexpr std::size_t kNameLeast = 8;  // So much of a name is shown, whatever else has to go.
+constexpr std::size_t kNameLeast = 8;  // At least this much of a name is shown.
 
 }  // namespace
 
@@ -43,7 +43,8 @@ void Progress::update(std::uint64_t done) {
 
 void Progress::draw(std::uint64_t done) {
   drawn_ = clock_.now();
-  // One column stays free: a cursor at the very edge is on the next line in some terminals, and the next return would not come back.
+  // Leaves one column free: some terminals place a cursor at the edge on the next line, and the next carriage return would not return to
+  // the first.
   const std::size_t columns = Terminal::size(STDERR_FILENO).columns - 1;
   std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_, columns, unit_).c_str());
   std::fflush(stderr);

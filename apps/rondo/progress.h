@@ -1,4 +1,4 @@
-// A line on standard error that says how far something long is. Only on a terminal; elsewhere it says nothing.
+// A line on standard error with the progress of a long command. Shown only on a terminal.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace rondo::cli {
 
 class Progress {
  public:
-  /// 'total' rows will come, or what 'unit' names. 'clock' and 'unit' outlive this.
+  /// 'total' is the expected number of rows, or of 'unit'. 'clock' and 'unit' must outlive this.
   Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown, std::string_view unit = "rows");
-  /// Ends the line, or takes it away.
+  /// Ends the line, or removes it.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Nothing is left of the line at the end: of interest is only the answer.
+  /// Removes the line at the end, so that only the answer remains.
   void leave_nothing() { leaves_nothing_ = true; }
-  /// So many are through. Draws at most ten times a second; reads the clock.
+  /// Sets the number completed. Draws at most ten times a second; reads the clock.
   void update(std::uint64_t done);
 
-  /// The line for 'done' of 'total' after 'elapsed', without control characters, in at most 'columns' characters: of a long 'what' the end
-  /// is shown, and what still does not fit is cut off.
+  /// The line for 'done' of 'total' after 'elapsed', without control characters, in at most 'columns' characters. Shows the end of a long
+  /// 'what', and truncates the rest.
   static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed, std::size_t columns = 79,
                           std::string_view unit = "rows");
 
@@ -42,7 +42,7 @@ class Progress {
   std::uint64_t last_done_ = 0;
 };
 
-/// Standard error is a terminal that can redraw a line.
+/// True if standard error is a terminal that can redraw a line.
 bool can_show_progress();
 
 }  // namespace rondo::cli

@@ -6,7 +6,7 @@
 namespace rondo::cli {
 namespace {
 
-/// Who reads a pipe, such as a pager, may use the same terminal.
+/// The reader of a pipe, such as a pager, may use the same terminal.
 bool is_shown(ReadProgress::Answer answer) {
   struct stat out {};
   const bool is_file = ::fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);

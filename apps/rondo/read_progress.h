@@ -1,4 +1,4 @@
-// ReadProgress: how far a command is that reads all of a journal, on a terminal.
+// ReadProgress: shows the progress of a command that reads a whole journal, on a terminal.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace rondo::cli {
 
 class ReadProgress {
  public:
-  /// There is a line where the answer goes into a file, and on the terminal where it does not come in between.
+  /// When the answer is printed. The line is shown if the answer goes to a file, or to the terminal only after the reading.
   enum class Answer : std::uint8_t { Follows, Meanwhile };
-  /// 'passes': how often it reads all records.
+  /// 'passes': how often the command reads all records.
   ReadProgress(const OpenedJournal& opened, const ReadJournal& call, Answer answer, unsigned passes = 1);
 
   Progress& line() { return line_; }
-  /// For whoever reads. It does not outlive this.
+  /// The callback for the reader of the journal. It must not outlive this.
   journal::JournalWalk::OnRecords hears() {
     return [this](std::uint64_t done) { line_.update(done); };
   }

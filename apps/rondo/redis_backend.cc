@@ -1,4 +1,4 @@
-// A Redis as a backend: the store lives in this process for as long as the command takes. Answers are those that the daemon would give.
+// A Redis as a backend: the store exists in this process while the command runs. Its answers equal the daemon's.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
@@ -25,7 +25,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Rows that may be on their way in a bulk write.
+/// The most unanswered rows of a bulk write.
 constexpr std::size_t kUnansweredMax = 16 * 1024;
 constexpr std::size_t kRowsBetweenTurns = 512;
 constexpr std::size_t kPageRows = 512;
@@ -41,13 +41,13 @@ json::array fields_json(const Fields& fields) {
   return list;
 }
 
-/// A change in the form that the table's kind takes: a Channel carries events.
+/// Converts a change to the form of the table's kind: a Channel has events.
 Change change_for(TableKind kind, Op op, std::string_view key, std::span<const Field> fields) {
   if (kind == TableKind::Channel) return Change::event(to_string(op), key, fields);
   return op == Op::Delete ? Change::remove(key) : Change::set(key, fields);
 }
 
-/// Many rows into the store, with so many unanswered that the connection is never idle and memory stays bounded.
+/// Writes many rows to the store, with enough unanswered that the connection is never idle, and a bound on memory.
 class StoreSink final : public BulkSink {
  public:
   StoreSink(RedisSession& session, RedisStore& store, TableKind kind, const std::function<void(const BulkTotals&)>& on_totals)
@@ -90,7 +90,7 @@ class StoreSink final : public BulkSink {
       totals_.first_row = number;
     }
   }
-  /// Waits until at most 'most' rows have not ended; silence ends it.
+  /// Waits until at most 'most' rows are unanswered; silence ends the wait.
   Status wait_for_room(std::uint64_t most) {
     while (unended() > most) {
       const std::uint64_t before = unended();
@@ -121,7 +121,7 @@ class RedisBackend final : public Backend {
     const OnRow take = on_row ? on_row : OnRow{[&rows](const json::value& row) { rows.push_back(row); }};
     Result<json::object> result = answer(command, arguments, take);
     const bool is_list = command == "keys" || command == "pending" || command == "doctor";
-    if (result && is_list) (*result)["rows"] = std::move(rows);  // None is a list, too.
+    if (result && is_list) (*result)["rows"] = std::move(rows);  // An empty list, too.
     return result;
   }
 
@@ -155,7 +155,7 @@ class RedisBackend final : public Backend {
   std::unique_ptr<RedisStore> store_;
 };
 
-/// The store is made when a command needs it.
+/// Opens the store when a command needs it.
 Status RedisBackend::open() {
   if (store_ != nullptr) return {};
   RedisStoreOptions options;
@@ -227,7 +227,7 @@ Result<json::object> RedisBackend::get(const json::object& arguments) {
 
 Status RedisBackend::keys(const std::string& table, const OnRow& on_row) {
   if (Status opened = open(table, TableKind::Staged); !opened.ok()) return opened;
-  std::unordered_set<std::string> seen;  // Redis may show a key twice.
+  std::unordered_set<std::string> seen;  // A scan may return a key twice.
   std::string cursor;
   do {
     auto page = std::make_shared<std::optional<Result<RowPage>>>();
@@ -276,7 +276,7 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   return {};
 }
 
-/// Where the tables are and what stands between table and key.
+/// Finds the database of the tables, and the separator between table and key.
 Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.where.find("://") != std::string::npos) {
     Result<RedisAddress> address = parse_redis_address(choice.where);

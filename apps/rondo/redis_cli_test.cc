@@ -1,5 +1,5 @@
-// The program on a Redis of its own, as users run it: what it writes is looked at with plain commands, what it prints and its exit code are
-// those of the command line with a daemon.
+// The program on a test Redis, as users run it: plain commands check what it writes; its output and exit codes are those of the command
+// line with a daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ struct Outcome {
   std::string out;  // Standard output and standard error together.
 };
 
-/// The program with its words in a shell, read as it goes.
+/// Runs the program with its words in a shell and reads its output as it arrives.
 class Running {
  public:
   explicit Running(const std::string& words) {
@@ -48,7 +48,7 @@ class Running {
   ~Running() {
     if (pipe_ != nullptr) ::pclose(pipe_);
   }
-  /// The next line with its end; "" when there is none any more.
+  /// Returns the next line with its end; "" at the end of the output.
   std::string line() {
     std::string text;
     for (int c = 0; (c = std::fgetc(pipe_)) != EOF;) {
@@ -113,7 +113,7 @@ TEST_F(RedisCli, TheOtherKindsAreWrittenAsTheyAre) {
 
 TEST_F(RedisCli, AnEventIsSentWithItsOperationDataAndFields) {
   Running reader(store() + "--kind channel --json watch EVENTS --count 1");
-  // Published messages reach only those who listen.
+  // Published messages reach only subscribed clients.
   while (server->list({"PUBSUB", "CHANNELS", "EVENTS"}).empty()) {
   }
   EXPECT_EQ(rondo("send EVENTS port_state Ethernet0 state=down").code, 0);
@@ -192,7 +192,7 @@ TEST_F(RedisCli, ClearDeletesOneTableAndNoOther) {
   server->command({"HSET", "Q", "f", "v"});
   EXPECT_EQ(rondo("clear Q --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":0}\n");
   EXPECT_EQ(rondo("--kind queue clear Q --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":1}\n");
-  // A name that a pattern would take for more.
+  // A name that matches more than itself as a pattern.
   server->command({"HSET", "[T]*:k", "f", "v"});
   EXPECT_EQ(rondo("clear '[T]*' --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":1}\n");
 }

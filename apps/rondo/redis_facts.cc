@@ -15,10 +15,10 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kPings = 20;
-/// The number of no connection: servers count them from 1.
+/// An id that no connection has: servers count them from 1.
 constexpr const char* kNobody = "9223372036854775807";
 
-/// The text of a file of this machine, if there is one.
+/// The text of a file of this machine, if it exists.
 std::optional<std::string> machine_text(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;

@@ -1,4 +1,4 @@
-// What `rondo doctor` asks a server, and its findings as the rows of an answer.
+// The questions of `rondo doctor` to a server, and its findings as the rows of an answer.
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace rondo::cli {
 
-/// Each finding {level, setting, value, meaning, remedy} to 'on_row', problems first; the result has the numbers of problems and of advice.
-/// The judgement is examine_redis()'s.
+/// Passes each finding {level, setting, value, meaning, remedy} to 'on_row', problems first; the result has the numbers of problems and of
+/// advice. examine_redis() makes the findings.
 Result<boost::json::object> examine_server(RedisSession& session, bool stock_peers,
                                            const std::function<void(const boost::json::value&)>& on_row);
 

@@ -24,7 +24,7 @@ RedisAnswer copy(const redis::Reply& reply, const std::string& command) {
 
 }  // namespace
 
-/// The connection and what it told.
+/// The connection, and its reports.
 struct RedisSession::User final : redis::Connection::User {
   User(Scheduler& scheduler, const RedisAddress& address, Duration patience)
       : connection(scheduler, address, {.name = "rondo", .connect_timeout = patience, .answer_timeout = patience}, *this) {
@@ -35,7 +35,7 @@ struct RedisSession::User final : redis::Connection::User {
     trouble = why;
     ++failures;
   }
-  /// Each address of the host was tried once.
+  /// True if each address of the host failed once.
   bool is_refused() const { return failures >= connection.addresses(); }
 
   Status trouble;

@@ -1,4 +1,4 @@
-// RedisSession: a scheduler in this process and one connection to a Redis, for commands that are asked and waited for. Stores may live on
+// RedisSession: a scheduler in this process and one connection to a Redis, for commands that block until they are answered. Stores may use
 // the same scheduler (redis_backend.cc). Every wait ends after 'patience' of silence. One thread.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace rondo::cli {
 
-/// A reply that is ours to keep.
+/// A reply that owns its data.
 struct RedisAnswer {
-  std::string text;                // Of texts and states.
-  std::int64_t integer = 0;        // Of integers.
-  std::vector<RedisAnswer> items;  // Of lists.
-  Status error;                    // Of errors.
+  std::string text;                // For texts and states.
+  std::int64_t integer = 0;        // For integers.
+  std::vector<RedisAnswer> items;  // For lists.
+  Status error;                    // For errors.
 };
 
 using RedisCommand = std::vector<std::string>;
@@ -32,23 +32,22 @@ class RedisSession {
   RedisSession(const RedisSession&) = delete;
   RedisSession& operator=(const RedisSession&) = delete;
 
-  /// Connects; with Sentinels, to the master that they name. Each address of the host has one attempt: somebody waits for the answer.
-  /// Unavailable (or PermissionDenied, InvalidArgument) says where and why.
+  /// Connects; with Sentinels, to the master that they name. Tries each address of the host once, because the caller waits for the answer.
+  /// Unavailable (or PermissionDenied, InvalidArgument) states the address and the reason.
   Status connect(RedisAddress address);
-  /// Where it is connected: the master's own address, when Sentinels named it.
+  /// The address of the connection: the master's own address if Sentinels named it.
   const RedisAddress& address() const noexcept { return address_; }
 
-  /// Sends the commands together and waits for all answers; an answer may be an error. A Status only when the connection broke or was
-  /// silent.
+  /// Sends the commands together and waits for all answers; an answer may be an error. Fails only if the connection broke or was silent.
   Result<std::vector<RedisAnswer>> ask(const std::vector<RedisCommand>& commands);
-  /// The same for one command; its error is the result's.
+  /// The same for one command; an error reply becomes the result's error.
   Result<RedisAnswer> ask(const RedisCommand& command);
 
   Scheduler& scheduler() noexcept { return scheduler_; }
   const Clock& clock() const noexcept { return clock_; }
   Duration patience() const noexcept { return patience_; }
 
-  /// Gives turns until 'done()' or the deadline; whether it came.
+  /// Runs turns until 'done()' or the deadline. Returns true if 'done()' became true.
   template <class Done>
   bool run_until(Done done, Instant deadline) {
     for (;;) {

@@ -1,4 +1,4 @@
-// RedisSession, where the host's name has several addresses.
+// RedisSession with a host name that has several addresses.
 #include "redis_session.h"
 
 #include <gtest/gtest.h>

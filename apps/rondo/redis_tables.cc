@@ -1,4 +1,4 @@
-// See redis_tables.h. Every command is bounded, so that no other client of the server has to wait for long.
+// See redis_tables.h. Every command is bounded, so that no other client of the server waits long.
 #include "redis_tables.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace json = boost::json;
 constexpr const char* kPage = "512";
 constexpr std::int64_t kQueuePage = 512;
 
-/// 'text' for a pattern that matches it and nothing else.
+/// A pattern that matches only 'text'.
 std::string literal(std::string_view text) {
   std::string pattern;
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string literal(std::string_view text) {
 
 json::object row_of(const std::string& key, const std::string& op) { return {{"key", escape_text(key)}, {"op", op}}; }
 
-/// One page of SCAN or SSCAN: the names in it. 'cursor' goes on, and is "0" at the end.
+/// Returns the names of one page of SCAN or SSCAN. Advances 'cursor', which is "0" at the end.
 Result<std::vector<std::string>> next_page(RedisSession& session, RedisCommand command, std::string& cursor) {
   Result<RedisAnswer> page = session.ask(command);
   if (!page) return failure(page.error());
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> next_page(RedisSession& session, RedisCommand c
   return names;
 }
 
-/// What was staged for each of 'names', told by two questions a key in one round trip.
+/// Reports the staged changes of each of 'names', with two queries per key in one round trip.
 Status tell_staged(RedisSession& session, const redis::TableKeys& keys, const std::vector<std::string>& names,
                    const std::function<void(const json::value&)>& on_row) {
   std::vector<RedisCommand> commands;
@@ -60,7 +60,7 @@ Status tell_staged(RedisSession& session, const redis::TableKeys& keys, const st
 }
 
 Status list_staged(RedisSession& session, const redis::TableKeys& keys, const std::function<void(const json::value&)>& on_row) {
-  std::unordered_set<std::string> seen;  // A scan may show a member twice.
+  std::unordered_set<std::string> seen;  // A scan may return a member twice.
   std::string cursor = "0";
   do {
     Result<std::vector<std::string>> names = next_page(session, {"SSCAN", keys.pending, cursor, "COUNT", kPage}, cursor);
@@ -71,7 +71,7 @@ Status list_staged(RedisSession& session, const redis::TableKeys& keys, const st
   return {};
 }
 
-/// The list's right end is its oldest; an entry is three elements: operation, value, key from left to right.
+/// The list's right end is its oldest entry. An entry has three elements, from left to right: operation, value, key.
 Status list_queue(RedisSession& session, const redis::TableKeys& keys, const std::function<void(const json::value&)>& on_row) {
   for (std::int64_t taken = 0;; taken += 3 * kQueuePage) {
     const Result<RedisAnswer> page =
@@ -79,7 +79,7 @@ Status list_queue(RedisSession& session, const redis::TableKeys& keys, const std
     if (!page) return page.error();
     const std::vector<RedisAnswer>& items = page->items;
     for (std::size_t i = items.size(); i >= 3; i -= 3) {
-      const std::string& word = items[i - 3].text;  // An S or D and the command behind it.
+      const std::string& word = items[i - 3].text;  // An S or D followed by the command.
       on_row(row_of(items[i - 1].text, word.starts_with("D") ? "DEL" : word.starts_with("S") ? "SET" : visible_text(word)));
     }
     if (items.size() < static_cast<std::size_t>(3 * kQueuePage)) return {};
@@ -117,7 +117,7 @@ Status list_pending(RedisSession& session, const redis::TableKeys& keys, TableKi
 }
 
 Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& keys, TableKind kind) {
-  // What waits goes first and together, so that a consumer finds nothing instead of a half.
+  // Deletes the waiting changes first and in one step, so that a consumer finds none instead of some of them.
   const Result<std::vector<RedisAnswer>> waiting = session.ask({{"MULTI"},
                                                                 {"SCARD", keys.pending},
                                                                 {"LLEN", keys.queue},

@@ -1,4 +1,4 @@
-// What a store's own interface does not tell or do, because no consumer needs it: which keys of a table wait, and all of a table gone.
+// Operations that a store's interface lacks, because no consumer needs them: listing the waiting keys of a table, and clearing a table.
 #pragma once
 
 #include <boost/json.hpp>
@@ -11,13 +11,13 @@
 
 namespace rondo::cli {
 
-/// {key, op} of each key that waits for its consumer; op is SET, DEL, or both in their order. Takes nothing out. Staged: every key once, in
-/// no order; Queue: every entry, oldest first.
+/// Passes {key, op} of each key that waits for its consumer; op is SET, DEL, or both in their order. Removes nothing. Staged: every key
+/// once, in no order; Queue: every entry, oldest first.
 Status list_pending(RedisSession& session, const redis::TableKeys& keys, TableKind kind,
                     const std::function<void(const boost::json::value&)>& on_row);
 
-/// Deletes what waits, what is in flight and every row of this table, and of no table whose name begins like it. Returns how many of each.
-/// What producers write meanwhile may stay.
+/// Deletes the waiting changes, the changes in flight and every row of this table, but nothing of another table whose name begins with its
+/// name. Returns the number of each. Rows that producers write meanwhile may remain.
 Result<boost::json::object> clear_table(RedisSession& session, const redis::TableKeys& keys, TableKind kind);
 
 }  // namespace rondo::cli

@@ -22,11 +22,11 @@ namespace {
 
 namespace json = boost::json;
 
-/// The widest cell that the other rows of its column are padded to. A longer one stands out in its own row alone: one key of 3,000
-/// characters must not push the figures of all rows out of sight.
+/// The widest cell that the other rows of its column are padded to. Only its own row is longer: one key of 3,000 characters must not push
+/// the figures of all rows out of sight.
 constexpr std::size_t kPaddedMost = 64;
 
-/// The width of a column that was 'width' wide and gets a cell of 'cell' characters.
+/// The width of a column after a cell of 'cell' characters is added to one of width 'width'.
 std::size_t padded_width(std::size_t width, std::size_t cell) { return cell > kPaddedMost ? width : std::max(width, cell); }
 
 std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
@@ -37,7 +37,7 @@ std::string real_text(double value) {
   return {buffer, end};
 }
 
-/// A value in one cell: text as it is, {kind, key} facts as "kind key", lists joined.
+/// A value as one cell: text unchanged, {kind, key} facts as "kind key", lists joined.
 std::string cell_text(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null: return "-";
@@ -69,7 +69,7 @@ std::string text_member(const json::object& object, std::string_view name) {
   return value == nullptr ? std::string{} : cell_text(*value);
 }
 
-/// A number of things, or the place of one. Nothing where the daemon says what cannot be one.
+/// A member that is a count or an index; empty if the daemon's value cannot be one.
 std::optional<std::size_t> size_member(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   if (value == nullptr || !value->is_number()) return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<std::size_t> size_member(const json::object& object, std::string_v
   return fault ? std::nullopt : std::optional{size};
 }
 
-/// Members that hold members are flattened to dotted names; lists of objects are kept for tables of their own.
+/// Flattens nested members to dotted names; lists of objects are kept as separate tables.
 void flatten(const std::string& path, const json::object& object, json::object& scalars,
              std::vector<std::pair<std::string, const json::array*>>& tables) {
   for (const auto& member : object) {
@@ -118,7 +118,7 @@ std::string render_object(const json::object& result, bool color) {
   return out;
 }
 
-/// Of each of these lists of texts a line an element, under each other; the rest as any object.
+/// Prints each of these lists of texts with one element a line, and the rest like any object.
 std::string render_health(json::object result, bool color) {
   std::string lists;
   for (const std::string_view name : {"troubles", "notes"}) {
@@ -143,12 +143,12 @@ std::string render_get(const json::object& result, bool color) {
   const std::string told = rows.empty() ? "(the row has no fields)\n" : render_rows(rows, color);
   const std::string plane = text_member(result, "plane");
   const std::string state = plane.empty() ? text_member(result, "state") : plane;
-  if (state.empty()) return told;  // Of a file, or of an older daemon.
+  if (state.empty()) return told;  // The answer is about a file, or from an older daemon.
   const std::string note = text_member(result, "note");
   return told + plain_names("\n" + state + (note.empty() ? "" : ": " + note)) + "\n";
 }
 
-/// ", waits for a 1, b 2": the facts that are missing, or all where the daemon does not say which are.
+/// Returns ", waits for a 1, b 2": the missing facts, or all facts if the daemon does not report which are missing.
 std::string waits_for(const json::object& link) {
   const json::value* const given = link.if_contains("facts");
   if (given == nullptr || !given->is_array() || given->get_array().empty()) return {};
@@ -172,7 +172,7 @@ std::string why_line(const json::object& link) {
   const std::string owed = text_member(link, "state");
   const std::string state = owed == "done" && !plane.empty() ? plane : owed;
   const std::string note = text_member(link, "note");
-  // The note on a refusal begins with what was refused: "SET rejected: ...".
+  // The note on a refusal begins with the refused operation: "SET rejected: ...".
   if (state == "rejected" && note.find("rejected") != std::string::npos) return line + ": " + note;
   const std::string op = text_member(link, "op");
   line.append(": ").append(op == "DEL" ? "DEL " : "").append(state).append(waits_for(link));
@@ -182,14 +182,14 @@ std::string why_line(const json::object& link) {
   return line;
 }
 
-/// A link of the chain in the tree that its parents make.
+/// A link of the chain, as a node of the tree that the parents form.
 struct Branch {
   std::size_t parent = 0;
   std::size_t depth = 0;
-  bool is_last = true;  // Of its parent's.
+  bool is_last = true;  // It is its parent's last child.
 };
 
-/// A daemon that names no parents means the link before.
+/// If the daemon names no parents, each link's parent is the previous link.
 std::vector<Branch> branches_of(const json::array& chain) {
   std::vector<Branch> all;
   std::vector<std::size_t> last_child(chain.size());
@@ -206,7 +206,7 @@ std::vector<Branch> branches_of(const json::array& chain) {
   return all;
 }
 
-/// "│ └ ": a line goes down beside what comes before the next one of the same parent.
+/// Returns "│ └ ": the vertical line connects to a later child of the same parent.
 std::string branch_text(const std::vector<Branch>& branches, std::size_t at) {
   if (branches[at].depth == 0) return {};
   std::string text = branches[at].is_last ? "└ " : "├ ";
@@ -235,7 +235,7 @@ std::string render_why(const json::object& result, bool color) {
   return out;
 }
 
-/// The lines as they stand in the daemon's log, whose own escapes are shown once.
+/// Prints the lines of the daemon's log, whose own escapes are not escaped again.
 std::string render_log(const json::array& rows) {
   std::string out;
   for (const json::value& row : rows) {
@@ -244,7 +244,7 @@ std::string render_log(const json::array& rows) {
   return out;
 }
 
-/// Each finding is a line, with what it means and what to do below; what is in order is only named.
+/// Prints each finding on a line, with its meaning and remedy below; findings without a problem are only named.
 std::string render_doctor(const json::array& findings, bool color) {
   std::string out;
   for (const json::value& value : findings) {
@@ -268,7 +268,7 @@ double number_member(const json::value& row, std::string_view name) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-/// "Ethernet8" stands before "Ethernet16": digits count as a number.
+/// Sorts "Ethernet8" before "Ethernet16": digits compare as a number.
 bool is_before(std::string_view a, std::string_view b) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto number_of = [&is_digit](std::string_view& rest) {
@@ -377,7 +377,7 @@ std::string TextTable::lines(bool header, std::vector<std::size_t>& widths) cons
   for (const std::vector<Cell>& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = padded_width(widths[i], characters(row[i].text));
-      if (row[i].number) titles[i].number = true;  // The title stands over its numbers.
+      if (row[i].number) titles[i].number = true;  // The title is aligned with its numbers.
     }
   }
   std::string out;
@@ -452,7 +452,7 @@ std::string fields_text(const json::object& row) {
 
 namespace {
 
-/// With a blank before it, if there is something.
+/// The fields with a blank before them, if there are any.
 std::string fields_behind(const json::object& row) {
   const std::string fields = fields_text(row);
   return fields.empty() ? fields : " " + fields;

@@ -1,5 +1,5 @@
-// Results for people: aligned tables with a header, numbers to the right, nothing cut off. Knows shapes, not commands, except for those
-// whose shape deserves better (get, why, log, commands, doctor). JSON for machines does not pass through here.
+// Formats results as text: aligned tables with a header, numbers right-aligned, nothing truncated. It formats by the shape of the data,
+// except for a few commands with a layout of their own (get, why, log, commands, doctor). JSON output does not use it.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,18 +10,18 @@
 
 namespace rondo::cli {
 
-/// Rows with named columns become lines. Widths are counted in characters, not bytes.
+/// Formats rows with named columns as lines. Widths are counted in characters, not bytes.
 class TextTable {
  public:
   explicit TextTable(bool color) : color_(color) {}
 
-  /// An object's members are cells under their names; anything else is a cell under "value". New columns appear as they come.
+  /// Adds a row: an object's members are cells under their names; any other value is a cell under "value". A new name adds a column.
   void add(const boost::json::value& row);
   std::size_t rows() const noexcept { return rows_.size(); }
-  /// Header and rows; "" when there is no row.
+  /// Returns header and rows; "" if there is no row.
   std::string text() const;
-  /// The same of the rows since the last call, without the header from the second call on: a long list is shown as it comes. Columns keep
-  /// at least the width that they had.
+  /// Returns the rows since the last call; only the first call includes the header. So a long list can be shown as it arrives. Columns
+  /// never become narrower.
   std::string next_lines();
 
  private:
@@ -36,22 +36,22 @@ class TextTable {
   bool color_;
   std::vector<std::string> columns_;
   std::vector<std::vector<Cell>> rows_;
-  std::vector<std::size_t> widths_;  // Of what next_lines() has shown.
+  std::vector<std::size_t> widths_;  // The widths used by next_lines().
 };
 
-/// The answer of 'command' as text with a final newline, or "" when there is nothing to say.
+/// Returns the answer of 'command' as text with a final newline, or "" if the answer is empty.
 std::string render_result(std::string_view command, const boost::json::object& result, bool color);
 
-/// The sources, busiest first, in the seven columns that say who takes the time and who waits for it.
+/// The sources, busiest first, in seven columns that show which use the time and which wait for it.
 boost::json::array busiest_sources(boost::json::array rows);
 
-/// Facts that rows wait for: the one with the most rows first, and of these the one that waits longest.
+/// Facts that rows wait for: those with the most rows first; of equal ones, the longest waiting first.
 boost::json::array by_waiting_rows(boost::json::array facts);
 
-/// 'row' in the words of an operator (plain_names.h).
+/// 'row' in the terms of an operator (plain_names.h).
 boost::json::value plain_row(boost::json::value row);
 
-/// "name=value ..." for each field of a row.
+/// Returns "name=value ..." for each field of a row.
 std::string fields_text(const boost::json::object& row);
 
 /// One change of `watch` as a line: SET key field=value ...
@@ -60,10 +60,10 @@ std::string render_change(const boost::json::value& change);
 /// One event of `trace` as a line: +12.345 ms  parked on nexthop-group 102
 std::string render_event(const boost::json::value& event);
 
-/// Characters of UTF-8 text.
+/// The number of characters of UTF-8 text.
 std::size_t characters(std::string_view text) noexcept;
 
-/// Color only on a terminal that wants it: not with NO_COLOR (https://no-color.org) or TERM=dumb.
+/// True on a terminal that supports color, unless NO_COLOR (https://no-color.org) or TERM=dumb is set.
 bool wants_color(int fd);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// `rondo replay`: a recorded day of rondod through the production scheduler and switch agent, held beside the record.
+// `rondo replay`: runs a recorded run of rondod through the production scheduler and switch agent, and compares it with the record.
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstdio>
@@ -33,7 +33,7 @@ Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& s
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
-  // A day without it is an older one: the numbers were the same for all.
+  // A journal without it is older: the protocol number was always the default.
   std::uint32_t protocol = switch_agent::kDefaultProtocol;
   if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
   settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
@@ -85,7 +85,7 @@ void show(const Options& options, const replay::ReplayReport& done, Duration too
         visible_text(done.came) + "\n");
 }
 
-/// On a terminal it says how far it is; elsewhere nobody asks.
+/// Shows progress on a terminal.
 replay::ReplayReport run(replay::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
   if (!can_show_progress()) return replay.run(runtime);
   Progress progress(clock, name, replay.records(), true, "records");

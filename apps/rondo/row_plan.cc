@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Of a table of which the file names more rows than this, all rows are read in one answer.
+/// If the file names more rows of a table than this, all its rows are read in one answer.
 constexpr std::size_t kReadOneByOne = 256;
 
 using Places = std::map<std::pair<std::string, std::string>, std::size_t>;
@@ -36,7 +36,7 @@ Status read_row(Backend& backend, PlannedRow& row) {
   return answer || answer.error().code() == Code::NotFound ? Status{} : answer.error();
 }
 
-/// The rows of one table that are planned: one by one, or out of a list of them all.
+/// Reads the planned rows of one table: one by one, or from a list of all its rows.
 Status read_rows(Backend& backend, std::vector<PlannedRow>& plan, const Places& places, const std::string& table) {
   std::vector<std::size_t> of_table;
   for (const auto& [name, at] : places) {
@@ -77,7 +77,7 @@ const std::string* value_of(const RowFields& fields, const std::string& name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-/// A field that is not as it was: 'from' or 'to' is null where it is absent.
+/// A field that differs: 'from' or 'to' is null where it is absent.
 struct FieldChange {
   std::string name;
   const std::string* from = nullptr;
@@ -99,7 +99,7 @@ std::vector<FieldChange> changes_of(const PlannedRow& row) {
   return changes;
 }
 
-/// "added", "changed", "removed", or empty for a row that stays as it is.
+/// Returns "added", "changed", "removed", or empty for an unchanged row.
 std::string_view kind_of(const PlannedRow& row) {
   if (!row.now && !row.wanted) return {};
   if (!row.now) return "added";
@@ -160,7 +160,7 @@ Result<std::vector<PlannedRow>> plan_rows(Backend& backend, std::span<const Load
 Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<const PlannedRow> plan) {
   const Result<json::object> version = backend.call("version", {}, {});
   if (!version) return failure(version.error());
-  const bool is_switch = version->at("name") == "rondod";  // Another program's tables of these names have rules of their own.
+  const bool is_switch = version->at("name") == "rondod";  // Another program may have tables of these names with other rules.
   std::set<std::string> tables;
   const Result<json::object> listed =
       backend.call("tables", {}, [&tables](const json::value& row) { tables.insert(unescape_text(row.at("table").as_string())); });

@@ -1,5 +1,4 @@
-// The difference that a file of rows makes, against a daemon that is a map: what is read, what is written, what is told, and what is
-// refused.
+// The difference that a file of rows makes, against a daemon that is a map: what is read, written, printed and refused.
 #include "row_plan.h"
 
 #include <gmock/gmock.h>
@@ -151,7 +150,7 @@ TEST_F(RowPlan, TheFirstRowThatWouldBeRefusedIsFound) {
               AllOf(HasSubstr("row 'PORT_TABLE:swp1'"), HasSubstr("mtu")));
   EXPECT_THAT(refused(R"([{"ROUTE_TABLE:10.0.0.0": {"nexthop_grup": "7"}, "OP": "SET"}])"), HasSubstr("did you mean 'nexthop_group'?"));
   EXPECT_THAT(refused(R"([{"NO_TABLE:a": {}, "OP": "SET"}])"), HasSubstr("no table 'NO_TABLE'"));
-  // A field alone makes sense beside those that the row has.
+  // A single field is valid together with those that the row has.
   EXPECT_EQ(refused(R"([{"ROUTE_TABLE:2001:db8::/48": {"protocol": "x"}, "OP": "SET"}])"), "");
   daemon.name = "balancer";
   EXPECT_EQ(refused(R"([{"PORT_TABLE:swp1": {"mtu": "many"}, "OP": "SET"}])"), "") << "another program's table";

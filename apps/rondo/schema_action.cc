@@ -1,4 +1,4 @@
-// rondo schema: the tables of the switch and their fields, for people, for machines, and as docs/guide/tables.md.
+// rondo schema: prints the tables of the switch and their fields as text, as JSON, and as docs/guide/tables.md.
 #include "schema_action.h"
 
 #include <boost/json.hpp>

@@ -12,7 +12,7 @@ int show_schema(const Options& options, const ShowSchema& asked);
 /// docs/guide/tables.md.
 std::string tables_page();
 
-/// Names on standard error each field of 'row' that its table does not know, if the table is one of the switch.
+/// Prints on standard error each field of 'row' that its table does not have, if it is a table of the switch.
 void warn_of_unknown_fields(const SetRow& row);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// Where the daemon listens when nobody says so.
+// The default sockets of the daemon.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace rondo::cli {
 
-/// The places to look, in order: 'given' alone if it is not empty, else $RONDO_SOCKET alone if set, else /run/rondo/rondod.sock and
-/// $XDG_RUNTIME_DIR/rondo/rondod.sock.
+/// Returns the sockets to try, in order: 'given' alone if it is not empty, otherwise $RONDO_SOCKET alone if set, otherwise
+/// /run/rondo/rondod.sock and $XDG_RUNTIME_DIR/rondo/rondod.sock.
 std::vector<std::string> socket_candidates(const std::string& given);
 
 }  // namespace rondo::cli

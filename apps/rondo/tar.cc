@@ -17,7 +17,7 @@ void put(Header& header, std::size_t at, std::string_view text) {
   std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// 'digits' octal digits; the zero that ends them is there already.
+/// Writes 'digits' octal digits; the terminating zero is present already.
 void put_number(Header& header, std::size_t at, int digits, std::uint64_t value) {
   char text[24];
   const int length = std::snprintf(text, sizeof text, "%0*llo", digits, static_cast<unsigned long long>(value));
@@ -35,7 +35,7 @@ void Tar::add(std::string_view name, std::string_view content) {
   put_number(header, 116, 7, 0);
   put_number(header, 124, 11, content.size());
   put_number(header, 136, 11, static_cast<std::uint64_t>(std::max<std::int64_t>(seconds_, 0)));
-  put(header, 148, "        ");  // The sum is taken as if its own place were blank.
+  put(header, 148, "        ");  // The checksum is computed with blanks in its own field.
   put(header, 156, "0");
   put(header, 257, "ustar");
   put(header, 263, "00");

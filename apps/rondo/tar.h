@@ -1,4 +1,4 @@
-// A tar file (POSIX ustar) of small files, made in memory.
+// A tar file (POSIX ustar) of small files, built in memory.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace rondo::cli {
 
 class Tar {
  public:
-  /// 'seconds' since 1970 is the time of all files.
+  /// 'seconds' since 1970 is the modification time of all files.
   explicit Tar(std::int64_t seconds) : seconds_(seconds) {}
-  /// 'name' has at most 100 bytes. Only the owner may read it once it is unpacked.
+  /// 'name' has at most 100 bytes. After unpacking, only the owner may read the file.
   void add(std::string_view name, std::string_view content);
-  /// The whole file, with its end.
+  /// Returns the whole file with its end marker.
   std::string finish();
 
  private:

@@ -18,7 +18,7 @@
 namespace rondo::cli {
 namespace {
 
-constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";  // The other screen, no cursor, empty.
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";  // Alternate screen, hidden cursor, cleared.
 constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 void say(std::string_view text) {
@@ -34,33 +34,34 @@ bool can_be_drawn_on() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view{kind} != "dumb";
 }
 
-/// Also of a terminal that controls nobody here (`su -c`, `setsid`): then nobody is stopped because of it.
+/// Also true if the terminal does not control this session (`su -c`, `setsid`), because then the terminal does not stop background
+/// processes.
 bool has_foreground() {
   const pid_t group = ::tcgetpgrp(STDIN_FILENO);
   return group < 0 || group == ::getpgrp();
 }
 
-/// A signal that ends it waits to be read.
+/// True if a terminating signal is pending.
 bool is_to_end() {
   sigset_t waiting;
   ::sigpending(&waiting);
   return std::ranges::any_of(std::array{SIGINT, SIGQUIT, SIGTERM, SIGHUP}, [&waiting](int one) { return sigismember(&waiting, one) == 1; });
 }
 
-/// Stops here until a SIGCONT, which stays to be read. False where nothing stopped: in a group that is an orphan.
+/// Stops the process until a SIGCONT, which stays pending. Returns false if it did not stop, because its process group is orphaned.
 bool stop_by(int signal) {
   sigset_t going_on;
   sigemptyset(&going_on);
   sigaddset(&going_on, SIGCONT);
   constexpr timespec kNow{};
-  while (::sigtimedwait(&going_on, nullptr, &kNow) == SIGCONT) continue;  // Those of an earlier stop.
+  while (::sigtimedwait(&going_on, nullptr, &kNow) == SIGCONT) continue;  // Discard those of an earlier stop.
   sigset_t let_in;
   sigset_t before;
   sigemptyset(&let_in);
-  // What ends it does so at once: held back, it would wait where its SIGCONT had come before the stop.
+  // Let terminating signals end the process immediately: if blocked, they would wait when the SIGCONT arrived before the stop.
   for (const int one : {signal, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&let_in, one);
   ::raise(signal);
-  ::sigprocmask(SIG_UNBLOCK, &let_in, &before);  // Here it stops.
+  ::sigprocmask(SIG_UNBLOCK, &let_in, &before);  // The process stops here.
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   sigset_t waiting;
   ::sigpending(&waiting);
@@ -89,7 +90,7 @@ Terminal::~Terminal() {
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-/// Waits for the foreground, stopped as what runs in the background is. False: it is to end.
+/// Waits for the foreground; the process is stopped meanwhile, like any background process. Returns false if it must end.
 bool Terminal::enter() {
   while (!has_foreground()) {
     if (is_to_end() || !stop_by(SIGTTOU)) return false;
@@ -105,14 +106,14 @@ bool Terminal::enter() {
 }
 
 void Terminal::leave() {
-  // In the background the terminal is somebody else's, and to touch it would stop us.
+  // In the background another process uses the terminal, and writing to it would stop this one.
   if (!std::exchange(entered_, false) || !has_foreground()) return;
   say(kLeave);
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
 }
 
-/// Returns when somebody lets it go on; at once where nobody could (the group of the process is an orphan). False: it is to end, perhaps by
-/// a signal that came while it was stopped (kill %1), and the shell has the terminal.
+/// Stops the process and returns when another process continues it; returns immediately if its process group is orphaned. Returns false if
+/// it must end: possibly a signal arrived while it was stopped (kill %1), and the shell has the terminal.
 bool Terminal::stop() {
   leave();
   stop_by(SIGTSTP);
@@ -123,7 +124,8 @@ Terminal::Heard Terminal::obey(std::uint32_t signal) {
   switch (signal) {
     case SIGWINCH: return {Event::Resized, 0};
     case SIGTSTP: return {stop() ? Event::Resized : Event::Leave, 0};
-    case SIGCONT: return {enter() ? Event::Resized : Event::Leave, 0};  // After stop() it only draws; stopped unasked, others had it.
+    // After stop() it only redraws; after a stop by another process, that process may have used the terminal.
+    case SIGCONT: return {enter() ? Event::Resized : Event::Leave, 0};
     default: return {Event::Leave, 0};
   }
 }
@@ -150,7 +152,7 @@ Terminal::Heard Terminal::next_key() {
     std::string_view bytes;
     Key key;
   };
-  // As xterm and what descends from it send them; the second form is that of a keypad in application mode, and of the Linux console.
+  // As xterm and its successors send them; the second form is that of a keypad in application mode, and of the Linux console.
   static constexpr std::array<Named, 14> kNamed{{{"\x1b[A", kUp},
                                                  {"\x1bOA", kUp},
                                                  {"\x1b[B", kDown},
@@ -194,7 +196,7 @@ Terminal::Heard Terminal::wait(Duration patience, int other) {
     return obey(told.ssi_signo);
   }
   if (watched[0].revents == 0) return {Event::Other, 0};
-  std::array<char, 64> bytes;  // A key's bytes come together.
+  std::array<char, 64> bytes;  // The bytes of one key arrive together.
   const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
   if (got > 0) {
     typed_.assign(bytes.data(), static_cast<std::size_t>(got));

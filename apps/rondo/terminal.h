@@ -1,6 +1,6 @@
-// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed, and
-// while the process is stopped (Ctrl-Z). Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH,
-// SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT meanwhile. In the background of a shell it is not touched.
+// Uses the whole terminal for a while: its alternate screen, single keys, its size. The destructor restores the terminal; so does a stop
+// (Ctrl-Z) while it lasts. Uses plain ANSI sequences that all common terminals support. One thread; blocks SIGWINCH, SIGINT, SIGQUIT,
+// SIGTERM, SIGHUP, SIGTSTP and SIGCONT meanwhile. In the background of a shell it does not touch the terminal.
 #pragma once
 
 #include <termios.h>
@@ -23,25 +23,25 @@ class Terminal {
     std::size_t lines = 24;
   };
 
-  /// FailedPrecondition if standard input and output are no terminal that can be drawn on.
+  /// FailedPrecondition if standard input and output are not a terminal that supports drawing.
   static Result<std::unique_ptr<Terminal>> open();
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
   static Size size(int fd = 1);
-  /// One line each, the first at the top; what does not fit is cut off, what was there is gone.
+  /// Draws one string per line from the top, truncates long lines, and erases the previous content.
   void draw(const std::vector<std::string>& lines);
 
   enum class Event : unsigned char { Time, Key, Resized, Other, Leave };
-  /// Keys that are no character; beyond every character.
+  /// Keys without a character; their values are above all characters.
   enum Key : std::uint16_t { kUp = 256, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kOtherKey };
   struct Heard {
     Event event = Event::Time;
     std::uint16_t key = 0;  // A character, or a Key.
   };
-  /// What comes first: a key, another size or the end of a stop (all is to be drawn again), the wish to leave (Ctrl-C, a signal, the end of
-  /// the input), something to read at 'other' (none when it is negative), or 'patience' is over. The keyboard goes before 'other'.
+  /// Waits for the first of: a key, a change of size or the end of a stop (redraw everything), the request to leave (Ctrl-C, a signal, the
+  /// end of the input), data at 'other' (not watched if negative), or the end of 'patience'. The keyboard goes before 'other'.
   Heard wait(Duration patience, int other = -1);
 
  private:
@@ -55,10 +55,10 @@ class Terminal {
   sigset_t mask_before_{};
   int signals_ = -1;
   bool entered_ = false;
-  std::string typed_;  // Read and not yet told.
+  std::string typed_;  // Read, but not returned yet.
 };
 
-/// 'line' cut to 'columns' characters. Sequences that colour are kept and not counted.
+/// Returns 'line' truncated to 'columns' characters. Color sequences are kept and not counted.
 std::string cut_to(const std::string& line, std::size_t columns);
 
 }  // namespace rondo::cli

@@ -1,4 +1,4 @@
-// rondo top: frames of the daemon, once a second, on the whole terminal or as text.
+// rondo top: shows frames of the daemon, once a second, on the whole terminal or as text.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,15 +23,15 @@ namespace {
 
 namespace json = boost::json;
 
-/// A daemon that has not answered for so long is said to be silent. One that is well takes milliseconds.
+/// After this time without an answer the view reports that the daemon is silent. A healthy daemon answers within milliseconds.
 constexpr Duration kSilence = 1s;
 
-/// The daemon, asked again and again; one that went away is looked for at the next frame.
+/// Requests frames from the daemon; reconnects at the next frame if the daemon went away.
 class Frames {
  public:
   explicit Frames(const Options& options) : options_(options) {}
 
-  /// Waits for the answer, as long as the options say.
+  /// Waits for the answer, up to the timeout of the options.
   Result<json::object> next() {
     if (Status connected = connect(); !connected.ok()) return failure(std::move(connected));
     Result<json::object> frame = client_->call("top", {});
@@ -39,8 +39,8 @@ class Frames {
     return frame;
   }
 
-  /// In steps that do not wait: ask(), then answer() until asked() is over. A daemon that is stuck keeps its question: the connection ends
-  /// when the daemon does, and until then more of them would only fill its queue.
+  /// The same without blocking: ask(), then answer() until asked() is false. At most one request is outstanding: if the daemon hangs, more
+  /// requests would only fill its queue. The connection ends when the daemon does.
   Status ask() {
     if (Status connected = connect(); !connected.ok()) return connected;
     if (Status sent = client_->ask("top", {}); !sent.ok()) return give_up(std::move(sent));
@@ -76,7 +76,7 @@ class Frames {
   bool asked_ = false;
 };
 
-/// Frames one after the other; the first is there at once.
+/// Prints frames one after the other; the first immediately.
 int print_frames(const Options& options, const Top& top) {
   Frames frames(options);
   TopView view(top.order);
@@ -97,7 +97,7 @@ int print_frames(const Options& options, const Top& top) {
   return kExitDone;
 }
 
-/// False: leave.
+/// Handles a key. Returns false if the user leaves.
 bool obey(std::uint16_t key, TopView& view, bool& paused, bool& helps) {
   switch (key) {
     case 'q': return false;
@@ -127,7 +127,7 @@ bool obey(std::uint16_t key, TopView& view, bool& paused, bool& helps) {
   return true;
 }
 
-/// The live view: the terminal and the daemon are watched together, so that neither waits for the other.
+/// The live view: watches terminal and daemon together, so that neither waits for the other.
 class Screen {
  public:
   Screen(const Top& top, Terminal& terminal, Frames& frames, json::object first)
@@ -168,7 +168,7 @@ class Screen {
 
   Duration silence() const { return unanswered_ ? clock_.now() - *unanswered_ : Duration{0}; }
 
-  /// Until the next frame is due; while there is no answer, until its age is another.
+  /// The time until the next frame is due or, without an answer, until the shown age changes.
   Duration patience() const {
     const Duration next_second = 1s - silence() % 1s;
     if (frames_.asked()) return next_second;
@@ -191,10 +191,10 @@ class Screen {
   Frames& frames_;
   TopView view_;
   bool paused_ = false;
-  bool helps_ = false;                        // The line below the figures says what the letters sort by.
-  std::string trouble_;                       // Why a question had no answer; empty again with the next answer.
-  Instant next_ = clock_.now() + top_.every;  // When the next question is due.
-  std::optional<Instant> unanswered_;         // When the first question since the last answer was asked.
+  bool helps_ = false;                        // The line below the figures explains the sort keys.
+  std::string trouble_;                       // Why the last request failed; empty after the next answer.
+  Instant next_ = clock_.now() + top_.every;  // When the next request is due.
+  std::optional<Instant> unanswered_;         // The time of the first request since the last answer.
 };
 
 }  // namespace

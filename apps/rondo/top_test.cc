@@ -1,4 +1,4 @@
-// What `rondo top` shows of given frames, and the tar file of `rondo dump` as tar reads it.
+// The text of `rondo top` for given frames, and the tar file of `rondo dump` as tar reads it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -125,7 +125,7 @@ TEST(TopView, FactsThatHaveNoRoomAreCounted) {
   EXPECT_THAT(text, MatchesRegex("(.|\n)*group 7 [^\n]*\n\\.\\.\\. [23] more\n\nSOURCE(.|\n)*"));
 }
 
-/// A frame with sources s10 to s43, as many as a whole daemon has.
+/// A frame with sources s10 to s43, as many as a complete daemon has.
 json::object frame_of_many() {
   json::object many = frame(10e6, 1000, 5000);
   json::array rows;

@@ -31,7 +31,7 @@ const json::array& list(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_array() ? value->get_array() : kNone;
 }
 
-/// The object of 'name' in a list of objects, by its member 'member'.
+/// Finds the object called 'name' in a list of objects, by its member 'member'.
 const json::object* named(const json::array& all, std::string_view member, const std::string& name) {
   for (const json::value& one : all) {
     if (one.is_object() && word(one.get_object(), member) == name) return &one.get_object();
@@ -46,7 +46,7 @@ std::string whole(double value) {
   return digits;
 }
 
-/// Three figures and a unit: 1.23 ms.
+/// Three digits and a unit: 1.23 ms.
 std::string time_text(double us) {
   if (us <= 0) return "-";
   const auto [value, unit] = us < 1e3    ? std::pair{us, "us"}
@@ -79,7 +79,7 @@ std::vector<std::size_t> widths_of(const Rows& rows) {
   return widths;
 }
 
-/// How many columns behind the first must be skipped so that the last is in sight; all but the last at most.
+/// The number of columns after the first to skip so that the last is visible; at most all but the last.
 std::size_t most_skipped(const std::vector<std::size_t>& widths, std::size_t columns) {
   std::size_t need = widths.front();
   for (std::size_t i = 1; i < widths.size(); ++i) need += kGap + widths[i];
@@ -90,15 +90,15 @@ std::size_t most_skipped(const std::vector<std::size_t>& widths, std::size_t col
   return skipped;
 }
 
-/// A table whose cells are texts already; those of the columns from 'first_right' on stand to the right. Of the columns behind the first
-/// 'skipped' are left out, and those that do not fit.
+/// Formats a table of texts; columns from 'first_right' on are right-aligned. Omits 'skipped' columns after the first, and those that do
+/// not fit.
 std::vector<std::string> aligned(const Rows& rows, std::size_t first_right, std::size_t skipped, std::size_t columns) {
   const std::vector<std::size_t> widths = widths_of(rows);
   const std::size_t most = most_skipped(widths, columns);
   skipped = std::min(skipped, most);
   std::size_t used = widths.front() + (most == 0 ? 0 : kMarks);
   std::size_t end = 1 + skipped;
-  // One column is shown even if it is cut off.
+  // Shows at least one column, even if truncated.
   while (end < widths.size() && (end == 1 + skipped || used + kGap + widths[end] <= columns)) used += kGap + widths[end++];
   std::vector<std::string> out;
   for (const auto& row : rows) {
@@ -144,7 +144,7 @@ std::vector<std::string> TopView::head() const {
                                      time_text(number(now_, "longest_turn_us")) + ", " + whole(number(now_, "long_turns")) + " long, " +
                                      whole(number(now_, "sweep_rescues")) + " rescues, " + whole(number(now_, "quarantined")) +
                                      " quarantined"};
-  if (now.empty()) return lines;  // A program without a data plane of this kind.
+  if (now.empty()) return lines;  // The program has no data plane of this kind.
   lines.push_back("data plane  " + word(now, "kind") + ": " + whole(rate(now, &before, "applied")) + " orders/s, " +
                   whole(number(now, "in_flight")) + " in flight, " + whole(number(now, "failed")) + " failed, busy " +
                   percent(rate(now, &before, "busy_us") / 1e6));
@@ -212,7 +212,7 @@ void TopView::move(Move move) {
     case Move::Left: return back(skipped_, 1);
     case Move::Right: skipped_ = std::min(skipped_ + 1, skipped_max_); return;
     case Move::Up: return back(top_row_, 1);
-    case Move::Down: ++top_row_; return;  // page() keeps the last in sight.
+    case Move::Down: ++top_row_; return;  // page() keeps the last row visible.
     case Move::PageUp: return back(top_row_, page_rows_);
     case Move::PageDown: top_row_ += page_rows_; return;
     case Move::First: top_row_ = 0; return;
@@ -222,7 +222,7 @@ void TopView::move(Move move) {
 
 TopView::Rows TopView::page(Rows rows, std::size_t most, std::string& more) {
   const std::size_t all = rows.size() - 1;
-  // The titles, and a line for what is not shown.
+  // The titles, and a line for the omitted rows.
   page_rows_ = all < most ? all : std::max<std::size_t>(1, most > 2 ? most - 2 : 1);
   top_row_ = std::min(top_row_, all - std::min(page_rows_, all));
   const std::size_t below = all - std::min(all, top_row_ + page_rows_);
@@ -245,7 +245,7 @@ std::vector<std::string> TopView::lines(Room room, bool color, const std::string
     if (!more.empty()) all.push_back("... " + more);
     all.emplace_back();
   };
-  // Of 'all_rows', with the titles, the frame may hold only the first.
+  // The frame may contain only the first of 'all_rows' (which includes the titles).
   const auto add_first = [&](Rows rows, std::size_t first_right, std::size_t most, std::size_t all_rows) {
     if (rows.size() < 2 || most < 2) return;
     const bool says_more = most > 2 && all_rows > std::min(rows.size(), most);
@@ -254,7 +254,7 @@ std::vector<std::string> TopView::lines(Room room, bool color, const std::string
     rows.resize(shown);
     add(rows, first_right, more);
   };
-  // Two lines at least are for the sources; facts have a third of what is left.
+  // At least two lines are for the sources; facts get a third of the rest.
   const auto left = [&] { return room.lines > all.size() + 3 ? room.lines - all.size() - 3 : 0; };
   const Rows of_tables = tables();
   add_first(of_tables, 1, left(), of_tables.size());

@@ -1,5 +1,5 @@
-// What `rondo top` shows, as lines: of the newest frame of the daemon, and of what happened since the one before. The first frame shows the
-// averages since the daemon's start. Knows no terminal.
+// The lines of `rondo top`: the newest frame of the daemon, and the rates since the previous one. The first frame shows the averages since
+// the daemon's start. Independent of the terminal.
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,12 +16,12 @@ class TopView {
  public:
   explicit TopView(SourceOrder order) : order_(order) {}
 
-  /// An answer of the daemon's command `top`, with its rows. One of a daemon that was started anew begins again.
+  /// Takes an answer of the daemon's command `top`, with its rows. A frame of a restarted daemon begins a new history.
   void take(boost::json::object frame);
   void sort_by(SourceOrder order) noexcept { order_ = order; }
   SourceOrder order() const noexcept { return order_; }
 
-  /// Another part of the sources and of the columns is shown; what is beyond an end stays at it.
+  /// Scrolls through the sources and the columns, up to their ends.
   enum class Move : unsigned char { Left, Right, Up, Down, PageUp, PageDown, First, Last };
   void move(Move move);
 
@@ -29,29 +29,29 @@ class TopView {
     std::size_t lines = SIZE_MAX / 2;
     std::size_t columns = SIZE_MAX / 2;
   };
-  /// As much as there is room for, and how much more there is; one source is shown at least. Of a table that is too wide the first column
-  /// and some whole ones, with < and > in its title where there are more. 'color': titles are set off.
+  /// Returns the lines that fit, and how many sources are omitted; shows at least one source. Of a table that is too wide it shows the
+  /// first column and some whole ones, with < and > in the title if there are more. 'color': highlights titles.
   std::vector<std::string> lines(Room room, bool color, const std::string& note);
 
  private:
-  using Rows = std::vector<std::vector<std::string>>;  // The first is the titles.
+  using Rows = std::vector<std::vector<std::string>>;  // The first row contains the titles.
   std::vector<std::string> head() const;
   Rows tables() const;
   Rows facts() const;
   Rows sources() const;
-  /// Scrolls 'rows' to what moves have asked for, so that they and what is said of the others fit 'most' lines.
+  /// Returns the rows at the scroll position, so that they and the line about the omitted rows fit in 'most' lines.
   Rows page(Rows rows, std::size_t most, std::string& more);
   double seconds() const;
-  /// How much 'name' grew a second between the frames, in 'now' and the object of the same name before it.
+  /// The increase of 'name' per second between the frames, in 'now' and the previous object of the same name.
   double rate(const boost::json::object& now, const boost::json::object* before, std::string_view name) const;
 
   SourceOrder order_;
   boost::json::object before_;
   boost::json::object now_;
-  std::size_t top_row_ = 0;      // Sources above the first that is shown.
-  std::size_t page_rows_ = 1;    // Sources shown.
-  std::size_t skipped_ = 0;      // Columns left of those that are shown, without the first.
-  std::size_t skipped_max_ = 0;  // As many as leave the last column in sight, in the widest table.
+  std::size_t top_row_ = 0;      // The number of sources above the first visible one.
+  std::size_t page_rows_ = 1;    // The number of visible sources.
+  std::size_t skipped_ = 0;      // The number of columns skipped after the first.
+  std::size_t skipped_max_ = 0;  // The largest value that keeps the last column of the widest table visible.
 };
 
 }  // namespace rondo::cli

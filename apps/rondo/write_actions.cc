@@ -1,4 +1,4 @@
-// The commands that write many rows: load and feed. Both end in a bulk write with several frames in flight.
+// The commands that write many rows: load and feed. Both use a bulk write with several frames in flight.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Prints each row as SONiC's swss.rec spells it: TABLE:key|SET|field:value|... In JSON: an array with an entry a line, which load takes.
+/// Prints each row in the form of SONiC's swss.rec: TABLE:key|SET|field:value|... With JSON: an array with one entry a line, in the form
+/// that load accepts.
 class PrintingSink final : public BulkSink {
  public:
   explicit PrintingSink(bool as_json) : as_json_(as_json) {}
@@ -48,13 +49,13 @@ class PrintingSink final : public BulkSink {
     return put(line + '\n');
   }
   Status end() override { return {}; }
-  /// After the last row.
+  /// Called after the last row.
   void finish() const {
     if (as_json_) print(rows_ == 0 ? "[]\n" : "\n]\n");
   }
 
  private:
-  /// Where standard output takes no more, there is nothing to go on for.
+  /// If standard output accepts no more, the command ends.
   static Status put(const std::string& text) {
     print(text);
     return output_trouble();
@@ -65,10 +66,10 @@ class PrintingSink final : public BulkSink {
   std::uint64_t rows_ = 0;
 };
 
-/// Where the row with this number stands in what was given, such as "rows.json:12:3: "; nothing if it stands nowhere.
+/// Returns the position of the row with this number in the input, such as "rows.json:12:3: "; empty if it has none.
 using PlaceOfRow = std::function<std::string(std::uint64_t row)>;
 
-/// 'ends' is what became of the rows, if the caller waited for that.
+/// 'ends' has the states of the rows, if the caller waited for them.
 int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of,
                  const std::optional<RowEnds>& ends = std::nullopt) {
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
@@ -97,9 +98,9 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
                 kExitFailed);
 }
 
-/// Which rows to wait for, and how long.
+/// The rows to wait for, and the longest wait.
 struct WaitForRows {
-  std::optional<Duration> most = {};  // Nothing: not at all.
+  std::optional<Duration> most = {};  // Empty: does not wait.
   RowNames rows = {};
 };
 
@@ -110,7 +111,7 @@ WaitForRows wait_for_file(const LoadFile& load, const std::vector<LoadRow>& rows
   return wait;
 }
 
-/// Waits for the rows, if asked for, and prints the totals. 'elapsed' is the time of the writing alone.
+/// Waits for the rows, if requested, and prints the totals. 'elapsed' is the time of the writing alone.
 int print_end(const Options& options, Backend& backend, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of,
               const WaitForRows& wait) {
   if (!wait.most) return print_totals(options, totals, elapsed, place_of);
@@ -119,7 +120,7 @@ int print_end(const Options& options, Backend& backend, const BulkTotals& totals
   return print_totals(options, totals, elapsed, place_of, *ends);
 }
 
-/// 'write' writes 'rows' rows into a sink: the backend, or standard output for a dry run.
+/// 'write' writes 'rows' rows to a sink: the backend, or standard output for a dry run.
 template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write,
                const PlaceOfRow& place_of = {}, const WaitForRows& wait = {}) {
@@ -142,7 +143,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
   return print_end(options, **backend, *totals, clock.now() - start, place_of, wait);
 }
 
-/// Trouble with a file that was given: what is in it is a bad file, that it is not there is a plain failure.
+/// Reports an error with a given file: wrong content means a bad file; a missing file is a plain failure.
 int report_file(const Options& options, const Status& why) {
   const bool content = why.code() == Code::InvalidArgument || why.code() == Code::DataLoss;
   return report(options, why, content ? kExitBadFile : kExitFailed);
@@ -178,7 +179,7 @@ Result<std::vector<feed::Route>> read_files(const FeedRoutes& feed, const feed::
 
 namespace {
 
-/// With the rows that the daemon has at hand: what differs is printed, or written.
+/// Compares with the daemon's rows, and prints or writes the difference.
 int load_changes(const Options& options, const LoadFile& load, const std::vector<LoadRow>& rows,
                  const std::function<std::string(std::size_t offset)>& place_of) {
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);

@@ -25,7 +25,7 @@ using switch_agent::ObjectKind;
 constexpr std::array<ObjectKind, switch_agent::kObjectKinds> kKinds{ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop,
                                                                     ObjectKind::Route};
 
-/// What is audited for a table.
+/// What to audit for a table.
 struct Scope {
   KindMask kinds{};
   bool ports = false;
@@ -60,7 +60,7 @@ json::object drift_json(const Drift& drift) {
                       {"actual", text(drift.actual)}};
 }
 
-/// What is answered, and how far it is sent.
+/// The answer, and how much of it was sent.
 struct Answer {
   std::vector<Drift> drifts;
   json::object result;

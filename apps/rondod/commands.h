@@ -1,6 +1,6 @@
-// Commands: what rondod adds to the standard commands (rondo/commands/standard_commands.h): ports, the configuration, the simulated data
-// plane, and the switch's share of stats, top and health. Each command reads what a module already keeps. The answers are documented in
-// docs/guide/admin-protocol.md.
+// Commands: rondod's additions to the standard commands (rondo/commands/standard_commands.h): ports, the configuration, the simulated data
+// plane, and the switch's part of stats, top and health. Each command reads what a module already keeps. docs/guide/admin-protocol.md
+// documents the answers.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -20,7 +20,7 @@
 
 namespace rondo::daemon {
 
-/// The objects that the commands read. All outlive the context; 'simulated' is null with a real kernel.
+/// The objects that the commands read. All must outlive the context; 'simulated' is null with a real kernel.
 struct CommandContext {
   Runtime& runtime;
   const switch_agent::Agent& agent;
@@ -36,20 +36,20 @@ struct CommandContext {
 
 using DaemonAdder = commands::CommandAdder<CommandContext>;
 
-void add_port_commands(DaemonAdder& commands);   // ports, port-events, and what moves the simulated ports.
+void add_port_commands(DaemonAdder& commands);   // ports, port-events, and the commands that move simulated ports.
 void add_config_command(DaemonAdder& commands);  // config.
 void add_safety_command(DaemonAdder& commands);  // confirm.
 void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
 
-/// The switch's members of the answers of `stats`, `top` and `health`.
+/// Adds the switch's members to the answers of `stats`, `top` and `health`.
 void add_stats(const CommandContext& context, boost::json::object& stats);
 void add_top(const CommandContext& context, boost::json::object& top);
 void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
-/// Troubles: what the safety stop holds.
+/// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
-/// Writes what the safety stop does into the log.
+/// Logs an event of the safety stop.
 void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held);
-/// The audit's members of both.
+/// The audit's member of `stats` and `health`.
 boost::json::object audit_json(const CommandContext& context);
 void add_audit_health(const CommandContext& context, boost::json::array& troubles);
 /// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.

@@ -77,7 +77,7 @@ void read_place(SectionReader& section, StorePlace& place) {
   if (!set.empty()) section.complain(set, "is for tables on a Redis");
 }
 
-/// [scheduler.KEY]: lines of PRIORITY = VALUE.
+/// Parses [scheduler.KEY]: lines of PRIORITY = VALUE.
 void read_priorities(SectionReader& s, std::string_view key, std::int64_t low, std::int64_t high,
                      std::vector<std::pair<unsigned, std::int64_t>>& values) {
   const toml::table* const given = s.subsection(key);
@@ -100,7 +100,7 @@ void read_priorities(SectionReader& s, std::string_view key, std::int64_t low, s
   std::ranges::sort(values);
 }
 
-/// SObjectizer's name for it, and ours.
+/// Refuses SObjectizer's name for the policy, and ours.
 void refuse_thread_per_priority(SectionReader& s) {
   for (const std::string_view name : {"one_per_prio", "one-per-priority"}) {
     if (!s.says("policy", name)) continue;
@@ -117,7 +117,7 @@ void read_policy(SectionReader& s, PolicyChoice& policy) {
   s.choice("tie", kTies, policy.tie);
   s.integer("batch", 1, limits::kBatchItems, policy.batch);
   s.integer("turn_us", 10, limits::kTurnTimeMost / 1us, policy.turn_us);
-  // Each in a range that fits the default of the other; together they are looked at below.
+  // The range of each fits the default of the other; their relation is checked below.
   s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
   s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetUs, policy.highest_budget_us);
   read_priorities(s, "budgets_us", 0, kBudgetUs, policy.budgets_us);
@@ -133,7 +133,7 @@ void read_policy(SectionReader& s, PolicyChoice& policy) {
   }
 }
 
-/// More connections than any daemon has feeders, and fewer descriptors than a process may have by the unit.
+/// More connections than a daemon has feeders, and fewer descriptors than the unit file allows.
 constexpr std::int64_t kDirectConnectionsMost = 8192;
 
 void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
@@ -147,7 +147,7 @@ void read_direct(const toml::table& table, const std::string& file, Status& erro
   s.integer("connections_per_address", 1, kDirectConnectionsMost, direct.connections_per_address);
 }
 
-/// One process at a time has a file, so this process, too, can open it once: places that are alike share a store, direct tables never do.
+/// Only one process at a time may open a file, and this one may open it once. Equal places share a store; direct tables never do.
 void check_files(SectionReader& group, const Config& config) {
   const StoreGroup& newest = config.store_groups.back();
   const std::optional<std::string> file = table_file(newest.place.url);
@@ -198,7 +198,7 @@ std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>
   return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
 }
 
-/// More objects than any data plane has, and a year.
+/// More objects than any data plane has.
 constexpr std::int64_t kSafetyLeastMost = 1'000'000'000;
 constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
 
@@ -271,12 +271,13 @@ Status check_socket_path(const std::string& path) {
 
 namespace {
 
-/// The number of the first line that nests deeper, as far as dots and brackets outside of strings and comments say; 0 when none does.
+/// The number of the first line that nests deeper than the limit, judged by dots and brackets outside strings and comments; 0 if none
+/// does.
 std::size_t line_too_deep(std::string_view text) {
   std::size_t line = 1;
   std::size_t dots = 0;
   std::size_t brackets = 0;
-  char inside = 0;  // Of a string, its quote; of a comment, '#'.
+  char inside = 0;  // Inside a string: its quote; inside a comment: '#'.
   for (const char c : text) {
     if (c == '\n') {
       ++line;

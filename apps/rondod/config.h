@@ -1,4 +1,4 @@
-// Config: what rondod is told by its TOML file. Every option has a default; packaging/rondod.toml lists and explains them all. An unknown
+// Config: the content of rondod's TOML file. Every option has a default; packaging/rondod.toml lists and explains all of them. An unknown
 // key or a wrong value is an error that names file, line and the nearest known key.
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace rondo::daemon {
 
-/// What a rondod does that finds its tables on a Redis consumed by another one.
+/// What a rondod does if another one consumes its tables on a Redis.
 enum class Standby : std::uint8_t { Wait, Refuse };
 
-/// Where tables are, and how they are written there. Groups of the same place share a store.
+/// Where tables are, and their format there. Groups with the same place share a store.
 struct StorePlace {
   std::string url = {};  // See parse_redis_address; empty: the embedded store.
   std::string separator = ":";
@@ -30,11 +30,11 @@ struct StorePlace {
   friend auto operator<=>(const StorePlace&, const StorePlace&) = default;
 };
 
-/// Where other processes write tables straight into rondod: [store.group.direct].
+/// A socket on which other processes write tables directly into rondod: [store.group.direct].
 struct DirectSettings {
-  std::string endpoint = {};  // As ZmqServerOptions has it.
+  std::string endpoint = {};  // As in ZmqServerOptions.
   std::string database = "APPL_DB";
-  /// CURVE: the file whose first line is the server's secret key, and the public keys of the clients that are let in.
+  /// CURVE: the file whose first line is the server's secret key, and the public keys of the permitted clients.
   std::string secret_key_file = {};
   std::vector<std::string> allowed_clients = {};
   bool open_to_network = false;
@@ -43,7 +43,7 @@ struct DirectSettings {
   friend bool operator==(const DirectSettings&, const DirectSettings&) = default;
 };
 
-/// Tables that are in a store of their own.
+/// Tables in a store of their own.
 struct StoreGroup {
   std::vector<std::string> tables = {};
   StorePlace place = {};
@@ -51,7 +51,7 @@ struct StoreGroup {
   friend bool operator==(const StoreGroup&, const StoreGroup&) = default;
 };
 
-/// Who is given turns: [scheduler]. Times in microseconds; 0 in 'budgets_us': none, for ever.
+/// The scheduling policy: [scheduler]. Times in microseconds; 0 in 'budgets_us': no budget.
 struct PolicyChoice {
   PolicySettings::Name name = PolicySettings::Name::Frames;
   Tie tie = Tie::LeastRecentlyServed;
@@ -69,7 +69,7 @@ struct PolicyChoice {
 };
 
 struct Config {
-  std::string path = {};  // Where it was read from; empty: nowhere.
+  std::string path = {};  // The file it was read from; empty: none.
   // [scheduler]
   PolicyChoice policy;
   std::uint32_t retry_quota = 0;
@@ -80,7 +80,7 @@ struct Config {
   bool stall_stack = false;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
-  bool socket_given = false;  // On the command line, whatever the file says.
+  bool socket_given = false;  // The command line gave it, which overrides the file.
   std::string read_group;
   // [log]
   LogLevel log_level = LogLevel::Info;
@@ -108,17 +108,17 @@ struct Config {
   std::vector<unsigned> dataplane_cpus;
 };
 
-/// Reads 'path'. InvalidArgument names file, line, key and what is allowed; NotFound or the error of reading.
+/// Reads 'path'. InvalidArgument names file, line, key and the permitted values; otherwise NotFound or the error of reading.
 Result<Config> read_config(const std::string& path);
-/// The same from text; 'name' stands for the file in messages.
+/// Parses text; 'name' is the name of the file in messages.
 Result<Config> parse_config(std::string_view text, const std::string& name);
-/// The names of the settings in which they differ, such as "admin.socket", by the alphabet.
+/// Returns the names of the settings that differ, such as "admin.socket", in alphabetical order.
 std::vector<std::string> differences(const Config& one, const Config& other);
-/// InvalidArgument: no socket can have such a path.
+/// InvalidArgument if no socket can have this path.
 Status check_socket_path(const std::string& path);
-/// The whole configuration as TOML, defaults included: what --check-config prints.
+/// Returns the whole configuration as TOML, including defaults: the output of --check-config.
 std::string to_toml(const Config& config);
-/// The same as a JSON object of sections.
+/// Returns the same as a JSON object of sections.
 std::string to_json(const Config& config);
 
 }  // namespace rondo::daemon

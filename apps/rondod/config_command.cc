@@ -1,4 +1,4 @@
-// The command config. Its answer holds no secrets.
+// The command config. Its answer contains no secrets.
 #include <string_view>
 
 #include "commands/answers.h"
@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Hides secrets in each text. Keys that let clients in are named, not shown.
+/// Hides secrets in each text. For keys that admit clients, shows the names and not the values.
 void hide_in(json::value& value, std::string_view name) {
   if (auto* const object = value.if_object()) {
     for (auto& member : *object) hide_in(member.value(), {member.key().data(), member.key().size()});

@@ -1,4 +1,4 @@
-// Config: what a person may write, and what he is told when it is wrong. The commented example must be the defaults, option by option.
+// Config: accepted input, and the messages for wrong input. The commented example must equal the defaults, option by option.
 #include "rondod/config.h"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(Config, TheCommentedExampleListsEveryOptionWithItsDefault) {
   const auto config = parse_config(uncommented, "packaging/rondod.toml");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
   EXPECT_EQ(to_toml(*config), to_toml(Config{}));
-  // And nothing is left out: each key of the printed whole stands in the example.
+  // Each key of the printed configuration must also be in the example.
   std::istringstream whole(to_toml(Config{}));
   for (std::string line; std::getline(whole, line);) {
     const std::size_t equals = line.find(" = ");
@@ -106,7 +106,7 @@ TEST(Config, ReplicasAreForTablesOnARedis) {
   EXPECT_THAT(message_of("[store]\nreplicas = 101\n"), AllOf(HasSubstr("store.replicas"), HasSubstr("from 0 to 100")));
   EXPECT_THAT(message_of("[store]\nreplicas = -1\n"), HasSubstr("from 0 to 100"));
   EXPECT_THAT(message_of("[store]\nreplicas = true\n"), HasSubstr("must be an integer"));
-  for (const char* const value : {"0", "60001", "-5"}) {  // WAIT takes 0 for "for ever".
+  for (const char* const value : {"0", "60001", "-5"}) {  // WAIT interprets 0 as no timeout.
     EXPECT_THAT(message_of("[store]\nreplicas_timeout_ms = " + std::string{value} + "\n"),
                 AllOf(HasSubstr("store.replicas_timeout_ms"), HasSubstr("from 1 to 60000")));
   }
@@ -177,7 +177,7 @@ TEST(Config, ASocketPathIsOneThatTheKernelTakes) {
 
 TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }
 
-// The parser calls itself for each: 100,000 of them ended the stack.
+// The parser recurses for each level: 100,000 of them overflowed the stack.
 TEST(Config, KeysAndListsThatNestTooDeepAreRefusedWithTheirLine) {
   std::string parts;
   std::string lists;

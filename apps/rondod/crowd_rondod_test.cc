@@ -1,5 +1,5 @@
-// rondod under a crowd at its admin socket: idle connections and frames that trickle, of another user. Goal: `why` of root is answered in
-// time, by the places that are reserved for root, and rondod's memory stays bounded. Method: a real process; RONDOD names the program.
+// rondod with a crowd at its admin socket: idle connections and slow frames of another user. Goal: root's `why` is answered in time,
+// because places are reserved for root, and rondod's memory stays bounded. Method: a real process; RONDOD names the program.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ class RondodCrowdLinux : public RondodProcess {
     more.rlim_cur = std::min<rlim_t>(more.rlim_max, 12'000);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
     connections_ = std::min<std::size_t>(10'000, more.rlim_cur - 200);
-    // The kernel grows the table of descriptors now: with several threads it would wait for all processors each time.
+    // Make the kernel grow the table of descriptors now: in a process with several threads it would wait for all processors each time.
     const int highest = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, static_cast<int>(more.rlim_cur - 1));
     ASSERT_GE(highest, 0);
     ::close(highest);
@@ -48,10 +48,10 @@ class RondodCrowdLinux : public RondodProcess {
     if (connections_ > 0) ::setrlimit(RLIMIT_NOFILE, &descriptors_);
     RondodProcess::TearDown();
   }
-  /// On a thread of its own, as another user. A third of the connections says nothing; the others begin a frame of the largest size, and
+  /// Runs on its own thread, as another user. A third of the connections sends nothing. The others begin a frame of the largest size, and
   /// some of these send more of it while the next connections are made. Returns with all of them open.
   std::vector<UniqueFd> besiege() const {
-    if (::syscall(SYS_setresuid, 65534, 65534, 65534) != 0) return {};  // Of this thread alone.
+    if (::syscall(SYS_setresuid, 65534, 65534, 65534) != 0) return {};  // Changes the user of this thread alone.
     std::string head;
     append_u32(head, limits::kAdminFrameBytes);
     head.push_back('J');

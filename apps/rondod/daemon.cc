@@ -22,7 +22,7 @@ double in_ms(Duration time) { return std::chrono::duration<double, std::milli>(t
 Daemon::Daemon(const Config& config, Log& log, const LogKeeper& kept) : config_(config), log_(log), kept_(kept) {}
 
 Daemon::~Daemon() {
-  // Each before what it uses.
+  // Destroy each part before the parts that it uses.
   watchdog_.reset();
   drain_timer_.reset();
   health_timer_.reset();
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, con
   return daemon;
 }
 
-/// Before anything is made: one that is refused leaves no trace. open_admin() asks again.
+/// Runs before any part is created, so that a refused start leaves no trace. open_admin() checks again.
 Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).with_context("opening the admin socket"); }
 
 Status Daemon::lock_plane() {
@@ -120,7 +120,7 @@ Status Daemon::open_runtime() {
   return {};
 }
 
-/// With the time as the kernel's own log has it, so that the two can be laid side by side.
+/// Logs the time in the form of the kernel's log, so that the two logs can be compared.
 void Daemon::tell_long_turn(const LongTurn& turn) {
   log_.warn("a turn took long", {{"source", turn.source},
                                  {"ms", in_ms(turn.ran)},
@@ -128,7 +128,7 @@ void Daemon::tell_long_turn(const LongTurn& turn) {
                                  {"began_s", in_ms(turn.began - Instant{}) / 1e3}});
 }
 
-/// Its thread logs and tells the service manager; both may be done by any.
+/// Its thread logs and notifies the service manager; both are safe on any thread.
 Status Daemon::open_watchdog() {
   StallWatchdogOptions options;
   options.limit = std::chrono::milliseconds{config_.stall_ms};
@@ -174,7 +174,7 @@ StoreHooks Daemon::store_hooks() {
     log_.warn("the file is far larger than its tables and could not be written anew", {{"file", file}, {"why", why}});
   };
   hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
-    // A limit that is reached is told before single frames that are dropped.
+    // A reached limit is logged in preference to single dropped frames.
     if (feed_troubles_ == 0 || feed_trouble_.code() != Code::ResourceExhausted || why.code() == Code::ResourceExhausted)
       feed_trouble_ = why;
     feed_troubles_ += count;
@@ -183,7 +183,7 @@ StoreHooks Daemon::store_hooks() {
 }
 
 Status Daemon::check_groups() const {
-  // Not the store's tables: a direct one is there whether anybody takes from it or not, and one that nobody takes from stops its server.
+  // Excludes the store's tables: a direct table exists even if no consumer uses it, and such a table stops its server.
   std::vector<std::string> known;
   for (const ConsumerStats& consumer : runtime_->consumers()) known.emplace_back(consumer.table);
   const std::vector<std::string_view> names(known.begin(), known.end());
@@ -200,7 +200,8 @@ bool Daemon::has_damage() const {
   return std::ranges::any_of(files_, [](const std::unique_ptr<TableFile>& file) { return !file->figures().damage.empty(); });
 }
 
-/// What nobody asks for may be what a row asked for that was lost: it stays until the rows can have been written again.
+/// After damage to a file, an object that no row asks for may belong to a lost row. It stays until producers have had time to write the
+/// rows again.
 void Daemon::hold_after_damage() {
   if (agent_->has_restarted() || !has_damage()) return;
   const std::int64_t seconds = config_.hold_s > 0 ? config_.hold_s : limits::kRestartHold;
@@ -208,7 +209,7 @@ void Daemon::hold_after_damage() {
   log_.warn("rows were lost: what an earlier run left in the data plane stays, although no row asks for it", {{"s", seconds}});
 }
 
-/// Rows that were lost have had time to be written again.
+/// True when producers have had time to write lost rows again.
 bool Daemon::rows_have_come() const { return runtime_->clock().now() >= held_until_; }
 
 /// Logs once that every consumer has taken the rows that its store had at the start.
@@ -267,11 +268,11 @@ void Daemon::watch_journal() {
   }
 }
 
-/// Once for a difference that stays, and for each repair and each failure to read.
+/// Logs each lasting difference once, and each repair and each failed reading.
 void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) {
   const std::string_view objects = to_string(result.kind);
   if (!result.status.ok()) return log_.error("the data plane cannot be audited", {{"objects", objects}, {"why", result.status}});
-  constexpr unsigned kTold = 3;  // A program that changes it again and again would fill the log.
+  constexpr unsigned kTold = 3;  // A program that changes an object repeatedly would fill the log.
   if (result.fresh == 0 && (result.repaired == 0 || result.attempt > kTold)) return;
   const auto first =
       std::ranges::find_if(drifts, [&](const switch_agent::Drift& one) { return switch_agent::kind_of(one.object) == result.kind; });
@@ -291,14 +292,14 @@ Status Daemon::start_agent() {
       [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
   hold_after_damage();
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
-  // Last: threads made after it would take both over.
+  // Do this last: later threads would inherit both settings.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
     log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});
   }
   if (Status pinned = pin_thread(::pthread_self(), config_.scheduler_cpus); !pinned.ok()) {
     return pinned.with_context("the scheduler's thread");
   }
-  // What was refused until here has left no trace in it.
+  // Open the journal only now, so that a start refused before leaves no trace in it.
   return runtime_->journal().begin().with_context("opening the journal");
 }
 
@@ -382,7 +383,7 @@ Status Daemon::finish_files() {
     if (written.ok()) continue;
     const std::uint64_t records = file->figures().waiting;
     log_.error("accepted writes are lost: the file cannot be written", {{"file", file->path()}, {"records", records}, {"why", written}});
-    // None waits where the file itself is gone, with all that had been written to it.
+    // None waits if the file itself was deleted with its content.
     const std::string what = records > 0 ? std::to_string(records) + " records are not in " + file->path() + ": " : std::string{};
     if (lost.ok()) lost = {Code::DataLoss, what + written.to_string()};
   }
@@ -397,7 +398,7 @@ Status Daemon::run() {
                         {"store", describe_stores(config_)}});
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
-  static_cast<void>(runtime_->journal().flush());  // Its answer may be of a trouble that is long over and told.
+  static_cast<void>(runtime_->journal().flush());  // Its result may be of an earlier trouble that was already logged.
   if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
   const bool drained = is_drained();
   const Status left = leftovers().lost();
@@ -421,7 +422,7 @@ Leftovers Daemon::leftovers() const {
 
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP) return reload();
-  if (!commands_->is_serving()) {  // The second one: no more patience.
+  if (!commands_->is_serving()) {  // The second signal ends the drain.
     runtime_->stop();
     return;
   }
@@ -433,7 +434,7 @@ void Daemon::on_signal(int signal) {
   drain_timer_->arm_every(10ms, runtime_->clock().now());
 }
 
-/// The service manager waits for READY=1, and knows by the time that it belongs to this reload.
+/// The service manager waits for READY=1, and matches it to this reload by its time.
 void Daemon::reload() {
   const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
   static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
@@ -458,7 +459,7 @@ void Daemon::read_config_again() {
     log_.info("the log has another level", {{"level", to_string(config_.log_level)}});
   }
   if (read->policy != config_.policy) change_policy(read->policy);
-  read->policy = config_.policy;  // Where it could not be taken, that was told.
+  read->policy = config_.policy;  // If the policy could not be applied, that was logged.
   std::string settings;
   for (const std::string& name : differences(config_, *read)) settings.append(settings.empty() ? "" : ", ").append(name);
   if (!settings.empty()) log_.warn("changed settings are taken at the next start only", {{"settings", settings}});
@@ -493,7 +494,7 @@ void Daemon::warn_of_policy() {
 
 void Daemon::drain() {
   const bool is_late = runtime_->clock().now() >= drain_until_;
-  // What is fed from here on is the next holder's.
+  // From now on the next holder handles new rows.
   gives_back_ = gives_back_ || is_drained();
   if (is_late || (gives_back_ && redis_.release_leases())) runtime_->stop();
 }

@@ -1,5 +1,5 @@
-// rondod and its configuration, described: for its --help, for the manual pages rondod(8) and rondod.toml(5), and for the test that holds
-// the reader of the configuration (rondod/config.h) to what stands here.
+// rondod and its configuration as descriptions: for its --help, for the manual pages rondod(8) and rondod.toml(5), and for the test that
+// compares the configuration's reader (rondod/config.h) with them.
 #pragma once
 
 #include "manual/description.h"

@@ -1,5 +1,5 @@
-// The description of the configuration against its reader: each described option is taken, with a value of its kind and range and with no
-// other; each option that the reader knows is described; the defaults are those that are printed.
+// Compares the description of the configuration with its reader. Each described option accepts values of its kind and range and no others;
+// each option of the reader is described; the defaults are the printed ones.
 #include "rondod/description.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// A file with one option, and what its section needs beside it.
+/// A file with one option, and the other options that its section requires.
 std::string file_with(const manual::Section& section, std::string_view option, std::string_view value) {
   std::string text;
   if (section.name == "store.group.direct") {
@@ -36,12 +36,12 @@ bool is_taken(const manual::Section& section, std::string_view option, std::stri
   return parse_config(file_with(section, option, value), "f").has_value();
 }
 
-/// Of "integer from LOW to HIGH".
+/// Parses "integer from LOW to HIGH".
 bool range_of(std::string_view type, long long& low, long long& high) {
   return std::sscanf(std::string{type}.c_str(), "integer from %lld to %lld", &low, &high) == 2;
 }
 
-/// Options that only mean something with a server or a library that a small build leaves out.
+/// True for options that need a server or a library that a small build omits.
 bool needs_a_place(std::string_view option) { return option == "url" || option.starts_with("replicas"); }
 
 TEST(Description, EachOptionIsTakenInItsRangeAndNowhereElse) {

@@ -20,7 +20,7 @@ Result<std::string> first_line(const std::string& path) {
   return line;
 }
 
-/// The server that 'settings' describe, without its tables.
+/// The options of the server that 'settings' describe, without its tables.
 Result<ZmqServerOptions> server_options(const DirectSettings& settings) {
   ZmqServerOptions options;
   options.endpoint = settings.endpoint;

@@ -1,4 +1,4 @@
-// For tests: a producer in this process that feeds a rondod's direct tables. Its scheduler has turns only while the test waits. One thread.
+// For tests: a producer in this process that feeds a rondod's direct tables. Its scheduler runs only while the test waits. One thread.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class DirectProducer {
 
   ZmqClient& client() noexcept { return *client_; }
   ZmqTable table(std::string_view name) { return *client_->table("APPL_DB", name); }
-  /// A route with all that it needs, the route first.
+  /// Writes a route with all rows that it needs, the route first.
   void write_all() {
     (void)table("ROUTE_TABLE").set("192.168.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
     (void)table("NEIGH_TABLE").set("swp1:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}, {"family", "IPv4"}});
@@ -26,7 +26,7 @@ class DirectProducer {
     (void)table("INTF_TABLE").set("swp1", {});
     (void)table("PORT_TABLE").set("swp1", {{"admin_status", "up"}, {"mtu", "9100"}});
   }
-  /// Gives turns, and asks; false after 20 seconds.
+  /// Runs turns until 'done()'; returns false after 20 seconds.
   bool until(const std::function<bool()>& done) {
     for (const Instant deadline = clock_.now() + 20s; clock_.now() < deadline;) {
       scheduler_.run_until_idle();

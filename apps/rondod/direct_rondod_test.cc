@@ -1,5 +1,5 @@
-// rondod with tables that other processes write straight into it: what a producer on the socket says is programmed, and a configuration
-// that cannot serve it is refused. The rows are in rondod itself here; redis_direct_rondod_test.cc has them on a Redis.
+// rondod with tables that other processes write directly into it: it programs the rows of a producer on the socket, and refuses a
+// configuration that cannot serve it. Here the rows are in rondod itself; redis_direct_rondod_test.cc has them on a Redis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(DirectConfig, OtherMachinesComeInWithKeysOrWhenItIsMeant) {
   EXPECT_EQ(config->store_groups.at(0).direct, (DirectSettings{.endpoint = "tcp://0.0.0.0:8100", .open_to_network = true}));
 }
 
-/// A connection under way, from 127.0.0.'last'.
+/// Starts a connection from 127.0.0.'last'.
 UniqueFd connect_from(std::uint32_t last, std::uint16_t port) {
   UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(0x7f000000U + last)}, .sin_zero = {}};
@@ -98,7 +98,8 @@ class RondodFedDirectly : public RondodProcess {
   std::uint64_t fault(std::string_view cause) { return figures().at("faults").as_object().at(cause).to_number<std::uint64_t>(); }
 };
 
-// Ten thousand connections at a time from seven addresses of this machine, some of which trickle a frame: places, memory and answers stay.
+// Ten thousand concurrent connections from seven addresses of this machine, some of which send a frame slowly: places, memory and answer
+// times stay bounded.
 TEST_F(RondodFedDirectly, TenThousandHostileConnectionsAreBoundedAndTold) {
   start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
   const std::size_t before = resident();

@@ -1,4 +1,4 @@
-// Stores that come back from a file, as far as this program was built with them: durable_maker.cc, or else no_durable.cc.
+// Stores that are restored from a file. A build with SQLite uses durable_maker.cc, any other no_durable.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@
 namespace rondo::daemon {
 
 struct TableFileFigures {
-  std::uint64_t records = 0;  // Written.
+  std::uint64_t records = 0;  // Written records.
   std::uint64_t bytes = 0;
   std::uint64_t commits = 0;
   std::uint64_t failed_commits = 0;
   std::uint64_t snapshots = 0;
   std::uint64_t restored = 0;
-  std::uint64_t waiting = 0;  // Records not written yet, and their bytes.
+  std::uint64_t waiting = 0;  // Records that are not written yet.
   std::uint64_t waiting_bytes = 0;
   Duration longest_commit{0};
   std::uint64_t failed_upkeep = 0;
-  std::uint64_t refused = 0;  // Writes.
-  Status trouble;             // Why nothing can be written now, or else the file not be kept small.
-  bool writes_fail = false;   // The former.
-  Instant failing_since;      // While there is a trouble.
+  std::uint64_t refused = 0;  // Refused writes.
+  Status trouble;             // Why nothing can be written now, or why the file cannot be kept small.
+  bool writes_fail = false;   // Nothing can be written now.
+  Instant failing_since;      // Since when there is a trouble.
   std::vector<std::string> damage;
   std::string damaged_file;
 };
 
-/// The file of a store of this process. Valid as long as that.
+/// The file of a store of this process. Valid as long as that store.
 class TableFile {
  public:
   virtual ~TableFile() = default;
@@ -41,13 +41,13 @@ class TableFile {
   virtual TableFileFigures figures() const = 0;
   /// See DurableStore.
   virtual void look_after() = 0;
-  /// Writes what waits, for the end of the process; blocks. Why it cannot be, if so.
+  /// Writes the waiting records at the end of the process; blocks. Returns the reason if they cannot be written.
   virtual Status finish() = 0;
 };
 
 struct DurableHooks {
   std::function<void(std::unique_ptr<TableFile> file)> on_open = {};
-  /// Rows came back: for people, where from, how many, and what was lost.
+  /// Called when rows were restored: for the log, the file, their number, and what was lost.
   std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};
   std::function<void(const std::string& file, const std::string& kept_as, const std::string& lost)> on_damage = {};
   /// See DurableStoreStats.
@@ -56,11 +56,12 @@ struct DurableHooks {
 
 /// "file:///PATH", see parse_durable_address().
 bool is_durable(std::string_view url);
-/// The path of the file at 'url', without links and dots, so that two addresses of one file have one path; nothing for another store.
+/// The path of the file at 'url', without links and dots, so that two addresses of one file have one path; empty for another kind of
+/// store.
 std::optional<std::string> table_file(std::string_view url);
-/// Whether a write there counts only when it is on the disk.
+/// True if a write there counts only when it is on the disk.
 bool waits_for_disk(std::string_view url);
-/// A store whose tables come back from the file at 'url'.
+/// Makes a store whose tables are restored from the file at 'url'.
 Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks);
 
 }  // namespace rondo::daemon

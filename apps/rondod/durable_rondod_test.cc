@@ -1,5 +1,5 @@
-// rondod with its tables in a file, and the simulated data plane: what was acknowledged is programmed again after a kill, Deletes stay
-// done, and a second rondod, a file of no use and a damaged one are told in the log. RONDOD names the program.
+// rondod with its tables in a file, and the simulated data plane. After a kill it programs every acknowledged row again, and Deletes stay
+// done. It logs a second rondod, an unusable file and a damaged one. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -64,7 +64,7 @@ class RondodOnFile : public RondodProcess {
 TEST_F(RondodOnFile, WhatWasAcknowledgedIsThereAfterAKill) {
   start(store());
   write_all();
-  end(SIGKILL);  // Whatever was told to be written is.
+  end(SIGKILL);  // Every acknowledged write is in the file.
   start(store());
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16") && has_route("172.16.0.0/12"); })) << log_text();
   EXPECT_THAT(log_text(), HasSubstr("tables came back"));
@@ -99,7 +99,7 @@ TEST_F(RondodOnFile, RowsInBulkAreOnTheDiskWhenTheyAreAnswered) {
   EXPECT_EQ(call("stats").at("store").at("files").at(0).at("restored").to_number<int>(), kRows);
 }
 
-/// In which a file that grows beyond a limit is an error and no signal.
+/// Makes the growth of a file beyond a limit an error and not a signal.
 class RondodOnFullDisk : public RondodOnFile {
  protected:
   RondodOnFullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
@@ -112,12 +112,12 @@ class RondodOnFullDisk : public RondodOnFile {
   void (*before_)(int);
 };
 
-constexpr rlim_t kFull = 20'000;  // Less than the store's log, more than that of the program.
+constexpr rlim_t kFull = 20'000;  // Less than the store's log, more than the log of the program.
 
 TEST_F(RondodOnFullDisk, WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess) {
   start(later());
   limit_files(kFull);
-  write_all();  // Accepted: the disk comes later.
+  write_all();  // Accepted: the write to the disk follows later.
   EXPECT_EQ(end(SIGTERM), 1);
   EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr(file("tables")), HasSubstr("drained=false")));
 }
@@ -148,7 +148,7 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
-// SQLite's log has room, and the file it is to be moved into has not.
+// SQLite's log has room, but the file that it is moved into has none.
 TEST_F(RondodOnFullDisk, AFileThatCannotBeKeptSmallIsTold) {
   start(store());
   limit_files(28'000'000);
@@ -228,7 +228,8 @@ TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
 }
 
-// Also without the unit, and files of a run before: who may open a file for reading may lock it, and then rondod does not start.
+// Also without the unit, and for files of an earlier run: a user who may open a file for reading may lock it, and then rondod does not
+// start.
 TEST_F(RondodOnFile, NobodyElseReadsOrLocksItsFiles) {
   const std::string more = store() + "[journal]\nfile = \"" + file("day") + "\"\n";
   const mode_t mask = ::umask(0);
@@ -296,7 +297,7 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
 TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {
   start(store());
   constexpr int kRows = 2 * limits::kDamageShown;
-  const std::string large(100'000, 'x');  // Each in an entry of the log and on pages of its own.
+  const std::string large(100'000, 'x');  // Each occupies its own entry of the log and its own pages.
   for (int i = 0; i < kRows; ++i) set("PORT_TABLE", ("swp" + std::to_string(i)).c_str(), {json::array{"remark", large}});
   EXPECT_EQ(end(SIGTERM), 0);
   {

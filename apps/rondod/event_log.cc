@@ -8,9 +8,9 @@ namespace rondo::daemon {
 
 namespace {
 
-/// Lines about rejected changes a second; the rest is counted.
+/// The most lines per second about rejected changes; further ones are only counted.
 constexpr std::uint32_t kRejectLines = 5;
-/// Ports that a line about withdrawn rows names.
+/// The most ports that a line about withdrawn rows names.
 constexpr std::size_t kNamedPorts = 3;
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -52,7 +52,7 @@ void EventLog::link(const LinkEvent& event, Instant now) {
   }
   if (port.carrier == event.carrier) return;
   if (!is_ours_(port.name)) {
-    // Its next news may be of a port that a row names by then.
+    // A row may name the port by the time of its next event.
   } else if (event.carrier) {
     log_.info("port up", {{"port", port.name}, {"was", "down"}, {"for_s", seconds(now - port.since)}});
   } else {

@@ -1,6 +1,5 @@
-// EventLog: what happens to ports and rows, as lines of the log: ports that go and come, rows that the data plane lost with them, changes
-// that were rejected, orders that were refused. A burst is a few lines and one that says where the rest is. Scheduler's thread, except
-// refused().
+// EventLog: logs events of ports and rows: ports that disappear and return, rows that the data plane lost with them, rejected changes,
+// refused orders. A burst gives a few lines and one that states where the rest is. Scheduler thread only, except refused().
 #pragma once
 
 #include <cstdint>
@@ -21,20 +20,19 @@ namespace rondo::daemon {
 
 class EventLog {
  public:
-  /// 'is_ours': whether a row names the port. Events of other devices are not logged.
+  /// 'is_ours': true if a row names the port. Events of other devices are not logged.
   EventLog(Log& log, std::function<bool(std::string_view port)> is_ours) : log_(log), is_ours_(std::move(is_ours)) {}
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  /// The whole state of one device. The first news of a device is no event.
+  /// Handles the whole state of one device. The first state of a device is not logged.
   void link(const LinkEvent& event, Instant now);
   void rejected(const Change& change, const Status& why);
-  /// Any thread. The data plane refused the order, and it is no delete of what is gone.
+  /// Any thread. Logs an order that the data plane refused, except a delete of an absent object.
   void refused(const Operation& operation);
-  /// Called every second: tells routes in whose place other programs have one, when there are more of them, and when there is none any
-  /// more.
+  /// Called every second: logs routes in whose place other programs have one, when their number has grown and when none is left.
   void held_by_others(const switch_agent::Routes::HeldByOthers& held);
-  /// Called every second: tells rows that were withdrawn or came back since the last call, and what a burst left out.
+  /// Called every second: logs rows that were withdrawn or restored since the last call, and how many lines a burst omitted.
   void look(const std::vector<ConsumerStats>& consumers);
 
  private:
@@ -48,11 +46,11 @@ class EventLog {
   Log& log_;
   const std::function<bool(std::string_view port)> is_ours_;
   std::map<IfIndex, Port> ports_;
-  std::vector<std::string> lost_before_;                       // Ports that went before the last look: their rows may be counted after it.
-  std::vector<std::string> lost_ports_;                        // Since the last look.
-  std::map<std::string, std::size_t, std::less<>> withdrawn_;  // Rows of each table at the last look.
-  std::size_t held_by_others_ = 0;                             // Told.
-  std::uint32_t rejected_lines_ = 0;                           // Since the last look.
+  std::vector<std::string> lost_before_;                       // Ports lost before the last check: their rows may be counted after it.
+  std::vector<std::string> lost_ports_;                        // Since the last check.
+  std::map<std::string, std::size_t, std::less<>> withdrawn_;  // Rows of each table at the last check.
+  std::size_t held_by_others_ = 0;                             // Already logged.
+  std::uint32_t rejected_lines_ = 0;                           // Since the last check.
   std::uint64_t rejected_left_out_ = 0;
 };
 

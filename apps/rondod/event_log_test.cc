@@ -1,5 +1,5 @@
-// What the log tells of ports, rejected rows and refused orders: by itself, and of a real rondod with the simulated data plane; RONDOD
-// names the program.
+// The log lines about ports, rejected rows and refused orders: of EventLog alone, and of a real rondod with the simulated data plane;
+// RONDOD names the program.
 #include "rondod/event_log.h"
 
 #include <gmock/gmock.h>

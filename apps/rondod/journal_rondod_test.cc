@@ -1,5 +1,5 @@
-// rondod with a journal, and the simulated data plane: one that is refused leaves no trace in a journal, its own or another's; and why
-// records are lost is told while they are. RONDOD names the program.
+// rondod with a journal, and the simulated data plane: a refused start leaves no trace in a journal, its own or another's; and rondod
+// reports why records are lost while it loses them. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ class RondodWithJournal : public RondodProcess {
   RondodWithJournal() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
   ~RondodWithJournal() override { std::signal(SIGXFSZ, before_); }
   static constexpr rlim_t kFull = 20'000;  // More than the log of the program.
-  /// While something happens that is on the record.
+  /// Repeats an action that is recorded until the words appear.
   bool comes_to_say(const char* words) {
     return becomes([&] { return call("version").contains("name") && log_text().find(words) != std::string::npos; });
   }
@@ -36,7 +36,7 @@ class RondodWithJournal : public RondodProcess {
 TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {
   start(journal("day"));
   ASSERT_TRUE(becomes([this] { return std::filesystem::file_size(file("day")) > 0; }));
-  // The same socket: whatever its journal is called.
+  // The socket is the same, so the start is refused whatever its journal is.
   EXPECT_EQ(fail_to_start(journal("other")), 69) << log_text();
   EXPECT_FALSE(std::filesystem::exists(file("other")));
   // Another socket, the same journal.
@@ -51,7 +51,7 @@ TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
 }
 
-// A limit of its files stands for a full disk.
+// A limit on the size of its files simulates a full disk.
 TEST_F(RondodWithJournal, WhyRecordsAreLostIsToldWhileTheyAre) {
   start(journal("day"));
   limit_files(kFull);
@@ -74,7 +74,7 @@ TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
     std::ifstream in(path);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // Its own configuration.
+  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // The file is rondod's own configuration.
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("toml")), HasSubstr("is no journal")));
   EXPECT_THAT(text_of(file("toml")), testing::EndsWith(journal("toml")));
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);

@@ -1,5 +1,5 @@
-// One key, one row: however the keys of commands spell an address or a prefix. Method: a real process with the simulated data plane; RONDOD
-// names the program.
+// One key, one row, however the keys of commands spell an address or a prefix. Method: a real process with the simulated data plane;
+// RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Leftovers: what a rondod that ends has accepted and lets be lost. What it leaves undone of rows that a Redis or a file keeps is none of
-// it: the next start has them again.
+// Leftovers: accepted work that is lost when rondod ends. Unfinished rows that a Redis or a file keeps do not count, because the next
+// start reads them again.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace rondo::daemon {
 
 struct Leftovers {
-  std::uint64_t rows = 0;     // Not handled, of tables that only this process has.
-  std::uint64_t writes = 0;   // For a Redis, without an answer: it may have them or not.
-  std::uint64_t changes = 0;  // Of direct tables: not taken, or not confirmed by the store behind.
+  std::uint64_t rows = 0;     // Unhandled rows of tables that only this process has.
+  std::uint64_t writes = 0;   // Unanswered writes to a Redis, which may or may not have them.
+  std::uint64_t changes = 0;  // Changes of direct tables that were not taken, or not confirmed by the store behind them.
 
-  /// DataLoss, with what is lost; ok when nothing is.
+  /// DataLoss with the lost work; ok if nothing is lost.
   Status lost() const;
 };
 
-/// Rows that wait for a turn or for the data plane, of tables that neither a Redis nor a file keeps. Parked ones do not count: what they
-/// wait for may never come.
+/// Counts rows that wait for a turn or for the data plane, in tables that neither a Redis nor a file keeps. Parked rows do not count,
+/// because the facts that they wait for may never hold.
 std::uint64_t unkept_rows(const Config& config, std::span<const ConsumerStats> consumers);
 
 }  // namespace rondo::daemon

@@ -1,4 +1,4 @@
-// What is lost at the end of a rondod, and what is only left for the next one.
+// What is lost at the end of a rondod, and what the next one reads again.
 #include "rondod/leftovers.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
-// rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
-// usage, 69 something needed is not available, or another rondod has it, 77 not permitted, 78 the configuration is wrong (sysexits.h).
+// rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended on request, 1 failed, 2 wrong
+// usage, 69 a needed service or resource is unavailable or another rondod has it, 77 not permitted, 78 the configuration is wrong
+// (sysexits.h).
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -38,12 +39,12 @@ int exit_code(const rondo::Status& status) {
   }
 }
 
-/// What the description says of an option that it has.
+/// The description of this option.
 const rondo::manual::Option& option_of(std::string_view name) {
   return *std::ranges::find(rondo::daemon::program().options, name, &rondo::manual::Option::name);
 }
 
-/// An option with the name of a file. An empty name is no way to leave the option away.
+/// An option with the name of a file. An empty name is an error, not the same as no option.
 void take_path(CLI::App& app, const std::string& names, std::string& path) {
   const rondo::manual::Option& option = option_of(names.substr(0, names.find(',')));
   app.add_option(names, path, std::string{option.help})
@@ -59,16 +60,16 @@ std::string exit_codes() {
   return text + ".";
 }
 
-/// What is allowed and may not be meant.
+/// Warns of settings that are permitted but may be unintended.
 void warn_of_policy(const rondo::daemon::Config& config) {
   const auto settings = rondo::resolve_policy(config.policy.options());
-  if (!settings) return;  // Refused when it was read.
+  if (!settings) return;  // Refused when the configuration was read.
   for (const std::string& why : rondo::policy_warnings(*settings)) {
     std::fprintf(stderr, "rondod: warning: scheduler.policy: %s\n", why.c_str());
   }
 }
 
-/// What would keep it from starting. False if something must be mended.
+/// Prints the findings that would prevent a start. Returns false if one is an error.
 bool tell_findings(const rondo::daemon::Config& config) {
   bool good = true;
   for (const rondo::daemon::StartFinding& finding : rondo::daemon::check_start(config)) {
@@ -79,9 +80,9 @@ bool tell_findings(const rondo::daemon::Config& config) {
   return good;
 }
 
-/// Each connection of a feeder or an operator takes descriptors; many systems start programs with 1024. Best effort: the bounds of the
-/// listeners follow what there is. The kernel's table of descriptors grows now, as long as there is one thread: later each doubling stops
-/// the thread that needs it for some 10 ms.
+/// Raises the limit of descriptors, because each connection of a feeder or an operator takes some, and many systems start programs with
+/// 1024. Best effort: the bounds of the listeners follow the limit. The kernel's table of descriptors grows now, while there is one
+/// thread: later each doubling stops the thread that needs it for some 10 ms.
 void raise_descriptors() {
   constexpr rlim_t kWanted = 65536;
   rlimit descriptors{};

@@ -1,4 +1,4 @@
-// Stands for direct_maker.cc in a rondod that was built without ZeroMQ.
+// Replaces direct_maker.cc in a rondod that was built without ZeroMQ.
 #include "rondod/direct_maker.h"
 
 namespace rondo::daemon {

@@ -1,4 +1,4 @@
-// Stands for durable_maker.cc in a rondod that was built without SQLite.
+// Replaces durable_maker.cc in a rondod that was built without SQLite.
 #include "rondod/durable_maker.h"
 
 namespace rondo::daemon {

@@ -1,4 +1,4 @@
-// Stands for redis_maker.cc in a rondod that was built without Redis.
+// Replaces redis_maker.cc in a rondod that was built without Redis.
 #include "rondod/redis_maker.h"
 
 namespace rondo::daemon {

@@ -25,7 +25,7 @@ Status notify(std::string_view state) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return status_from_errno(errno, "socket for NOTIFY_SOCKET");
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  // A service manager that does not read must not hold up a turn.
+  // A service manager that does not read must not delay a turn.
   const ssize_t sent =
       ::sendto(fd, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address), size);
   const int error = sent < 0 ? errno : 0;

@@ -1,4 +1,4 @@
-// notify: tells the service manager how the daemon is (sd_notify(3)): one datagram to $NOTIFY_SOCKET, nothing when that is not set.
+// notify: reports the daemon's state to the service manager (sd_notify(3)): one datagram to $NOTIFY_SOCKET; nothing if that is not set.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,12 @@
 
 namespace rondo::daemon {
 
-/// 'state' such as "READY=1\nSTATUS=serving". Returns ok when there is no service manager; ResourceExhausted or Unavailable when the
-/// service manager does not read what it was told before. Never waits.
+/// 'state' is a text such as "READY=1\nSTATUS=serving". Returns ok without a service manager, and ResourceExhausted or Unavailable if the
+/// service manager does not read earlier messages. Never waits.
 Status notify(std::string_view state);
 
-/// How often the service manager wants to hear WATCHDOG=1, or zero when it does not (WATCHDOG_USEC, WATCHDOG_PID; sd_watchdog_enabled(3)).
+/// The interval at which the service manager expects WATCHDOG=1; zero if it expects none (WATCHDOG_USEC, WATCHDOG_PID;
+/// sd_watchdog_enabled(3)).
 Duration watchdog_period();
 
 }  // namespace rondo::daemon

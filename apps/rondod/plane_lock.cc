@@ -27,12 +27,12 @@ namespace rondo::daemon {
 
 namespace {
 
-// More than one, so that a process without rights that takes a name does not end the protection.
+// More than one, so that an unprivileged process that takes a name does not end the protection.
 constexpr std::size_t kNames = 8;
 constexpr int kAnswers = 4096;
-// Listening sockets of a namespace that are looked at for one name.
+// The most listening sockets of a namespace that are read to find one name.
 constexpr int kDumpReads = 4096;
-constexpr unsigned kListening = 10;  // TCP_LISTEN, which AF_UNIX uses, too.
+constexpr unsigned kListening = 10;  // TCP_LISTEN, which AF_UNIX also uses.
 
 struct Name {
   sockaddr_un address{};
@@ -50,7 +50,7 @@ Name name_of(std::uint8_t protocol, std::size_t index) {
 
 const sockaddr* general(const Name& name) { return reinterpret_cast<const sockaddr*>(&name.address); }
 
-/// Its first line that begins with 'key', without it.
+/// The rest of the first line that begins with 'key'.
 std::string line_of(const std::string& file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -64,8 +64,8 @@ std::string user_namespace_of(const std::string& process) {
   return std::filesystem::read_symlink("/proc/" + process + "/ns/user", error).string();
 }
 
-/// Whether the process has CAP_NET_ADMIN. Nothing where that cannot be known: the pid is not visible or another process has it now. A
-/// process of another user namespace has its capabilities there alone.
+/// True if the process has CAP_NET_ADMIN. Empty if that cannot be known: the pid is not visible, or another process has it now. A process
+/// of another user namespace has its capabilities only there.
 std::optional<bool> has_net_admin(const PlaneLock::Holder& holder) {
   if (holder.process <= 0) return std::nullopt;
   const std::string status = "/proc/" + std::to_string(holder.process) + "/status";
@@ -83,18 +83,18 @@ bool may_program(const PlaneLock::Holder& holder) { return has_net_admin(holder)
 
 struct Found {
   bool is_free = false;
-  bool is_unknown = false;  // Somebody listens there, and the kernel does not say who.
+  bool is_unknown = false;  // A process listens there, and the kernel does not report which.
   PlaneLock::Holder holder{};
 };
 
-/// The name and the user of a socket in the answer of a dump.
+/// The name and the user of a socket in the answer to a dump.
 struct DiagnosedSocket {
   std::string_view name;
   std::optional<uid_t> user;
 };
 DiagnosedSocket diagnosed(const nlmsghdr& message) {
   DiagnosedSocket found;
-  // Each type of socket has names of its own.
+  // Each type of socket has its own names.
   if (static_cast<const unix_diag_msg*>(NLMSG_DATA(&message))->udiag_type != SOCK_STREAM) return found;
   std::size_t left = NLMSG_PAYLOAD(&message, sizeof(unix_diag_msg));
   auto* attribute =
@@ -111,8 +111,8 @@ DiagnosedSocket diagnosed(const nlmsghdr& message) {
   return found;
 }
 
-/// The user whose socket listens under the name: asked of the kernel, because a connection to a full queue is refused without an answer.
-/// Nothing if the kernel does not say.
+/// Returns the user whose socket listens under the name, as reported by the kernel, because a connection to a full queue is refused
+/// without an answer. Empty if the kernel does not report it.
 std::optional<uid_t> user_of_listener(const UniqueFd& diagnosis, const Name& name) {
   struct {
     nlmsghdr header;
@@ -142,7 +142,7 @@ std::optional<uid_t> user_of_listener(const UniqueFd& diagnosis, const Name& nam
   return std::nullopt;
 }
 
-/// Who listens behind the name. The credentials are those of the moment of its listen(), kept by the kernel.
+/// Finds the process that listens under the name. The kernel keeps the credentials that it had when it called listen().
 Found find_holder(const UniqueFd& socket, const UniqueFd& diagnosis, const Name& name) {
   Found found;
   if (::connect(socket.get(), general(name), name.size) == 0) {
@@ -184,7 +184,7 @@ std::string to_string(const PlaneLock::Holder& holder) {
 Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uint8_t protocol) {
   auto where = netlink::NetworkNamespace::open(network_namespace);
   if (!where) return failure(std::move(where.error()));
-  // One to listen with, and one to look at each name.
+  // One socket to listen with, and one for each name to check.
   std::array<UniqueFd, kNames + 1> sockets;
   UniqueFd diagnosis;
   const Status made = where->inside([&] {
@@ -211,12 +211,13 @@ Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uin
     if (::listen(own.get(), SOMAXCONN) != 0) return failure(no_socket());
     lock.listener_ = std::move(own);
   }
-  // All other names, and after listen(): of two that start at the same time at least one sees the other.
+  // Check all other names after listen(): of two processes that start simultaneously, at least one sees the other.
   for (std::size_t index = 0; index < kNames; ++index) {
     if (held == index) continue;
     Found found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
-    if (found.is_unknown) found = find_holder(sockets[index], diagnosis, name_of(protocol, index));  // It may have gone in between.
-    if (found.is_free && held && index > *held) continue;  // bind() has found each name before it taken.
+    // The process may have ended in between.
+    if (found.is_unknown) found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
+    if (found.is_free && held && index > *held) continue;  // bind() has found each earlier name taken.
     if (!found.is_free && (found.is_unknown || may_program(found.holder))) {
       const std::string place = network_namespace.empty() ? "this network namespace" : "network namespace " + network_namespace;
       return failure(refuse(found.holder, place, protocol));

@@ -1,6 +1,6 @@
-// PlaneLock: one rondod for each network namespace and protocol number. Two would delete each other's routes at every start, because a
-// protocol number says whose an object is. The lock is a listening socket with an abstract name: such names belong to a network
-// namespace, and the kernel releases them with the process. Start only, except for answer(). One thread.
+// PlaneLock: permits one rondod per network namespace and protocol number. Two would delete each other's routes at every start, because
+// the protocol number identifies the owner of an object. The lock is a listening socket with an abstract name: such names belong to a
+// network namespace, and the kernel releases them with the process. Used only at the start, except for answer(). One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -26,17 +26,18 @@ class PlaneLock {
   /// Holds nothing.
   PlaneLock() = default;
 
-  /// 'network_namespace' as LinuxDataPlaneOptions has it. AlreadyExists names the process that has the lock and may program the namespace.
-  /// Any process may take the names. One that may not program anything is no holder: the lock moves on to its next name, and to none if
-  /// such processes have them all; strangers() lists them. A process whose rights this one cannot read counts by its user: root and this
-  /// user are holders. A listener of whom the kernel says nothing (a full queue, and no unix_diag) counts as a holder. Does not block.
+  /// 'network_namespace' as in LinuxDataPlaneOptions. AlreadyExists names the process that has the lock and may program the namespace. Any
+  /// process may take the names. A process that may not program the namespace is no holder: the lock moves to its next name, and to none
+  /// if such processes have all names; strangers() lists them. If this process cannot read the rights of another, its user decides: root
+  /// and this user count as holders. A listener that the kernel does not describe (a full queue, and no unix_diag) counts as a holder.
+  /// Does not block.
   static Result<PlaneLock> take(const std::string& network_namespace, std::uint8_t protocol);
 
   bool is_held() const noexcept { return static_cast<bool>(listener_); }
   const std::vector<Holder>& strangers() const noexcept { return strangers_; }
 
-  /// Each process that asked who holds the lock leaves a connection in the listener's queue, and a full queue hides the holder's pid.
-  /// Empties it; to be called about once a second. O(connections), bounded.
+  /// Empties the listener's queue. Each process that checks the lock leaves a connection in it, and a full queue hides the holder's pid.
+  /// Call about once a second. O(connections), bounded.
   void answer() const noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// SIGHUP in the middle of a day: rondod changes its policy while rows come, and loses none; the bound that it tells is that of the policy
-// in force; the journal has the change, and an audit and a replay of the day take it. RONDOD names the program.
+// SIGHUP during a run: rondod changes its policy while rows arrive, and loses none. The reported bound is that of the policy in force. The
+// journal records the change, and an audit and a replay of the run accept it. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,10 +27,10 @@ using testing::HasSubstr;
 
 constexpr int kRoutesOfChunk = 3000;
 
-/// What stands in [scheduler], and whether it promises a bound to routes.
+/// The content of [scheduler], and whether it promises a bound to routes.
 struct Choice {
   const char* scheduler;
-  const char* told;  // In the log.
+  const char* told;  // The text in the log.
   bool has_bound;
 };
 constexpr std::array<Choice, 6> kChoices{{
@@ -53,8 +53,8 @@ class RondodPolicy : public RondodProcess {
   static std::string prefix(int chunk, int route) {
     return std::to_string(20 + chunk) + "." + std::to_string(route / 256) + "." + std::to_string(route % 256) + ".0/24";
   }
-  /// A chunk of routes, and SIGHUP in the middle of it. Returns when all are accepted and the signal was heard; routes are handled, and
-  /// programmed, some time later.
+  /// Feeds a chunk of routes, and sends SIGHUP in the middle of it. Returns when all are accepted and the signal was handled; routes are
+  /// handled and programmed some time later.
   void feed_and_change_to(int chunk, const Choice& choice) {
     configure(sections(choice.scheduler));
     const std::string before = log_text();
@@ -71,7 +71,7 @@ class RondodPolicy : public RondodProcess {
         << log_text();
     EXPECT_THAT(log_text().substr(before.size()), HasSubstr(choice.told));
   }
-  /// What `rondo sources` tells of the routes' source, in microseconds.
+  /// The bound of the routes' source in `rondo sources`, in microseconds.
   std::optional<double> bound() {
     const json::object sources = call("sources");
     for (const json::value& row : sources.at("rows").as_array()) {
@@ -90,7 +90,7 @@ class RondodPolicy : public RondodProcess {
   }
 };
 
-// What was chosen is told, and is nothing to be woken for.
+// A warning about a chosen policy is a note, because no operator needs to act.
 TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
   start("[scheduler]\npolicy = \"strict\"\n");
   EXPECT_THAT(log_text(), HasSubstr("warn policy"));
@@ -99,7 +99,7 @@ TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
   EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("policy: "));
 }
 
-// A row that cannot be applied is a trouble for as long as it stands, and no longer.
+// A row that cannot be applied is a trouble only while it exists.
 TEST_F(RondodPolicy, RowsThatStandRejectedAreATroubleUntilTheyAreMended) {
   start("");
   call("set", {{"table", "ROUTE_TABLE"}, {"key", "no prefix"}, {"fields", json::array{json::array{"nexthop_group", "1"}}}});
@@ -111,7 +111,7 @@ TEST_F(RondodPolicy, RowsThatStandRejectedAreATroubleUntilTheyAreMended) {
   EXPECT_TRUE(becomes([&] { return call("health").at("healthy").as_bool(); })) << troubles();
 }
 
-// The kernel takes no address of its own as a gateway. When the row has gone, the count is a note, and nothing is wrong now.
+// The kernel accepts none of its own addresses as a gateway. When the row is deleted, the count is a note, and no trouble is left.
 TEST_F(RondodPolicy, HealthIsGreenWhenARefusalHasPassed) {
   start("");
   const auto set = [this](const char* table, const char* key, json::array fields) {
@@ -130,7 +130,7 @@ TEST_F(RondodPolicy, HealthIsGreenWhenARefusalHasPassed) {
   EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("orders that the data plane refused: 1 since the start"));
 }
 
-// The message quotes the key with its escape, and the answer does not escape that once more.
+// The message quotes the key escaped, and the answer does not escape it again.
 TEST_F(RondodPolicy, HealthEscapesAKeyOnce) {
   start("");
   call("set", {{"table", "ROUTE_TABLE"}, {"key", "no\\x1bprefix"}, {"fields", json::array{json::array{"nexthop_group", "1"}}}});
@@ -158,7 +158,8 @@ TEST_F(RondodPolicy, ADeleteOfARowThatCannotBeIsToldAndNothingStandsRejected) {
 TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   start(sections("policy = \"frames\"\n"));
   std::vector<std::optional<double>> bounds{bound()};
-  // Routes wait for what they need; it comes between the third chunk and the fourth, so both parked rows and new ones live through changes.
+  // Routes wait for the rows that they need, which arrive between the third chunk and the fourth. So both parked rows and new ones exist
+  // during policy changes.
   for (std::size_t i = 0; i < kChoices.size(); ++i) {
     if (i == 3) program_what_routes_need();
     feed_and_change_to(static_cast<int>(i), kChoices[i]);
@@ -184,7 +185,7 @@ TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   EXPECT_EQ(audited->violations, 0U) << audited->first->source << " waited " << audited->first->waited / 1us;
   EXPECT_GT(audited->waits, 0U);
   std::vector<std::string> policies;
-  std::vector<std::uint64_t> taken(1 + kChoices.size());  // Routes, under each.
+  std::vector<std::uint64_t> taken(1 + kChoices.size());  // Routes taken under each policy.
   const auto reader = journal::JournalReader::open(file("day"));
   ASSERT_TRUE(reader.has_value());
   for (journal::JournalWalk walk(**reader); walk.next();) {
@@ -216,7 +217,7 @@ TEST_F(RondodPolicy, AConfigurationThatCannotBeReadLeavesThePolicyAsItIs) {
   EXPECT_EQ(end(SIGTERM), 0);
 }
 
-/// What --check-config says on standard error.
+/// The text of --check-config on standard error.
 class CheckConfig : public RondodPolicy {
  protected:
   int check(const std::string& more = "") {
@@ -259,7 +260,7 @@ TEST_F(CheckConfig, NamesWhatWouldKeepItFromStartingAndChangesNothing) {
   EXPECT_FALSE(std::filesystem::exists(file("journal")));
 }
 
-// The daemon that serves with it has its socket, its lock and its file of tables.
+// The running daemon has its socket, its lock and its file of tables.
 TEST_F(CheckConfig, IsFineWhileTheDaemonServes) {
   const std::string store = "url = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("journal") + "\"\n";
   start(store);

@@ -1,4 +1,4 @@
-// The commands about ports, and those that look at the simulated data plane and move its ports.
+// The commands about ports, and those that read the simulated data plane and move its ports.
 #include <algorithm>
 #include <string>
 #include <utility>

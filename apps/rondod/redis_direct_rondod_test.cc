@@ -1,4 +1,4 @@
-// rondod with direct tables whose rows are on a Redis: what was written behind outlives rondod, however that ends.
+// rondod with direct tables whose rows are on a Redis: the rows written there survive rondod, however it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_F(RondodFedDirectlyOnRedis, AKillLosesNothingThatWasWrittenBehind) {
   EXPECT_EQ(server->command({"HGET", "ROUTE_TABLE:192.168.0.0/16", "nexthop"}), "10.0.0.2");
   for (const int signal : {SIGKILL, SIGTERM}) {
     end(signal);
-    start(store);  // Nobody sends anything again.
+    start(store);  // The producer sends nothing again.
     EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
     EXPECT_EQ(figures().at("rows_recovered"), 5);
     EXPECT_EQ(figures().at("left_out"), 0);

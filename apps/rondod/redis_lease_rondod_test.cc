@@ -1,5 +1,5 @@
-// Two real rondods on one Redis of the test's own, each with a simulated data plane: one consumes, the other stands by, and follows when
-// the first one ends, is killed or is silent for too long. RONDOD names the program.
+// Two real rondods on one test Redis, each with a simulated data plane: one consumes, the other stands by, and takes over when the first
+// one ends, is killed or is silent for too long. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(RedisLeaseConfig, WhatCannotBeIsRefused) {
   EXPECT_THAT(message_of("[store]\nurl = \"unix:///a\"\nstandby = \"fight\"\n"), HasSubstr("'wait', 'refuse'"));
 }
 
-/// One of the two.
+/// One of the two rondods.
 class OneRondod : public RondodProcess {
  public:
   OneRondod() { SetUp(); }
@@ -64,7 +64,7 @@ class OneRondod : public RondodProcess {
   std::string lease() { return std::string{figures().at("lease").as_string()}; }
   std::string holder() { return std::string{figures().at("holder").as_string()}; }
   std::string health() { return json::serialize(call("health")); }
-  /// That the data plane has.
+  /// The number of routes in the data plane.
   std::size_t routes() {
     const std::string all = json::serialize(call("sim-routes"));
     std::size_t count = 0;
@@ -84,7 +84,7 @@ class OneRondod : public RondodProcess {
 
 class TwoRondodsOnRedis : public testing::Test {
  protected:
-  /// It ends with its holder only, however busy the machine is.
+  /// So long that only the end of its holder ends the lease, however busy the machine is.
   static constexpr const char* kLong = "lease_ms = 3600000\n";
   void SetUp() override {
     RONDO_NEEDS_REDIS();
@@ -118,7 +118,7 @@ class TwoRondodsOnRedis : public testing::Test {
 TEST_F(TwoRondodsOnRedis, OneConsumesAndTheOtherStandsByAndNamesIt) {
   start_both();
   make_ports(*first);
-  make_routes(*second, 0, 20);  // A standby writes for the other.
+  make_routes(*second, 0, 20);  // A standby accepts writes for the consumer.
   EXPECT_TRUE(OneRondod::becomes([&] { return first->routes() == 20; })) << first->log_text();
   EXPECT_EQ(second->routes(), 0U);
   const std::string name = "pid " + std::to_string(first->pid()) + " on host ";
@@ -142,10 +142,10 @@ TEST_F(TwoRondodsOnRedis, AStandbySaysOfNoRowThatItIsDone) {
 }
 
 TEST_F(TwoRondodsOnRedis, AKilledOneIsFollowedAndNoRowIsLost) {
-  start_both();  // The first process is seen to be gone, so the second does not wait for the end of the lease.
+  start_both();  // The second process detects the end of the first, so it does not wait for the end of the lease.
   make_ports(*second);
   make_routes(*second, 0, 200);
-  first->end(SIGKILL);  // Somewhere in the middle.
+  first->end(SIGKILL);  // At any point of the work.
   make_routes(*second, 200, 400);
   EXPECT_TRUE(OneRondod::becomes([&] { return second->routes() == 400; })) << second->log_text();
   EXPECT_EQ(second->lease(), "held");

@@ -46,7 +46,7 @@ class OpenedRedis final : public OpenRedis {
   bool waits_for_lease() const override {
     using State = RedisLease::State;
     const RedisLease& lease = store_.lease();
-    // One that cannot be reached keeps the others waiting at the start only: it may answer in the next moment.
+    // An unreachable store delays the others only at the start, because it may answer a moment later.
     const bool may_answer = store_.health().ok() || clock_.now() < opened_ + kStart;
     return lease.wanted && (lease.state == State::Standby || (lease.state == State::Asking && may_answer));
   }
@@ -65,7 +65,7 @@ class OpenedRedis final : public OpenRedis {
   RedisStore& store_;
   const std::string where_;
   const std::string url_;
-  RedisAddress address_;  // As it was read last.
+  RedisAddress address_;  // The address as last read.
   const SystemClock clock_;
   const Instant opened_ = clock_.now();
 };
@@ -102,7 +102,7 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   const std::string where = options.address.to_string();
   options.notify_each_key = place.notify_each_key;
   options.lease = std::chrono::milliseconds{place.lease_ms};
-  // Stores on one database with other options are two stores of one holder.
+  // Stores on one database with different options are two stores of one holder.
   static const std::string kHolder = redis::new_lease_holder();
   options.lease_holder = kHolder;
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };

@@ -1,5 +1,5 @@
-// rondod with its tables on a Redis of the test's own, and the simulated data plane: what other programs write there is programmed, what is
-// written over the admin socket can be seen there. RONDOD names the program.
+// rondod with its tables on a test Redis, and the simulated data plane: it programs what other programs write there, and rows written over
+// the admin socket appear there. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ class RondodOnRedis : public RondodProcess {
     server = std::make_unique<redis_kit::RedisServer>();
   }
   std::string url() const { return "unix://" + server->socket(); }
-  /// As a stock producer writes a row: all in one step.
+  /// Writes a row as a stock producer does: in one step.
   void produce(const std::string& table, const std::string& key, std::vector<std::string> fields) {
     fields.insert(fields.begin(), {"HSET", "_" + table + ":" + key});
     server->command({"MULTI"});
@@ -101,17 +101,17 @@ class RondodOnRedis : public RondodProcess {
     }
     ASSERT_TRUE(bulk.end().ok());
   }
-  /// Sends one frame of rows on a connection of its own and returns when rondod has read it; Redis does not answer, so nor does rondod.
+  /// Sends one frame of rows on its own connection and returns when rondod has read it. Redis does not answer, so rondod does not either.
   void load_unanswered(int rows) {
     Result<std::unique_ptr<AdminClient>> connected = AdminClient::connect(file("socket"));
     ASSERT_TRUE(connected.has_value());
     writer_ = std::move(*connected);
     bulk_ = std::make_unique<BulkWriter>(*writer_);
     send_routes(*bulk_, rows);
-    // Each answer is a turn after the frame arrived, and each turn takes some of its rows.
+    // Each answer takes a turn after the frame arrived, and each turn takes some of its rows.
     for (int turns = 0; turns < rows; ++turns) call("version");
   }
-  /// Routes, over the admin socket; stored when it returns.
+  /// Writes routes over the admin socket; they are stored when it returns.
   void load(int rows) {
     BulkWriter bulk(client());
     send_routes(bulk, rows);
@@ -147,7 +147,7 @@ TEST_F(RondodOnRedis, ANewRunProgramsTheRowsThatAnEarlierOneTook) {
     if (signal == SIGTERM) produce_all();
     EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
     end(signal);
-    // As if all of them had been dealt with long ago: what is in flight would come again anyway.
+    // As if all of them had been handled long ago: rows in flight would be delivered again anyway.
     for (const std::string& batches : server->list({"KEYS", "RONDO_INFLIGHT@*"})) server->command({"DEL", batches});
   }
   start("url = \"" + url() + "\"\n");
@@ -221,7 +221,7 @@ TEST_F(RondodOnRedis, AWriteThatNoReplicaHasIsCountedAndLogged) {
   const auto set = [&](const char* table) {
     call("set", {{"table", table}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
   };
-  set("PORT_TABLE");  // A store of its own, which asks for no replica.
+  set("PORT_TABLE");  // In a separate store, which requires no replica.
   EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
   const auto refused =
       client().call("set", {{"table", "INTF_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
@@ -284,7 +284,7 @@ TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
   ASSERT_EQ(server->command(words), "OK");
   std::ofstream(file("password")) << "SECRET\n";
   const std::string store = "url = \"" + url() + "?user=rondod&password_file=" + file("password") + "\"\n";
-  for (int runs = 0; runs < 2; ++runs) {  // The second one finds rows.
+  for (int runs = 0; runs < 2; ++runs) {  // The second run finds rows.
     start(store);
     if (runs == 0) produce_all();
     EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
@@ -303,7 +303,7 @@ TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("PORTS_TABLE"), HasSubstr("did you mean 'PORT_TABLE'")));
 }
 
-// A password is changed without a restart: the server's first, then the file's, and SIGHUP says to read it.
+// A password changes without a restart: first on the server, then in the file; then SIGHUP makes rondod read it.
 TEST_F(RondodOnRedis, ANewPasswordIsReadOnSighup) {
   server = std::make_unique<redis_kit::RedisServer>(redis_kit::RedisServerOptions{.password = "first"});
   std::ofstream(file("password")) << "first\n";

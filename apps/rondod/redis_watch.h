@@ -1,5 +1,5 @@
-// RedisWatch: rondod's stores on Redis from outside: their leases, which decide whether this rondod consumes or stands by, what they could
-// not read, and their figures for log, stats and health. Scheduler's thread.
+// RedisWatch: monitors rondod's stores on Redis: their leases, which decide whether this rondod consumes or stands by; data that they
+// could not read; and their figures for log, stats and health. Scheduler thread only.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -18,15 +18,15 @@ namespace rondo::daemon {
 
 class RedisWatch {
  public:
-  /// 'end' is called when this rondod must not go on: another one consumes its tables.
+  /// Calls 'end' when this rondod must stop because another one consumes its tables.
   RedisWatch(Log& log, std::function<void(Status why)> end) : log_(log), end_(std::move(end)) {}
 
-  /// For the stores that are made; this outlives them.
+  /// The hooks for the stores. This must outlive the stores.
   RedisHooks hooks();
   const std::vector<std::unique_ptr<OpenRedis>>& stores() const noexcept { return stores_; }
-  /// Consumers get nothing any more, and the leases are given back; true when that is done, so ask again.
+  /// Stops the consumers' input and returns the leases. Returns true when that is done; until then call it again.
   bool release_leases();
-  /// Logs what was dropped because it could not be read. Every second.
+  /// Logs data that was dropped because it could not be read. Called every second.
   void look(const Clock& clock);
 
   boost::json::array figures() const;
@@ -34,7 +34,7 @@ class RedisWatch {
 
  private:
   void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
-  /// Two rondods with the same stores take the leases in the same order, so that none has a part of them and waits for the rest.
+  /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
   bool may_take_lease(const std::string& where) const;
 
   Log& log_;

@@ -1,5 +1,5 @@
-// SIGHUP: what a rondod takes of a changed configuration while it serves, what it names as taken at the next start only, and what the
-// service manager is told. RONDOD names the program.
+// SIGHUP: which settings of a changed configuration rondod applies at run time, which it reports as applied at the next start, and its
+// messages to the service manager. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(ConfigDifferences, AreNamedAsInTheFile) {
 
 class RondodReload : public RondodProcess {
  protected:
-  /// Returns when the reload is over: what was logged of it.
+  /// Returns the log of a reload when it is over.
   std::string reload() {
     const std::string before = log_text();
     while (!told(0).empty()) continue;
@@ -42,7 +42,7 @@ class RondodReload : public RondodProcess {
     EXPECT_TRUE(hears("READY=1\nSTATUS=serving")) << log_text();
     return log_text().substr(before.size());
   }
-  std::string reloading_;  // What the service manager was told first.
+  std::string reloading_;  // The first message to the service manager.
 };
 
 TEST_F(RondodReload, TheServiceManagerHearsWhenAReloadBeginsAndEnds) {
@@ -55,7 +55,7 @@ TEST_F(RondodReload, TheServiceManagerHearsWhenAReloadBeginsAndEnds) {
   EXPECT_GE(std::stoll(reloading_.substr(kBegins.size())), before.tv_sec * 1'000'000LL + before.tv_nsec / 1000);
 }
 
-// Two messages each, more than the queue of a socket holds where nobody reads.
+// Two messages per reload, more than the queue of an unread socket holds.
 TEST_F(RondodReload, AServiceManagerThatDoesNotReadHoldsUpNothing) {
   start("");
   for (int i = 0; i < 600; ++i) {

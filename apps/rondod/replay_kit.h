@@ -1,4 +1,4 @@
-// For tests: a day that rondod recorded, lived again. For tests only.
+// For tests: replays a run that rondod recorded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace rondo::daemon {
 
-/// The production scheduler and agent, given what the day was given.
+/// Runs the production scheduler and agent with the recorded input.
 inline replay::ReplayReport replay_day(const std::string& day) {
   Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({day});
   EXPECT_TRUE(opened.has_value());

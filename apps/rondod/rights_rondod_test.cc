@@ -1,5 +1,5 @@
-// Who may do what with a rondod, and who is told to have done it. Method: a real process with the simulated data plane; RONDOD names the
-// program.
+// Which users may use which commands of a rondod, and which user the log names. Method: a real process with the simulated data plane;
+// RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using testing::Not;
 
 class RondodRights : public RondodProcess {};
 
-// A command that is not in this list and says that it writes has declared nothing: decide what it does (CommandSpec::effect).
+// If a command outside this list appears as a writing one, it has declared no effect: decide what it does (CommandSpec::effect).
 TEST_F(RondodRights, CommandsThatWriteAreThese) {
   start("");
   const json::object commands = call("commands");

@@ -1,5 +1,5 @@
-// For tests: a real rondod with the simulated data plane, in a process and a folder of its own: started, spoken to over its admin socket,
-// ended by its process id. RONDOD names the program. One thread.
+// For tests: a real rondod with the simulated data plane, in its own process and folder. The kit starts it, calls it over its admin
+// socket, and ends it by its process id. RONDOD names the program. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,13 +54,14 @@ class RondodProcess : public testing::Test {
   }
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
 
-  /// Writes its configuration; read when it starts, and the policy again on SIGHUP. 'store' stands in [store], other sections may follow.
+  /// Writes its configuration, which rondod reads when it starts; SIGHUP reads the policy again. 'store' is the content of [store], and
+  /// other sections may follow.
   void configure(const std::string& store, const char* socket = "socket") const {
     std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file(socket) << "\"\n[dataplane]\nkind = \"simulated\"\n"
                                 << "simulated_ports = [\"swp1\"]\n[store]\n"
                                 << store;
   }
-  /// Serves when it returns. 'store' is what stands in [store].
+  /// Starts rondod and returns when it serves. 'store' is the content of [store].
   void start(const std::string& store) {
     configure(store);
     const char* const program = std::getenv("RONDOD");
@@ -81,17 +82,17 @@ class RondodProcess : public testing::Test {
     ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
     client_ = std::move(*connected);
   }
-  /// The exit code of a rondod that does not get as far as serving. With the socket of one that serves it does not get far.
+  /// Returns the exit code of a rondod that fails to start. With the socket of a running one it always fails.
   int fail_to_start(const std::string& store, const char* socket = "socket") {
     configure(store, socket);
     const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Without waiting for what it does.
+  /// The process id; does not wait for rondod.
   pid_t pid() const { return pid_; }
   void signal(int signal) const { ::kill(pid_, signal); }
-  /// Until SIGCONT. It does nothing any more when this returns.
+  /// Stops the process until SIGCONT. It does nothing any more when this returns.
   void stop() const {
     signal(SIGSTOP);
     int status = 0;
@@ -99,7 +100,7 @@ class RondodProcess : public testing::Test {
     ASSERT_TRUE(WIFSTOPPED(status));
   }
   AdminClient& client() { return *client_; }
-  /// Its exit code; -1 when it was killed.
+  /// Sends 'signal' and waits. Returns the exit code; -1 if it was killed.
   int end(int signal) {
     if (pid_ <= 0) return -1;
     client_.reset();
@@ -110,12 +111,12 @@ class RondodProcess : public testing::Test {
     while (!told(0).empty()) continue;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// The largest size of a file that it may write to. It ignores the signal if this process did when it was started.
+  /// Limits the size of each file that it writes. It ignores SIGXFSZ if this process did when it started rondod.
   void limit_files(rlim_t bytes) const {
     const rlimit limit{bytes, RLIM_INFINITY};
     EXPECT_EQ(::prlimit(pid_, RLIMIT_FSIZE, &limit, nullptr), 0);
   }
-  /// What it says next to its service manager, or nothing after so many milliseconds.
+  /// Returns its next message to the service manager, or an empty text after this many milliseconds.
   std::string told(int patience) const {
     pollfd said{notify_, POLLIN, 0};
     char text[512];
@@ -123,7 +124,7 @@ class RondodProcess : public testing::Test {
     const ssize_t length = ::recv(notify_, text, sizeof text, 0);
     return {text, length < 0 ? 0 : static_cast<std::size_t>(length)};
   }
-  /// Whether that comes, after whatever else it says.
+  /// Returns true if this message arrives, possibly after others.
   bool hears(std::string_view words) const {
     for (int messages = 0; messages < 500; ++messages) {
       const std::string said = told(20'000);
@@ -148,7 +149,7 @@ class RondodProcess : public testing::Test {
     }
     return false;
   }
-  /// Bytes of memory that rondod has.
+  /// The resident memory of rondod in bytes.
   std::size_t resident() const {
     std::ifstream statm("/proc/" + std::to_string(pid()) + "/statm");
     std::size_t size = 0;
@@ -156,8 +157,9 @@ class RondodProcess : public testing::Test {
     statm >> size >> pages;
     return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
-  /// The shortest of three calls of `why`, each over what 'connect' returns. A shared machine may suspend either process for longer than
-  /// the promise is; it does not do so three times in a row, while a rondod that is busy with its callers is slow each time.
+  /// The shortest of three calls of `why`, each over the connection that 'connect' returns. A shared machine may suspend either process
+  /// for longer than the promised time. It does not do so three times in a row, while a rondod that is busy with its callers is slow each
+  /// time.
   template <class Connect>
   static Duration quickest_why(Connect connect) {
     const SystemClock clock;
@@ -170,7 +172,7 @@ class RondodProcess : public testing::Test {
     }
     return quickest;
   }
-  /// What 10,000 hostile connections or slow frames must leave: `why` within this time, and rondod within this memory above its rows.
+  /// The promise with 10,000 hostile connections or slow frames: `why` within this time, and at most this memory of rondod above its rows.
   static constexpr Duration kWhyPromise = 100ms;
   static constexpr std::size_t kMemoryPromise = 64 * 1024 * 1024;
   /// Sanitizers slow every instruction and keep freed memory, so neither promise holds under them.

@@ -1,5 +1,5 @@
-// Commands of an operator about the rows of a running rondod: `show` in pages, and what `diff`, `verify` and `resync` take. Method: a real
-// process with the simulated data plane; RONDOD names the program.
+// Commands of an operator about the rows of a running rondod: `show` in pages, and the arguments of `diff`, `verify` and `resync`. Method:
+// a real process with the simulated data plane; RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class RondodRows : public RondodProcess {
   static std::string prefix(std::size_t of, std::size_t number) {
     return std::to_string(of) + "." + std::to_string(number / 256) + "." + std::to_string(number % 256) + ".0/24";
   }
-  /// Routes 'of'.x.y.0/24 with one field.
+  /// Writes routes 'of'.x.y.0/24 with one field.
   void write_routes(std::size_t of, std::size_t count, const BulkField& field) {
     BulkWriter writer(client());
     ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
@@ -33,7 +33,7 @@ class RondodRows : public RondodProcess {
     ASSERT_TRUE(writer.end().ok());
     ASSERT_TRUE(writer.finish().has_value());
   }
-  /// How often each key was shown, and the rows.
+  /// Returns how often each key was shown, and the rows.
   std::map<std::string, json::object> show(json::object arguments) {
     arguments["table"] = "ROUTE_TABLE";
     std::map<std::string, json::object> rows;
@@ -65,7 +65,7 @@ TEST_F(RondodRows, ShowTellsEachRowOnceOverManyPagesWithItsStateAndFields) {
   EXPECT_THAT(json::serialize(all.at(prefix(20, 0)).at("note")), HasSubstr("7"));
   EXPECT_THAT(json::serialize(all.at(prefix(30, 0)).at("note")), HasSubstr("perhaps"));
 
-  const auto some = show({{"pattern", "20.*.7?.0/24"}});  // The matches lie on several pages.
+  const auto some = show({{"pattern", "20.*.7?.0/24"}});  // The matches are on several pages.
   EXPECT_EQ(some.size(), 10U * (kWaiting / 256) + 10U);
   for (const auto& [key, row] : some) EXPECT_EQ(row.at("state"), "parked") << key;
   EXPECT_EQ(show({{"count", kWaiting + 5}}).size(), kWaiting + 5) << "ends within a page";

@@ -1,4 +1,4 @@
-// The command confirm, and what log and health say of deletions that the safety stop holds (switch_agent/safety_stop.h).
+// The command confirm, and the lines in log and health about deletions that the safety stop holds (switch_agent/safety_stop.h).
 #include <initializer_list>
 #include <string>
 #include <utility>

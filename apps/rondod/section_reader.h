@@ -1,4 +1,5 @@
-// SectionReader: one section of the configuration, key by key, each with its form and range; the first error of all is kept. For config.cc.
+// SectionReader: reads one section of the configuration, key by key, and checks form and range of each; keeps the first error. For
+// config.cc.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 
 namespace rondo::daemon {
 
-/// One section being read: takes the keys it knows and complains about the rest.
+/// One section: takes the known keys and reports the others.
 class SectionReader {
  public:
   SectionReader(const toml::table* table, std::string section, const std::string& file, Status& error)
@@ -119,14 +120,14 @@ class SectionReader {
     for (const toml::node& element : *node->as_array()) all.push_back(element.as_table());
     return all;
   }
-  /// The table [section.key], if it is there.
+  /// The table [section.key]; null if absent.
   const toml::table* subsection(std::string_view key) {
     const toml::node* node = take(key);
     if (node != nullptr && !node->is_table())
       complain(key, node->source(), "must be written as [" + section_ + "." + std::string{key} + "]");
     return node == nullptr ? nullptr : node->as_table();
   }
-  /// The address of a store that this program can use, without a password that would be shown.
+  /// The address of a store that this program can use. It must not contain a password, because the configuration is shown.
   void store_url(std::string_view key, std::string& value) {
     text(key, value);
     if (Status bad = check_store_url(value); !bad.ok()) complain(key, where(key), "cannot be used: " + std::string{bad.message()});

@@ -1,4 +1,4 @@
-// Signals: SIGTERM, SIGINT, SIGHUP as a source: a signal is an event like any other and gets a turn.
+// Signals: SIGTERM, SIGINT, SIGHUP as a source, so that a signal is handled in a turn like any other event.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace rondo::daemon {
 
-/// Call first in main, before any thread is made: threads inherit the mask.
+/// Call first in main, before any thread is created: threads inherit the mask.
 Status block_signals();
 
 class Signals final : public Source {
  public:
   using Handler = std::function<void(int signal)>;
-  /// Adds itself to 'scheduler', which must outlive it.
+  /// Adds the source to 'scheduler', which must outlive it.
   static Result<std::unique_ptr<Signals>> open(Scheduler& scheduler, Handler handler);
   ~Signals() override;
 

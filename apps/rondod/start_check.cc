@@ -45,7 +45,7 @@ class StartCheck {
     complain(std::move(setting), std::string{status_from_errno(error, what).message()});
   }
 
-  /// A file of the 'kind' that is there can be written; where there is none, its folder takes one.
+  /// Checks that an existing file has the 'kind' and can be written; if there is none, that its folder permits a new one.
   void check_place(const std::string& setting, const std::string& file, mode_t kind, const char* kind_name) {
     const std::filesystem::path parent = std::filesystem::path{file}.parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
@@ -73,7 +73,7 @@ class StartCheck {
     if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) != 0) complain(setting, errno, "reading '" + file + "'");
   }
 
-  /// The address itself, and the files of passwords and keys, were looked at when the configuration was read.
+  /// Reading the configuration has checked the address, and the files of passwords and keys.
   void check_store(const std::string& section, const StorePlace& place) {
     const std::string setting = section + ".url";
     if (const auto file = table_file(place.url)) return check_place(setting, *file, S_IFREG, "a regular file");
@@ -83,7 +83,7 @@ class StartCheck {
 
   void check_group(const StoreGroup& group) {
     check_store("store.group", group.place);
-    std::vector<std::string_view> known{"NEXTHOP_SET"};  // The agent's own.
+    std::vector<std::string_view> known{"NEXTHOP_SET"};  // The agent's own table.
     for (const switch_agent::TableReference& table : switch_agent::tables()) known.push_back(table.name);
     for (const std::string& table : group.tables) {
       if (std::ranges::find(known, table) != known.end()) continue;
@@ -102,7 +102,8 @@ class StartCheck {
     if (endpoint.starts_with(kTcp)) check_address(setting, endpoint.substr(kTcp.size()));
   }
 
-  /// Whether a socket can have the address, with a port that the kernel picks. Names of interfaces are left to the start.
+  /// Checks that a socket can be bound to the address, with a port that the kernel chooses. Names of interfaces are checked only at the
+  /// start.
   void check_address(const std::string& setting, const std::string& address) {
     std::string host = address.substr(0, address.rfind(':'));
     if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);

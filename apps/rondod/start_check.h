@@ -1,5 +1,5 @@
-// start_check: what would keep a rondod with a configuration from starting, as far as this user can see it now (`--check-config`). Looks
-// only: it creates no file, takes no lock and opens no connection.
+// start_check: finds what would prevent a start with a configuration, as far as this user can check it now (`--check-config`). It only
+// reads: it creates no file, takes no lock and opens no connection.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace rondo::daemon {
 
 struct StartFinding {
-  bool is_error = true;  // Else the service manager may be about to mend it.
+  bool is_error = true;  // False: the service manager may be about to correct it.
   std::string setting;   // "journal.file"
   std::string what;
 };

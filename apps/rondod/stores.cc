@@ -31,7 +31,7 @@ Result<StoreMaker> maker_of(const StorePlace& place, const StoreHooks& hooks) {
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }
 
-/// None: the table is in the main store.
+/// Returns null if the table is in the main store.
 const StoreGroup* group_of(const Config& config, std::string_view table) {
   for (const StoreGroup& group : config.store_groups) {
     if (std::ranges::find(group.tables, table) != group.tables.end()) return &group;

@@ -1,4 +1,4 @@
-// Where rondod's tables are: in this process, or on one or several Redis, as its configuration says.
+// Where rondod's tables are according to its configuration: in this process, or on one or several Redis.
 #pragma once
 
 #include <memory>
@@ -16,31 +16,31 @@
 
 namespace rondo::daemon {
 
-/// Whether rondod can use a store at 'url'; empty is the embedded one. InvalidArgument for a malformed address and for one that holds a
-/// password: the configuration is printed, so the password belongs in a file (?password_file=FILE). Unimplemented for what this program was
-/// built without. Reads the password file.
+/// Checks that rondod can use a store at 'url'; empty is the embedded one. InvalidArgument for a malformed address and for one with a
+/// password: the configuration is printed, so a password belongs in a file (?password_file=FILE). Unimplemented for kinds that this
+/// program was built without. Reads the password file.
 Status check_store_url(const std::string& url);
 
-/// What the stores tell.
+/// The callbacks of the stores.
 struct StoreHooks {
   RedisHooks redis = {};
   DirectHooks direct = {};
   DurableHooks durable = {};
 };
 
-/// The store that the configuration describes, for a Runtime. The error is that of check_store_url() or check_direct(); a file or a direct
-/// server that cannot be opened is the maker's answer.
+/// Makes the store that the configuration describes, for a Runtime. Returns the errors of check_store_url() and check_direct(); the maker
+/// returns the error of a file or a direct server that cannot be opened.
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 
-/// Whether a write to 'table' is accepted before it is done: on a Redis, or on the disk. What goes into a direct table is staged in this
-/// process.
+/// True if a write to 'table' is accepted before it is done: on a Redis, or on the disk. A write to a direct table is staged in this
+/// process, so it returns false.
 bool ends_elsewhere(const Config& config, std::string_view table);
-/// Whether it counts only when it is on the disk.
+/// True if a write to 'table' counts only when it is on the disk.
 bool waits_for_disk(const Config& config, std::string_view table);
-/// Whether the rows of 'table' are there again after the end of this process: a Redis or a file has them.
+/// True if the rows of 'table' survive this process, because a Redis or a file has them.
 bool is_kept(const Config& config, std::string_view table);
 
-/// For people: "embedded", or the addresses; never a password.
+/// The addresses of the stores as text, or "embedded"; never with a password.
 std::string describe_stores(const Config& config);
 
 }  // namespace rondo::daemon

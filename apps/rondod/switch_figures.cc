@@ -1,4 +1,4 @@
-// The switch's share of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
+// The switch's part of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -38,7 +38,7 @@ json::object agent_json(const switch_agent::Agent& agent) {
                       {"group_replaces", groups.group_replaces}};
 }
 
-/// A delete of what is gone already is no refusal. It is counted when it is applied, a failure when it is answered.
+/// A delete of an absent object is no refusal. It is counted when it is applied, a failure when it is answered.
 std::uint64_t refused_orders(const Programmer& programmer) {
   const std::uint64_t failed = programmer.stats().failed;
   return failed - std::min(failed, programmer.gone_deletes());
@@ -129,7 +129,7 @@ json::array direct_json(const CommandContext& context) {
   return rows;
 }
 
-/// 'holds': what an earlier run left in the data plane is not cleared away yet.
+/// 'holds': objects of an earlier run in the data plane are not deleted yet.
 void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, bool holds, json::array& troubles) {
   if (!file.trouble.ok()) {
     const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
@@ -146,7 +146,7 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
   }
 }
 
-/// A listener without a place keeps its feeders out.
+/// A listener that cannot accept more connections excludes feeders.
 void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::array& notes) {
   const auto count = [&feed](std::string_view cause) {
     const auto place = std::ranges::find(feed.faults, cause, [](const auto& fault) { return fault.first; });
@@ -167,10 +167,11 @@ void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::a
 /// "18500 routes", "1 route".
 std::string counted(std::size_t number, const std::string& what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
 
-/// A screen has room for more than these.
+/// The most ports named, so that they fit on a screen.
 constexpr std::size_t kPortsNamed = 10;
 
-/// Rows that are done, and that the data plane has dropped: a port is down, which only its owner knows to be right or wrong.
+/// Reports finished rows that the data plane has dropped because a port is down. It is a note, because only the operator knows whether
+/// that is intended.
 void add_withdrawn(const CommandContext& context, json::array& notes) {
   std::string told;
   for (const auto& [table, what] :

@@ -1,4 +1,4 @@
-// Names of users and groups of this machine.
+// The names of users and groups of this machine.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace rondo::daemon {
 
-/// The group of this name, or of this number. NotFound if the system has none of this name. May ask a directory service, so it may wait:
-/// not for turns.
+/// Returns the group with this name or number. NotFound if the system has no such group. May query a directory service and therefore
+/// block: not for turns.
 Result<std::uint32_t> group_named(const std::string& name);
 
-/// "alice" if /etc/passwd has the user, else "". Asks no directory service, so it does not wait.
+/// Returns "alice" if /etc/passwd has the user, otherwise "". Queries no directory service, so it does not block.
 std::string user_name(std::uint32_t user);
 
 }  // namespace rondo::daemon

@@ -1,4 +1,4 @@
-// Looking on at a running rondod: watch, trace, top, pages of large tables and the support commands, each over the admin socket of a real
+// Monitoring a running rondod: watch, trace, top, pages of large tables and the support commands, each over the admin socket of a real
 // process with the simulated data plane. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A caller who asks and then reads only when told.
+/// A caller that sends a request and reads only when the test says so.
 class Reader {
  public:
   Reader(const std::string& path, const json::object& request) : fd_(connect_unix(path).value()) {
@@ -33,7 +33,7 @@ class Reader {
     end_frame(frame, start);
     EXPECT_EQ(::send(fd_.get(), frame.data(), frame.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame.size()));
   }
-  /// The next frame: true while more follow. Its rows are added to 'rows', its result is kept.
+  /// Reads the next frame: returns true while more follow. Adds its rows to 'rows' and keeps its result.
   bool read() {
     for (;;) {
       const auto frame = next_frame(heard_);
@@ -69,7 +69,7 @@ class LookingOn : public RondodProcess {
   void set(const char* table, const std::string& key, json::array fields = {}) {
     call("set", {{"table", table}, {"key", key}, {"fields", std::move(fields)}});
   }
-  /// Routes that wait for a group that nobody writes.
+  /// Writes routes that wait for a group that is never written.
   void feed(int routes) {
     BulkWriter writer(client());
     ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
@@ -127,7 +127,7 @@ TEST_F(LookingOn, ASlowReaderHoldsNobodyAndIsToldWhatItMissed) {
     return -1;
   };
   ASSERT_TRUE(becomes([&] { return parked() == kRoutes; })) << "the routes do not wait for the reader";
-  // It reads now: what is queued, then the gap; events of one more change come behind it.
+  // Now it reads the queued events, then the gap; the events of one more change follow.
   std::uint64_t told = 0;
   std::uint64_t missed = 0;
   set("ROUTE_TABLE", "10.9.9.0/24", {json::array{"nexthop_group", "7"}});
@@ -163,7 +163,8 @@ TEST_F(LookingOn, AChangeThatIsTooLargeIsToldByItsSize) {
 }
 
 TEST_F(LookingOn, TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt) {
-  // A group that nobody writes for each route; then some have a second route: one of the first groups, and one that is not looked at.
+  // Each route waits for its own missing group. Then some groups get a second route: one of the first groups, and one beyond the number of
+  // facts that top reads.
   constexpr std::size_t kGroups = limits::kTopFactsSeen + 100;
   BulkWriter writer(client());
   ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
@@ -228,7 +229,7 @@ TEST_F(LookingOn, LargeAnswersComeInPagesWhileOthersHaveTheirTurns) {
         (*connected)->call(command, {{"table", "ROUTE_TABLE"}}, [&](const json::value& row) { keys.emplace(row.at("key").as_string()); });
     ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
     EXPECT_EQ(keys.size(), static_cast<std::size_t>(kRoutes)) << command << ": all, none twice, none missing";
-    // The caller that is still connected took that many turns: no turn made more than a page.
+    // The caller that is still connected took that many turns, so no turn made more than a page.
     std::uint64_t turns = 0;
     const json::object sources = call("sources");
     for (const json::value& row : sources.at("rows").as_array()) {
@@ -240,13 +241,13 @@ TEST_F(LookingOn, LargeAnswersComeInPagesWhileOthersHaveTheirTurns) {
 }
 
 TEST_F(LookingOn, ASlowReaderOfLargeRowsMissesThemByTheirBytes) {
-  constexpr int kRows = 250;  // Far fewer than the events that may wait: it is their bytes that are too many.
+  constexpr int kRows = 250;  // Far fewer than the events that may wait: the limit reached is that of bytes.
   static_assert(kRows < limits::kWatchEvents);
   Reader reader(file("socket"), {{"id", 1}, {"command", "watch"}, {"table", "ROUTE_TABLE"}});
   ASSERT_TRUE(becomes([this] { return watchers() == 1; }));
   BulkWriter writer(client());
   ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
-  const std::string large(30'000, 'x');  // Shown whole: it fills the way to the reader, too.
+  const std::string large(30'000, 'x');  // Shown whole, so that it also fills the buffers to the reader.
   for (int i = 0; i < kRows; ++i) {
     const BulkField fields[] = {{"nexthop_group", "7"}, {"remark", large}};
     ASSERT_TRUE(writer.row(BulkOp::Set, "30.0." + std::to_string(i) + ".0/24", fields).ok());

@@ -1,4 +1,4 @@
-// The heartbeat of a real rondod, as a service manager hears it, and what it tells of a turn that does not end.
+// The heartbeat of a real rondod as its service manager receives it, and the report of a turn that does not end.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ TEST_F(WatchdogRondod, TheServiceManagerHearsThatItLives) {
   ASSERT_NO_FATAL_FAILURE(start(""));
   for (int beat = 0; beat < 5; ++beat) EXPECT_TRUE(hears("WATCHDOG=1")) << log_text();
   ASSERT_NO_FATAL_FAILURE(stop());
-  while (!told(0).empty()) continue;  // Said before.
+  while (!told(0).empty()) continue;  // Discards earlier messages.
   EXPECT_EQ(told(300), "") << "three times what it was asked for";
   signal(SIGCONT);
   EXPECT_TRUE(hears("WATCHDOG=1")) << log_text();
@@ -41,7 +41,7 @@ TEST_F(WatchdogRondod, AHeartbeatAskedOfAnotherProcessIsNotGiven) {
   EXPECT_EQ(told(200), "");
 }
 
-// A configuration that is a pipe holds the turn that reads it again for as long as nobody writes into it.
+// A configuration that is a pipe blocks the turn that reads it again until a process writes into it.
 TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   ASSERT_NO_FATAL_FAILURE(start("[scheduler]\nstall_ms = 1000\nstall_stack = true\n"));
   const auto logs = [this](const char* words) { return becomes([&] { return log_text().find(words) != std::string::npos; }); };
@@ -52,7 +52,7 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
   EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
-  configure("");  // Into the pipe.
+  configure("");  // Writes to the pipe.
   EXPECT_TRUE(logs("warn the stalled turn has ended ms=")) << log_text();
   EXPECT_TRUE(hears("STATUS=serving"));
   EXPECT_TRUE(call("health").at("healthy").as_bool());

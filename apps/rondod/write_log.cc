@@ -7,7 +7,7 @@ namespace rondo::daemon {
 
 namespace {
 
-/// Sums between two calls of flush(), and names of users, that are kept: more than people and programs have connections.
+/// The most sums between two calls of flush(), and the most user names kept: more than people and programs have connections.
 constexpr std::size_t kWritersMost = 256;
 
 }  // namespace

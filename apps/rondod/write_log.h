@@ -1,5 +1,5 @@
-// WriteLog: who wrote, in the log. A command that writes has a line of its own; the frames of bulk writes are summed up, and flush() logs a
-// line for each user, process and table. Scheduler's thread.
+// WriteLog: logs which user wrote. A command that writes has its own line; the frames of bulk writes are summed, and flush() logs a line
+// for each user, process and table. Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class WriteLog {
   WriteLog& operator=(const WriteLog&) = delete;
 
   void add(const AdminWrite& write);
-  /// To be called now and then.
+  /// Call from time to time.
   void flush();
 
  private:

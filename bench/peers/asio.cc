@@ -1,6 +1,6 @@
-// Boost.Asio: an asynchronous read on each descriptor, which the io_context does itself when the descriptor is readable; it knows no
-// priorities. The second and the third candidate put a priority queue in front, by an executor that takes completions instead of running
-// them, as Asio's own example of prioritised handlers does: drained before the next look at the kernel (as there), or one handler a look.
+// Boost.Asio: an asynchronous read on each descriptor, which the io_context performs when the descriptor is readable; it has no
+// priorities. The second and third candidates add a priority queue in front: an executor stores completions instead of running them, as in
+// Asio's example of prioritised handlers. It is drained before each poll of the kernel (as in the example), or runs one handler per poll.
 #include <array>
 #include <bit>
 #include <boost/asio/bind_executor.hpp>
@@ -27,7 +27,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// A function that waits for its turn, in place: completions are small, and an allocation each would be unkind.
+/// A queued function, stored in place: completions are small, and an allocation for each would be an unfair cost.
 class Task {
  public:
   template <class Function>
@@ -54,7 +54,7 @@ class Task {
   alignas(std::max_align_t) std::byte place_[96];
 };
 
-/// Runs functions from the highest priority down, and within one in the order in which they came.
+/// Runs functions from the highest priority down, and in FIFO order within one.
 class HandlerQueue final : public asio::execution_context {
  public:
   class Executor {
@@ -92,7 +92,7 @@ class HandlerQueue final : public asio::execution_context {
   void run_one() {
     const auto priority = static_cast<unsigned>(std::bit_width(used_)) - 1;
     std::deque<Task>& line = waiting_[priority];
-    line.front()();  // References to the ends of a deque outlive what is added behind them.
+    line.front()();  // References to the elements of a deque stay valid when elements are added behind them.
     line.pop_front();
     if (line.empty()) used_ &= ~(1U << priority);
   }
@@ -104,7 +104,7 @@ class HandlerQueue final : public asio::execution_context {
 
 enum class Order : std::uint8_t { Arrival, Drained, OneByOne };
 
-/// Calls 'work' in the way of 'order'.
+/// Calls 'work' in the order 'order'.
 template <class Work>
 void post_to(asio::io_context& context, HandlerQueue& queue, Order order, unsigned priority, Work work) {
   if (order == Order::Arrival) {
@@ -122,12 +122,12 @@ class Descriptor {
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { stream_.release(); }  // The descriptor is the work's.
+  ~Descriptor() { stream_.release(); }  // The descriptor belongs to the work.
 
  private:
   void read() {
     const auto done = [this](const boost::system::error_code& error, std::size_t size) {
-      if (error) return;  // The end of the loop.
+      if (error) return;  // The loop ended.
       require(size == sizeof value_, "an eventfd gave less than a number");
       ready_.take(value_);
       read();
@@ -159,7 +159,7 @@ class AsioPort final : public Port {
     if (order_ == Order::Arrival) {
       asio::post(context_, work);
     } else {
-      asio::post(HandlerQueue::Executor(queue_, priority_), work);  // Needs no way round by the io_context.
+      asio::post(HandlerQueue::Executor(queue_, priority_), work);  // Needs no detour through the io_context.
     }
   }
 

@@ -1,6 +1,6 @@
-// The floors of dispatch: epoll_wait and read, without order, fairness or account, told of levels or of edges. (A level is put back into
-// the kernel's list of ready descriptors when it is told, and looked at again; an edge is told once.) And the floor of those who keep the
-// order of priorities: they read what is ready only when all of it has been told.
+// The floors of dispatch: epoll_wait and read, without order, fairness or accounting, level-triggered or edge-triggered. (For a level, the
+// kernel puts the descriptor back into its ready list and checks it again; it reports an edge once.) And the floor of loops that keep the
+// order of priorities: they poll only when all reported descriptors are handled.
 #include <sys/epoll.h>
 
 #include <array>

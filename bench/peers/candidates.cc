@@ -1,4 +1,4 @@
-// Which loops take part: Rondo, and the peers whose packages were there when this was built (deps/apt.txt, [peers]).
+// The loops that take part: Rondo, and the peers whose packages were installed at build time (deps/apt.txt, [peers]).
 #include <algorithm>
 #include <iterator>
 

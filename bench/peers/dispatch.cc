@@ -1,5 +1,5 @@
-// What it costs to handle a descriptor: N eventfds of eight priorities are made ready, and the loop handles them all, reading eight bytes
-// each. Every one is handled exactly once, and loops that promise it are held to the order of priorities. Processor time.
+// The cost of handling a descriptor: N eventfds with eight priorities become ready, and the loop handles all, reading eight bytes each.
+// Checks that each is handled exactly once, and that loops which promise priority order keep it. Processor time.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -20,12 +20,12 @@ constexpr std::array<std::size_t, 4> kSizes = {10, 100, 1000, 10'000};
 constexpr std::size_t kHandled = 50'000;
 constexpr Duration kLongEnough = 500ms;
 
-/// Who was handled, and after whom.
+/// Records which descriptors were handled, and in which order.
 struct Account {
   Loop& loop;
   unsigned previous = kPriorities;
   std::uint64_t handled = 0;
-  std::uint64_t steps_up = 0;  // Handled right after something less urgent.
+  std::uint64_t steps_up = 0;  // Handled directly after a less urgent one.
   void begin() {
     previous = kPriorities;
     handled = 0;
@@ -50,7 +50,7 @@ class Handled final : public Ready {
   Account& account_;
 };
 
-/// What a measurement says.
+/// The figures of a measurement.
 enum Figure : std::size_t { kEach, kStepsUp, kIsSlow };
 
 class Run {
@@ -65,7 +65,7 @@ class Run {
   }
 
   std::vector<double> measure() {
-    // The first batch grows arrays and fills caches. It counts where it takes so long that another one would say nothing new.
+    // The first batch grows arrays and fills caches. It counts only if it takes so long that a second one would add no information.
     Duration time = batch();
     if (time > kLongEnough) return {nanoseconds_each(time, fds_.all().size()), steps_up(), 1.0};
     time = Duration{0};
@@ -94,7 +94,7 @@ class Run {
   const EventFds& fds_;
   const std::unique_ptr<Loop> loop_;
   Account account_{*loop_};
-  std::vector<std::optional<Handled>> handlers_;  // Side by side, so that no loop has them nearer to its own than others.
+  std::vector<std::optional<Handled>> handlers_;  // Stored side by side, so that no loop has them nearer to its own data than others.
 };
 
 /// Fills column 'column', and the order of the last size.

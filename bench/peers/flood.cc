@@ -1,5 +1,5 @@
-// How long an urgent message waits: another thread sends one of priority 7 each millisecond, with the time in it, while a hundred
-// descriptors of priority 0 are always readable and each takes 50 us. The floor is the same without the flood: the loop sleeps, and is
+// How long an urgent message waits: another thread sends one of priority 7 each millisecond, with the time in it. Meanwhile a hundred
+// descriptors of priority 0 are always readable, and each takes 50 us. The floor is the same without the flood: the loop sleeps and is
 // woken.
 #include <algorithm>
 #include <cstdio>
@@ -46,7 +46,7 @@ class Waits final : public Receiver {
   std::vector<double> microseconds_;
 };
 
-/// One message a period, moved by up to a handler's time, so that the sender does not march in step with the flood.
+/// Sends one message a period, shifted by up to a handler's time, so that the sender does not synchronise with the flood.
 void send(Port& port, std::uint64_t messages) {
   stay_on(1);
   Random random(1);
@@ -61,7 +61,7 @@ void send(Port& port, std::uint64_t messages) {
 }
 
 std::vector<double> waits(const Candidate& candidate, std::size_t flooding, std::uint64_t messages) {
-  // Never used up: each read takes one.
+  // Never exhausted: each read takes one.
   const EventFds fds(flooding, 1'000'000'000, true);
   require(fds.error() == 0, "not enough descriptors");
   const std::unique_ptr<Loop> loop = candidate.make(Threads::Several);

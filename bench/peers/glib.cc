@@ -1,6 +1,6 @@
-// GLib: a GSource for each descriptor (g_source_add_unix_fd), one for each message of another thread, and one for each local queue, under
+// GLib: a GSource for each descriptor (g_source_add_unix_fd), for each message of another thread, and for each local queue, with
 // g_source_set_priority. An iteration polls every descriptor and dispatches all ready sources of the best priority. The second candidate
-// puts a queue of its user's in front, woken by g_source_set_ready_time(), for those who post much.
+// adds a user's queue in front, woken by g_source_set_ready_time(), for programs that post many messages.
 #include <glib.h>
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace rondo::bench {
 
 namespace {
 
-/// Lower is more urgent there.
+/// In GLib a lower number is more urgent.
 int number(unsigned priority) { return G_PRIORITY_DEFAULT - static_cast<int>(priority); }
 
-/// A GSource with an object of ours behind its own fields.
+/// A GSource with one of our objects after its own fields.
 template <class Part>
 struct With {
   GSource source;
@@ -41,10 +41,10 @@ gboolean dispatch_descriptor(GSource* source, GSourceFunc, gpointer) {
   part_of<Ready*>(source)->read_and_take();
   return G_SOURCE_CONTINUE;
 }
-// Without prepare and check: GLib looks at what poll() said of the source's descriptors by itself.
+// Without prepare and check: GLib itself examines poll()'s result for the source's descriptors.
 GSourceFuncs descriptor_functions = {nullptr, nullptr, &dispatch_descriptor, nullptr, nullptr, nullptr};
 
-/// A message of another thread: ready at once, and gone when it has been handled.
+/// A message of another thread: ready immediately, and destroyed after it was handled.
 struct Letter {
   Receiver* receiver;
   std::int64_t message;
@@ -81,7 +81,7 @@ struct RemoteEnd {
   Receiver* receiver;
 };
 gboolean dispatch_remote(GSource* source, GSourceFunc, gpointer) {
-  g_source_set_ready_time(source, -1);  // Before the queue is emptied: a wake that comes now is for what comes now.
+  g_source_set_ready_time(source, -1);  // Before the queue is emptied, so that a later wake covers later messages.
   const RemoteEnd& end = part_of<RemoteEnd>(source);
   end.queue->hand_to(*end.receiver);
   return G_SOURCE_CONTINUE;
@@ -147,7 +147,7 @@ class GlibLoop final : public Loop {
 
  private:
   void run_until_done() override {
-    // What g_main_loop_run() does. To own the context meanwhile saves to acquire it each time.
+    // As g_main_loop_run() does. Owning the context saves acquiring it in each iteration.
     require(g_main_context_acquire(context_) != FALSE, "the context belongs to another thread");
     while (!done()) g_main_context_iteration(context_, TRUE);
     g_main_context_release(context_);

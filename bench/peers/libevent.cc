@@ -1,8 +1,8 @@
-// libevent 2.1: a persistent event for each descriptor, under event_priority_set with eight priorities. It runs all active events of the
-// best priority and looks at the kernel before the next. Candidates besides: EV_ET, which reports a descriptor once; "looks", which besides
-// looks at the kernel for what is more urgent as often as Rondo does, "capped", which does so after each event (both of them by
-// event_config_set_max_dispatch_interval, and below the highest priority); and a queue of its user's in front, for those who post much. A
-// message of another thread is an event that is made active (event_active), which evthread_use_pthreads() allows.
+// libevent 2.1: a persistent event for each descriptor, with event_priority_set and eight priorities. It runs all active events of the
+// best priority and polls the kernel before the next ones. Further candidates: EV_ET, which reports a descriptor once; "looks", which also
+// polls the kernel for more urgent events as often as Rondo does; "capped", which polls after each event (both by
+// event_config_set_max_dispatch_interval, and below the highest priority); and a user's queue in front, for programs that post many
+// messages. A message of another thread is an event that is made active (event_active), which evthread_use_pthreads() permits.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
@@ -20,10 +20,10 @@ namespace {
 
 void must(int result, const char* what) { require(result == 0, what); }
 
-/// 0 is the most urgent there.
+/// In libevent 0 is the most urgent.
 int number(unsigned priority) { return static_cast<int>(kPriorities - 1 - priority); }
 
-/// How often Rondo looks while turns are short (kPollPeriod of the scheduler).
+/// The interval at which Rondo polls while turns are short (kPollPeriod of the scheduler).
 constexpr timeval kLooks = {.tv_sec = 0, .tv_usec = 16};
 
 struct Ways {
@@ -33,7 +33,7 @@ struct Ways {
   bool own_queue = false;
 };
 
-/// An event that lies in its owner, until that ends.
+/// An event that is a member of its owner.
 class Event {
  public:
   Event(event_base* base, int fd, short what, event_callback_fn callback, void* argument, unsigned priority) {
@@ -98,7 +98,7 @@ class LibeventPort final : public Port {
     if (own_queue_) {
       if (elsewhere_.push(message)) remote_.activate();
     } else {
-      // Its callback owns it. Nothing is lost at the end: the works handle every message.
+      // Its callback owns it. No message is lost at the end, because the works handle every message.
       std::make_unique<Letter>(base_, receiver_, message, priority_).release()->send();
     }
   }
@@ -138,7 +138,7 @@ class LibeventLoop final : public Loop {
     const char* const failed = "event_config_set_max_dispatch_interval failed";
     if (ways.looks) {
       must(event_config_set_max_dispatch_interval(config, &kLooks, -1, 1), failed);
-      // Without it time goes on by the kernel's tick of some milliseconds, and no look comes so soon.
+      // Without it, time advances by the kernel's tick of some milliseconds, and polls are less frequent.
       must(event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER), "event_config_set_flag failed");
     }
     if (ways.capped) must(event_config_set_max_dispatch_interval(config, nullptr, 1, 1), failed);
@@ -169,7 +169,7 @@ class LibeventLoop final : public Loop {
 };
 
 Candidate candidate(const char* name, unsigned works, Ways ways) {
-  // Its order holds among what one look at the kernel has reported, at most 4,096 descriptors: no promise.
+  // Keeps the order only among the descriptors of one poll, at most 4,096: no promise.
   return {name, Side::Peer, works, false, [ways](Threads threads) { return std::make_unique<LibeventLoop>(ways, threads); }};
 }
 

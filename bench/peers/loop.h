@@ -1,6 +1,6 @@
-// Loop: what every event loop that is measured must be able to do, and no more: watch descriptors under priorities, and take messages from
-// this and from another thread. One file a loop beside this one; the works (works.h) are the same code for all of them. Each loop is used
-// as its own documentation advises; where that advises two ways, both are candidates with a row of their own.
+// Loop: the common interface of the measured event loops: watch descriptors with priorities, and accept messages from this and from
+// another thread. One file per loop; the works (works.h) are the same code for all. Each loop is used as its documentation advises; if
+// that advises two ways, both are candidates with their own rows.
 #pragma once
 
 #include <unistd.h>
@@ -17,19 +17,19 @@
 
 namespace rondo::bench {
 
-/// 0 to 7, higher first, as everywhere in Rondo; each loop turns it into its own numbers.
+/// 0 to 7, higher first, as everywhere in Rondo; each loop translates it to its own numbers.
 inline constexpr unsigned kPriorities = 8;
 
-/// What to do when an eventfd is readable. Not owned by the loop, and outlives it.
+/// Handles a readable eventfd. Not owned by the loop; must outlive it.
 class Ready {
  public:
   explicit Ready(int descriptor) : fd(descriptor) {}
   virtual ~Ready() = default;
   Ready(const Ready&) = delete;
   Ready& operator=(const Ready&) = delete;
-  /// 'value' has been read. True if the descriptor is still readable: a loop that is told of edges comes again by itself.
+  /// 'value' was read. Returns true if the descriptor is still readable: an edge-triggered loop then handles it again by itself.
   virtual bool take(std::uint64_t value) = 0;
-  /// The same for a loop that tells of readiness and leaves the reading to its user.
+  /// The same for a loop that reports readiness and leaves the reading to its user.
   bool read_and_take() {
     std::uint64_t value = 0;
     if (::read(fd, &value, sizeof value) != static_cast<ssize_t>(sizeof value)) std::abort();
@@ -38,30 +38,30 @@ class Ready {
   const int fd;
 };
 
-/// Handles the messages of a port, on the loop's thread. Not owned by the loop, and outlives it.
+/// Handles the messages of a port, on the loop's thread. Not owned by the loop; must outlive it.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual void take(std::int64_t message) = 0;
 };
 
-/// The way of messages to one receiver.
+/// Sends messages to one receiver.
 class Port {
  public:
   virtual ~Port() = default;
-  /// Any thread but the loop's.
+  /// Any thread except the loop's.
   virtual void send(std::int64_t message) = 0;
-  /// The loop's thread: in a handler, or while it does not run.
+  /// The loop's thread only: in a handler, or while the loop does not run.
   virtual void send_here(std::int64_t message) = 0;
 };
 
-/// What a loop says beforehand of a source of some priority while all others flood. Empty: nothing.
+/// The loop's promise for a source of a given priority while all others flood. Empty: none.
 struct Promise {
-  std::optional<double> share;  // Of the time, 0 to 1.
+  std::optional<double> share;  // The share of the time, 0 to 1.
   std::optional<Duration> longest_wait;
 };
 
-/// Made, run and destroyed on one thread.
+/// Created, run and destroyed on one thread.
 class Loop {
  public:
   Loop() = default;
@@ -69,13 +69,13 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   virtual ~Loop() = default;
 
-  /// Ports are opened before the first descriptor is watched.
+  /// Call before the first descriptor is watched.
   virtual Port& open(Receiver& receiver, unsigned priority) = 0;
   virtual void watch(Ready& ready, unsigned priority) = 0;
-  /// After run(), of what is watched under 'priority'.
+  /// Call after run(): the promise for descriptors watched with 'priority'.
   virtual Promise promise(unsigned) const { return {}; }
 
-  /// Gives turns, waiting where nothing is ready, until handlers have called count() so often.
+  /// Runs turns, blocking while nothing is ready, until handlers have called count() this often.
   void run(std::uint64_t handlers) {
     left_ = handlers;
     run_until_done();
@@ -86,7 +86,7 @@ class Loop {
 
  protected:
   virtual void run_until_done() = 0;
-  /// In the last handler.
+  /// Called by the last handler.
   virtual void finish() {}
   bool done() const { return left_ == 0; }
   std::uint64_t left() const { return left_; }
@@ -95,10 +95,10 @@ class Loop {
   std::uint64_t left_ = 0;
 };
 
-/// Whether messages come from another thread: loops that can do without locks do so where none do.
+/// Whether another thread sends messages: loops that can omit locks do so if none does.
 enum class Threads : std::uint8_t { One, Several };
 
-/// Where a candidate has a row.
+/// The works in which a candidate takes part.
 enum : unsigned { kDispatch = 1, kLocal = 2, kHandOver = 4, kFlood = 8, kStarvation = 16, kAll = 31 };
 
 enum class Side : std::uint8_t { Floor, Ours, Peer };
@@ -107,12 +107,12 @@ struct Candidate {
   std::string name;
   Side side = Side::Peer;
   unsigned works = kAll;
-  bool strict = false;  // Promises that of what is ready the highest priority is always next.
+  bool strict = false;  // Promises that the highest ready priority always runs next.
   std::function<std::unique_ptr<Loop>(Threads)> make;
 };
 using Candidates = std::vector<Candidate>;
 
-// Those that are built; see candidates.cc.
+// The loops that are built; see candidates.cc.
 Candidates bare_loops();
 Candidates rondo_loops();
 Candidates sd_event_loops();
@@ -120,9 +120,9 @@ Candidates glib_loops();
 Candidates libevent_loops();
 Candidates asio_loops();
 
-/// All that are built, those of 'work' only. The first of Side::Ours is the one that is compared.
+/// All built candidates of 'work'. The first of Side::Ours is the compared one.
 Candidates candidates(unsigned work);
-/// A line for each peer that is not built, with the package that is missing.
+/// A line for each peer that is not built, with the missing package.
 std::vector<std::string> missing_peers();
 
 }  // namespace rondo::bench

@@ -64,7 +64,7 @@ std::vector<double> in_own_process(const std::function<std::vector<double>()>& m
   }
   ::close(ends[1]);
   double figures[kFiguresMost];
-  const ssize_t bytes = ::read(ends[0], figures, sizeof figures);  // Written at once, so read at once.
+  const ssize_t bytes = ::read(ends[0], figures, sizeof figures);  // One write, so one read.
   ::close(ends[0]);
   int status = 0;
   require(::waitpid(child, &status, 0) == child && status == 0 && bytes > 0, "a measurement failed");
@@ -72,13 +72,13 @@ std::vector<double> in_own_process(const std::function<std::vector<double>()>& m
 }
 
 void stay_on(unsigned processor) {
-  // The first call, before any thread was kept anywhere, knows which there are.
+  // The first call runs before any thread is bound, so it reads all permitted CPUs.
   static const std::vector<unsigned> allowed = allowed_cpus();
   if (allowed.size() < 2) return;
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(allowed[processor], &set);
-  // Not pin_thread(), which knows only what its caller may use now.
+  // Not pin_thread(), which knows only the CPUs that its caller may use now.
   require(::pthread_setaffinity_np(::pthread_self(), sizeof set, &set) == 0, "a thread could not be kept on its processor");
 }
 

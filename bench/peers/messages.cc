@@ -1,5 +1,5 @@
-// Messages. On the loop's own thread: a million that a handler queues for eight priorities, handled then, highest first, and one that sends
-// itself again; processor time. From another thread: a producer that never rests against the loop; elapsed time.
+// Messages. On the loop's own thread: a handler queues a million for eight priorities, which are then handled, highest first; and one
+// message that sends itself again; processor time. From another thread: a producer that never pauses sends to the loop; elapsed time.
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMessages = 1'000'000;
 
-/// Counts, and sends again as often as it is told.
+/// Counts messages, and sends further ones up to a given number.
 class Counter final : public Receiver {
  public:
   explicit Counter(Loop& loop, unsigned priority, unsigned& previous, std::uint64_t& steps_up)
@@ -51,7 +51,7 @@ struct Stage {
       counters[priority]->port = &loop->open(*counters[priority], priority);
     }
   }
-  /// 'wanted' messages whose numbers are 'sum' together.
+  /// Checks that 'wanted' messages arrived and that their numbers add up to the given sum.
   void check(const Candidate& candidate, std::uint64_t wanted, std::uint64_t wanted_sum) const {
     std::uint64_t handled = 0;
     std::uint64_t sum = 0;
@@ -87,12 +87,12 @@ class Queueing final : public Receiver {
   Stage& stage_;
 };
 
-/// Nanoseconds to queue one, and to handle it.
+/// Nanoseconds to queue a message, and to handle it.
 std::vector<double> queued_then_handled(const Candidate& candidate) {
   Stage stage(candidate, Threads::One);
   Queueing queueing(stage);
   Port& port = stage.loop->open(queueing, kPriorities - 1);
-  // The first time round makes the places that the second one uses, in every loop that keeps any.
+  // The first round allocates the places that the second one uses, in every loop that keeps any.
   Duration handling{0};
   for (const std::uint64_t times : {1U, 2U}) {
     port.send_here(1);
@@ -116,7 +116,7 @@ double self_send(const Candidate& candidate) {
   return nanoseconds_each(time, kMessages);
 }
 
-/// Nanoseconds a message, from the first one to the last handler.
+/// Nanoseconds a message, from the first post to the last handler.
 double from_another_thread(const Candidate& candidate) {
   Stage stage(candidate, Threads::Several);
   Port& port = *stage.counters[3]->port;

@@ -1,5 +1,5 @@
-// What users of a loop write themselves where it has no queue of messages of its own: one behind a lock for other threads, and one for the
-// loop's thread. The loop is woken by its own means when a queue was empty.
+// The queues that users write for loops without message queues: one with a lock for other threads, and one for the loop's thread. Each
+// wakes the loop by the loop's own means when it was empty.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 
 namespace rondo::bench {
 
-/// As many as a queue of Rondo's has here, too.
+/// The same capacity as a queue of Rondo.
 inline constexpr std::size_t kQueueMost = 4'000'000;
 
-/// A vector behind a mutex. The receiving side takes all that there is with one swap, which is as fast as such a queue can be; who is more
-/// urgent waits for all of it.
+/// A vector behind a mutex. The receiver takes its whole content with one swap, which is the fastest such queue; a more urgent message
+/// waits for all of it.
 class LockedQueue {
  public:
-  /// Any thread. True if it was empty: the loop must be woken.
+  /// Any thread. Returns true if it was empty: the caller must wake the loop.
   bool push(std::int64_t message) {
     const std::lock_guard<std::mutex> lock(mutex_);
     require(arriving_.size() < kQueueMost, "a queue is full");
@@ -43,16 +43,17 @@ class LockedQueue {
   std::vector<std::int64_t> taken_;
 };
 
-/// The loop's thread. One message a turn of the loop, so that it is the loop that says who is next.
+/// The loop's thread only. It hands over one message per turn of the loop, so that the loop decides the order.
 class LocalQueue {
  public:
-  /// True if it was empty.
+  /// Returns true if it was empty.
   bool push(std::int64_t message) {
     require(waiting_.size() < kQueueMost, "a queue is full");
     waiting_.push_back(message);
     return waiting_.size() == 1;
   }
-  /// True if there are more. The message stays in the queue until it has been handled, so one that its handler sends finds the loop awake.
+  /// Returns true if there are more. The message stays in the queue until it was handled, so that a message sent by its handler finds the
+  /// loop awake.
   bool hand_one_to(Receiver& receiver) {
     receiver.take(waiting_.front());
     waiting_.pop_front();

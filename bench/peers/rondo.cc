@@ -1,6 +1,6 @@
-// Rondo: a source for each descriptor, an agent for each port, on one scheduler. A source with more to read answers Backlog::More; a
-// message goes by Address::post, from wherever it comes. A row of its own has a Mailbox, which is to an agent what the own queues of the
-// others are to their events: one type, one handler, no order with others of its priority, and no figures of each message.
+// Rondo: a source for each descriptor and an agent for each port, on one scheduler. A source with more to read returns Backlog::More; a
+// message is sent by Address::post from any thread. A separate row uses a Mailbox, which relates to an agent as the others' own queues
+// relate to their events: one type, one handler, no order with others of its priority, and no figures of each message.
 #include <memory>
 #include <utility>
 #include <vector>

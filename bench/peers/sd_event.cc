@@ -1,7 +1,7 @@
-// sd-event, systemd's loop (libsystemd): an I/O source for each descriptor, under sd_event_source_set_priority. It looks at the kernel
-// before each dispatch, and a level-triggered look reports again all that is ready; sd_event_add_io(3) allows EPOLLET, too, which reports
-// once: a candidate of its own. It may be used on one thread only, so from another a message goes through a queue of its user's and an
-// eventfd; on its own thread a defer source gives a turn to each message.
+// sd-event, systemd's loop (libsystemd): an I/O source for each descriptor, with sd_event_source_set_priority. It polls the kernel before
+// each dispatch, and a level-triggered poll reports all ready descriptors again. sd_event_add_io(3) also permits EPOLLET, which reports
+// once: a separate candidate. It may be used on one thread only, so another thread sends through a user's queue and an eventfd; on its own
+// thread a defer source handles each message.
 #include <sys/eventfd.h>
 #include <systemd/sd-event.h>
 
@@ -27,7 +27,7 @@ class SourceReference {
   sd_event_source* source = nullptr;
 };
 
-/// Lower is more urgent there.
+/// In sd-event a lower number is more urgent.
 std::int64_t number(unsigned priority) { return SD_EVENT_PRIORITY_NORMAL - static_cast<std::int64_t>(priority); }
 
 class Descriptor {
@@ -41,7 +41,7 @@ class Descriptor {
   static int on_readable(sd_event_source* source, int, std::uint32_t, void* self) {
     auto& descriptor = *static_cast<Descriptor*>(self);
     const bool more = descriptor.ready_.read_and_take();
-    // Asked for again, it is reported again.
+    // Requesting the events again reports the descriptor again.
     if (more && (descriptor.mask_ & EPOLLET) != 0) return sd_event_source_set_io_events(source, descriptor.mask_);
     return 0;
   }

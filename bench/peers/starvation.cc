@@ -1,5 +1,5 @@
-// What is left for priority 0 while priorities 1 to 7 flood: one descriptor of each is always readable, and each handler takes 50 us. Ours
-// tell beforehand what share and what longest wait they promise; the others are only measured.
+// The share of priority 0 while priorities 1 to 7 flood: one descriptor of each is always readable, and each handler takes 50 us. Rondo
+// states its promised share and longest wait beforehand; the others are only measured.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
-// What a fuzzer has found or was given, and every beginning of it, through the fuzzer's function once more: without libFuzzer, with any
-// compiler, among the tests. So the fuzzers compile, and what was mended stays so.
+// Runs a fuzzer's function on its corpus and on every prefix of each input: without libFuzzer, with any compiler, among the tests. So the
+// tests ensure that the fuzzers compile and that fixed faults stay fixed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-/// Beginnings of longer ones would take too long.
+/// Prefixes of longer inputs would take too long.
 constexpr std::size_t kBeginnings = 2048;
 
 void run(const std::string& bytes, std::size_t size) { LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), size); }

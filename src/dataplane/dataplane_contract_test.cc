@@ -1,5 +1,6 @@
-// Goal: what dataplane.h and op.h promise, on every implementation. Method: each case runs on the simulated kernel and on the real one (in
-// a namespace of its own, with veth pairs for ports; skipped where the machine does not permit that) and looks at the state afterwards.
+// Goal: every implementation keeps the promises of dataplane.h and op.h. Method: each case runs on the simulated kernel and on the real
+// one and checks the state afterwards. The real kernel runs in its own namespace with veth pairs for ports; it is skipped where the
+// machine does not permit that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,18 +22,18 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A box with two ports "swp1" and "swp2": the data plane, and hands on its cables.
+// A box with two ports "swp1" and "swp2": the data plane, and control over its cables.
 class Rig {
  public:
   virtual ~Rig() = default;
   virtual DataPlane& plane() = 0;
   virtual void set_carrier(int number, bool up) = 0;
   virtual void remove_port(int number) = 0;
-  /// Another program's, of our metric and protocol 4.
+  /// Adds a route of another program, with our metric and protocol 4.
   virtual void add_foreign_route(const char* prefix) = 0;
-  // Another program adds a blackhole of our protocol and of metric 5.
+  // Adds a blackhole of another program, with our protocol and metric 5.
   virtual void add_stray_route(const char* prefix) = 0;
-  /// False if it is not there.
+  /// Returns false if the route is absent.
   virtual bool remove_foreign_route(const char* prefix) = 0;
 };
 
@@ -237,7 +238,7 @@ TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
       NexthopSet{.id = {}, .gateway = ip("10.0.0.2"), .port = swp1_},
       NexthopSet{.id = kGroup, .gateway = ip("10.0.0.2"), .port = swp1_},
       GroupSet{.id = kOne, .members = {{.nexthop = kTwo}}},
-      NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // An address of our own.
+      NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // One of our own addresses.
       AddressSet{.port = swp1_, .address = {ip("10.0.0.1"), 33}},
       LinkSet{.port = swp1_, .mtu = 10},
       LinkSet{.port = {}, .up = true},
@@ -281,7 +282,7 @@ TEST_P(DataPlaneContract, DefaultAndHostRoutesAndTypesWithoutNexthopAreReadBack)
   for (const RouteEntry& entry : wanted)
     must(RouteSet{.prefix = entry.prefix, .nexthop = entry.nexthop, .table = entry.table, .type = entry.type});
   EXPECT_EQ(routes(), wanted);
-  // A type can change in place, both ways.
+  // A type can change in place, in both directions.
   must(RouteSet{.prefix = prefix("0.0.0.0/0"), .nexthop = {}, .type = RouteType::Blackhole});
   must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo});
   EXPECT_EQ(routes()[0].type, RouteType::Blackhole);
@@ -615,13 +616,13 @@ TEST_P(DataPlaneContract, AdminDownDropsNexthopsIpv6AddressesAndNeighborsAndNoth
     EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
     EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24"));
     EXPECT_THAT(plane().neighbors().value(), SizeIs(1));
-    must(LinkSet{.port = swp1_, .up = true});  // And look again.
+    must(LinkSet{.port = swp1_, .up = true});  // And compare again.
   }
 }
 
 // --- Events.
 
-// Runs a scheduler until the monitor has reported what a test waits for. Bounded by the clock; nothing here is timed.
+// Runs a scheduler until the monitor has reported what a test waits for. A deadline bounds the run; no test depends on timing.
 class MonitorContract : public DataPlaneContract {
  protected:
   void SetUp() override {
@@ -675,7 +676,8 @@ TEST_P(MonitorContract, EveryDeviceIsReportedOnceThenEachChangeInOrder) {
   ASSERT_TRUE(wait_until([this] { return last(swp1_)->mtu == 1400; }));
   must(LinkSet{.port = swp1_, .up = false});
   ASSERT_TRUE(wait_until([this] { return !last(swp1_)->admin_up; }));
-  // Linux also tells of states in between (up without carrier); the order of what matters is fixed, and nothing is told twice.
+  // Linux also reports intermediate states (up without carrier). The order of the states tested here is fixed, and no state is reported
+  // twice.
   for (std::size_t i = 1; i < seen_.size(); ++i) {
     EXPECT_FALSE(seen_[i] == seen_[i - 1]) << i;
   }
@@ -699,7 +701,7 @@ TEST_P(MonitorContract, CarrierLossRemovesNexthopsOrphanedGroupsAndRoutesAndNoth
     EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
     EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 3}));
     EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
-    // Unlike admin down, the carrier takes no addresses and no permanent neighbours with it.
+    // Unlike an admin down, a loss of carrier removes no addresses and no permanent neighbours.
     EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24", "2001:db8::1/64"));
     EXPECT_THAT(plane().neighbors().value(), SizeIs(1));
   }

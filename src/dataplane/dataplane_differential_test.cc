@@ -1,5 +1,5 @@
-// Goal: the simulated kernel is the kernel, also where no rule was written down. Method: random orders from a small world, seeded, given to
-// both; each errno must be the same, and in the end everything that can be read back. Skipped where no namespace can be made.
+// Goal: the simulated kernel behaves like the kernel, also where no rule was written down. Method: both get random orders from a small
+// world, from a seed. Each errno must be equal, and at the end everything that can be read back. Skipped where no namespace can be made.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace rondo {
 namespace {
 
-// Draws orders on two ports, six next hops, three groups and ten prefixes, so that they meet again and again. Ports are drawn as 0 and 1.
+// Draws orders on two ports, six next hops, three groups and ten prefixes, so that orders often meet the same objects. Ports are drawn as
+// 0 and 1.
 class Drawer {
  public:
   Drawer(std::uint32_t seed, std::vector<IfIndex> ports) : random_(seed), ports_(std::move(ports)) {}
@@ -87,7 +88,7 @@ std::vector<IfIndex> ports_of(DataPlane& plane) {
   return ports;
 }
 
-// Everything that can be read back, as sorted lines. Ports by their place, because the two kernels number them differently.
+// Everything that can be read back, as sorted lines. Ports appear by index, because the two kernels number them differently.
 std::vector<std::string> state_of(DataPlane& plane) {
   const auto ports = ports_of(plane);
   const auto port_name = [&ports](IfIndex port) {

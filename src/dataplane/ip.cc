@@ -1,5 +1,5 @@
-// ip.cc: text forms, containment and hashes of addresses, prefixes and hardware addresses. Parsed and written by hand (a
-// route feed is a million of them); IPv6 with an IPv4 address at its end is left to the C library. No allocation but the returned string.
+// ip.cc: text forms, containment and hashes of addresses, prefixes and hardware addresses. Parsing and formatting are written by hand,
+// because a route feed has a million of them; IPv6 with an IPv4 address at its end uses the C library. Allocates only the returned string.
 // Any thread.
 #include "rondo/dataplane/ip.h"
 
@@ -15,7 +15,7 @@ namespace rondo {
 
 namespace {
 
-// Text from outside may be long or binary: show enough to find it.
+// Text from outside may be long or binary: show only enough to find it.
 Status wrong_text(std::string_view what, std::string_view text) {
   constexpr std::size_t kShown = 64;
   std::string message{"not "};
@@ -25,8 +25,9 @@ Status wrong_text(std::string_view what, std::string_view text) {
   return Status{Code::InvalidArgument, std::move(message)};
 }
 
-// One to three digits without a leading zero, as inet_pton takes them, from 'at' on. Returns what follows them; null if there are none.
-// Digit by digit: routes come in an order in which the processor foretells how long the next number is.
+// Parses one to three digits without a leading zero, as inet_pton accepts them, beginning at 'at'. Returns the position after them; null
+// if there are none. Branches on each digit: routes arrive in an order in which the branch predictor guesses the length of the next
+// number.
 [[gnu::always_inline]] inline const char* take_number(const char* at, const char* end, std::uint32_t& value) noexcept {
   const auto is_digit = [end](const char* c) { return c != end && static_cast<unsigned char>(*c - '0') < 10; };
   if (!is_digit(at)) return nullptr;
@@ -39,7 +40,7 @@ Status wrong_text(std::string_view what, std::string_view text) {
   return at;
 }
 
-// Returns what follows the address at 'at'; null if there is none.
+// Returns the position after the address at 'at'; null if there is no address.
 const char* take_v4(const char* at, const char* end, std::uint32_t& host_order) noexcept {
   host_order = 0;
   for (int i = 0; i < 4; ++i) {
@@ -58,7 +59,7 @@ int digit_of(char c) noexcept {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Groups of one to four hexadecimal digits; "::", once, stands for one or more of zero. Without an IPv4 address at its end.
+// Parses groups of one to four hexadecimal digits; one "::" stands for one or more zero groups. Does not parse an IPv4 address at the end.
 std::optional<IpAddress> parse_v6(std::string_view text) noexcept {
   std::array<std::uint8_t, 16> bytes{};
   std::size_t used = 0;
@@ -94,7 +95,7 @@ std::optional<IpAddress> parse_v6(std::string_view text) noexcept {
   return IpAddress::v6(bytes);
 }
 
-// With an IPv4 address at its end.
+// Parses an address with an IPv4 address at its end.
 std::optional<IpAddress> parse_mixed(std::string_view text) noexcept {
   char terminated[INET6_ADDRSTRLEN];
   if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) return std::nullopt;
@@ -110,7 +111,7 @@ std::optional<IpAddress> parse_v6_or_mixed(std::string_view text) noexcept {
   return text.find('.') == std::string_view::npos ? parse_v6(text) : parse_mixed(text);
 }
 
-// The address that 'text' begins with, before a slash or the end; 'at' is set to it.
+// Parses the address at the beginning of 'text', up to a slash or the end, and moves 'at' behind it.
 std::optional<IpAddress> take_address(std::string_view text, const char*& at) noexcept {
   const char* const end = text.data() + text.size();
   std::uint32_t host_order = 0;
@@ -121,7 +122,7 @@ std::optional<IpAddress> take_address(std::string_view text, const char*& at) no
   return parse_v6_or_mixed(text);
 }
 
-// With or without a length; a host's, then.
+// Parses a prefix; without a length it is a host prefix.
 std::optional<Prefix> parse_prefix(std::string_view text) noexcept {
   const char* const end = text.data() + text.size();
   const char* slash = nullptr;
@@ -135,7 +136,7 @@ std::optional<Prefix> parse_prefix(std::string_view text) noexcept {
 
 char* write_number(char* out, unsigned value) noexcept { return std::to_chars(out, out + 3, value).ptr; }
 
-// As inet_ntop writes it: the longest run of two or more groups of zero, the first of equals, is "::".
+// Writes the form of inet_ntop: the longest run of two or more zero groups, the first of equal ones, becomes "::".
 char* write_v6(char* out, const std::array<std::uint8_t, 16>& bytes) noexcept {
   constexpr std::size_t kGroups = 8;
   std::array<unsigned, kGroups> groups;
@@ -164,12 +165,12 @@ char* write_v6(char* out, const std::array<std::uint8_t, 16>& bytes) noexcept {
   return out;
 }
 
-// The first five groups are zero: inet_ntop may write an IPv4 address at the end of these.
+// True if the first five groups are zero: inet_ntop may then write an IPv4 address at the end.
 bool may_end_in_v4(const std::array<std::uint8_t, 16>& bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.begin() + 10, [](std::uint8_t byte) { return byte == 0; });
 }
 
-// Writes the text form to 'out' (INET6_ADDRSTRLEN bytes are enough) and returns its end.
+// Writes the text form to 'out' (INET6_ADDRSTRLEN bytes suffice) and returns its end.
 char* write_address(char* out, const IpAddress& address) noexcept {
   if (address.is_v6()) {
     if (!may_end_in_v4(address.bytes())) return write_v6(out, address.bytes());
@@ -201,14 +202,14 @@ std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
   return std::endian::native == std::endian::little ? __builtin_bswap64(load(bytes)) : load(bytes);
 }
 
-// Folded 64x64 -> 128 bit product, the mixing step of wyhash and its kin: every input bit reaches every output bit.
+// The folded 64x64 -> 128 bit product, the mixing step of wyhash and similar hashes: every input bit affects every output bit.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// 'extra' carries what is not address bytes: the family and a length.
+// 'extra' holds the parts outside the address bytes: the family and a length.
 std::size_t hash_bytes(const IpAddress& address, std::uint64_t extra) noexcept {
   constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15;  // Odd constants with about half of their bits set.
   constexpr std::uint64_t kSecond = 0xd6e8feb86659fd93;
@@ -257,7 +258,7 @@ bool Prefix::contains(const IpAddress& other) const noexcept {
 }
 
 bool Prefix::has_host_bits() const noexcept {
-  // What an IPv4 address does not use is zero.
+  // The bytes that an IPv4 address does not use are zero.
   const std::uint64_t first = load_big_endian(address.bytes().data());
   const std::uint64_t second = load_big_endian(address.bytes().data() + 8);
   constexpr std::uint64_t kAll = ~std::uint64_t{0};

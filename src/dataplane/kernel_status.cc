@@ -8,8 +8,8 @@ namespace rondo {
 
 namespace {
 
-// Linux says EINVAL for a missing next hop as for nonsense; its words are the only difference. If a kernel gives no words, an order that
-// names a next hop has most likely lost it: our own checks refuse the nonsense beforehand.
+// Linux answers EINVAL both for a missing next hop and for a malformed order; only its error text differs. If a kernel gives no text, an
+// order that names a next hop has most likely lost it, because our own checks refuse malformed orders beforehand.
 bool misses_nexthop(const Order& order, std::string_view words) noexcept {
   const auto* const route = std::get_if<RouteSet>(&order);
   if (route == nullptr && !std::holds_alternative<GroupSet>(order)) return false;
@@ -17,7 +17,7 @@ bool misses_nexthop(const Order& order, std::string_view words) noexcept {
   return words.find("exthop id does not exist") != std::string_view::npos || words.find("nvalid nexthop id") != std::string_view::npos;
 }
 
-// A next hop on a device that is not there is EINVAL, too.
+// A next hop on a missing device is EINVAL, too.
 bool misses_port(std::string_view words) noexcept { return words.find("Invalid device index") != std::string_view::npos; }
 
 Code classify(const Order& order, int error_number, std::string_view words) noexcept {
@@ -43,7 +43,7 @@ std::string held_words(std::uint8_t protocol) {
     std::uint8_t number;
     const char* name;
   };
-  // Those of /etc/iproute2/rt_protos.
+  // The names of /etc/iproute2/rt_protos.
   constexpr Name kNames[] = {{1, "redirect"}, {2, "kernel"}, {3, "boot"},   {4, "static"}, {8, "gated"},    {9, "ra"},
                              {11, "zebra"},   {12, "bird"},  {14, "xorp"},  {16, "dhcp"},  {17, "mrouted"}, {18, "keepalived"},
                              {42, "babel"},   {186, "bgp"},  {187, "isis"}, {188, "ospf"}, {189, "rip"},    {192, "eigrp"}};

@@ -1,5 +1,6 @@
-// kernel_status: an errno of the kernel's data plane, with its own words, as a Status in the codes that dataplane/op.h promises. Used by
-// the Linux and by the simulated data plane, so that both say the same. Costs an allocation or two; called for failures only. Any thread.
+// kernel_status: translates an errno of the kernel's data plane and its error text into a Status with the codes that dataplane/op.h
+// promises. The Linux and the simulated data plane both use it, so that they report the same. Costs an allocation or two; called for
+// failures only. Any thread.
 #pragma once
 
 #include <string_view>
@@ -8,10 +9,10 @@
 
 namespace rondo {
 
-/// 'error_number' > 0 is what the kernel answered to 'order'; 'words' is the text of its extended acknowledgement, if it gave any.
+/// 'error_number' > 0 is the kernel's answer to 'order'; 'words' is the text of its extended acknowledgement, or empty.
 Status status_from_kernel(const Order& order, int error_number, std::string_view words);
 
-/// What is said where a route of another program is: "held by a route of protocol static (4)".
+/// The text for a prefix at which another program has a route: "held by a route of protocol static (4)".
 std::string held_words(std::uint8_t protocol);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// op.cc: orders in words, and what is wrong with an order by itself. Pure functions; any thread.
+// op.cc: the text of orders, and the errors that an order has by itself. Pure functions; any thread.
 #include "rondo/dataplane/op.h"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Goal: orders read well in messages, and the kernel's errors become the codes that op.h promises. (Orders that are wrong by themselves:
+// Goal: orders have readable texts, and the kernel's errors become the codes that op.h promises. (Orders that are wrong by themselves:
 // dataplane_contract_test.cc.) Method: tables.
 #include "rondo/dataplane/op.h"
 

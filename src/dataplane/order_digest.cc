@@ -9,7 +9,7 @@ namespace rondo {
 
 namespace {
 
-/// Multiply and shift, word by word. Not for hostile input; its input is the runtime's own orders.
+/// Multiply and shift, word by word. Not safe against hostile input; its input is the runtime's own orders.
 class Digest {
  public:
   void add(std::uint64_t word) noexcept {

@@ -1,4 +1,4 @@
-// digest_of(orders): 64 bits that differ when orders differ, to compare the orders of two runs. A few nanoseconds an order.
+// digest_of(orders): a 64-bit digest of orders, to compare the orders of two runs. A few nanoseconds an order.
 #pragma once
 
 #include <cstdint>

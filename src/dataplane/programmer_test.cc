@@ -1,5 +1,5 @@
-// Goal: orders of a lane stay in order, Urgent overtakes Bulk between two batches, every order is answered once with its own status, and
-// the end loses nothing. Method: a data plane that records and can be held; both modes where the rule does not depend on one.
+// Goal: orders of a lane stay in order; Urgent overtakes Bulk between two batches; every order is answered once with its own status; and
+// shutdown loses no order. Method: a data plane that records and can be held; both modes where the rule does not depend on one.
 #include "rondo/dataplane/programmer.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Le;
 
-// Records the ids of the next hops it is told to delete, a list a batch. Odd ids fail. apply() waits while the plane is held.
+// Records the ids of the next hops that it is ordered to delete, one list per batch. Odd ids fail. apply() waits while the plane is held.
 class RecordingPlane final : public DataPlane {
  public:
   void apply(std::span<Operation> ops) override {
@@ -65,7 +65,7 @@ class RecordingPlane final : public DataPlane {
     const std::lock_guard lock(mutex_);
     return batches_;
   }
-  // On which CPU each batch was applied.
+  // The CPU on which each batch was applied.
   std::vector<unsigned> cpus() const {
     const std::lock_guard lock(mutex_);
     return cpus_;
@@ -261,7 +261,7 @@ TEST_P(ThreadProgrammer, TheEndAppliesWhatLiesReadyAndWhatWaitsBehindIt) {
   programmer_->submit(Lane::Bulk, orders(10'000, 3000), collect());
   programmer_->submit(Lane::Urgent, orders(50'000, 3000), collect());
   scheduler_.run_until_idle();
-  plane_.wait_until_entered(1);  // One batch in the plane, some ready, the rest in the lanes.
+  plane_.wait_until_entered(1);  // One batch is in the plane, some are ready, and the rest is in the lanes.
   {
     const std::jthread releases([this] { plane_.release(); });
     programmer_.reset();
@@ -310,7 +310,7 @@ TEST_P(ThreadProgrammer, WhatWaitsBehindTheReadyBatchesSharesOne) {
   programmer_->submit(Lane::Bulk, orders(0, 1), collect());
   scheduler_.run_until_idle();
   plane_.wait_until_entered(1);
-  constexpr std::uint32_t kMore = 10;  // One a turn, each of which hands over what it can.
+  constexpr std::uint32_t kMore = 10;  // One submission per turn; each turn hands over what it can.
   for (std::uint32_t i = 1; i <= limits::kExecutorBatches + kMore; ++i) {
     programmer_->submit(Lane::Bulk, orders(2 * i, 1), collect());
     scheduler_.run_until_idle();

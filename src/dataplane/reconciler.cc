@@ -18,7 +18,7 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
 
 }  // namespace
 
-/// What was read and is still believed, and what of it nobody has asked for yet.
+/// The objects read from the kernel whose reading is still valid, and which of them no row has asked for.
 struct Reconciler::Known {
   struct RouteKey {
     Prefix prefix;
@@ -44,33 +44,33 @@ struct Reconciler::Known {
   };
   using Place = std::pair<std::uint32_t, IpAddress>;  // Port, address.
 
-  boost::unordered_flat_map<RouteKey, Route, RouteHash> routes;  // That nobody asked for.
-  std::map<NexthopId, Nexthop> nexthops;                         // As read: an order that changes one takes it out.
+  boost::unordered_flat_map<RouteKey, Route, RouteHash> routes;  // Routes that no row has asked for.
+  std::map<NexthopId, Nexthop> nexthops;                         // As read; an order that changes one removes it.
   std::set<NexthopId> unwanted_nexthops;
-  std::set<NexthopId> changing_groups;  // They are there; whether with the old members or the new ones is open.
+  std::set<NexthopId> changing_groups;  // Groups that exist; it is unknown whether they have the old or the new members.
   struct Neighbor {
     MacAddress mac;
     bool wanted = false;
     bool believed = true;
   };
-  std::map<Place, Neighbor> neighbors;                                    // As the next hops.
+  std::map<Place, Neighbor> neighbors;                                    // As read; an order that changes one makes its reading invalid.
   using AddressKey = std::tuple<std::uint32_t, IpAddress, std::uint8_t>;  // Port, address, length.
   std::set<AddressKey> addresses;
-  std::set<AddressKey> unwanted_addresses;  // Those of our number.
+  std::set<AddressKey> unwanted_addresses;  // Those with our protocol number.
   std::map<std::uint32_t, LinkEvent> links;
 
   bool is_there(const Order& order) const {
     return std::visit([this](const auto& one) { return meets(one); }, order);
   }
-  /// It is as asked for now: nobody need delete it.
+  /// Called for an order that asks for the present state: the object is not unwanted any more.
   void asked_for(const Order& order) {
     std::visit([this](const auto& one) { take_up(one); }, order);
   }
-  /// It is about to be changed: what was read of it is not believed any more.
+  /// Called before an order is carried out: the reading of its object is no longer valid.
   void doubt(const Order& order) {
     std::visit([this](const auto& one) { disbelieve(one); }, order);
   }
-  /// It was changed: nobody need delete it.
+  /// Called after an order was carried out: its object is not unwanted any more.
   void carried_out(const Order& order) {
     std::visit([this](const auto& one) { forget(one); }, order);
   }
@@ -121,7 +121,7 @@ struct Reconciler::Known {
   void disbelieve(const GroupSet& order) {
     if (nexthops.erase(order.id) != 0) changing_groups.insert(order.id);
   }
-  /// With its last member the kernel drops a group, and its routes.
+  /// The kernel drops a group with its last member, and the group's routes.
   void disbelieve(const NexthopDelete& order) {
     std::erase_if(nexthops, [&order](const auto& known) {
       return known.first == order.id ||
@@ -132,7 +132,7 @@ struct Reconciler::Known {
   void disbelieve(const NeighborSet& order) { disbelieve_neighbor(order.port, order.address); }
   void disbelieve(const NeighborDelete& order) { disbelieve_neighbor(order.port, order.address); }
   void disbelieve(const AddressSet&) {}
-  /// With the last address of its family on a port the kernel drops the port's neighbours.
+  /// The kernel drops a port's neighbours with the last address of their family on it.
   void disbelieve(const AddressDelete& order) {
     addresses.erase(key_of(order.port, order.address));
     for (auto it = neighbors.lower_bound({order.port.value(), IpAddress{}}); it != neighbors.end(); ++it) {
@@ -145,7 +145,7 @@ struct Reconciler::Known {
   void forget(const RouteSet& order) { forget_route({order.prefix, order.table}); }
   void forget(const RouteDelete& order) { forget_route({order.prefix, order.table, order.metric, order.tos}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
-  /// Replaced and never gone: the routes that hang on its number are there.
+  /// A replaced group never disappears, so the routes that refer to its number remain.
   void forget(const GroupSet& order) {
     unwanted_nexthops.erase(order.id);
     if (changing_groups.erase(order.id) == 0) return;
@@ -164,7 +164,7 @@ struct Reconciler::Known {
 
   static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
-  /// With the last one the room goes, on the programming thread: for a million routes that takes milliseconds, which are no turn's.
+  /// Frees the table with its last route, on the programming thread: for a million routes that takes milliseconds, too long for a turn.
   void forget_route(const RouteKey& key) {
     if (routes.erase(key) != 0 && routes.empty()) routes = {};
   }
@@ -176,7 +176,7 @@ struct Reconciler::Known {
     const auto found = neighbors.find({port.value(), address});
     if (found != neighbors.end()) found->second.believed = false;
   }
-  /// IPv6 knows an address by itself: set with another length it is the one that was there.
+  /// IPv6 identifies an address by its bits alone: an address set with another length is the one already present.
   void want(const AddressSet& order) {
     const IpAddress& address = order.address.address;
     const auto key = [&](std::uint8_t length) { return AddressKey{order.port.value(), address, length}; };
@@ -287,19 +287,19 @@ void Reconciler::apply(std::span<Operation> ops) {
     }
     if (auto* const route = std::get_if<RouteSet>(&ops[i].order);
         route != nullptr && known_->routes.contains({route->prefix, route->table}))
-      route->create = false;  // An earlier run holds it.
+      route->create = false;  // An earlier run left it.
     known_->doubt(ops[i].order);
     const auto* const link = std::get_if<LinkSet>(&ops[i].order);
-    if (link != nullptr && link->up == false) distrust();  // What is on the port goes with it.
+    if (link != nullptr && link->up == false) distrust();  // The kernel drops the objects on the port.
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);
   }
   if (!rest_.empty()) plane_.apply(rest_);
   std::size_t in_vain = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    // What was refused may be there as before. A Delete that is refused for good need not be asked for again.
+    // A refused order may have left its object unchanged. A permanently refused Delete need not be ordered again.
     Operation& operation = ops[places_[i]] = std::move(rest_[i]);
-    // A Delete of a route that no row had, in case an earlier run left it.
+    // A Delete of a route that no row had, given in case an earlier run left one.
     if (operation.status.code() == Code::NotFound && std::holds_alternative<RouteDelete>(operation.order)) {
       operation.status = Status{};
       ++in_vain;

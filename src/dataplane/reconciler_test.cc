@@ -1,4 +1,4 @@
-// What a Reconciler believes of what it read, and what it says that nobody asked for, on the simulated kernel.
+// Which readings a Reconciler still considers valid, and which objects it reports as unwanted, on the simulated kernel.
 #include "rondo/dataplane/reconciler.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ const Prefix kAddress = Prefix::parse_interface("10.0.0.1/24").value();
 
 class ReconcilerTest : public testing::Test {
  protected:
-  /// A port with an address and a neighbour, a group of one next hop, and a route by it.
+  /// Makes a port with an address and a neighbour, a group of one next hop, and a route on the group.
   void SetUp() override {
     port_ = plane_.add_port("A");
     must(plane_,

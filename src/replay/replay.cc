@@ -232,7 +232,7 @@ void Replay::Impl::look_at_rest() {
   report.came = "not compared: a source of the run's own was removed before, as at its end";
 }
 
-/// The record reader contained the time when it was fed; reading it records it again.
+/// True if 'bytes' record a reading of the clock at the present time, which feed() applied before and which is recorded again.
 bool Replay::Impl::is_told_time(std::string_view bytes) const {
   JournalRecord decoded;
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
@@ -348,7 +348,7 @@ bool Replay::Impl::give() {
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
     case Kind::WrittenBy:
-    case Kind::WriteRefused:  // A refusal to a caller outside, who does not write again in a replay.
+    case Kind::WriteRefused:  // A refusal to an outside caller, which does not write in a replay.
       if (in_own_turn) return false;
       skip();
       return true;

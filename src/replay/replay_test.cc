@@ -310,7 +310,7 @@ class ReplayTest : public testing::Test {
     Result<std::unique_ptr<Replay>> opened = Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     Runtime runtime((*opened)->runtime_options());
-    // As it was declared in the recorded run.
+    // Declares the table as in the recorded run.
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(patient);

@@ -15,14 +15,14 @@ namespace rondo::switch_agent {
 
 namespace {
 
-/// Where what is ordered and answered is written down, if it is.
+/// The recorder of orders and answers; null when the runtime writes no journal.
 OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &JournalRecorder::of(runtime.journal()) : nullptr; }
 
-/// How often the end of a restart is looked for.
+/// How often the agent checks whether the restart is over.
 constexpr Duration kLook = 100ms;
-/// That many in a row must find every row handled.
+/// This many checks in a row must find every row handled.
 constexpr unsigned kQuietLooks = 5;
-/// Routes deleted between two of them: the making of the orders takes a turn well below a millisecond.
+/// Routes deleted per check: making their orders takes well below a millisecond of one turn.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
 }  // namespace
@@ -56,7 +56,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     runtime.journal().note("agent.delete_leftovers", "1");
   }
   runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
-  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
+  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A journal without it is older.
 }
 
 Agent::~Agent() {
@@ -65,7 +65,7 @@ Agent::~Agent() {
 
 Status Agent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
-  // Before the reading: what changes from then on is told.
+  // Subscribe before reading: the monitor then reports every change made after this point.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
     JournalRecorder::of(runtime_.journal()).link(event);
     if (options_.on_link) options_.on_link(event);
@@ -96,7 +96,7 @@ void Agent::look_at_restart() {
   const bool come = rows_have_come() && !is_held();
   JournalRecorder::of(runtime_.journal()).restart_look(come);
   if (!come) return;
-  // For a while: a row may be on its way through a store, or wait for a moment.
+  // Several checks in a row: a row may be on its way through a store, or between two states.
   if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
   if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
 }
@@ -108,13 +108,14 @@ bool Agent::rows_have_come() {
   return std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
 }
 
-/// Nothing under way, and every row is programmed, refused or parked.
+/// True when no order is under way and every row is programmed, refused or parked.
 bool Agent::rows_are_handled() const {
   if (programmer_.in_flight() > 0) return false;
   return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
 }
 
-/// Asked when everything has been quiet for long enough, so that rows under way are not missed. Its answer is in the record of the look.
+/// Called only after every check was quiet for long enough, so that rows under way are not missed. The record of the check contains the
+/// answer.
 bool Agent::is_held() {
   if (options_.restart != nullptr || is_allowed_ || quiet_looks_ + 1 < kQuietLooks || !rows_are_handled()) return false;
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
@@ -124,13 +125,13 @@ bool Agent::is_held() {
     if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
   }
   is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
-  // Rows that are programmed already are audited meanwhile.
+  // Meanwhile audits the rows that are programmed already.
   if (!is_allowed_ && audit_ != nullptr && !audit_->has_begun()) audit_->begin(true, false);
   return !is_allowed_;
 }
 
-/// A stage at a time, each looked at anew when nothing is under way: what was refused is tried again, and what a row asks for by then is
-/// not among it. A row that comes later is ordered behind.
+/// Deletes one stage at a time, and computes each stage anew when no order is under way. So it retries what was refused, and skips what a
+/// row asks for by then. The order of a row that arrives later is queued behind the deletion.
 void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
@@ -150,7 +151,7 @@ void Agent::delete_unwanted() {
   if (programmer_.in_flight() == 0) end_restart();
 }
 
-/// The neighbours, and the first stage of the rest that has any.
+/// Returns the neighbours, and the objects of the first later stage that has any.
 std::vector<DeleteOrder> Agent::unwanted() {
   if (options_.restart != nullptr) return options_.restart->unwanted();
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
@@ -196,7 +197,7 @@ Status Agent::begin_audits() {
 
 void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
   JournalRecorder::of(runtime_.journal()).drifted(kind, objects);
-  reconciler_.distrust();  // Or a repair in a start that is held would be answered without being carried out.
+  reconciler_.distrust();  // Otherwise a repair in a start that is held would be answered without being carried out.
   if (kind == DriftKind::Unwanted) return delete_objects(objects);
   std::vector<NexthopDelete> nexthops;
   std::vector<RouteDelete> routes;

@@ -1,5 +1,5 @@
-// Agent: the switch agent as one thing: its Orchs on a runtime, the programmer before a data plane, and the monitor of link events. Make it
-// after the runtime and destroy it before.
+// Agent: the whole switch agent: its Orchs on a runtime, the programmer in front of a data plane, and the monitor of link events. Create
+// it after the runtime and destroy it before the runtime.
 #pragma once
 
 #include <cstdint>
@@ -38,33 +38,35 @@ struct SwitchAgentOptions {
   Programmer::Mode mode = Programmer::Mode::Thread;
   /// The kernel's table for routes of the default VRF.
   std::uint32_t table = kMainTable;
-  /// Orders under way, at most. A microsecond each: what the data plane has to do while our thread is not given the processor.
+  /// The most orders under way. Each takes about a microsecond: this is the data plane's work while our thread has no processor.
   std::size_t orders_max = limits::kProgrammerOps;
-  /// Routes that a turn may retry while new ones wait, too; 0 means half of the batch.
+  /// Routes that one turn may retry while new routes wait too; 0: half of the batch.
   std::uint32_t retry_quota = 0;
-  /// The number of a next-hop group follows from its name, which a restart needs; false is for the replay of a day that was recorded
-  /// before: from the order in which they came.
+  /// True: the name of a next-hop group decides its number, which a restart needs. False: groups are numbered in order of arrival. That is
+  /// only for the replay of a journal recorded before numbers followed names.
   bool groups_by_name = true;
-  /// That of the data plane: next hops and groups have numbers that no other protocol's have.
+  /// The protocol number of the data plane: next hops and groups have numbers that no other protocol uses.
   std::uint8_t protocol = kDefaultProtocol;
-  /// Until the end of a restart a Delete takes a route that an earlier run left; false is for the replay of a day that was recorded before.
+  /// Until the end of a restart, a Delete removes a route that an earlier run left. False: only for the replay of a journal recorded
+  /// before this rule existed.
   bool delete_leftovers = true;
-  /// CPUs of the programming thread; empty: any.
+  /// The CPUs of the programming thread; empty: any CPU.
   std::vector<unsigned> programmer_cpus = {};
-  /// What an earlier run left in the kernel, and no row asks for, stays at least so long after the start: the time that feeders need to
-  /// come.
+  /// Objects that an earlier run left in the kernel and that no row asks for stay at least this long after the start. This is the time
+  /// that feeders need to connect and write.
   Duration hold{0};
-  /// And until this says so, if given. It always stays until the consumers have taken the standing rows of their tables.
+  /// If given, those objects also stay until this function returns true. They always stay until the consumers have taken the rows that
+  /// their tables had at the start.
   std::function<bool()> rows_have_come = {};
-  /// When what no row asks for is so much of what an earlier run left that it stays.
+  /// The share of the objects left by an earlier run from which a deletion is held for an operator.
   SafetyOptions safety = {};
   /// See Programmer::Options::on_refused.
   std::function<void(const Operation& refused)> on_refused = {};
-  /// Told each link event, before the ports are.
+  /// Called with each link event before the ports handle it.
   std::function<void(const LinkEvent& event)> on_link = {};
-  /// Of a recorded run, in place of the data plane's; it must outlive the agent.
+  /// If set, the answers of a recorded run replace those of the data plane. It must outlive the agent.
   RecordedAnswers* answers = nullptr;
-  /// Likewise, in place of what an earlier run left in it and of what audits found.
+  /// If set, the recorded reading replaces what an earlier run left in the data plane and what audits found. It must outlive the agent.
   RecordedRestart* restart = nullptr;
   AuditOptions audit = {};
 };
@@ -77,19 +79,20 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Begins to follow link events and reads what an earlier run left behind (objects of our protocol number only). Rows that ask for what
-  /// is there change nothing; what no row asked for is deleted when the rows that were there at first have been handled and the hold is
-  /// over. Blocks while the kernel works. Call once, before the runtime runs.
+  /// Subscribes to link events and reads what an earlier run left behind (only objects of our protocol number). Rows that ask for objects
+  /// found there change nothing. Objects that no row asked for are deleted after the rows present at the start have been handled and the
+  /// hold is over. Blocks while the kernel works. Call once, before the runtime runs.
   Status start();
-  /// The restart is over: what an earlier run left is in use or gone.
+  /// True when the restart is over: everything that an earlier run left is in use or deleted.
   bool has_restarted() const noexcept { return restarted_; }
   Reconciler::Counts reconciled() const noexcept { return reconciler_.counts(); }
-  /// Of deletions that no row orders.
+  /// The safety stop for deletions that no row orders.
   SafetyStop& safety() noexcept { return safety_; }
 
   /// Null in a replay, and before start().
   Audit* audit() const noexcept { return audit_.get(); }
-  /// How ports differ from what their rows ask for. That is reported and not repaired: who takes a port down by hand may have a reason.
+  /// Returns how ports differ from what their rows ask for. The agent reports such a difference and does not repair it, because an
+  /// operator who takes a port down by hand may have a reason.
   std::vector<Drift> port_differences() const;
 
   const Ports& ports() const noexcept { return ports_; }
@@ -131,7 +134,7 @@ class Agent {
   SafetyStop safety_;
   Instant started_;
   unsigned quiet_looks_ = 0;
-  bool is_allowed_ = false;  // To delete what no row asks for.
+  bool is_allowed_ = false;  // The agent may delete objects that no row asks for.
   bool restarted_ = false;
 };
 

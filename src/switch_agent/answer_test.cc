@@ -1,4 +1,5 @@
-// What a data plane's answer means for a row: what may pass is tried again soon, what never will is rejected with the kernel's own words.
+// What a data plane's answer means for a row: a transient refusal is retried soon, a permanent one rejects the row with the kernel's own
+// words.
 #include "switch_agent/answer.h"
 
 #include <gtest/gtest.h>

@@ -18,33 +18,33 @@ namespace rondo::switch_agent {
 
 namespace {
 
-/// Between the two looks: longer than an answer of the data plane or a link event takes to arrive.
+/// The time between the two readings: longer than an answer of the data plane or a link event takes to arrive.
 constexpr Duration kBetweenLooks = 200ms;
-/// How long, and how often, deletions wait for the orders under way. Then they are left to the next audit.
+/// The interval at which deletions wait for the orders under way. After all tries they are left to the next audit.
 constexpr Duration kDeleteWait = 20ms;
 constexpr unsigned kDeleteTries = 50;
-/// After a notice, so that a burst of them costs one audit,
+/// The delay between a notice and its audit, so that a burst of notices costs one audit.
 constexpr Duration kNoticeDelay = 50ms;
-/// and between two audits because of notices.
+/// The least time between two audits that notices cause.
 constexpr Duration kNoticePeriod = 1s;
 constexpr Duration kSlowestNotices = 60s;
-/// After a repair: whether it helped.
+/// The delay between a repair and the audit that checks it.
 constexpr Duration kFollowUp = 1s;
-/// So often in a row. What differs even then waits for the period.
+/// The most follow-up audits in a row. Differences that remain after them wait for the next period.
 constexpr unsigned kFollowUps = 3;
-/// Routes noticed in one round. More of them have all routes audited.
+/// Routes noticed in one round. If more are noticed, all routes are audited.
 constexpr std::size_t kRoutesNoticed = 65536;
-/// Requests that wait.
+/// The most requests that may wait.
 constexpr std::size_t kRequests = 16;
-/// Next hops that are repaired together.
+/// Next hops that one batch repairs.
 constexpr std::size_t kTogether = 1024;
-/// Objects that are deleted between two looks at what is under way: the making of the orders takes a turn well below a millisecond.
+/// Objects deleted between two checks for orders under way: making their orders takes well below a millisecond of one turn.
 constexpr std::size_t kDeletesOfTurn = 8192;
-/// What the safety stop holds is looked at again after this, because its time may be over.
+/// A deletion that the safety stop holds is checked again after this time, because its wait may be over.
 constexpr Duration kHeldLook = 60s;
-/// A failed reading is tried again after a second, then two, four, ...
+/// The longest delay before a failed reading is retried; the delay begins at a second and doubles.
 constexpr Duration kSlowestRetry = 32s;
-/// Objects compared between two looks at the clock.
+/// Objects compared between two readings of the clock.
 constexpr std::uint32_t kSlice = 64;
 
 std::size_t index_of(ObjectKind kind) noexcept { return static_cast<std::size_t>(kind); }
@@ -123,7 +123,7 @@ void Audit::notice(const std::optional<DeleteOrder>& object) {
   };
   if (!std::visit(IsOurs{parts_}, *object)) return;
   notice(kind_of(*object));
-  // With the last address of a family the kernel drops neighbours.
+  // The kernel drops the neighbours of a family with the last address of that family.
   if (kind_of(*object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
 }
 
@@ -135,7 +135,7 @@ void Audit::notice(ObjectKind kind) {
   notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + notice_period(attempts_[index_of(kind)])));
 }
 
-/// A program that changes an object again and again is answered less and less often.
+/// Doubles the period with each attempt, so that a program that keeps changing an object causes fewer and fewer audits.
 Duration Audit::notice_period(unsigned attempts) const {
   return std::min<Duration>(kNoticePeriod * (1U << std::min(std::max(attempts, kFollowUps) - kFollowUps, 6U)), kSlowestNotices);
 }
@@ -153,7 +153,7 @@ void Audit::notice_route(const RouteDelete& route) {
   }
 }
 
-/// Lost from now on, so that a Set of the same row is not answered as unchanged.
+/// Marks the routes as lost immediately, so that a Set of the same row is not answered as unchanged.
 void Audit::repair_noticed(const std::vector<DeleteOrder>& routes) {
   if (routes.empty()) return;
   for (const DeleteOrder& route : routes) routes_repaired_.insert(std::get<RouteDelete>(route));
@@ -183,7 +183,7 @@ void Audit::end_round() {
 }
 
 void Audit::enqueue(Request request) {
-  // Of those that nobody waits for, one more that has not begun is enough.
+  // Of the requests without a caller, one that has not begun is enough.
   const auto same = std::find_if(requests_.begin() + (busy_ ? 1 : 0), requests_.end(),
                                  [&](const Request& other) { return !other.done && !request.done && other.action == request.action; });
   if (same != requests_.end()) {
@@ -307,8 +307,8 @@ void Audit::end_look() {
   end_deletes();
 }
 
-/// Only while no order is under way: an order that creates one of them would be carried out before its Delete. What the audit itself has
-/// ordered takes a moment; it ends when that is answered.
+/// Deletes only while no order is under way: an order that creates one of the objects would otherwise be carried out before its Delete.
+/// The audit's own orders take a moment, and the audit ends when they are answered.
 void Audit::end_deletes() {
   const auto wait = [this] {
     if (deletes_left_ == 0) return false;
@@ -318,7 +318,7 @@ void Audit::end_deletes() {
   };
   const bool deletes = may_delete_ && !unwanted_.empty();
   const bool is_quiet = parts_.programmer.in_flight() == 0;
-  const bool is_put_back = deletes_left_ < kDeleteTries;  // What was lost is ordered in a later turn.
+  const bool is_put_back = deletes_left_ < kDeleteTries;  // A later turn orders what was lost.
   if ((ordered_ != 0 || deletes) && !(is_quiet && is_put_back) && wait()) return;
   if (deletes && is_quiet) {
     while (!unwanted_.empty() && !delete_unwanted()) continue;
@@ -333,7 +333,7 @@ void Audit::deletes_answered(std::span<const Operation> deletes) {
       std::ranges::count_if(deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != Code::NotFound; }));
 }
 
-/// As the Orch of its row knows it.
+/// True if the Orch of the row considers the object present.
 bool Audit::is_there(const Drift& drift) const {
   if (drift.table == "INTF_TABLE") return parts_.interfaces.state_of(drift.key).state == PlaneState::Installed;
   if (drift.table == "NEIGH_TABLE") return parts_.neighbors.state_of(drift.key).state == PlaneState::Installed;
@@ -357,7 +357,7 @@ void Audit::count_repaired(AuditResult& result) {
   result.repaired = ordered_ - std::min(ordered_, result.held_by_others + result.not_repaired);
 }
 
-/// Some of them, and not what a row has come to ask for since it was compared. False: nothing was ordered.
+/// Deletes some of the unwanted objects, but none that a row has asked for since the comparison. Returns false if it ordered nothing.
 bool Audit::delete_unwanted() {
   struct IsWanted {
     const AuditParts& parts;
@@ -409,7 +409,7 @@ void Audit::finish_kind(Status status) {
   go_on();
 }
 
-/// What the audit before found, too, is not counted again.
+/// Counts the differences that remain, and does not count again those that the previous audit found.
 std::uint64_t Audit::note_standing(std::uint64_t believed) {
   AuditFigures& figures = figures_[index_of(kind_)];
   std::vector<Drift>& standing = standing_[index_of(kind_)];
@@ -426,13 +426,14 @@ std::uint64_t Audit::note_standing(std::uint64_t believed) {
   std::uint64_t fresh = 0;
   const std::array<std::uint64_t*, 3> totals{&figures.missing, &figures.changed, &figures.unwanted};
   for (std::size_t i = 0; i < again.size(); ++i) {
-    // Where there are more than are kept, the names of the others are not known: then more of a sort are fresh.
+    // If there are more differences than the audit keeps, the names of the others are unknown. Then the rise in each kind of difference
+    // counts as fresh.
     const bool is_cut = findings_->total() > now.kept;
     const std::uint64_t old = std::min(now.counts[i], is_cut ? std::max(before.counts[i], again[i]) : again[i]);
     *totals[i] += now.counts[i] - old;
     fresh += now.counts[i] - old;
   }
-  // A repair is believed until the next audit, except of what an audit before had repaired already.
+  // A repair counts as successful until the next audit, unless the previous audit repaired the same kind too.
   const bool is_believed = repairs() && attempts_[index_of(kind_)] == 0;
   figures.standing = findings_->total() - (is_believed ? std::min(believed, findings_->total()) : 0);
   standing = std::move(findings_->kept());
@@ -462,16 +463,17 @@ void Audit::follow_up(ObjectKind kind, std::uint64_t found) {
   if (found == 0) attempts = 0;
   if (held_[index_of(kind)]) follow(kind, kHeldLook);
   if (found == 0) return;
-  // The kernel drops a group's routes with it, and reports nothing of them. A repair does what follows; a report has to look.
+  // The kernel drops a group's routes with the group and reports none of them. A repair handles its routes; a report-only audit must read
+  // them.
   if (kind == ObjectKind::Nexthop && options_.action == OnDrift::Report) follow(ObjectKind::Route, kFollowUp);
   if (!repairs()) return;
   if (++attempts > kFollowUps) return;
   follow(kind, kFollowUp);
-  // Neighbours go with addresses, and nothing else says so.
+  // The kernel drops neighbours with an address and reports none of them.
   if (kind == ObjectKind::Address) follow(ObjectKind::Neighbor, kFollowUp);
 }
 
-/// The kinds that are followed are audited together, at the first time that is due.
+/// All kinds to follow are audited together, at the earliest of their times.
 void Audit::follow(ObjectKind kind, Duration delay) {
   follow_[index_of(kind)] = true;
   const Instant due = runtime_.scheduler().now() + delay;

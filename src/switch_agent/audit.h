@@ -1,11 +1,11 @@
-// Audit: finds out whether the data plane still is as the Orchs ordered it, and has differences repaired. It reads all objects of one kind
-// back on a thread of its own, compares them in slices of the scheduler thread, and does both again 200 ms later before it believes a
-// difference. It runs once a period, soon after the data plane reports a change that did not come from us, and when asked.
+// Audit: finds and repairs differences between the data plane and what the Orchs ordered. Its own thread reads all objects of one kind;
+// the scheduler thread compares them in slices. It does both again 200 ms later before it counts a difference. It runs once a period, soon
+// after the data plane reports a change by another program, and on request.
 //
-// A route that another program deleted or replaced is repaired in the turn of the notice, without an audit: reading a full table of 634,000
-// costs what bench/audit.py prints. Noticed again within a second, it waits for the end of that second, then of two, four, ...
+// If another program deletes or replaces a route, the audit repairs it in the turn of the notice, without a reading: bench/audit.py prints
+// what reading a full table of 634,000 costs. A second notice within a second waits for the end of that second, then of two, four, ...
 //
-// A source of low priority: a comparison waits for rows and admin commands. Scheduler's thread.
+// It is a source of low priority: rows and admin commands go before a comparison. Scheduler thread only.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ struct AuditOptions {
   OnDrift action = OnDrift::Repair;
 };
 
-/// The Orchs whose objects are audited, and who repairs.
+/// The Orchs whose objects are audited and repaired, and the safety stop's functions.
 struct AuditParts {
   Interfaces& interfaces;
   Neighbors& neighbors;
@@ -54,84 +54,85 @@ struct AuditParts {
   Routes& routes;
   Programmer& programmer;
   std::function<void(DriftKind kind, std::span<const DeleteOrder> objects)> repair;
-  /// Whether so many unwanted objects of so many may be deleted now.
+  /// Returns true if 'count' unwanted objects out of 'total' may be deleted now.
   std::function<bool(ObjectKind kind, std::uint64_t count, std::uint64_t total)> may_delete;
-  /// Nothing of this kind is unwanted now.
+  /// Called when no object of this kind is unwanted any more.
   std::function<void(ObjectKind kind)> none_unwanted;
 };
 
-/// Which kinds, by number.
+/// A set of kinds, indexed by kind.
 using KindMask = std::array<bool, kObjectKinds>;
 inline constexpr KindMask kAllKinds{true, true, true, true};
 
 /// What the audits of one kind have found.
 struct AuditFigures {
-  std::uint64_t audits = 0;   // That came to their end.
+  std::uint64_t audits = 0;   // Completed audits.
   std::uint64_t failed = 0;   // The data plane could not be read.
-  std::uint64_t objects = 0;  // Read by the last one.
-  std::uint64_t missing = 0;  // Ever. A difference that one audit after the other finds counts once.
+  std::uint64_t objects = 0;  // Objects read by the last audit.
+  std::uint64_t missing = 0;  // Since the start. A difference that consecutive audits find counts once.
   std::uint64_t changed = 0;
   std::uint64_t unwanted = 0;
-  std::uint64_t repaired = 0;  // Ordered again or deleted, and the data plane carried that out.
-  std::uint64_t standing = 0;  // Found by the last one, and not repaired by it or found in spite of a repair.
-  Instant last;                // Its end; zero before the first.
-  Duration took{0};            // From its first reading to its end.
-  Status status;               // Of its reading.
+  std::uint64_t repaired = 0;  // Ordered again or deleted, and the data plane carried out the order.
+  std::uint64_t standing = 0;  // Differences that the last audit found and did not repair, or found in spite of a repair.
+  Instant last;                // When the last audit ended; zero before the first.
+  Duration took{0};            // Of the last audit, from its first reading to its end.
+  Status status;               // The status of the last reading.
 };
 
-/// The end of an audit of one kind.
+/// The result of one audit of one kind.
 struct AuditResult {
   ObjectKind kind = ObjectKind::Address;
-  std::uint64_t fresh = 0;               // Differences that the audit before did not find.
-  std::array<std::uint64_t, 3> found{};  // By DriftKind.
-  std::uint64_t repaired = 0;            // Ordered again or deleted, and the data plane carried that out.
-  std::uint64_t held_by_others = 0;      // Not, because another program has a route there.
-  std::uint64_t not_repaired = 0;        // Not, because the data plane refused it or has not answered.
-  unsigned attempt = 0;                  // Audits in a row, this one included, that repaired and found more to repair.
+  std::uint64_t fresh = 0;               // Differences that the previous audit did not find.
+  std::array<std::uint64_t, 3> found{};  // Indexed by DriftKind.
+  std::uint64_t repaired = 0;            // Ordered again or deleted, and the data plane carried out the order.
+  std::uint64_t held_by_others = 0;      // Not repaired, because another program has a route there.
+  std::uint64_t not_repaired = 0;        // Not repaired, because the data plane refused the order or has not answered.
+  unsigned attempt = 0;                  // Consecutive audits, including this one, that repaired and found more to repair.
   Status status;
 };
 
 class Audit final : public Source {
  public:
-  /// All must outlive it. 'plane' is read only.
+  /// All arguments must outlive the audit. It only reads 'plane'.
   Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
   ~Audit() override;
 
-  /// From here on it runs, and never before. 'looks_now': also a first time now, since what changed before was not noticed.
-  /// 'with_unwanted': what no row asks for is a difference. Called without while what an earlier run left is held, and again when that is
-  /// over.
+  /// Enables the audit, which does nothing before this call. 'looks_now': also audits all kinds now, since earlier changes were not
+  /// noticed. 'with_unwanted': an object that no row asks for counts as a difference. The agent passes false while it holds what an
+  /// earlier run left, and calls again with true afterwards.
   void begin(bool looks_now, bool with_unwanted = true);
 
-  /// What a request found, kind by kind.
+  /// The result of a request, one entry per kind.
   struct Report {
     std::array<AuditResult, kObjectKinds> results;
-    std::vector<Drift> drifts;  // kDriftsKept of each kind at most.
+    std::vector<Drift> drifts;  // At most kDriftsKept of each kind.
     Status status;              // The first failure to read.
   };
   using Done = std::function<void(const Report&)>;
-  /// Audits these kinds once, from now on: what changes before this call is seen. FailedPrecondition before begin(), ResourceExhausted when
-  /// kRequests wait.
-  /// 'wanted', if given, is asked before it begins: false drops the request without an answer.
+  /// Audits these kinds once, starting now: the audit covers every change made before this call. Returns FailedPrecondition before
+  /// begin(), and ResourceExhausted when kRequests requests wait. 'wanted', if given, is called before the audit begins; if it returns
+  /// false the request is dropped without an answer.
   Status request(const KindMask& kinds, OnDrift action, Done done, std::function<bool()> wanted = {});
-  /// What the safety stop held may go on: kinds with such deletions are audited soon.
+  /// Called when the safety stop permits a held deletion: audits the kinds that have held deletions soon.
   void look_at_held();
-  /// The data plane reports a change that did not come from us: its kind is audited within a second. A route is repaired, now or at the end
-  /// of the round. Nothing: of all kinds.
+  /// Called when the data plane reports a change by another program. Its kind is audited within a second. A route is repaired immediately
+  /// or at the end of the round. Without an object, all kinds are audited.
   void notice(const std::optional<DeleteOrder>& object);
-  /// The same of a kind.
+  /// The same, for a whole kind.
   void notice(ObjectKind kind);
-  /// The data plane answered orders that delete unwanted objects.
+  /// Called when the data plane has answered the orders that delete unwanted objects.
   void deletes_answered(std::span<const Operation> deletes);
 
   /// Called at the end of each audit of a kind.
   void on_result(std::function<void(const AuditResult&, std::span<const Drift>)> handler) { on_result_ = std::move(handler); }
 
   const AuditFigures& figures(ObjectKind kind) const noexcept { return figures_[static_cast<std::size_t>(kind)]; }
-  /// The differences that the last audit found and that stand.
+  /// The differences that the last audit found and that are not repaired.
   std::span<const Drift> standing(ObjectKind kind) const noexcept { return standing_[static_cast<std::size_t>(kind)]; }
-  /// Whether what the row asks for differed at the last audit and is not repaired: of the kDriftsKept that are kept of each kind. O(log).
+  /// True if the last audit found a difference in an object of this row and it is not repaired. Covers only the kDriftsKept differences
+  /// kept for each kind. O(log).
   bool differs(std::string_view table, std::string_view key) const;
-  /// How many rows of 'table' do. O(kinds).
+  /// The number of such rows in 'table'. O(kinds).
   std::size_t differing(std::string_view table) const;
   bool has_begun() const noexcept { return begun_; }
   const AuditOptions& options() const noexcept { return options_; }
@@ -140,7 +141,7 @@ class Audit final : public Source {
   bool has_backlog() const override { return comparing_ && can_go_on(); }
 
  private:
-  /// One reading of one kind, for the thread.
+  /// One reading of one kind, made by the reader thread.
   struct Reading {
     ObjectKind kind = ObjectKind::Address;
     std::shared_ptr<PlaneSnapshot> snapshot;
@@ -191,19 +192,19 @@ class Audit final : public Source {
   TimerSource notice_timer_;
   TimerSource look_timer_;
   TimerSource follow_timer_;
-  /// Ends the round of noticed routes, which begins with the first.
+  /// Ends the current round of noticed routes. The first notice begins a round.
   TimerSource round_timer_;
-  std::set<RouteDelete> routes_repaired_;  // In this round.
-  std::set<RouteDelete> routes_noticed_;   // Again in this round, or while an order was under way: repaired at its end.
+  std::set<RouteDelete> routes_repaired_;  // Repaired in this round.
+  std::set<RouteDelete> routes_noticed_;   // Noticed again in this round, or while an order was under way; repaired at its end.
   std::uint64_t repaired_in_round_ = 0;
   std::vector<Drift> first_of_round_;
-  unsigned rounds_ = 0;  // In a row that left something to repair.
+  unsigned rounds_ = 0;  // Consecutive rounds that left a route to repair.
   KindMask noticed_{};
   KindMask follow_{};
   Instant follow_due_;
-  std::array<unsigned, kObjectKinds> attempts_{};  // Audits in a row that found differences.
+  std::array<unsigned, kObjectKinds> attempts_{};  // Consecutive audits that found differences.
   Instant last_notice_;
-  std::deque<Request> requests_;  // The first is under way if 'busy_'.
+  std::deque<Request> requests_;  // The first request is under way if 'busy_'.
   bool begun_ = false;
   bool with_unwanted_ = false;
   bool busy_ = false;
@@ -212,20 +213,20 @@ class Audit final : public Source {
   std::optional<Findings> findings_;
   std::shared_ptr<PlaneSnapshot> snapshot_;
   Instant kind_began_;
-  std::uint64_t ordered_ = 0;                      // Repairs, by the audit under way.
-  std::vector<RouteDelete> ordered_routes_;        // Of these: routes ordered again.
-  std::uint64_t refused_deletes_ = 0;              // Of these, too.
-  bool may_delete_ = false;                        // The unwanted objects of the audit under way.
-  KindMask held_{};                                // By the safety stop.
-  std::array<unsigned, kObjectKinds> failures_{};  // Readings in a row.
-  std::array<Found, kObjectKinds> before_;         // What the audit before found.
-  std::vector<DeleteOrder> to_repair_;             // Next hops, gathered: their repair goes over all of them.
+  std::uint64_t ordered_ = 0;                      // Repairs ordered by the audit under way.
+  std::vector<RouteDelete> ordered_routes_;        // The routes that it ordered again.
+  std::uint64_t refused_deletes_ = 0;              // Its deletions that the data plane refused.
+  bool may_delete_ = false;                        // The unwanted objects of the audit under way may be deleted.
+  KindMask held_{};                                // Kinds with deletions that the safety stop holds.
+  std::array<unsigned, kObjectKinds> failures_{};  // Consecutive failed readings.
+  std::array<Found, kObjectKinds> before_;         // The findings of the previous audit.
+  std::vector<DeleteOrder> to_repair_;             // Next hops, gathered because one repair walks over all next hops.
   DriftKind to_repair_kind_ = DriftKind::Missing;
   unsigned deletes_left_ = 0;
-  std::vector<DeleteOrder> unwanted_;  // Confirmed by the audit under way.
+  std::vector<DeleteOrder> unwanted_;  // Confirmed unwanted objects of the audit under way.
   std::array<AuditFigures, kObjectKinds> figures_;
   std::array<std::vector<Drift>, kObjectKinds> standing_;
-  std::array<RowNames, kObjectKinds> rows_;  // Those that differ, by kind.
+  std::array<RowNames, kObjectKinds> rows_;  // The rows that differ, by kind.
   std::function<void(const AuditResult&, std::span<const Drift>)> on_result_;
 };
 

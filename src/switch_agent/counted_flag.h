@@ -1,4 +1,4 @@
-// CountedFlag: a flag of one of many things that keeps count of how many of them have it, so that the count takes no walk. One thread.
+// CountedFlag: a flag that maintains the number of set flags in a shared counter, so that counting takes no walk. One thread only.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class CountedFlag {
   CountedFlag(const CountedFlag&) = delete;
   CountedFlag& operator=(const CountedFlag&) = delete;
 
-  /// 'count', which outlives the flag, has it from now on.
+  /// Sets the flag and adds it to 'count', which must outlive the flag.
   void set(std::size_t& count) noexcept {
     clear();
     ++count;

@@ -8,7 +8,7 @@ namespace rondo::switch_agent {
 
 namespace {
 
-/// What tells objects of one kind apart.
+/// The fields that identify an object among those of its kind.
 std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, std::uint8_t> identity(const DeleteOrder& object) noexcept {
   struct Visit {
     std::size_t kind;

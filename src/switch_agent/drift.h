@@ -1,6 +1,6 @@
-// Drift: how the data plane differs from what the Orchs ordered, found by an audit (audit.h). An audit reads all objects of a kind back,
-// and the Orch that owns the kind compares them with its own, a slice at a time. A difference counts only when two readings, one after the
-// other, show it: the first is out of date for what was ordered meanwhile.
+// Drift: a difference between the data plane and what the Orchs ordered, found by an audit (audit.h). An audit reads all objects of a
+// kind, and the Orch that owns the kind compares them with its own, a slice at a time. A difference counts only if two consecutive
+// readings show it, because a single reading is out of date for orders given meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -20,38 +20,39 @@
 
 namespace rondo::switch_agent {
 
-/// In the order in which an audit goes: what others hang on comes first.
+/// The order in which an audit handles the kinds: each kind before those that depend on it.
 enum class ObjectKind : std::uint8_t { Address, Neighbor, Nexthop, Route };
 inline constexpr std::size_t kObjectKinds = 4;
 /// "addresses", "neighbors", "nexthops", "routes".
 std::string_view to_string(ObjectKind kind) noexcept;
 ObjectKind kind_of(const DeleteOrder& object) noexcept;
 
-/// One difference, for people.
+/// One difference, as text for operators.
 struct Drift {
   DriftKind kind = DriftKind::Missing;
   DeleteOrder object;
-  std::string table;   // Of the row that asks for it; empty if none does.
-  std::string key;     // Likewise.
+  std::string table;   // The table of the row that asks for the object; empty if no row does.
+  std::string key;     // The key of that row; empty if no row asks for the object.
   std::string wanted;  // "route 10.0.0.0/8 via nexthop 7"; empty if unwanted.
-  std::string actual;  // Likewise; empty if missing.
+  std::string actual;  // What the data plane has; empty if missing.
 };
 
-/// What `why` says of a row that an audit found missing or changed.
+/// The text of `why` for a row that an audit found missing or changed.
 inline constexpr const char* kLostWords = "an audit found that the kernel does not have it as it was set";
 
-/// Differences kept with their words, for each kind of object; beyond that they are only counted.
+/// Differences kept with their text, for each kind of object; further ones are only counted.
 inline constexpr std::size_t kDriftsKept = 1000;
-/// Unwanted objects that one audit remembers between its looks; the next audit finds the others.
+/// Unwanted objects that one audit remembers between its two readings; the next audit finds the others.
 inline constexpr std::size_t kUnwantedKept = 65536;
 
 /// Keys of rows, by table.
 using RowNames = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
-/// What the looks of one audit of one kind find. Small kinds are confirmed here, by what the first look added; routes by their own marks.
+/// The differences found by both readings of one audit of one kind. For small kinds this class remembers what the first reading found.
+/// Routes carry marks of their own.
 class Findings {
  public:
-  /// 'with_unwanted': what nothing asks for is a difference.
+  /// 'with_unwanted': an object that no row asks for is a difference.
   explicit Findings(bool with_unwanted = true) : with_unwanted_(with_unwanted) {}
   void begin_look(unsigned look) {
     look_ = look;
@@ -59,7 +60,8 @@ class Findings {
   }
   unsigned look() const noexcept { return look_; }
 
-  /// A difference. In the first look it is remembered; in the second it counts if the first had it, and 'describe' gives its Drift.
+  /// Adds a difference. In the first reading it is remembered. In the second it counts if the first reading had it, and 'describe' returns
+  /// its Drift.
   template <class Describe>
   void add(DriftKind kind, const DeleteOrder& object, Describe describe) {
     if (kind == DriftKind::Unwanted && !with_unwanted_) return;
@@ -70,7 +72,7 @@ class Findings {
     }
     if (suspects_.contains({kind, object})) confirm(kind, object, describe);
   }
-  /// In the second look: a difference that the caller knows from the first.
+  /// Second reading only: adds a difference that the caller remembers from the first.
   template <class Describe>
   void confirm(DriftKind kind, const DeleteOrder& object, Describe describe) {
     ++counts_[static_cast<std::size_t>(kind)];
@@ -82,13 +84,14 @@ class Findings {
     }
     confirmed_[static_cast<std::size_t>(kind)].push_back(object);
   }
-  /// In the first look: the caller remembers a difference by itself.
+  /// First reading only: the caller itself remembers a difference.
   void suspect() noexcept { has_suspects_ = true; }
   bool has_suspects() const noexcept { return has_suspects_ || !suspects_.empty(); }
 
-  /// Since the last call.
+  /// Returns the differences confirmed since the last call.
   std::vector<DeleteOrder> take_confirmed(DriftKind kind) { return std::exchange(confirmed_[static_cast<std::size_t>(kind)], {}); }
-  /// Of unwanted objects also those beyond the kUnwantedKept that are remembered, if both looks have as many.
+  /// The number of differences of this kind. Unwanted objects beyond the kUnwantedKept remembered ones count too, if both readings have as
+  /// many.
   std::uint64_t count(DriftKind kind) const noexcept {
     const std::uint64_t confirmed = counts_[static_cast<std::size_t>(kind)];
     const bool has_more = kind == DriftKind::Unwanted && unwanted_before_ > kUnwantedKept && look_ == 2;
@@ -96,7 +99,8 @@ class Findings {
   }
   std::uint64_t total() const noexcept { return count(DriftKind::Missing) + count(DriftKind::Changed) + count(DriftKind::Unwanted); }
   std::vector<Drift>& kept() noexcept { return kept_; }
-  /// Of all that was confirmed, also beyond kDriftsKept, but not of routes: those know it themselves (RouteMap::Route::drifted).
+  /// The rows of all confirmed differences, including those beyond kDriftsKept. Excludes routes, which carry a flag of their own
+  /// (RouteMap::Route::drifted).
   RowNames& rows() noexcept { return rows_; }
 
  private:
@@ -109,14 +113,14 @@ class Findings {
   bool has_suspects_ = false;
   std::set<std::pair<DriftKind, DeleteOrder>, ByObject> suspects_;
   std::array<std::uint64_t, 3> counts_{};
-  std::uint64_t unwanted_ = 0;         // Seen in this look,
-  std::uint64_t unwanted_before_ = 0;  // and in the one before.
+  std::uint64_t unwanted_ = 0;         // Seen in this reading.
+  std::uint64_t unwanted_before_ = 0;  // Seen in the previous reading.
   std::array<std::vector<DeleteOrder>, 3> confirmed_;
   std::vector<Drift> kept_;
   RowNames rows_;
 };
 
-/// What was read of one kind, sorted by what finds an entry, and how far the comparison is. 'wanted' notes which entries an Orch asks for.
+/// The objects read of one kind, sorted for lookup, and the progress of the comparison. 'wanted' marks the entries that an Orch asks for.
 struct AddressLook {
   std::vector<AddressEntry> actual;  // By port and address.
   std::vector<bool> wanted;
@@ -146,18 +150,18 @@ struct RouteLook {
   std::uint32_t next_slot = 0;
 };
 
-/// Reads all objects of 'kind'. Blocks; any thread that may use the data plane's dumps.
+/// Reads all objects of 'kind'. Blocks. Call from any thread that may use the data plane's dumps.
 struct PlaneSnapshot {
   AddressLook addresses;
   NeighborLook neighbors;
   NexthopLook nexthops;
   RouteLook routes;
-  /// Of ours.
+  /// The number of objects that have our protocol number.
   std::size_t objects() const noexcept;
 };
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot);
 
-/// Visits at most 'limit' entries of 'map' behind the key 'after', which follows. True at the end of the map.
+/// Visits at most 'limit' entries of 'map' after the key 'after', and advances 'after'. Returns true at the end of the map.
 template <class Map, class Visit>
 bool walk_slice(Map& map, std::optional<typename Map::key_type>& after, std::size_t& limit, Visit visit) {
   auto it = after ? map.upper_bound(*after) : map.begin();

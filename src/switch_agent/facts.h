@@ -1,5 +1,5 @@
-// The facts by which the agent's Orchs depend on each other: each kind, its key, and who provides it. They meet nowhere else but here, in
-// tables and in the two directories (port_ids.h, group_ids.h) that carry the kernel's numbers.
+// The facts by which the agent's Orchs depend on each other: each kind, its key, and the Orch that provides it. The Orchs share nothing
+// else but tables and the two directories of kernel numbers (port_ids.h, group_ids.h).
 #pragma once
 
 #include <string_view>
@@ -9,32 +9,33 @@
 namespace rondo::switch_agent {
 
 // kind                                                   key                    provider        holds when
-inline constexpr ConstraintKind kDevice{"device"};           // port            ports           the kernel has a device of that name
-inline constexpr ConstraintKind kPort{"port"};               // port            ports           its PORT_TABLE row is applied
-inline constexpr ConstraintKind kAdminUp{"admin-up"};        // port            ports           the device is administratively up
-inline constexpr ConstraintKind kCarrier{"carrier"};         // port            ports           up and running: next hops can use it
-inline constexpr ConstraintKind kPortUnused{"port-unused"};  // port            interfaces      no INTF_TABLE row uses it
-inline constexpr ConstraintKind kInterface{"interface"};     // port            interfaces      its INTF_TABLE row is applied
-inline constexpr ConstraintKind kAddressed{"addressed"};     // port:ipv4|ipv6  interfaces      it has an address of that family
+inline constexpr ConstraintKind kDevice{"device"};     // port            ports           the kernel has a device with that name
+inline constexpr ConstraintKind kPort{"port"};         // port            ports           its PORT_TABLE row is applied
+inline constexpr ConstraintKind kAdminUp{"admin-up"};  // port            ports           the device is administratively up
+inline constexpr ConstraintKind kCarrier{"carrier"};   // port            ports           the device is up and running: next hops can use it
+inline constexpr ConstraintKind kPortUnused{"port-unused"};            // port            interfaces      no INTF_TABLE row uses it
+inline constexpr ConstraintKind kInterface{"interface"};               // port            interfaces      its INTF_TABLE row is applied
+inline constexpr ConstraintKind kAddressed{"addressed"};               // port:ipv4|ipv6  interfaces      it has an address of that family
 inline constexpr ConstraintKind kInterfaceUnused{"interface-unused"};  // port   interfaces      no address is left on it
 inline constexpr ConstraintKind kAddressFree{
-    "address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address is there
-inline constexpr ConstraintKind kRestartOver{"restart-over"};  // kDataPlane      interfaces      what an earlier run left is in use or gone
+    "address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address exists
+inline constexpr ConstraintKind kRestartOver{
+    "restart-over"};  // kDataPlane      interfaces      everything that an earlier run left is in use or deleted
 inline constexpr ConstraintKind kNeighborsGone{"neighbors-gone"};    // port   neighbors       no neighbour is left on it
 inline constexpr ConstraintKind kNeighbor{"neighbor"};               // port:address    neighbors       it is in the kernel
 inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
-inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  in the kernel with one member at least
-inline constexpr ConstraintKind kNexthopSet{
-    "nexthop-set"};  // set             nexthop-groups  the same, for routes that name their next hops
+inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  it is in the kernel with at least one member
+inline constexpr ConstraintKind kNexthopSet{"nexthop-set"};  // set             nexthop-groups  the same, for the next hops that routes name
 inline constexpr ConstraintKind kGroupUnused{"group-unused"};            // index           routes          no route uses it
 inline constexpr ConstraintKind kSetUnused{"set-unused"};                // set             routes          no route uses it
 inline constexpr ConstraintKind kSetKnown{"set-known"};                  // set             nexthop-groups  it has a NEXTHOP_SET row
 inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};        // prefix        routes      no row has it under another spelling
-inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   the same
-inline constexpr ConstraintKind kAddressSpelling{"address-spelling"};    // port:address/length  interfaces  the same
-inline constexpr ConstraintKind kVrf{"vrf"};                             // name            nobody yet
+inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   no row has it under another spelling
+inline constexpr ConstraintKind kAddressSpelling{
+    "address-spelling"};                      // port:address/length  interfaces  no row has it under another spelling
+inline constexpr ConstraintKind kVrf{"vrf"};  // name            none yet: never holds
 
-/// The key of kRestartOver: there is one data plane.
+/// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";
 
 }  // namespace rondo::switch_agent

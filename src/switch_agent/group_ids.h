@@ -1,6 +1,6 @@
-// GroupIds: the kernel's numbers of next-hop groups, by fact. Written by the nexthop-groups Orch, read by routes. A group that is known
-// here may be absent from the kernel for a while (all its ports lost their carrier, and the kernel took the group and its routes with it
-// without a word); 'losses' counts how often, so that whoever put routes behind it knows which of them are gone.
+// GroupIds: the kernel's numbers of next-hop groups, by fact. The nexthop-groups Orch writes it; routes read it. A known group may be
+// absent from the kernel for a while: when all its ports lose their carrier, the kernel drops the group and its routes without an event.
+// 'losses' counts these events, so that routes can tell which of their orders the kernel has dropped.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class GroupIds {
   struct Entry {
     NexthopId id;
     bool usable = false;       // In the kernel with at least one member.
-    bool forgotten = false;    // Its row was deleted; look the name up again.
+    bool forgotten = false;    // Its row was deleted; the reader must look the name up again.
     std::uint32_t losses = 0;  // How often the kernel dropped it.
   };
 
@@ -36,7 +36,7 @@ class GroupIds {
     }
     return nullptr;
   }
-  /// The entry to write to, made if need be.
+  /// Returns the entry for writing; creates it if absent.
   Entry& at(const Constraint& fact) {
     std::shared_ptr<Entry>& entry = of_kind(fact.kind)[fact.key];
     if (!entry) entry = std::make_shared<Entry>();
@@ -63,7 +63,7 @@ class GroupIds {
     }
     return by_kind_.emplace_back(kind, ByName{}).second;
   }
-  std::vector<std::pair<ConstraintKind, ByName>> by_kind_;  // Two.
+  std::vector<std::pair<ConstraintKind, ByName>> by_kind_;  // Two kinds.
 };
 
 }  // namespace rondo::switch_agent

@@ -151,9 +151,9 @@ Outcome Interfaces::set_address(std::string_view key, const std::string& port, c
   spellings_.take(canonical, key);
   Interface& interface = interfaces_[port];
   const bool is_first = interface.addresses.empty();
-  Address& entry = interface.addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
+  Address& entry = interface.addresses[address];  // Recorded before the answer, so that an address dropped from now on is put back.
   if (is_first) withdraw({kInterfaceUnused, port});
-  // A Delete that the kernel put off has given way to this Set. Whether the address is there, the answer tells.
+  // This Set replaced a Delete that the kernel had deferred. The answer shows whether the address is present.
   if (std::exchange(entry.leaving, false)) entry.applied.clear();
   const IfIndex id = ids_.find(port);
   program(programmer_, AddressSet{id, address}, [this, ticket = current_ticket(), port, address, id](const Status& status) {
@@ -182,16 +182,16 @@ Outcome Interfaces::remove_address(std::string_view key, const std::string& port
   if (it == interfaces_.end()) return remove_unknown(port, address);
   const auto entry = it->second.addresses.find(address);
   if (entry == it->second.addresses.end()) return remove_unknown(port, address);
-  if (!spellings_.may_act(address_key(port, address), key, true)) return Outcome::done();  // Another row's.
+  if (!spellings_.may_act(address_key(port, address), key, true)) return Outcome::done();  // Another row has the address.
   const bool ipv6 = address.address.is_v6();
   const Constraint free{kAddressFree, address_key(port, address)};
   if (!holds(free)) return Outcome::wait_for(free);
-  // From here on nobody new may count on it: the fact ends before the order is given.
+  // Withdraw the fact before ordering, so that no further row relies on it.
   entry->second.leaving = true;
   if (!addressed(family_key(port, ipv6))) withdraw({kAddressed, family_key(port, ipv6)});
   tell_free(port, ipv6);
   if (!ids_.find(port)) {
-    address_gone(port, address);  // With its device.
+    address_gone(port, address);  // It went with its device.
     return Outcome::done();
   }
   program(programmer_, AddressDelete{ids_.find(port), address}, [this, ticket = current_ticket(), port, address](const Status& status) {
@@ -202,7 +202,8 @@ Outcome Interfaces::remove_address(std::string_view key, const std::string& port
   return Outcome::staged();
 }
 
-/// An earlier run may have set it, without a number if the kernel gives addresses none.
+/// Handles the Delete of an address that no row had: an earlier run may have set it. It has no protocol number if the kernel stores none
+/// for addresses.
 Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& address) {
   const IfIndex id = ids_.find(port);
   if (!id) return Outcome::done();
@@ -218,7 +219,7 @@ void Interfaces::end_restart() {
   announce({kRestartOver, std::string{kDataPlane}});
 }
 
-/// No neighbour of its family is left, or another address of the family stays.
+/// True if no neighbour of its family is left, or another address of the family stays.
 bool Interfaces::is_free(const std::string& port, const Prefix& address) const {
   const bool ipv6 = address.address.is_v6();
   const auto it = interfaces_.find(port);
@@ -229,7 +230,7 @@ bool Interfaces::is_free(const std::string& port, const Prefix& address) const {
   });
 }
 
-/// Something changed that decides which addresses of a family are free: announces those that are, withdraws the others.
+/// Called after a change that decides which addresses of a family are free. Announces those that are free and withdraws the others.
 void Interfaces::tell_free(const std::string& port, bool ipv6) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return;

@@ -1,6 +1,6 @@
-// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. It keeps what
-// was asked for apart from what the kernel has: the kernel drops IPv6 addresses with an administrative down and everything with the device,
-// and what is wanted is put back when they return.
+// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address assigns the address. It stores
+// desired and actual state separately. The kernel drops IPv6 addresses on an administrative down, and all addresses with the device; this
+// Orch restores the desired ones when the port returns.
 #pragma once
 
 #include <cstddef>
@@ -26,31 +26,31 @@ class Interfaces final : public Orch {
  public:
   Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids);
 
-  /// What an earlier run left is in use or gone. Until then Deletes of its addresses wait: with the last address of a family the kernel
-  /// drops the neighbours of the port, and the row of another address may come.
+  /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
+  /// port with the last address of a family, and the row of another address may still arrive.
   void end_restart();
-  /// Where the row 'key' of INTF_TABLE stands in the data plane. O(log(rows)).
+  /// Returns the state in the data plane of the row 'key' of INTF_TABLE. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
-  /// How many rows stand where. O(rows).
+  /// Returns the number of rows in each state. O(rows).
   PlaneCounts state_counts() const;
-  /// Compares the addresses that were asked for with those that were read, about 'limit' of them. True at the end of both.
+  /// Compares about 'limit' of the requested addresses with those read. Returns true at the end of both.
   bool compare(AddressLook& look, std::size_t limit, Findings& findings) const;
-  /// Orders an address again that another program deleted or changed.
+  /// Orders again an address that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
-  /// The MTU that a row of the interface has set last.
+  /// The MTU that a row of the interface set last.
   std::optional<std::uint32_t> mtu_of(std::string_view port) const;
 
  private:
   struct Address {
-    CountedFlag applied;   // Its row is.
-    bool present = false;  // In the kernel, as far as we know.
-    bool leaving = false;  // Its Delete is under way: not to be put back.
-    std::string trouble;   // Why the kernel does not take it back, for people.
+    CountedFlag applied;   // The address row is applied.
+    bool present = false;  // Present in the kernel, according to its last answer or event.
+    bool leaving = false;  // Its Delete is under way, so it must not be restored.
+    std::string trouble;   // Why the kernel refuses to restore it, as text for operators.
   };
   struct Interface {
-    CountedFlag applied;               // The base row.
-    std::optional<std::uint32_t> mtu;  // Of the base row.
+    CountedFlag applied;               // The base row is applied.
+    std::optional<std::uint32_t> mtu;  // From the base row.
     std::map<Prefix, Address> addresses;
   };
   Outcome set(std::string_view key, const Fields& fields);
@@ -68,7 +68,7 @@ class Interfaces final : public Orch {
   void address_gone(const std::string& port, const Prefix& address);
   void drop_if_empty(const std::string& port);
   void restored(const std::string& port, const Prefix& prefix, const Status& status);
-  /// Which addresses of a port are ordered again.
+  /// Which addresses of a port to order again.
   enum class Restore : std::uint8_t { All, Absent };
   void restore(const std::string& port, Restore what);
   bool addressed(std::string_view port_and_family) const;
@@ -76,11 +76,11 @@ class Interfaces final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
-  std::size_t applied_ = 0;  // Rows, of ports and of addresses.
+  std::size_t applied_ = 0;  // The number of applied rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
-  Spellings spellings_;                                     // Of addresses.
-  std::map<std::string, std::uint32_t, std::less<>> mtus_;  // Set last by a row of the interface.
+  Spellings spellings_;                                     // Spellings of addresses.
+  std::map<std::string, std::uint32_t, std::less<>> mtus_;  // The MTU that a row of the interface set last, by port.
   Later later_;
 };
 

@@ -9,7 +9,7 @@ namespace rondo::switch_agent {
 
 namespace {
 
-/// IPv6 knows an address by itself, IPv4 by itself and its length.
+/// IPv6 identifies an address by its bits alone, IPv4 by its bits and prefix length.
 bool is_same(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
 
 Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& port, const Prefix* wanted, const Prefix* actual) {
@@ -38,7 +38,7 @@ bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& finding
     const AddressEntry& entry = look.actual[look.next_actual];
     if (!entry.ours || look.wanted[look.next_actual]) continue;
     const AddressDelete object{entry.port, entry.address};
-    if (has(object)) continue;  // Asked for since the Orch's own were compared.
+    if (has(object)) continue;  // A row asked for it after the Orch's own addresses were compared.
     const std::string port{ids_.name(entry.port)};
     findings.add(DriftKind::Unwanted, object, [&] { return drift_of(DriftKind::Unwanted, object, port, nullptr, &entry.address); });
   }
@@ -59,7 +59,7 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
     }
     // A device that is down keeps no IPv6 address.
     const bool is_due = address.applied && !address.leaving && (!prefix.address.is_v6() || holds({kAdminUp, port}));
-    // It is ordered again until the kernel takes it; `why` names the cause.
+    // Refused before: it is retried until the kernel accepts it, and `why` names the cause.
     const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
     if (!is_due || is_refused || (actual != nullptr && *actual == prefix)) continue;
     const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;

@@ -1,4 +1,4 @@
-// Where rows of INTF_TABLE stand in the data plane.
+// The states of INTF_TABLE rows in the data plane.
 #include "switch_agent/facts.h"
 #include "switch_agent/interfaces.h"
 

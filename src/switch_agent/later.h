@@ -1,5 +1,5 @@
-// Later: names of things to try again after a short while, together: what the data plane refused for a passing reason and no row waits for
-// (a row in the ledger has its own retry). One timer, whatever the number of names. Scheduler's thread.
+// Later: retries named objects together after a short delay. It is for transient refusals of the data plane for which no row waits (a row
+// in the ledger has its own retry). One timer for any number of names. Scheduler thread only.
 #pragma once
 
 #include <functional>

@@ -88,7 +88,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
     note_present(place.first, neighbor);
     neighbor.mac = mac;
     announce({kNeighbor, neighbor_key(place.first, place.second)});
-    return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
+    return Outcome::done_while({kAdminUp, place.first});  // The kernel drops the neighbours of a device that goes down.
   }
   const Status answer = status.ok() ? device_changed(place.first) : status;
   Outcome outcome = place.second.is_v6() ? outcome_of_ipv6_set(answer, place.first, ids_.mtu(place.first)) : outcome_of_set(answer);
@@ -102,15 +102,15 @@ Outcome Neighbors::remove(std::string_view key) {
   const Place place{parsed->port, parsed->address};
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end()) return Outcome::done();
-  if (!spellings_.may_act(neighbor_key(place.first, place.second), key, true)) return Outcome::done();  // Another row's.
+  if (!spellings_.may_act(neighbor_key(place.first, place.second), key, true)) return Outcome::done();  // Another row has the neighbour.
   const std::string name = neighbor_key(place.first, place.second);
   const Constraint unused{kNeighborUnused, name};
   if (!holds(unused)) return Outcome::wait_for(unused);
-  // From here on nobody new may count on it: the fact ends before the order is given.
+  // Withdraw the fact before ordering, so that no further row relies on it.
   it->second.leaving = true;
   withdraw({kNeighbor, name});
   if (!ids_.find(place.first)) {
-    gone(place);  // With its device.
+    gone(place);  // It went with its device.
     return Outcome::done();
   }
   program(programmer_, NeighborDelete{ids_.find(place.first), place.second},

@@ -1,6 +1,6 @@
-// Neighbors: owns NEIGH_TABLE. A row puts a permanent neighbour into the kernel; next-hop groups wait for it. The kernel drops the
-// neighbours of a port that goes administratively down or away; what is wanted comes back with it. Known by port and address; of rows that
-// spell an address differently the first has the neighbour (spellings.h).
+// Neighbors: owns NEIGH_TABLE. A row adds a permanent neighbour to the kernel; next-hop groups wait for it. The kernel drops the
+// neighbours of a port that goes administratively down or disappears; this Orch restores the desired ones when the port returns. Port and
+// address identify a neighbour. If several rows spell one address, the first row has the neighbour (spellings.h).
 #pragma once
 
 #include <cstddef>
@@ -24,23 +24,23 @@ class Neighbors final : public Orch {
  public:
   Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids);
 
-  /// Where the row 'key' of NEIGH_TABLE stands in the data plane. O(log(rows)).
+  /// Returns the state in the data plane of the row 'key' of NEIGH_TABLE. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
-  /// How many rows stand where; those of ports that are down wait. O(ports with neighbours).
+  /// Returns the number of installed rows; rows on ports that are down do not count. O(ports with neighbours).
   PlaneCounts state_counts() const;
-  /// Compares the neighbours that were asked for with those that were read, about 'limit' of them. True at the end of both.
+  /// Compares about 'limit' of the requested neighbours with those read. Returns true at the end of both.
   bool compare(NeighborLook& look, std::size_t limit, Findings& findings) const;
-  /// Orders a neighbour again that another program deleted or changed.
+  /// Orders again a neighbour that another program deleted or changed.
   void program_again(const NeighborDelete& object);
   bool has(const NeighborDelete& object) const;
 
  private:
   struct Neighbor {
-    bool applied = false;         // Its row is.
+    bool applied = false;         // The row is applied.
     bool leaving = false;         // Its Delete is under way.
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
-    MacAddress mac;               // What the data plane was ordered last, and accepted.
-    unsigned orders = 0;          // Under way.
+    MacAddress mac;               // The last address that was ordered and that the data plane accepted.
+    unsigned orders = 0;          // Orders under way.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
@@ -54,15 +54,15 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
-  /// How many neighbours of a port were set under a number of PortIds::up_number().
+  /// The number of neighbours of a port that were set under one value of PortIds::up_number().
   struct Present {
     std::uint64_t set_under = 0;
     std::size_t neighbors = 0;
   };
   std::map<std::string, Present, std::less<>> present_;
-  std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
+  std::map<Place, Neighbor> neighbors_;  // Desired, or their Delete is under way.
   Spellings spellings_;
-  std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.
+  std::map<std::string, std::size_t, std::less<>> counts_;  // Neighbours per port, and per port and family (these need an address there).
 };
 
 /// The key of the facts kNeighbor and kNeighborUnused.

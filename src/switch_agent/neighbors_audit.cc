@@ -52,7 +52,8 @@ bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& finding
 void Neighbors::program_again(const NeighborDelete& object) {
   const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
   if (it == neighbors_.end() || !it->second.applied || it->second.leaving || it->second.orders > 0) return;
-  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [](const Status&) {});  // The next audit sees a refusal.
+  // The next audit detects a refusal.
+  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [](const Status&) {});
 }
 
 bool Neighbors::has(const NeighborDelete& object) const {

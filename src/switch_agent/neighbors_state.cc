@@ -1,4 +1,4 @@
-// Where rows of NEIGH_TABLE stand in the data plane.
+// The states of NEIGH_TABLE rows in the data plane.
 #include "switch_agent/facts.h"
 #include "switch_agent/neighbors.h"
 
@@ -31,7 +31,7 @@ void Neighbors::note_present(const std::string& port, Neighbor& neighbor) {
   const std::uint64_t now = ids_.up_number(port);
   if (neighbor.set_under == now) return;
   neighbor.set_under = now;
-  if (now == 0) return;  // It went with the port, a moment ago.
+  if (now == 0) return;  // The kernel dropped it with the port a moment ago.
   Present& present = present_[port];
   if (present.set_under != now) present = {now, 0};
   ++present.neighbors;

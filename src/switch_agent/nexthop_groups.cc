@@ -27,14 +27,14 @@ std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, con
   return id;
 }
 
-/// The number that a group has if no other one has it; otherwise the next one that is free.
+/// The number for a group if no other group has it; otherwise the group gets the next free number.
 std::uint32_t first_choice(const NumberSpace& numbers, const Constraint& fact) {
   const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
   return numbers.groups + static_cast<std::uint32_t>(hash % numbers.group_count);
 }
 
-/// Whether a group with this number is likely to be the one of a name with this first choice: numbers that were taken move it by a few,
-/// and builds that did not number by name counted from the first. Others are those of other names.
+/// True if a group with this number probably belongs to a name with this first choice. Taken numbers shift a group by a few, and builds
+/// that did not number by name counted from the first number. Any other number belongs to another name.
 bool may_be_of(const NumberSpace& numbers, std::uint32_t choice, std::uint32_t id) {
   constexpr std::uint32_t kMoves = 64;
   constexpr std::uint32_t kCounted = 1U << 16;
@@ -114,9 +114,10 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   return Outcome::staged();
 }
 
-/// What a row waits for: a neighbour that is on its way. One on a port that is down, or not there, is not: its next hop joins the group
-/// when it has come, and the others carry the traffic meanwhile. If all are so, any of them would do. One fact at a time: which neighbours
-/// are on their way changes, so the handler is to be asked again.
+/// Returns the fact that a row waits for: a neighbour expected soon, or nothing. A neighbour on a port that is down or absent is not
+/// expected soon: its next hop joins the group when the neighbour appears, and the other next hops carry the traffic meanwhile. If no
+/// neighbour is expected soon, the row waits for any of them. Returns one fact at a time, because the expected neighbours change; the
+/// handler runs again then.
 std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
   forget_what_is_not_lacking();
   std::vector<std::string> away;
@@ -141,14 +142,14 @@ void NexthopGroups::forget_what_is_not_lacking() {
   look_through_at_ = std::max<std::size_t>(1024, 2 * lacking_.size());
 }
 
-/// A neighbour that was on its way is not any more: the rows that wait for one are asked again.
+/// Called when expected neighbours are no longer expected: the handlers of the rows that wait for one run again.
 void NexthopGroups::port_went() {
   for (const auto& [neighbor, others] : std::exchange(lacking_, {})) {
     if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
   }
 }
 
-/// It is in the kernel from now on.
+/// Called when the kernel has accepted the neighbour.
 void NexthopGroups::neighbor_came(std::string_view name) {
   if (const auto rows = lacking_.find(name); rows != lacking_.end()) {
     const std::set<std::string> parked_on = std::move(rows->second);
@@ -212,9 +213,9 @@ NexthopId NexthopGroups::take_left(std::uint32_t id) {
   return NexthopId{id};
 }
 
-/// The kernel's group has the members whose ports had a carrier. With the number that this name has it is this group, whatever its members
-/// were: they are replaced, and its routes need not move. Else, of several with these members, it is the one that this name would have come
-/// to first.
+/// Chooses the number of a group. The kernel's group has only the members whose ports had a carrier. If a group with this name's number
+/// exists, it is this group whatever its members were: the members are replaced, and its routes stay. Otherwise, of several groups with
+/// these members, it is the one whose number this name would have reached first.
 NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
   std::uint32_t id = by_name_ ? first_choice(numbers_, fact) : numbers_.groups;
   if (by_name_ && left_by_number_.contains(id)) return take_left(id);
@@ -254,7 +255,7 @@ void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
 }
 
 void NexthopGroups::release_leaving(Group& group) {
-  // Only now: deleting the last member of a group that is in the kernel would take the group and its routes with it.
+  // Delete them only now: deleting the last member of a group in the kernel would delete the group and its routes too.
   for (Nexthop* nexthop : std::exchange(group.leaving, {})) {
     const bool came_back = std::ranges::any_of(group.members, [&](const Member& m) { return m.nexthop == nexthop; });
     if (!came_back) leave(*nexthop, group);
@@ -271,7 +272,7 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   Group& group = it->second;
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
   if (group.asking) return Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "an order for this group is under way"});
-  // No route may take it up again: it ends before the order is given.
+  // Withdraw the fact before ordering the deletion, so that no route uses the group again.
   become_unusable(group);
   count(group, PlaneState::Pending);
   ids_.forget(group.fact);
@@ -351,10 +352,10 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
   if (may_come(nexthop) && !nexthop.present) retry_later(trouble.empty() ? retry_delay(status) : kIpv6OffRetry);
   const std::vector<Group*> users{nexthop.users.begin(), nexthop.users.end()};
-  for (Group* group : users) refresh(*group);  // Which may end the next hop.
+  for (Group* group : users) refresh(*group);  // This may delete the next hop.
 }
 
-/// Not in the kernel, but nothing that we would be told of is missing: asking again may help.
+/// True if the next hop is absent although every fact it needs holds, so that a retry may help.
 bool NexthopGroups::may_come(const Nexthop& nexthop) const {
   return nexthop.resolved && !nexthop.refused && holds({kCarrier, nexthop.key.first});
 }
@@ -371,14 +372,14 @@ void NexthopGroups::drop(Nexthop& nexthop) {
   nexthops_.erase(key);
   announce({kNeighborUnused, neighbor_key(key.first, key.second)});
   if (ordered) {
-    delete_object(id);  // Whether or not we believe that it is there: asking costs little, a leak stays.
+    delete_object(id);  // Delete it even if we believe that it is absent: the order is cheap, and a leaked object would stay.
   } else {
     free_nexthop_ids_.push_back(id.value());
   }
 }
 
 void NexthopGroups::delete_object(NexthopId id) {
-  // The number is free only when the kernel has let it go.
+  // The number becomes free only after the kernel has released it.
   program(programmer_, NexthopDelete{id}, [this, id](const Status& status) {
     if (status.ok() || !is_passing(status) || status.code() == Code::NotFound) {
       free_nexthop_ids_.push_back(id.value());
@@ -415,7 +416,7 @@ void NexthopGroups::refresh(Group& group) {
   std::vector<GroupMember> wanted;
   const Nexthop* coming = nullptr;
   for (const Member& member : group.members) {
-    if (member.nexthop->asking) return;  // One order with all of them instead of one for each: a replace is the slow call.
+    if (member.nexthop->asking) return;  // Give one order with all members instead of one for each: a replace is the slow call.
     if (member.nexthop->present) {
       wanted.push_back({member.nexthop->id, member.weight});
     } else if (may_come(*member.nexthop)) {
@@ -424,11 +425,11 @@ void NexthopGroups::refresh(Group& group) {
   }
   const std::vector<GroupMember>& actual = group.possible.front();
   if (group.sure && wanted == actual) {
-    become_usable(group);  // Also one whose deletion was refused: it was given up, and is wanted again as it is.
+    become_usable(group);  // Also a group whose deletion was refused: it had been given up and is wanted again.
     arrived(group);
   } else if (!wanted.empty()) {
-    // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost
-    // with them.
+    // All members change, so pass through both sets. If the old members disappeared a moment ago, this order is refused, and we learn that
+    // the group was lost with them.
     const auto stays = [&](const GroupMember& a) {
       return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; });
     };
@@ -438,7 +439,7 @@ void NexthopGroups::refresh(Group& group) {
   } else if (coming != nullptr && ids_.at(group.fact).usable) {
     put_off(group, coming->failure);  // Make before break: the old members stay until the first new one is there.
   } else {
-    order_delete(group);  // Old members are in the kernel, which are not wanted any more, and no new one can be used.
+    order_delete(group);  // The kernel's group has old members that are no longer wanted, and no new member is usable.
   }
 }
 
@@ -464,14 +465,14 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
     group.possible.erase(group.possible.begin(), group.possible.end() - 1);
     group.sure = !group.again;
   } else {
-    // A refusal changes nothing; a broken socket or a lost answer leaves open whether it was carried out.
+    // A refusal changes nothing. After a broken socket or a lost answer, the order may or may not have been carried out.
     const Code code = status.code();
     const bool open = code == Code::Unavailable || code == Code::DeadlineExceeded || code == Code::DataLoss;
     if (!open) group.possible.pop_back();
     if (open || group.again) group.sure = false;
   }
   if (std::exchange(group.again, false)) {
-    refresh(group);  // A member came or went while the order was under way: what the kernel has now is not known. Order anew.
+    refresh(group);  // A member appeared or disappeared while the order was under way, so the kernel's content is unknown. Order again.
   } else if (status.ok()) {
     become_usable(group);
     refresh(group);
@@ -489,7 +490,7 @@ void NexthopGroups::arrived(Group& group) {
   settle_group(group, refused == group.members.end() ? Outcome::done() : Outcome::reject(refused->nexthop->failure));
 }
 
-/// The row is not kept in flight, so that a newer change of it can come in between.
+/// Does not keep the row in flight, so that a newer change of it can be handled meanwhile.
 void NexthopGroups::put_off(Group& group, const Status& status) {
   retry_later(retry_delay(status));
   settle_group(group, Outcome::retry_after(retry_delay(status), status));

@@ -1,12 +1,12 @@
 // NexthopGroups: owns NEXTHOP_GROUP_TABLE and NEXTHOP_SET (the sets that routes with next hops of their own share), and the kernel's
-// next-hop objects behind them. One object a (port, gateway), shared; one group a row. It keeps desired and actual state apart: a port that
-// loses its carrier makes the kernel drop the objects on it, take them out of their groups and remove groups that become empty, all in
-// silence; we take note without asking, and put back what is wanted when the carrier returns. Routes are not touched: they hang on the
-// group's number.
+// next-hop objects behind them. It keeps one shared object per (port, gateway) and one group per row. It stores desired and actual state
+// separately. When a port loses its carrier, the kernel drops its next hops, removes them from their groups, and removes groups that
+// become empty; it sends no events. This Orch computes the same result from the link event and restores the desired objects when the
+// carrier returns. Routes refer to the group's number and are not changed.
 //
-// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew. News
-// of a loss may come after the answer to an order that was carried out later, so a group that changes all its members passes through both
-// sets: it never goes.
+// Every object has at most one order under way. A change meanwhile sets 'again': the answer is then discarded and a new order is given.
+// The event of a loss may arrive after the answer to an order that was carried out later. Therefore a group that changes all its members
+// passes through both sets, so that it never disappears.
 #pragma once
 
 #include <array>
@@ -45,28 +45,29 @@ class NexthopGroups final : public Orch {
     std::uint64_t group_replaces = 0;
   };
   Counts counts() const;
-  /// Where the row of the group 'name' stands in the data plane. O(members of the group).
+  /// Returns the state in the data plane of the row of the group 'name'. O(members of the group).
   RowInPlane state_of_row(ConstraintKind kind, std::string_view name) const;
-  /// How many rows of groups of 'kind' stand where. O(1).
+  /// Returns the number of rows of groups of 'kind' in each state. O(1).
   PlaneCounts state_counts(ConstraintKind kind) const { return tallies_[tally_of(kind)]; }
   /// Calls 'visit' with each port that has next hops, until it returns false. O(ports * log(next hops)).
   void for_each_port(const std::function<bool(std::string_view port)>& visit) const;
-  /// Calls 'visit' with the groups that are withdrawn and have a next hop on 'port', until it returns false.
+  /// Calls 'visit' with each withdrawn group that has a next hop on 'port', until it returns false.
   void for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const;
 
-  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and, if numbers follow from names, a group
-  /// gets its own whatever its members were, and of groups with the same members each its own. Before the first row.
+  /// Adopts what an earlier run left in the kernel: an equal next hop or group gets the same number. If numbers follow from names, a group
+  /// gets the number of its name whatever its members were, and of several groups with the same members each gets its own. Call before the
+  /// first row.
   void adopt(const std::vector<NexthopEntry>& left);
-  /// From here on nothing gets a number of what is left.
+  /// After this call no object gets a number of an object left by an earlier run.
   void end_adoption();
 
-  /// Compares the next hops and groups that were ordered with those that were read, about 'limit' of them. True at the end of both.
+  /// Compares about 'limit' of the ordered next hops and groups with those read. Returns true at the end of both.
   bool compare(NexthopLook& look, std::size_t limit, Findings& findings) const;
-  /// Orders next hops and groups again that another program deleted or changed. O(all) for a call, so give it many.
+  /// Orders again next hops and groups that another program deleted or changed. Each call costs O(all), so pass many.
   void program_again(DriftKind kind, std::span<const NexthopDelete> objects);
-  /// Of all next hops and groups, ordered or not. O(all).
+  /// The numbers of all next hops and groups, ordered or not. O(all).
   std::set<NexthopId> numbers() const;
-  /// Whether the number is in our part of the id space. O(1).
+  /// True if the number is in our part of the id space. O(1).
   bool may_have(const NexthopDelete& object) const noexcept {
     return object.id.value() >= numbers_.nexthops &&
            object.id.value() - numbers_.nexthops < numbers_.groups - numbers_.nexthops + numbers_.group_count;
@@ -75,7 +76,7 @@ class NexthopGroups final : public Orch {
  private:
   using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
   struct Group;
-  /// Not by their addresses: the order in which orders are given must be the same in every run.
+  /// Compares by number, not by address: orders must be given in the same order in every run.
   struct ById {
     template <class T>
     bool operator()(const T* a, const T* b) const noexcept {
@@ -85,14 +86,14 @@ class NexthopGroups final : public Orch {
   struct Nexthop {
     HopKey key;
     NexthopId id;
-    bool present = false;   // In the kernel, as far as we know.
-    bool resolved = false;  // Its neighbour has been in the kernel. Until then it is not asked for.
+    bool present = false;   // Present in the kernel, according to its last answer or event.
+    bool resolved = false;  // Its neighbour has been in the kernel. Until then the next hop is not ordered.
     bool asking = false;
     bool again = false;
-    bool ordered = false;  // At least once: the kernel may have it.
+    bool ordered = false;  // Ordered at least once: the kernel may have it.
     std::set<Group*, ById> users;
-    Status failure;        // Why the kernel refused it; ok otherwise.
-    bool refused = false;  // For good.
+    Status failure;        // Why the kernel refused it; otherwise ok.
+    bool refused = false;  // Refused permanently.
   };
   struct Member {
     Nexthop* nexthop = nullptr;
@@ -101,17 +102,18 @@ class NexthopGroups final : public Orch {
   struct Group {
     Constraint fact;
     NexthopId id;
-    std::vector<Member> members;       // Wanted.
-    std::set<Nexthop*, ById> leaving;  // Not wanted any more, but perhaps still in the kernel's group.
-    /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no
-    /// group.
+    std::vector<Member> members;       // The desired members.
+    std::set<Nexthop*, ById> leaving;  // No longer desired, but possibly still in the kernel's group.
+    /// The sets of members that the kernel may have. One set when 'sure'; more while an order is under way, and the last is the one
+    /// ordered. An empty set: no group.
     std::vector<std::vector<GroupMember>> possible{{}};
     bool sure = true;
     bool asking = false;
     bool again = false;
     bool deleting = false;
-    PlaneState counted = PlaneState::Unknown;  // In a tally: Installed, Withdrawn or not at all.
-    Ticket ticket;                             // Of the row that waits for this group's first answer; consumer is null when none does.
+    // The state under which it is counted in a tally: Installed, Withdrawn, or Unknown if not counted.
+    PlaneState counted = PlaneState::Unknown;
+    Ticket ticket;  // The row that waits for this group's first answer; its consumer is null if no row waits.
   };
 
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
@@ -169,21 +171,22 @@ class NexthopGroups final : public Orch {
   const bool by_name_;  // SwitchAgentOptions::groups_by_name.
   const NumberSpace numbers_;
   std::map<HopKey, Nexthop> nexthops_;
-  std::set<std::string, std::less<>> sets_;  // Names of the NEXTHOP_SET rows that there are, whether their group is in the kernel or not.
+  std::set<std::string, std::less<>> sets_;  // The names of all NEXTHOP_SET rows, whether their group is in the kernel or not.
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
-  std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.
+  std::vector<NexthopId> undeleted_;  // Unused objects whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = numbers_.nexthops;
-  std::vector<std::uint32_t> free_group_ids_;  // This and the next without names.
+  std::vector<std::uint32_t> free_group_ids_;  // Used only if numbers do not follow from names, like next_group_id_.
   std::uint32_t next_group_id_ = numbers_.groups;
-  std::set<std::uint32_t> group_ids_;                                 // Of groups_, by name.
-  std::set<std::uint32_t> left_ids_;                                  // Numbers of what an earlier run left.
-  std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.
+  std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_, if numbers follow from names.
+  std::set<std::uint32_t> left_ids_;                                  // Numbers of the objects that an earlier run left.
+  std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
-  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same, by number.
-  /// By neighbour that a row lacks: what the rows are parked on of which this neighbour alone would do. Some of it may be over.
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same groups, by number.
+  /// By missing neighbour: the facts of rows that are parked on another neighbour, but for which this one suffices. Some entries may be
+  /// out of date.
   std::map<std::string, std::set<std::string>, std::less<>> lacking_;
-  std::size_t look_through_at_ = 1024;  // At this size it is.
+  std::size_t look_through_at_ = 1024;  // The size at which lacking_ is cleaned.
   std::uint64_t group_replaces_ = 0;
   std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
   TimerSource retry_timer_;

@@ -1,5 +1,5 @@
-// nexthop_groups_audit.cc: next hops and groups that differ from what was ordered, and their repair. The kernel drops a group with its last
-// member and the routes with their group, so a next hop that is missing counts as lost like one on a port without carrier.
+// nexthop_groups_audit.cc: next hops and groups that differ from what was ordered, and their repair. The kernel drops a group with its
+// last member, and routes with their group. So a missing next hop counts as lost, like one on a port without carrier.
 #include <algorithm>
 
 #include "switch_agent/facts.h"
@@ -19,7 +19,7 @@ std::string words_of(const NexthopEntry& entry) {
   return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port}) : to_string(GroupSet{entry.id, entry.members});
 }
 
-/// The entry of this number, which is then noted as asked for.
+/// Finds the entry with this number and marks it as wanted.
 const NexthopEntry* find(NexthopLook& look, NexthopId id) {
   const auto it = std::ranges::lower_bound(look.actual, id, {}, &NexthopEntry::id);
   if (it == look.actual.end() || it->id != id) return nullptr;
@@ -53,7 +53,8 @@ bool NexthopGroups::compare(NexthopLook& look, std::size_t limit, Findings& find
 
 void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const {
   const NexthopEntry* const actual = find(look, nexthop.id);
-  // One that is there and not expected has a number of ours: another program made it, and orders for that number may be refused.
+  // A next hop that is present and unexpected has one of our numbers: another program created it, and orders for that number may be
+  // refused.
   if (nexthop.asking || (!nexthop.present && actual == nullptr && !was_refused_in_use(nexthop))) return;
   const NexthopSet wanted{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)};
   const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port;
@@ -70,13 +71,13 @@ void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings&
   });
 }
 
-/// It was in the data plane, and went.
+/// True if it was in the data plane and disappeared.
 bool NexthopGroups::was_lost(const Group& group) const {
   const auto entry = ids_.find(group.fact.kind, group.fact.key);
   return entry && !entry->usable && entry->losses > 0;
 }
 
-/// Refused for good while a group that was there before needs it: what was in the way may have gone.
+/// True if it was refused permanently while a group that was already present needs it: the obstacle may have gone.
 bool NexthopGroups::was_refused_in_use(const Nexthop& nexthop) const {
   return nexthop.refused && holds({kCarrier, nexthop.key.first}) &&
          std::ranges::any_of(nexthop.users, [this](const Group* group) { return was_lost(*group); });
@@ -86,7 +87,7 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
   const NexthopEntry* const actual = find(look, group.id);
   if (group.asking || group.deleting) return;
   std::vector<GroupMember> wanted = group.possible.front();
-  if (!group.sure || (wanted.empty() && was_lost(group))) {  // An order was refused, and nothing asks again.
+  if (!group.sure || (wanted.empty() && was_lost(group))) {  // An order was refused, and no retry is pending.
     wanted.clear();
     for (const Member& member : group.members) {
       if (member.nexthop->present) wanted.push_back({member.nexthop->id, member.weight});
@@ -115,7 +116,7 @@ std::set<NexthopId> NexthopGroups::numbers() const {
 void NexthopGroups::program_again(DriftKind kind, std::span<const NexthopDelete> objects) {
   std::set<NexthopId> ids;
   for (const NexthopDelete& object : objects) ids.insert(object.id);
-  // Next hops first: without them a group that lost one would be ordered twice.
+  // Repair next hops first: otherwise a group that lost one would be ordered twice.
   for (auto& [key, nexthop] : nexthops_) {
     if (ids.contains(nexthop.id)) program_again(kind, nexthop);
   }
@@ -139,7 +140,7 @@ void NexthopGroups::program_again(DriftKind kind, Group& group) {
   if (kind == DriftKind::Missing) {
     group.possible.assign(1, {});
     group.sure = true;
-    become_unusable(group);  // Its routes went with it.
+    become_unusable(group);  // Its routes disappeared with it.
   } else if (group.possible.front().empty()) {
     program(programmer_, NexthopDelete{group.id}, [](const Status&) {});
   } else {

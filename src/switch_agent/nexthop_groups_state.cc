@@ -1,4 +1,4 @@
-// Where rows of NEXTHOP_GROUP_TABLE and NEXTHOP_SET stand in the data plane.
+// The states of NEXTHOP_GROUP_TABLE and NEXTHOP_SET rows in the data plane.
 #include <algorithm>
 
 #include "switch_agent/facts.h"

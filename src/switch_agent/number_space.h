@@ -1,5 +1,6 @@
-// NumberSpace: which numbers of the kernel's next-hop objects are ours. The kernel has one space of them in a network namespace for all
-// programs, and says nothing when one replaces an object of another; so each protocol number has numbers of its own. Pure; any thread.
+// NumberSpace: the numbers of the kernel's next-hop objects that belong to us. All programs in a network namespace share one number space,
+// and the kernel reports nothing when one program replaces an object of another. So each protocol number has a range of its own. Pure; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +8,16 @@
 namespace rondo::switch_agent {
 
 struct NumberSpace {
-  std::uint32_t nexthops = 0;     // The first.
-  std::uint32_t groups = 0;       // Likewise.
-  std::uint32_t group_count = 0;  // Many times as many as there can be groups, so that names seldom want the same one.
+  std::uint32_t nexthops = 0;     // The first number of next hops.
+  std::uint32_t groups = 0;       // The first number of groups.
+  std::uint32_t group_count = 0;  // Many times the possible number of groups, so that two names seldom choose the same number.
 };
 
-/// rtm_protocol of what rondod creates unless told otherwise.
+/// The default rtm_protocol of the objects that rondod creates.
 inline constexpr std::uint8_t kDefaultProtocol = 201;
 
-/// Far above what zebra counts up from 1. That of the default protocol is the largest, and as in every version.
+/// The ranges are far above the numbers that zebra counts up from 1. The default protocol has the largest range, the same one as in every
+/// version.
 constexpr NumberSpace number_space(std::uint8_t protocol) {
   if (protocol == kDefaultProtocol) return {0x52000000, 0x53000000, 0x0d000000};
   constexpr std::uint32_t kBegin = 0x60000000;

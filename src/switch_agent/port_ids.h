@@ -1,5 +1,5 @@
-// PortIds: the kernel's numbers of ports, by name, their MTU, and whether they are up. Written by the ports Orch from link events, read by
-// those who give orders to the data plane. That a name is known says nothing about its state; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports by name, their MTU, and whether they are up. The ports Orch writes it from link events; Orchs
+// that give orders to the data plane read it. A known name says nothing about the state of the port; the facts in facts.h do.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace rondo::switch_agent {
 
 class PortIds {
  public:
-  /// 0 when the kernel has no such device.
+  /// Returns 0 if the kernel has no such device.
   IfIndex find(std::string_view name) const {
     const auto it = by_name_.find(name);
     return it == by_name_.end() ? IfIndex{} : it->second;
   }
-  /// Empty when the kernel has no device of this number.
+  /// Returns an empty name if the kernel has no device of this number.
   std::string_view name(IfIndex id) const {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view{} : it->second;
@@ -29,7 +29,7 @@ class PortIds {
     by_name_.insert_or_assign(std::string{name}, id);
     names_.insert_or_assign(id, std::string{name});
   }
-  /// In bytes; 0 when it is not known.
+  /// In bytes; 0 if unknown.
   std::uint32_t mtu(std::string_view name) const {
     const auto it = mtus_.find(name);
     return it == mtus_.end() ? 0 : it->second;
@@ -44,8 +44,8 @@ class PortIds {
     by_name_.erase(it);
   }
 
-  /// Another number each time that the port comes up; 0 while it is administratively down or absent. What the kernel drops with an
-  /// administrative down is there only if it was set under the number of now.
+  /// Returns a new number each time the port comes up; 0 while it is administratively down or absent. Objects that the kernel drops on an
+  /// administrative down exist only if they were set under the current number.
   std::uint64_t up_number(std::string_view name) const {
     const auto it = up_.find(name);
     return it == up_.end() ? 0 : it->second;

@@ -33,7 +33,7 @@ bool Ports::is(std::string_view name, bool Port::*what) const {
 }
 
 Outcome Ports::set(std::string_view key, const Fields& fields) {
-  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's marks; our facts need no such gate.
+  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's end marks; the facts make them unnecessary.
   if (Status name = check_port_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
   const Result<PortRow> row = parse_port(fields);
   if (!row) return Outcome::reject(row.error());
@@ -48,7 +48,7 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   return Outcome::staged();
 }
 
-/// A device that is removed and made again has lost what was set: its row is handled again then.
+/// A device that was removed and created again has lost what was set, so its row is handled again.
 Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const Status& status) {
   if (!status.ok()) return outcome_of_set(status);
   if (ids_.find(name) != order.port) return outcome_of_set(device_changed(name));
@@ -81,7 +81,8 @@ void Ports::link_event(const LinkEvent& event) {
   forget_old_name(event);
   if (event.removed) {
     const auto it = ports_.find(event.name);
-    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);  // Else: of a namesake that went before.
+    // Otherwise the event belongs to an earlier device of the same name.
+    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
     return forget_if_dead(event.name);
   }
   Port& port = ports_[event.name];
@@ -91,7 +92,7 @@ void Ports::link_event(const LinkEvent& event) {
   if (is_new) port.exists_since = now;
   if (is_new || port.admin_up != event.admin_up) port.admin_since = now;
   if (is_new || port.carrier != event.carrier) port.carrier_since = now;
-  if (is_new && port.exists) device_gone(port);  // Removed and made again under the same name while we did not look.
+  if (is_new && port.exists) device_gone(port);  // It was removed and created again under the same name between two events.
   const bool was_admin_up = port.admin_up;
   const bool had_carrier = port.carrier;
   port.id = event.port;
@@ -115,7 +116,7 @@ void Ports::link_event(const LinkEvent& event) {
 }
 
 void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
-  // Ends before beginnings, and from the top down: who follows both facts sees the carrier go first and come last.
+  // Withdraw before announcing, and in top-down order: an observer of both facts sees the carrier end first and return last.
   if (had_carrier && !port.carrier) withdraw({kCarrier, port.name});
   if (was_admin_up != port.admin_up) ids_.set_up(port.name, port.admin_up);
   if (was_admin_up && !port.admin_up) withdraw({kAdminUp, port.name});
@@ -126,7 +127,7 @@ void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
 void Ports::forget_old_name(const LinkEvent& event) {
   std::string& name = names_[event.port];
   if (!name.empty() && name != event.name) {
-    const auto it = ports_.find(name);  // The device has another name now.
+    const auto it = ports_.find(name);  // The device was renamed.
     if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
     forget_if_dead(name);
   }
@@ -146,7 +147,7 @@ void Ports::device_gone(Port& port) {
   withdraw({kDevice, port.name});
 }
 
-/// Devices come and go, containers' among them: one that no row asks for leaves nothing behind.
+/// Removes a port that has no device and no row: container devices appear and disappear, and must not accumulate.
 void Ports::forget_if_dead(std::string_view name) {
   const auto it = ports_.find(name);
   if (it != ports_.end() && !it->second.exists && !it->second.has_row) ports_.erase(it);
@@ -178,7 +179,7 @@ std::vector<Drift> Ports::differences(const std::function<std::optional<std::uin
     const std::optional<std::uint32_t> own_mtu = mtu_of(name);
     const LinkSet wanted{port.id, port.wanted_up, own_mtu ? own_mtu : port.wanted_mtu};
     const bool is_up = !wanted.up || *wanted.up == port.admin_up;
-    // The row of an interface that has gone leaves the device as it set it.
+    // When the row of an interface is deleted, the device keeps the MTU that it set.
     const bool has_mtu = !wanted.mtu || port.mtu == own_mtu || port.mtu == port.wanted_mtu;
     if (is_up && has_mtu) continue;
     const LinkSet actual{port.id, port.admin_up, port.mtu};

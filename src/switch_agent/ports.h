@@ -1,6 +1,6 @@
-// Ports: owns PORT_TABLE and the link events of the kernel. It sets what a row asks for (admin status, MTU) and states the facts about
-// devices: that they exist, are up, have carrier. Everyone below a port (addresses, neighbours, next hops) follows those facts; nothing is
-// done per route.
+// Ports: owns PORT_TABLE and the kernel's link events. It sets what a row asks for (admin status, MTU) and announces the facts about
+// devices: that they exist, are up, and have carrier. All Orchs below a port (addresses, neighbours, next hops) follow those facts; a link
+// event causes no work per route.
 #pragma once
 
 #include <cstdint>
@@ -25,42 +25,43 @@ class Ports final : public Orch {
  public:
   Ports(Runtime& runtime, Programmer& programmer, PortIds& ids);
 
-  /// For the data plane's monitor: the whole state of one device.
+  /// Called by the data plane's monitor with the whole state of one device.
   void link_event(const LinkEvent& event);
 
-  /// One port, for people.
+  /// One port, for reports to operators.
   struct Port {
     std::string name;
     IfIndex id;
     bool exists = false;
-    bool has_row = false;     // Of PORT_TABLE, which is right by itself.
-    bool configured = false;  // As the row asks, when the device exists.
+    bool has_row = false;     // It has a valid row in PORT_TABLE.
+    bool configured = false;  // The device exists and is set as the row asks.
     bool admin_up = false;
     bool carrier = false;
     std::uint32_t mtu = 0;
-    std::optional<bool> wanted_up{};  // By its row, which was carried out.
+    std::optional<bool> wanted_up{};  // From its row, if that was carried out.
     std::optional<std::uint32_t> wanted_mtu{};
-    bool was_as_wanted = false;  // The kernel has reported the administrative status that the row asks for since the row was carried out.
-    /// The administrative status differs from what the row asks for, and another program changed it.
+    bool was_as_wanted = false;  // Since the row was carried out, the kernel has reported the administrative status that the row asks for.
+    /// True if the administrative status differs from the row's because another program changed it.
     bool is_held() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
     std::uint64_t carrier_changes = 0;
-    WallTime exists_since;  // Since when each of them is as it is, or when it was first seen.
+    WallTime exists_since;  // When each value last changed, or when the port was first seen.
     WallTime admin_since;
     WallTime carrier_since;
   };
-  /// All that exist or have a row.
+  /// All ports that exist or have a row.
   std::vector<Port> ports() const;
-  /// Where the row 'key' of PORT_TABLE stands in the data plane. O(log(ports)).
+  /// Returns the state in the data plane of the row 'key' of PORT_TABLE. O(log(ports)).
   RowInPlane state_of(std::string_view key) const;
-  /// How many rows stand where. O(ports).
+  /// Returns the number of rows in each state. O(ports).
   PlaneCounts state_counts() const;
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
 
-  /// How devices differ from what the rows ask for. 'mtu_of' is what the row of an interface asks for, which goes before that of the port.
+  /// Returns how devices differ from what the rows ask for. 'mtu_of' returns the MTU that the row of an interface asks for, which
+  /// overrides that of the port's row.
   std::vector<Drift> differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const;
 
-  /// A change of carrier and when it was handled, for measuring from outside. The last limits::kCarrierChanges are kept.
+  /// A change of carrier and the time of its handling, for external measurements. The last limits::kCarrierChanges are kept.
   struct Handled {
     std::uint64_t sequence = 0;
     std::string port;
@@ -68,7 +69,7 @@ class Ports final : public Orch {
     Instant at;
   };
   std::vector<Handled> handled_since(std::uint64_t sequence) const;
-  /// From the event being read from the kernel to its handling, in nanoseconds.
+  /// The time from reading the event from the kernel to its handling, in nanoseconds.
   const Histogram& event_wait_ns() const noexcept { return event_wait_ns_; }
 
  private:
@@ -85,7 +86,7 @@ class Ports final : public Orch {
   Programmer& programmer_;
   PortIds& ids_;
   std::map<std::string, Port, std::less<>> ports_;
-  std::map<IfIndex, std::string> names_;  // Of the devices there are.
+  std::map<IfIndex, std::string> names_;  // Of the devices that exist.
   std::vector<Handled> handled_;
   std::uint64_t next_sequence_ = 1;
   Histogram event_wait_ns_;

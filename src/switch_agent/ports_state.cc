@@ -1,4 +1,4 @@
-// Where rows of PORT_TABLE stand in the data plane, and what keeps a port from being used.
+// The states of PORT_TABLE rows in the data plane, and what prevents the use of a port.
 #include <array>
 #include <ctime>
 
@@ -19,7 +19,7 @@ std::string since_text(WallTime time) {
 
 namespace {
 
-/// Why the port stays as it is, and how to change that.
+/// Explains why the port keeps its status, and how to change that.
 std::string held_words(const Ports::Port& port) {
   const std::string wanted = *port.wanted_up ? "up" : "down";
   return ": another program changed it, and its row asks for " + wanted + "; 'rondo set PORT_TABLE " + port.name +

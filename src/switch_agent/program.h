@@ -1,4 +1,4 @@
-// program: one order to the urgent lane, with one answer. Bulk users (routes) talk to the Programmer themselves.
+// program: gives one order to the urgent lane and delivers one answer. Bulk users (routes) call the Programmer directly.
 #pragma once
 
 #include <functional>

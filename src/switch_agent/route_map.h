@@ -1,6 +1,6 @@
-// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route carries the count of its group's losses at
-// the time of its order: if the group has been lost since, the kernel has dropped the route. Lost ones come first in their list. One
-// thread. O(1) expected.
+// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route stores the group's count of losses at the
+// time of its order. If the group has been lost since, the kernel has dropped the route. Lost routes are first in their list. One thread
+// only. O(1) expected.
 #pragma once
 
 #include <algorithm>
@@ -26,23 +26,23 @@ class RouteMap {
  public:
   static constexpr std::uint32_t kNone = RowIndex::kNone;
 
-  /// What an audit under way knows of a route.
+  /// What the audit under way knows about a route.
   enum class Mark : std::uint8_t {
     None,
-    Touched,  // Ordered since the audit began: what was read of it is out of date.
-    Same,     // Read, and as ordered.
-    Suspect,  // The first look found a difference.
+    Touched,  // Ordered since the audit began, so its reading is out of date.
+    Same,     // Read, and equal to what was ordered.
+    Suspect,  // The first reading found a difference.
   };
   struct Route {
     Prefix prefix;
     RouteType type = RouteType::Unicast;
-    bool busy : 1 = false;       // A change of it is under way; leave it alone.
-    bool restoring : 1 = false;  // It was dropped with its group, and the order that puts it back is under way.
+    bool busy : 1 = false;       // A change of it is under way; other changes must wait.
+    bool restoring : 1 = false;  // It was dropped with its group, and the order that restores it is under way.
     bool live : 1 = true;
     Mark mark : 2 = Mark::None;
-    std::uint8_t audit : 2 = 0;   // Of which audit the mark is, modulo 4. Marks of another one count as None.
-    bool drifted : 1 = false;     // An audit found that the kernel does not have it as it was ordered, and nothing has been ordered since.
-    std::uint32_t group = kNone;  // kNone for the types without next hops.
+    std::uint8_t audit : 2 = 0;   // The audit that the mark belongs to, modulo 4. Marks of another audit count as None.
+    bool drifted : 1 = false;     // An audit found that the kernel's route differs from the order, and nothing has been ordered since.
+    std::uint32_t group = kNone;  // kNone for route types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -50,24 +50,24 @@ class RouteMap {
   struct Group {
     Constraint fact;
     std::shared_ptr<const GroupIds::Entry> entry = nullptr;
-    std::uint32_t uses = 0;  // Routes on it and orders under way.
+    std::uint32_t uses = 0;  // Routes on it, and orders under way.
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     bool queued_for_put_back = false;
-    // Of the tally.
-    std::uint32_t routes = 0;     // Linked.
-    std::uint32_t there = 0;      // Of these: those that the kernel has not dropped since 'losses'.
-    std::uint32_t restoring = 0;  // Of these: those whose order is under way.
-    std::uint32_t losses = 0;     // Of the entry, when the group was counted.
+    // The four counters of the tally.
+    std::uint32_t routes = 0;     // Linked routes.
+    std::uint32_t there = 0;      // Linked routes that the kernel has not dropped since 'losses'.
+    std::uint32_t restoring = 0;  // Linked routes whose restoring order is under way.
+    std::uint32_t losses = 0;     // The entry's losses when the group was counted.
     bool is_down = false;
   };
 
   std::uint32_t find(const Prefix& prefix) const {
     return by_prefix_.find(hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; });
   }
-  /// Before several finds: their cache misses then overlap.
+  /// Call before several finds, so that their cache misses overlap.
   void prefetch(const Prefix& prefix) const noexcept { by_prefix_.prefetch(hash_(prefix)); }
-  /// The same, or a new route on no group.
+  /// Finds the route, or adds one without a group.
   std::uint32_t find_or_add(const Prefix& prefix) {
     return by_prefix_.find_or_add(
         hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; },
@@ -87,40 +87,40 @@ class RouteMap {
   Route& operator[](std::uint32_t slot) noexcept { return routes_[slot]; }
   const Route& operator[](std::uint32_t slot) const noexcept { return routes_[slot]; }
   std::size_t size() const noexcept { return routes_.live(); }
-  /// Slots are below this number; some are not live.
+  /// Every slot is below this number; some slots are not live.
   std::uint32_t limit() const noexcept { return routes_.limit(); }
 
-  /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
+  /// The number of routes in each state. O(1). touch(), link() and unlink() update it after a change of a group.
   PlaneCounts tally() const noexcept {
     const std::size_t there = routes_.live() - linked_ + there_ - restoring_;
     const std::size_t lost = std::min(drifted_, there);
     return {.installed = there - lost, .pending = linked_ - there_ - withdrawn_ + restoring_, .withdrawn = withdrawn_, .lost = lost};
   }
-  /// An audit found a difference, or none any more. What is ordered again is not drifted.
+  /// Called when an audit finds a difference, or finds that none is left. A new order clears the flag.
   void set_drifted(std::uint32_t slot, bool drifted) noexcept {
     Route& route = routes_[slot];
     if (route.drifted == drifted) return;
     route.drifted = drifted;
     drifted ? ++drifted_ : --drifted_;
   }
-  /// The group became usable, or the kernel dropped it.
+  /// Called when the group became usable or the kernel dropped it.
   void touch(std::uint32_t slot) {
     Group& group = groups_[slot];
     const Counting counting(*this, group);
   }
 
-  /// The order that puts the route back is under way, or was answered. The route is linked, and to be there.
+  /// Called when the order that restores the route is given or answered. The route must be linked.
   void set_restoring(std::uint32_t slot, bool restoring) {
     Route& route = routes_[slot];
     if (route.group == kNone || route.restoring == restoring) return;
     Group& group = groups_[route.group];
     const Counting counting(*this, group);
     route.restoring = restoring;
-    if (route.losses != group.losses) return;  // Lost again meanwhile.
+    if (route.losses != group.losses) return;  // It was lost again meanwhile.
     restoring ? ++group.restoring : --group.restoring;
   }
 
-  /// Puts the route at the end of the group's list (programmed) or at its start (lost).
+  /// Adds the route at the end of the group's list (programmed) or at its start (lost).
   void link(std::uint32_t slot, std::uint32_t group, bool lost) {
     Route& route = routes_[slot];
     route.group = group;
@@ -152,7 +152,7 @@ class RouteMap {
     route.group = kNone;
   }
 
-  /// The group of a fact, made if need be; its entry is looked up again if it was forgotten.
+  /// Returns the group of a fact; creates it if absent. Its entry is looked up again if it was forgotten.
   std::uint32_t group_at(ConstraintKind kind, std::string_view name, const GroupIds& ids) {
     std::uint32_t slot = find_group(kind, name);
     if (slot == kNone) {
@@ -165,7 +165,7 @@ class RouteMap {
     touch(slot);
     return slot;
   }
-  /// A group that no fact names. It counts as used, so it is never given up.
+  /// Adds a group that no fact names. It counts as used, so it is never freed.
   std::uint32_t add_group(std::shared_ptr<const GroupIds::Entry> entry) {
     const std::uint32_t slot = groups_.take();
     groups_[slot] = Group{.fact = {ConstraintKind{}, ""}, .entry = std::move(entry), .uses = 1};
@@ -189,7 +189,7 @@ class RouteMap {
   const Group& group(std::uint32_t slot) const noexcept { return groups_[slot]; }
 
  private:
-  /// While a group is changed: takes it out of the tally, brings what was counted up to date, and adds it again in the end.
+  /// Removes a group from the tally while it changes, updates its counters, and adds it again in its destructor.
   class Counting {
    public:
     Counting(RouteMap& map, Group& group) : map_(map), group_(group) {
@@ -228,7 +228,7 @@ class RouteMap {
   IpHash hash_;
   RowIndex by_prefix_;
   Slab<Route> routes_;
-  // Groups hold a Constraint, which has no default: a place is made with an empty one.
+  // Group contains a Constraint, which has no default constructor, so a place starts with an empty Constraint.
   struct GroupPlace : Group {
     GroupPlace() : Group{{ConstraintKind{}, ""}} {}
     GroupPlace& operator=(Group group) {
@@ -237,12 +237,12 @@ class RouteMap {
     }
   };
   Slab<GroupPlace> groups_;
-  std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; looked up once a route.
+  std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; one lookup per route.
   std::size_t linked_ = 0;                                 // Routes on groups.
-  std::size_t there_ = 0;                                  // Of these: in the kernel.
-  std::size_t restoring_ = 0;                              // Of these: on their way.
+  std::size_t there_ = 0;                                  // Routes on groups that are in the kernel.
+  std::size_t restoring_ = 0;                              // Routes on groups whose restoring order is under way.
   std::size_t drifted_ = 0;
-  std::size_t withdrawn_ = 0;  // Of these: on groups that are not usable, and not in the kernel.
+  std::size_t withdrawn_ = 0;  // Routes on unusable groups that are not in the kernel.
 };
 
 }  // namespace rondo::switch_agent

@@ -1,4 +1,4 @@
-// RouteMap against a plain model: which prefixes there are, which group each is on, and that lost ones come first in their group's list.
+// RouteMap against a plain model: which prefixes exist, which group each is on, and that lost routes are first in their group's list.
 #include "switch_agent/route_map.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr ConstraintKind kKind{"nexthop-group"};
 
 Prefix prefix_of(std::uint64_t number) { return Prefix::host(IpAddress::v4(static_cast<std::uint32_t>(0x0A000000U + number))); }
 
-/// The group's list from its head, and that its back references agree.
+/// Returns the group's list from its head, and checks its back references.
 std::vector<std::uint32_t> list_of(RouteMap& map, std::uint32_t group) {
   std::vector<std::uint32_t> slots;
   std::uint32_t before = RouteMap::kNone;
@@ -116,7 +116,7 @@ TEST(RouteMapModel, TheTallyIsWhatAWalkCounts) {
         GroupIds::Entry& entry = entry_of(group);
         entry.usable = !entry.usable;
         if (!entry.usable) ++entry.losses;
-        if (random.chance(0.5)) map.touch(groups[group]);  // The news comes later than the loss.
+        if (random.chance(0.5)) map.touch(groups[group]);  // The event arrives later than the loss.
       }
       const Prefix prefix = prefix_of(random.below(60));
       if (random.chance(0.2) && map.find(prefix) != RouteMap::kNone) {

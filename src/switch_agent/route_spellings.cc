@@ -1,4 +1,4 @@
-// route_spellings.cc: Routes, where the keys of several rows spell one prefix: which of them has the route. See spellings.h.
+// route_spellings.cc: decides which row has a route if the keys of several rows spell one prefix. See spellings.h.
 #include "rondo/orch/runtime.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/routes.h"
@@ -15,7 +15,7 @@ void Routes::provide_spellings() {
   });
 }
 
-/// Two branches for a row whose key is canonical while all are.
+/// Costs two branches for a row with a canonical key while all keys are canonical.
 bool Routes::another_row_has(const RouteKey& key, std::string_view spelt) const {
   if (key.canonical && spellings_.empty()) return false;
   return !spellings_.may_act(key.prefix.to_string(), spelt, routes_.find(key.prefix) != RouteMap::kNone);
@@ -27,14 +27,15 @@ void Routes::wait_for_row(Batch& batch, std::size_t index, const Prefix& prefix)
   batch.answer(index, Outcome::wait_for({kRouteSpelling, canonical}));
 }
 
-/// No row has a route of this prefix any more.
+/// Called when no row has a route of this prefix any more.
 void Routes::tell_free(const Prefix& prefix) {
   if (spellings_.empty()) return;
   const std::string canonical = prefix.to_string();
   if (spellings_.release(canonical)) announce({kRouteSpelling, canonical});
 }
 
-/// Of a route that is in the kernel. A row with another spelling may have come while it was under way, and was ordered behind.
+/// The outcome for a route that is in the kernel. A row with another spelling may have arrived while the order was under way, and its
+/// order is queued behind.
 Outcome Routes::outcome_of_answer(const Ordered& ordered, const Prefix& prefix) {
   if (!ordered.canonical || spellings_.empty()) return Outcome::done();
   const std::string canonical = prefix.to_string();

@@ -16,13 +16,13 @@
 namespace rondo::switch_agent {
 
 namespace {
-/// How often NEXTHOP_SET rows that nobody came to use are looked for.
+/// The interval at which unused NEXTHOP_SET rows are deleted.
 constexpr Duration kSetSweep = 10s;
-/// Routes handled between two looks at the clock. The orders of a turn go to the kernel together anyway.
+/// Routes handled between two readings of the clock. All orders of a turn go to the kernel together anyway.
 constexpr std::uint32_t kBatch = 32;
 }  // namespace
 
-/// Puts routes back that the kernel dropped with their group: a source like any other, at the routes' priority, a batch a turn.
+/// Restores routes that the kernel dropped with their group. It is a source at the routes' priority and restores one batch a turn.
 class Routes::PutBack final : public Source {
  public:
   explicit PutBack(Routes& routes)
@@ -37,7 +37,7 @@ class Routes::PutBack final : public Source {
     if (!std::exchange(g.queued_for_put_back, true)) groups_.push_back(group);
     wake();
   }
-  /// After a refusal: not at once, or a full table would keep us busy for nothing.
+  /// After a refusal, waits before it retries: an immediate retry of a full table would occupy the thread for nothing.
   void add_later(std::uint32_t group, Duration after) {
     later_.insert(group);
     const Instant at = routes_.runtime().scheduler().now() + after;
@@ -45,7 +45,7 @@ class Routes::PutBack final : public Source {
     later_at_ = at;
     later_timer_.arm_at(at);
   }
-  /// The group's number is given up.
+  /// Called when the group's number is given up.
   void forget(std::uint32_t group) {
     std::erase(groups_, group);
     later_.erase(group);
@@ -86,7 +86,7 @@ class Routes::PutBack final : public Source {
     RouteMap::Group& group = map.group(groups_.front());
     const bool usable = group.entry && group.entry->usable;
     if (!usable || group.head == RouteMap::kNone || map[group.head].losses == group.entry->losses) {
-      group.queued_for_put_back = false;  // Nothing lost is left, or it is lost again and its return will tell.
+      group.queued_for_put_back = false;  // No lost route is left, or the group is lost again and its return queues it again.
       groups_.pop_front();
       return false;
     }
@@ -152,7 +152,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     });
   }
   provide_spellings();
-  // A row of an earlier run, which the store has kept, may be nobody's by now.
+  // No route may use a row of an earlier run that the store has kept.
   observe(kSetKnown, [this](std::string_view name, bool known) {
     if (!known) return wake_if_in_vain(std::string{name});
     if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
@@ -182,7 +182,7 @@ void Routes::apply(Batch& batch) {
 
 void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key) {
   const Change& change = batch[index];
-  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay: nothing to do, every change is told anyway.
+  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay; changes are delivered anyway.
     batch.done(index);
   } else if (!key) {
     batch.answer(index, Outcome::reject_key(key.error()));
@@ -206,7 +206,7 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
     return;
   }
   if (row->not_ours) {
-    order_delete(batch, index, key);  // It may have been ours before.
+    order_delete(batch, index, key);  // A route of ours may exist under this key.
     return;
   }
   if (another_row_has(key, batch[index].key())) return wait_for_row(batch, index, key.prefix);
@@ -234,7 +234,7 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   ordered_.push_back({batch.stage(index), group, entry.losses, false, key.canonical});
 }
 
-/// The ledger lets one change of a key run at a time; two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later one waits.
+/// The ledger runs one change of a key at a time, but two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later row waits.
 bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
   if (slot == RouteMap::kNone || !routes_[slot].busy) return false;
   batch.answer(index,
@@ -242,7 +242,7 @@ bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
   return true;
 }
 
-/// The row is done when the data plane has answered the order that puts the route back.
+/// The row is done when the data plane has answered the order that restores the route.
 void Routes::answer_restoring(Batch& batch, std::size_t index) {
   batch.answer(index, Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "the kernel lost the route; it is being put back"}));
 }
@@ -283,7 +283,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
     *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
     const Status written = write_set(Change{Op::Set, *requested});
     if (!written.ok()) {
-      *requested = Record{};  // Asked for anew; and if one is there from before, the sweep goes on looking after it.
+      *requested = Record{};  // Request it again. If an earlier one exists, the sweep still deletes it when it is unused.
       batch.answer(index, Outcome::retry_after(kSoon, written));
       return;
     }
@@ -291,7 +291,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
   batch.answer(index, Outcome::wait_for(fact));
 }
 
-/// A store that is elsewhere may accept a write and fail: then nothing would ever come of the rows that wait for the set.
+/// A remote store may accept a write and then fail. Without this check the rows that wait for the set would wait until the next restart.
 Status Routes::write_set(Change change) {
   const bool is_set = change.op() == Op::Set;
   const std::string name{change.key()};
@@ -300,14 +300,14 @@ Status Routes::write_set(Change change) {
     if (is_set) {
       sets_again_.add(name);
     } else {
-      requested_sets_.try_emplace(name);  // The sweep tries again.
+      requested_sets_.try_emplace(name);  // The sweep retries the deletion.
     }
   });
 }
 
 void Routes::write_set_again(const std::string& name) {
   const auto requested = requested_sets_.find(name);
-  if (requested == requested_sets_.end() || !requested->second) return;  // In use, or not wanted any more.
+  if (requested == requested_sets_.end() || !requested->second) return;  // It is in use, or no longer wanted.
   if (!write_set(Change{Op::Set, requested->second}).ok()) sets_again_.add(name);
 }
 
@@ -326,7 +326,7 @@ void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) 
   ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, key.canonical});
 }
 
-/// One allocation a batch instead of eight: both go with the submission.
+/// Makes one allocation per batch instead of eight, because the submission takes both vectors.
 void Routes::reserve(std::size_t changes) {
   operations_.reserve(changes);
   ordered_.reserve(changes);
@@ -385,12 +385,12 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     return;
   }
   ++counts_.refused;
-  // What was there before may have been passed over meanwhile.
-  const bool is_held = operation.status.code() == Code::AlreadyExists;  // By another program.
+  // PutBack may have skipped the earlier route while this order was under way.
+  const bool is_held = operation.status.code() == Code::AlreadyExists;  // Another program has a route there.
   const std::uint32_t slot = routes_.find(order.prefix);
   slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
-  // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
-  // is given up, so that a set which only this route uses is seen to be awaited and stays.
+  // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
+  // group, so that a set which only this route uses counts as awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != nowhere_;
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
@@ -438,7 +438,7 @@ void Routes::release_group(std::uint32_t slot) {
   put_back_->forget(slot);
   routes_.erase_group(slot);
   if (fact.kind == kNexthopSet) {
-    // Others may wait for the set to become usable: then it stays, and the sweep looks after it.
+    // Other rows may wait for the set to become usable: then it stays, and the sweep deletes it when it is unused.
     if (is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
     announce({kSetUnused, fact.key});
   } else {
@@ -448,8 +448,8 @@ void Routes::release_group(std::uint32_t slot) {
 
 bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
 
-/// A route waits for a set that others used, or that it came to use itself while its Delete was under way. By now the row is gone, and
-/// nobody has asked for another. Whoever waits is asked again, and asks.
+/// Handles a route that waits for a set which other routes used, or which it requested while its own Delete was under way. The row of the
+/// set is deleted by now, and no route has requested another. The handlers of the waiting rows run again and request it.
 void Routes::wake_if_in_vain(const std::string& name) {
   const auto requested = requested_sets_.find(name);
   if (requested != requested_sets_.end() && requested->second) return;

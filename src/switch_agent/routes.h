@@ -1,7 +1,7 @@
-// Routes: owns ROUTE_TABLE. A route waits for its group (a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its own next hops), is
-// ordered in bulk and settled by the data plane's answer. It keeps which group each programmed route hangs on: per group a list, so that
-// routes which the kernel dropped with their group are found without a search and put back in slices when the group returns. About 36 bytes
-// a route and 12 of index.
+// Routes: owns ROUTE_TABLE. A route waits for its group: a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its own next hops.
+// Routes are ordered in bulk, and the data plane's answer settles each. For each group this Orch keeps the list of its programmed routes.
+// So it finds the routes that the kernel dropped with their group without a search, and restores them in slices when the group returns.
+// Costs about 36 bytes a route and 12 of index.
 #pragma once
 
 #include <cstdint>
@@ -36,65 +36,66 @@ class Routes final : public Orch {
   ~Routes() override;
 
   struct Counts {
-    std::size_t routes = 0;        // Programmed, as far as we know.
-    std::uint64_t programmed = 0;  // Orders answered with ok, ever.
+    std::size_t routes = 0;        // Programmed, according to the last answers and events.
+    std::uint64_t programmed = 0;  // Orders answered with ok since the start.
     std::uint64_t refused = 0;
-    std::uint64_t unchanged = 0;  // Changes that asked for what is there already.
-    std::uint64_t put_back = 0;   // After the kernel dropped them with their group.
-    Instant first_order;          // The first ever given.
-    Instant last_answer;          // The latest.
+    std::uint64_t unchanged = 0;  // Changes that asked for the present content.
+    std::uint64_t put_back = 0;   // Routes restored after the kernel dropped them with their group.
+    Instant first_order;          // The time of the first order.
+    Instant last_answer;          // The time of the latest answer.
   };
   Counts counts() const;
 
-  /// Where the row 'key' of ROUTE_TABLE stands in the data plane; 'row' as in Runtime::StateOf. O(1).
+  /// Returns the state in the data plane of the row 'key' of ROUTE_TABLE; 'row' as in Runtime::StateOf. O(1).
   RowInPlane state_of(std::string_view key, const Record* row) const;
-  /// How many rows stand where. O(1).
+  /// Returns the number of rows in each state. O(1).
   PlaneCounts state_counts() const { return routes_.tally(); }
-  /// Routes in whose place other programs have one of the same table, prefix and metric.
+  /// Routes of other programs in place of ours, with the same table, prefix and metric.
   struct HeldByOthers {
     std::size_t routes = 0;
-    std::string first;  // The prefix and whose the other is.
+    std::string first;  // The first such prefix and the owner of its route.
   };
   HeldByOthers held_by_others() const;
-  /// Routes on the group of 'fact'. O(1).
+  /// The number of routes on the group of 'fact'. O(1).
   std::size_t routes_of(const Constraint& fact) const;
 
-  /// What an earlier run left is in use or gone. Until then the sets of next hops that it had asked for stay: routes on them may come.
+  /// Called at the end of the restart. Until then the sets of next hops that the earlier run requested stay, because rows of routes on
+  /// them may still arrive.
   void end_restart() { restarted_ = true; }
-  /// Until the end of the restart, a Delete is carried out although no row had the route: an earlier run may have left it.
+  /// Until the end of the restart, carries out a Delete even if no row had the route: an earlier run may have left it.
   void delete_leftovers() { deletes_leftovers_ = true; }
 
-  /// An audit begins, before anything is read: from here on a route that is ordered is noted. It ends with end_audit().
+  /// Begins an audit, before anything is read: from now on every ordered route is marked. end_audit() ends it.
   void begin_audit() {
     auditing_ = true;
     audit_ = static_cast<std::uint8_t>((audit_ + 1) % 4);
   }
   void end_audit() { auditing_ = false; }
-  /// Compares the routes that were ordered with those that were read, 'limit' of them. True at the end of both.
+  /// Compares 'limit' of the ordered routes with those read. Returns true at the end of both.
   bool compare(RouteLook& look, std::size_t limit, Findings& findings);
-  /// Whether a row asks for it and it can be there.
+  /// True if the route is in the data plane, or an order for it is under way.
   bool has(const RouteDelete& object);
-  /// Whether it is in the data plane as far as we know, with no order under way.
+  /// True if the route is in the data plane, according to the last answers, and no order for it is under way.
   bool is_settled(const RouteDelete& object);
-  /// Whether the route of this row is one of 'objects'.
+  /// True if the route of this row is one of 'objects'.
   bool is_among(std::string_view key, const std::set<RouteDelete>& objects) const;
-  /// Whether the route of a row is not in the data plane, or an order is under way.
+  /// True if a row's route is not in the data plane, or an order for it is under way.
   bool is_open(const RouteDelete& object);
   bool is_held_by_other(const RouteDelete& object) const { return object.table == table_ && held_by_others_.contains(object.prefix); }
-  /// A route that is not in the data plane, for people.
+  /// Describes a route that is not in the data plane, for operators.
   Drift missing(const RouteDelete& object);
-  /// Orders routes again that another program deleted or changed. A missing one counts as lost from this call on.
+  /// Orders again routes that another program deleted or changed. A missing route counts as lost from this call on.
   void program_again(DriftKind kind, std::span<const RouteDelete> objects);
 
  private:
   class PutBack;
-  /// What was ordered for one change, until the answer.
+  /// The order for one change, kept until its answer.
   struct Ordered {
     Ticket ticket;
-    std::uint32_t group = RouteMap::kNone;  // Holds a use of it.
-    std::uint32_t losses = 0;               // Of the group when the order was given.
+    std::uint32_t group = RouteMap::kNone;  // The order holds one use of the group.
+    std::uint32_t losses = 0;               // The group's losses when the order was given.
     bool is_delete = false;
-    bool canonical = true;  // The row's key is.
+    bool canonical = true;  // The row's key is canonical.
   };
   struct Bulk {
     std::vector<Ordered> ordered;
@@ -120,12 +121,12 @@ class Routes final : public Orch {
   void delete_answered(const Ordered& ordered, const Operation& operation);
   void release_group(std::uint32_t group);
   void mark_lost(std::uint32_t route, Duration put_back_after = kSoon);
-  /// The route is not in the data plane. Returns its group, to be put back.
+  /// Records that the route is not in the data plane. Returns its group, which must be queued for restoring.
   std::uint32_t lose(std::uint32_t route);
   static void answer_restoring(Batch& batch, std::size_t index);
-  /// The kernel dropped it with its group, so another program may have taken its place.
+  /// True if the kernel dropped it with its group, so that another program's route may be in its place.
   bool is_dropped(const RouteMap::Route& route);
-  /// Another program has a route in place of ours, or has it no longer.
+  /// Records from 'answer' whether another program has a route in place of ours.
   void note_holder(const Prefix& prefix, const Status& answer) {
     if (!held_by_others_.empty() || answer.code() == Code::AlreadyExists) keep_holder(prefix, answer);
   }
@@ -160,15 +161,15 @@ class Routes final : public Orch {
   const std::uint32_t table_;
   Consumer* consumer_ = nullptr;
   RouteMap routes_;
-  const std::uint32_t nowhere_;  // The group of the routes without next hops: there always.
+  const std::uint32_t nowhere_;  // The group of the routes without next hops; it always exists.
   Spellings spellings_;
-  std::map<Prefix, std::string> held_by_others_;  // And the words of the data plane.
-  std::vector<Result<RouteKey>> keys_;            // Of the batch being handled, like the next two.
-  std::vector<Operation> operations_;             // Of the batch being handled.
+  std::map<Prefix, std::string> held_by_others_;  // With the text of the data plane's answer.
+  std::vector<Result<RouteKey>> keys_;            // The keys of the current batch.
+  std::vector<Operation> operations_;             // The orders of the current batch.
   std::vector<Ordered> ordered_;
-  /// NEXTHOP_SET rows written for routes that still wait. Empty: one that may be there, because a write of it went wrong.
+  /// NEXTHOP_SET rows written for routes that still wait. An empty record: a row that may exist, because a write of it failed.
   std::map<std::string, Record, std::less<>> requested_sets_;
-  std::set<std::string, std::less<>> orphan_sets_;  // Rows that were there, and no route has asked for.
+  std::set<std::string, std::less<>> orphan_sets_;  // NEXTHOP_SET rows of an earlier run that no route has requested yet.
   bool restarted_ = false;
   bool deletes_leftovers_ = false;
   bool auditing_ = false;

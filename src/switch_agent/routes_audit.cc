@@ -1,5 +1,5 @@
-// routes_audit.cc: routes that differ from what was ordered, and their repair. A full table is compared against the index that is there
-// anyway: each route carries two bits of what the audit under way knows of it (RouteMap::Mark).
+// routes_audit.cc: routes that differ from what was ordered, and their repair. The audit compares a full table against the existing index:
+// each route carries two bits of what the audit under way knows about it (RouteMap::Mark).
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace rondo::switch_agent {
 
 namespace {
-/// Entries whose places are asked for before the first is needed: their cache misses overlap.
+/// The prefetch distance, in entries, so that cache misses overlap.
 constexpr std::size_t kAhead = 16;
 
 std::string in_words(const RouteEntry& actual) {
@@ -20,7 +20,7 @@ std::string in_words(const RouteEntry& actual) {
 }
 }  // namespace
 
-/// In the data plane, as far as we know.
+/// True if the route should be in the data plane, according to the last answers and events.
 bool Routes::is_due(const RouteMap::Route& route) {
   if (route.busy || route.restoring) return false;
   const GroupIds::Entry* const entry = routes_.group(route.group).entry.get();
@@ -92,7 +92,8 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
   if (before == RouteMap::Mark::Touched) return;
   if (!is_due(route)) {
     mark(route, RouteMap::Mark::Same);
-    if (!route.busy && !route.restoring) add_unwanted(actual, findings);  // It went with its group, and another program made it.
+    // Ours was dropped with its group, and another program created this one.
+    if (!route.busy && !route.restoring) add_unwanted(actual, findings);
     return;
   }
   const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;
@@ -123,8 +124,8 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
   }
 }
 
-/// What is missing is put back as after a loss of its group: created, so that a route of another program in its place stays. What has our
-/// number is replaced.
+/// Restores what is missing as after a loss of its group: it only creates, so that a route of another program in its place stays. It
+/// replaces a route that has our protocol number.
 void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
   std::vector<Operation> operations;
   for (const RouteDelete& object : objects) {

@@ -1,4 +1,4 @@
-// Where rows of ROUTE_TABLE stand in the data plane.
+// The states of ROUTE_TABLE rows in the data plane.
 #include "switch_agent/routes.h"
 
 namespace rondo::switch_agent {

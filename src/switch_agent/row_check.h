@@ -1,5 +1,5 @@
-// row_check: whether a row says what the consumer of its table can read, asked before it is written (`rondo load --atomic`). What a row
-// waits for, and what the data plane refuses, is not known here.
+// row_check: checks before a write whether the consumer of the table can parse the row (`rondo load --atomic`). It does not check what a
+// row waits for or what the data plane refuses.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace rondo::switch_agent {
 
-/// InvalidArgument, with the words that the rejected row would get, for a row of a table of tables.h. Ok for other tables.
+/// Checks a row of a table of tables.h. InvalidArgument carries the message that the rejected row would get. Ok for other tables.
 Status check_row(std::string_view table, std::string_view key, const Fields& fields);
 
 }  // namespace rondo::switch_agent

@@ -1,5 +1,5 @@
-// RowStates: tells `why`, `get`, `show`, `tables` and `health` where the rows of the agent's tables stand in the data plane. Each Orch says
-// it of its own rows; an audit may know better.
+// RowStates: reports the states of the agent's rows in the data plane to `why`, `get`, `show`, `tables` and `health`. Each Orch reports
+// its own rows; the result of an audit overrides it.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Routes;
 
 class RowStates {
  public:
-  /// The Orchs of an agent; they live as long as the runtime.
+  /// The Orchs of an agent; they must outlive the runtime.
   struct Orchs {
     const Ports& ports;
     const Interfaces& interfaces;
@@ -32,14 +32,14 @@ class RowStates {
   };
   RowStates(Runtime& runtime, const Orchs& orchs);
 
-  /// Whether an audit found the row 'key' of 'table' gone, and it is not repaired yet. O(1). Asked about rows that are installed as far as
-  /// their Orch knows.
+  /// True if an audit found the object of the row 'key' of 'table' missing or changed, and it is not repaired yet. O(1). Called for rows
+  /// that are installed according to their Orch.
   using Lost = std::function<bool(std::string_view table, std::string_view key)>;
-  /// How many such rows 'table' has. O(1).
+  /// The number of such rows in 'table'. O(1).
   using LostRows = std::function<std::size_t(std::string_view table)>;
   void on_lost(Lost lost, LostRows lost_rows = {}) { *audit_ = {std::move(lost), std::move(lost_rows)}; }
 
-  /// How many rows of 'table' stand where. O(1) for tables of many rows.
+  /// Returns the number of rows of 'table' in each state. O(1) for large tables.
   PlaneCounts counts(std::string_view table) const;
 
  private:

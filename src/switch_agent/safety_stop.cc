@@ -22,7 +22,7 @@ bool SafetyStop::allows(std::string_view what, std::uint64_t count, std::uint64_
     places_.erase(known);
     return true;
   }
-  if (std::exchange(place.confirmed, 0) != 0) tell(Event::Held, place.held);  // More than was confirmed.
+  if (std::exchange(place.confirmed, 0) != 0) tell(Event::Held, place.held);  // The deletion exceeds the confirmed number.
   if (options_.wait > Duration{0} && now - place.held.since >= options_.wait) return let_go(known, Event::TimeIsOver);
   return false;
 }

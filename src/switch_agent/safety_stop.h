@@ -1,6 +1,6 @@
-// SafetyStop: holds a deletion that would take a large share of what is ours in the data plane: an empty Redis in place of a full one looks
-// like the wish to have no routes. What is held waits for an operator (`rondo confirm`) or for a time; rows are programmed meanwhile.
-// Scheduler's thread. The answers depend on the clock and on operators, so a user of it who is recorded in a journal records them.
+// SafetyStop: holds a deletion that would remove a large share of our objects in the data plane. An empty Redis in place of a full one
+// would otherwise delete all routes. A held deletion waits for an operator (`rondo confirm`) or for a time; rows are programmed meanwhile.
+// Scheduler thread only. Its answers depend on the clock and on operators, so a user whose run is recorded in a journal records them.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace rondo::switch_agent {
 
 struct SafetyOptions {
-  /// A deletion of more than this share of what is ours is held. 1: none is.
+  /// The largest share of our objects that one deletion may remove without being held. 1: nothing is held.
   double share = 1.0;
-  /// But not one of fewer objects.
+  /// A deletion of fewer objects than this is never held.
   std::uint64_t least = 100;
-  /// It goes on by itself after so long. 0: never.
+  /// A held deletion is allowed after this time. 0: never.
   Duration wait{0};
 };
 
@@ -34,31 +34,31 @@ class SafetyStop {
     Instant since;
   };
   enum class Event : std::uint8_t {
-    Held,       // Nothing of it is deleted for now.
-    Confirmed,  // By an operator.
+    Held,       // The deletion waits; none of its objects is deleted for now.
+    Confirmed,  // An operator confirmed it.
     TimeIsOver,
-    Fewer,  // Rows have come meanwhile that ask for what was to be deleted.
+    Fewer,  // Fewer objects are to be deleted, because rows that ask for the others have arrived meanwhile.
   };
 
   /// 'clock' must outlive it.
   SafetyStop(const Clock& clock, SafetyOptions options) : clock_(clock), options_(options) {}
 
-  /// For the log.
+  /// Sets the handler that logs the events.
   void on_event(std::function<void(Event event, const Held& held)> handler) { handler_ = std::move(handler); }
 
-  /// Whether 'count' of the 'total' objects that are ours may be deleted now. 'what' is the name of the deletion: it is asked about again
-  /// and again while it is held, and each name is held by itself. After true it is a new deletion.
+  /// Returns true if 'count' of our 'total' objects may be deleted now. 'what' names the deletion: the caller repeats the call while the
+  /// deletion is held, and each name is held separately. After true, a later call with the same name begins a new deletion.
   bool allows(std::string_view what, std::uint64_t count, std::uint64_t total, const std::string& parts = {});
-  /// No deletion of this name is wanted any more.
+  /// Called when no deletion of this name is wanted any more.
   void forget(std::string_view what);
-  /// Lets go on what is held, up to the numbers that are returned. Its next allows() says so.
+  /// Permits the held deletions up to the returned numbers. The next allows() for each returns true.
   std::vector<Held> confirm();
   std::vector<Held> held() const;
 
  private:
   struct Place {
     Held held;
-    std::uint64_t confirmed = 0;  // So many, at most.
+    std::uint64_t confirmed = 0;  // The most objects that the confirmation covers.
   };
   using Places = std::map<std::string, Place, std::less<>>;
   bool let_go(Places::iterator place, Event event);

@@ -1,4 +1,4 @@
-// SafetyStop: what is held, until when, and what an operator's confirmation covers.
+// SafetyStop: which deletions it holds, until when, and what an operator's confirmation covers.
 #include "switch_agent/safety_stop.h"
 
 #include <gmock/gmock.h>

@@ -43,7 +43,7 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
 }
 
-/// A row that is refused may be so because a field's name is misspelt.
+/// Adds the first unknown field to the refusal of a row: a misspelt field name may be the cause.
 template <class T>
 Result<T> with_unknown_field(Result<T> row, std::string_view table, const Fields& fields) {
   if (row) return row;
@@ -238,15 +238,15 @@ std::string name_of(const std::vector<Hop>& hops) {
 
 namespace {
 
-/// Enough to know that an IPv6 prefix that was parsed is spelt canonically, without writing it anew: lower case, no leading zeros, and no
-/// group of zero but those that one "::" stands for, two of them at least. Most are; the others may be canonical, too.
+/// True if a parsed IPv6 prefix is certainly canonical, without formatting it: lower case, no leading zeros, and no zero group except at
+/// least two behind one "::". True for most canonical prefixes; false does not mean that a prefix is not canonical.
 bool is_plainly_canonical(std::string_view text) {
   const std::size_t end = text.find('/');
   if (end == std::string_view::npos || text.front() == ':') return false;
   std::size_t groups = 0;
   bool has_gap = false;
   for (std::size_t at = 0; at < end; ++at) {
-    if (text[at] == ':') {  // The second of "::".
+    if (text[at] == ':') {  // The second ':' of "::".
       has_gap = true;
       continue;
     }
@@ -272,7 +272,7 @@ Result<RouteKey> parse_route_key(std::string_view key) {
   const Result<Prefix> prefix = Prefix::parse(key);
   if (!prefix) return failure(prefix.error());
   parsed.prefix = *prefix;
-  // Of IPv4 only the length can be left out: Prefix::parse() refuses leading zeros.
+  // In IPv4 only the length may be omitted: Prefix::parse() refuses leading zeros.
   parsed.canonical =
       prefix->address.is_v6() ? is_plainly_canonical(key) || key == prefix->to_string() : key.find('/') != std::string_view::npos;
   return parsed;

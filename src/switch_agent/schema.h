@@ -1,7 +1,7 @@
-// Schema: the rows of SONiC's APPL_DB tables as values, parsed once at the edge. A key or field that is wrong gives a Status that names the
-// field and its value; the consumer adds table and key. Fields we have no use for (lanes, speed, ...) are accepted and ignored, as every
-// SONiC daemon does; a rejected row names its first unknown field. Names and ranges are those of tables.h. Source: the field lists of
-// sonic-swss doc/swss-schema.md and the orchs' own readers.
+// Schema: the rows of SONiC's APPL_DB tables as values, parsed once when a row arrives. A wrong key or field gives a Status that names the
+// field and its value; the consumer adds table and key. Fields that the agent does not use (lanes, speed, ...) are accepted and ignored,
+// as in every SONiC daemon; a rejected row names its first unknown field. Names and ranges are those of tables.h. Source: the field lists
+// of sonic-swss doc/swss-schema.md and the orchs' own readers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace rondo::switch_agent {
 
-/// What the kernel takes as the name of a device.
+/// Checks that the kernel accepts the name for a device.
 Status check_port_name(std::string_view name);
 
 /// PORT_TABLE:<port>
@@ -34,11 +34,11 @@ struct InterfaceKey {
   std::optional<Prefix> address;
 };
 Result<InterfaceKey> parse_interface_key(std::string_view key);
-/// The one spelling of a key, which `rondo` writes: addresses and prefixes as Prefix::to_string() has them, names as they are. Nothing for
-/// a key that is spelt so already, or is no key of the table.
+/// The canonical spelling of a key, which `rondo` writes: addresses and prefixes as Prefix::to_string() formats them, names unchanged.
+/// Empty for a key that is canonical already or is not a key of the table.
 std::optional<std::string> canonical_interface_key(std::string_view key);
 struct InterfaceRow {
-  std::string vrf;  // Empty: the default one.
+  std::string vrf;  // Empty: the default VRF.
   std::optional<std::uint32_t> mtu;
 };
 Result<InterfaceRow> parse_interface(const Fields& fields);
@@ -61,14 +61,14 @@ struct Hop {
 };
 /// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
-/// NEXTHOP_GROUP_TABLE:<name>: the same.
+/// NEXTHOP_GROUP_TABLE:<name>: the same fields.
 Result<std::vector<Hop>> parse_group(const Fields& fields);
-/// One text for one set of next hops, whatever their order was: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2".
+/// One text per set of next hops, independent of their order: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2".
 std::string name_of(const std::vector<Hop>& hops);
 
 /// ROUTE_TABLE:[<Vrf...>:]<prefix>
 struct RouteKey {
-  std::string_view vrf;  // Empty: the default one. A view into the key.
+  std::string_view vrf;  // A view into the key. Empty: the default VRF.
   Prefix prefix;
   bool canonical = true;  // The key spells the prefix as Prefix::to_string() does.
 };
@@ -79,7 +79,7 @@ struct RouteRow {
   RouteType type = RouteType::Unicast;
   std::string_view group;  // nexthop_group; a view into the fields.
   std::vector<Hop> hops;   // nexthop, ifname, weight.
-  bool not_ours = false;   // Out of a management or loopback device: other software's route.
+  bool not_ours = false;   // The route leads out of a management or loopback device, so it belongs to other software.
 };
 Result<RouteRow> parse_route(const Fields& fields);
 

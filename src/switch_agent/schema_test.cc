@@ -1,4 +1,4 @@
-// The schema of the tables: good rows as values, and for bad ones a reject that names the field and its value.
+// The schema of the tables: valid rows become values, and invalid rows are rejected with the field and its value.
 #include "switch_agent/schema.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ TEST(Schema, ARejectedRowNamesItsUnknownField) {
   EXPECT_TRUE(parse_port(Row{{"colour", "blue"}}.fields()).has_value()) << "an unknown field alone is no reason";
 }
 
-/// A row of 'table' in which nothing but 'name' is wrong.
+/// A row of 'table' in which only 'name' is wrong.
 Row row_with_a_bad(std::string_view name) {
   if (name == "family") return Row{{"neigh", "02:00:00:00:00:01"}, {"family", "?"}};
   if (name == "nexthop") return Row{{"nexthop", "?"}, {"ifname", "swp1"}};
@@ -70,7 +70,7 @@ Row row_with_a_bad(std::string_view name) {
   return Row{{name, "?"}};
 }
 
-// The declaration holds what the parsers do: a field that it names is read, in the range that it says.
+// The declaration matches the parsers: each declared field is read, and its range is enforced.
 TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
   const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
   const auto error = [&key](std::string_view table, const Row& row) {
@@ -262,7 +262,7 @@ TEST(Schema, AKeyHasOneCanonicalSpelling) {
     EXPECT_EQ(canonical_key(c.key), c.canonical) << c.key;
     EXPECT_EQ(canonical_key(c.canonical), std::nullopt) << c.canonical;
   }
-  // A shortcut decides about most; all agree with what is written.
+  // A shortcut handles most keys; every result must agree with the formatted prefix.
   for (const char* const key : {"2001:db8::/32",
                                 "2a00:1450:4000::/37",
                                 "2001:db8:0:1::/64",
@@ -288,7 +288,7 @@ TEST(Schema, AKeyHasOneCanonicalSpelling) {
     ASSERT_TRUE(prefix.has_value()) << key;
     EXPECT_EQ(parse_route_key(key)->canonical, prefix->to_string() == key) << key;
   }
-  // Spelt so already, other names, or keys of no row: a prefix with bits beyond its length is refused, as the kernel refuses it.
+  // Canonical keys, other names, and texts that are no keys: a prefix with bits beyond its length is refused, as the kernel refuses it.
   for (const char* const key : {"10.0.0.0/8", "10.0.0.1/8", "2001:DB8::1/32", "nonsense", "", "resync"})
     EXPECT_EQ(canonical_route_key(key), std::nullopt) << key;
   for (const char* const key : {"A", "Ethernet0", "A:10.0.0.1/24", "A:10.0.0.1", ""})

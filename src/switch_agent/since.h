@@ -1,4 +1,4 @@
-// Since when something is as it is, for people.
+// The text of a time since which a state holds, for operators.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rondo::switch_agent {
 
-/// " since 2026-11-24T12:03:11Z"; empty for a time that is not known.
+/// Returns " since 2026-11-24T12:03:11Z"; empty for an unknown time.
 std::string since_text(WallTime time);
 
 }  // namespace rondo::switch_agent

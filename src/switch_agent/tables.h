@@ -1,5 +1,5 @@
-// The tables of the switch and their fields: the one declaration. The row parsers (schema.cc) take names and ranges from it, `rondo schema`
-// and docs/guide/tables.md print it, and errors name unknown fields with the nearest of it.
+// The tables of the switch and their fields, declared once. The row parsers (schema.cc) take names and ranges from this declaration.
+// `rondo schema` and docs/guide/tables.md print it, and errors name unknown fields with the nearest declared one.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace rondo::switch_agent {
 
 struct FieldReference {
   std::string_view name;
-  std::string_view type;  // For people, such as "up or down".
+  std::string_view type;  // For operators, such as "up or down".
   std::string_view unit = {};
-  std::string_view fallback;  // What holds without the field.
+  std::string_view fallback;  // The value that applies without the field.
   std::string_view help;
-  std::int64_t low = 0;  // Of a number.
+  std::int64_t low = 0;  // The range of a number.
   std::int64_t high = 0;
 };
 
@@ -27,11 +27,11 @@ struct TableReference {
   std::string_view help;
   std::string_view key;
   std::string_view key_help;
-  /// The canonical spelling of a key that is spelt otherwise. Null: any text is a key of its own.
+  /// Returns the canonical spelling of a key that is not canonical. Null: keys of this table have only one spelling.
   std::optional<std::string> (*canonical_key)(std::string_view key) = nullptr;
   std::span<const FieldReference* const> fields;
-  std::string_view rule;                      // Which fields go together.
-  std::span<const std::string_view> ignored;  // SONiC's fields that are accepted and have no effect.
+  std::string_view rule;                      // Which fields must or must not be combined.
+  std::span<const std::string_view> ignored;  // SONiC's fields that are accepted without effect.
   std::string_view example;                   // A command line.
 };
 
@@ -39,7 +39,7 @@ namespace field {
 
 inline constexpr FieldReference kAdminStatus{
     .name = "admin_status", .type = "up or down", .fallback = "the device stays as it is", .help = "Sets the device up or down."};
-// RFC 791's minimum and the largest an IPv4 length can say.
+// The minimum of RFC 791, and the largest value that an IPv4 length can express.
 inline constexpr FieldReference kMtu{.name = "mtu",
                                      .type = "68 to 65535",
                                      .unit = "bytes",
@@ -74,14 +74,14 @@ inline constexpr FieldReference kBlackhole{
 
 }  // namespace field
 
-/// All tables that the switch agent consumes and an operator writes.
+/// All tables that the switch agent consumes and that operators write.
 std::span<const TableReference> tables();
-/// Null for a table that is not among them.
+/// Returns null for an undeclared table.
 const TableReference* find_table(std::string_view name);
 
-/// "ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?"; empty if 'table' knows the field.
+/// Returns "ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?"; empty if 'table' has the field.
 std::string unknown_field(const TableReference& table, std::string_view name);
-/// The same for the first of 'fields' that 'table' does not know; empty if it knows all of them.
+/// The same for the first of 'fields' that 'table' does not have; empty if it has all of them.
 std::string unknown_field(const TableReference& table, const Fields& fields);
 
 }  // namespace rondo::switch_agent

@@ -10,7 +10,7 @@
 namespace rondo::switch_agent {
 
 namespace {
-/// So that the answer is a short turn, however many groups are on a port.
+/// Bounds the time of the command, whatever the number of groups on a port.
 constexpr std::size_t kGroupsLooked = 4096;
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Withdrawals: by which ports rows are withdrawn from the data plane, for people.
+// Withdrawals: the ports because of which rows are withdrawn from the data plane, for operators.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,17 @@ class Routes;
 
 struct Withdrawal {
   std::string why;         // "port Ethernet0 has no carrier since ...".
-  std::size_t groups = 0;  // Next-hop groups with a next hop on it that no other port keeps.
-  std::size_t routes = 0;  // Routes on these.
+  std::size_t groups = 0;  // Next-hop groups that have a next hop on it and no usable one on another port.
+  std::size_t routes = 0;  // Routes on these groups.
 };
 
 struct Withdrawals {
-  std::vector<Withdrawal> by_port = {};  // Those that took the most routes first.
-  bool is_cut = false;                   // Not all groups were looked at: there may be more.
+  std::vector<Withdrawal> by_port = {};  // The port that affects the most routes is first.
+  bool is_cut = false;                   // The number of groups visited reached its limit: there may be more.
 };
 
-/// The ports that are down and took groups with them. A group on several such ports counts for each. Looks at a bounded number of groups.
+/// Returns the ports that are down and caused withdrawn groups. A group on several such ports counts for each. Visits a bounded number of
+/// groups.
 Withdrawals withdrawals(const Ports& ports, const NexthopGroups& groups, const Routes& routes);
 
 }  // namespace rondo::switch_agent

@@ -1,4 +1,4 @@
-// Must not compile, and must say what a handler of Sets looks like: this one forgets the fields.
+// Must not compile, and the error must show the form of a handler of Sets: this one lacks the fields.
 #include "rondo/orch/orch.h"
 
 class Routes final : public rondo::Orch {

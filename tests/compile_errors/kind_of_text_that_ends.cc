@@ -1,4 +1,4 @@
-// Must not compile: the text may end before the kind of fact that is named by it.
+// Must not compile: the text may be destroyed before the kind of fact that it names.
 #include <string>
 
 #include "rondo/orch/constraint.h"

@@ -1,4 +1,4 @@
-// Must not compile, and must say what a handler of messages looks like: this one takes its message by value.
+// Must not compile, and the error must show the form of a handler of messages: this one takes its message by value.
 #include "rondo/orch/orch.h"
 
 struct Reload {};

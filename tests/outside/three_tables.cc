@@ -1,5 +1,5 @@
 // A user's first program: ports, next-hop groups that need their port, and routes that need their group. Rows are written in the wrong
-// order, and each is applied when the fact it waits for is announced. Exits 0 when the final state is right.
+// order, and each is applied when the fact it waits for is announced. Exits with 0 if the final state is correct.
 #include <cstdio>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// The component durable: a table in a file outlives its runtime. Argument: the file, which must not exist.
+// The component durable: a table in a file survives its runtime. Argument: the file, which must not exist.
 #include <cstdio>
 #include <memory>
 #include <utility>

@@ -1,4 +1,4 @@
-// The component sim: a program lives in a simulated world, with crashes.
+// The component sim: a program runs in a simulated world, with crashes.
 #include <cstdio>
 #include <memory>
 #include <string_view>

@@ -1,4 +1,4 @@
-// The component agent: the switch agent starts on a data plane of the user's own, which has no ports, and programs nothing.
+// The component agent: the switch agent starts on a user's own data plane without ports, and programs nothing.
 #include <cstdio>
 #include <memory>
 #include <string>

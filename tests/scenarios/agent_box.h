@@ -1,4 +1,4 @@
-// AgentBox: a switch in simulation: a world, a simulated kernel with ports, a runtime and the agent upon it.
+// AgentBox: a simulated switch: a world, a simulated kernel with ports, a runtime and the agent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,13 +44,13 @@ class AgentBox {
     ADD_FAILURE() << "no consumer of " << table;
     return {};
   }
-  /// Rows that some consumer still owes an outcome.
+  /// The number of rows for which a consumer still owes an outcome.
   std::size_t owed() {
     std::size_t rows = 0;
     for (const ConsumerStats& stats : runtime.consumers()) rows += stats.queued + stats.parked + stats.in_flight;
     return rows;
   }
-  /// `why` as one line.
+  /// Returns the answer of `why` as one line.
   std::string why(std::string_view table, std::string_view key) {
     std::string text;
     for (const WhyLink& link : runtime.why(table, key).chain) {

@@ -1,5 +1,5 @@
-// What the agent must do, one rule a test, on the simulated kernel: order of rows, references, ports that flap, groups that are lost,
-// limits of the data plane, and what `why` says.
+// The rules of the agent, one per test, on the simulated kernel: order of rows, references, ports that flap, lost groups, limits of the
+// data plane, and the text of `why`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Two ports, a neighbour on each, and what most tests begin with.
+/// Two ports, a neighbour on each, and the common setup of most tests.
 class SwitchAgent : public ::testing::Test {
  protected:
   explicit SwitchAgent(SimDataPlaneOptions options = {}) : box(1, std::move(options)) {
@@ -45,7 +45,7 @@ class SwitchAgent : public ::testing::Test {
   static std::string prefix(int number) {
     return "172." + std::to_string(16 + number / 256) + "." + std::to_string(number % 256) + ".0/24";
   }
-  /// Ports, neighbours, group "1" over A and B, and routes on it.
+  /// Sets ports, neighbours, group "1" over A and B, and routes on it.
   void set_up(int routes) {
     add_port_rows();
     add_neighbors();
@@ -157,10 +157,10 @@ TEST_F(SwitchAgent, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
 }
 
 TEST(AgentRaces, TheOldMemberIsLostWhileAGroupMovesToTheNewOne) {
-  // The news of the loss can come after the answer to an order that was carried out later; the routes are back all the same.
+  // The event of the loss may arrive after the answer to an order that was carried out later; the routes must be restored in any case.
   for (std::int64_t delay = 0; delay < 200; ++delay) {
     AgentBox box;
-    box.world.set_turn_cost(3us);  // Each turn is followed by a look at the world.
+    box.world.set_turn_cost(3us);  // The world runs after each turn.
     for (const char* port : {"A", "B"}) box.plane.add_port(port);
     box.start();
     for (const SampleRow& row : sample()) ASSERT_TRUE(box.runtime.table(row.table).set(row.key, row.fields).ok());
@@ -334,7 +334,7 @@ TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
   EXPECT_EQ(box.plane.route_count(), 1U);
 }
 
-// A producer that writes a row anew deletes it first: both come in one turn.
+// A producer that rewrites a row deletes it first: both changes arrive in one turn.
 TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   set_up(2);
   ASSERT_THAT(routes(), Contains("route 172.16.0.0/24 via {A 10.0.0.2*1, B 10.1.0.2*1}"));
@@ -345,13 +345,13 @@ TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   EXPECT_EQ(box.owed(), 0U);
 }
 
-// It was given up, the kernel would not let it go, and then it is wanted as it still is.
+// The group was given up, the kernel refused its deletion, and then a row wants the same group again.
 TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItIs) {
   set_up(1);
   box.plane.set_carrier("B", false);
   box.run_for(100ms);
   box.plane.fail_nth(OrderKind::Nexthop, 1, ENOBUFS);
-  set_group("1", "10.1.0.2", "B");  // Whose port has no carrier: a group without members.
+  set_group("1", "10.1.0.2", "B");  // Its port has no carrier: a group without members.
   box.run_for(1ms);
   ASSERT_EQ(box.plane.injected(), 1U);
   set_group("1", "10.0.0.2", "A");
@@ -376,7 +376,7 @@ TEST_F(SwitchAgent, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
   box.set("ROUTE_TABLE", "2001:DB8:5::/48", {{"blackhole", "true"}});
   box.run_for(1s);
   ASSERT_EQ(box.plane.route_count(), 1U);
-  // In one batch: the old spelling goes, the new one comes.
+  // In one batch: deletes the old spelling and sets the new one.
   box.remove("ROUTE_TABLE", "2001:DB8:5::/48");
   box.set("ROUTE_TABLE", "2001:db8:5::/48", {{"blackhole", "true"}});
   box.run_for(10ms);
@@ -391,7 +391,7 @@ TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
   box.set("ROUTE_TABLE", "2001:DB8:FF::/48", {{"nexthop_group", "6"}});
   box.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre("route 2001:db8:ff::/48 via {A 2001:db8:a::2*1}"));
-  // No rows of these keys: the store has others.
+  // No rows have these keys: the store has other spellings.
   box.remove("ROUTE_TABLE", "2001:db8:ff::/48");
   box.remove("NEIGH_TABLE", "A:2001:db8:a::2");
   box.run_for(1s);
@@ -425,7 +425,7 @@ TEST_F(SmallSwitch, WhatFindsNoRoomWaitsAndComesInWhenThereIsSome) {
   add_neighbors();
   set_group("1", "10.0.0.2", "A");
   box.run_for(1s);
-  set_group("2", "10.1.0.2", "B");  // No room for its next hop, nor for itself.
+  set_group("2", "10.1.0.2", "B");  // No room for its next hop and for the group.
   box.set("NEIGH_TABLE", "A:10.0.0.3", {{"neigh", "02:00:00:00:00:03"}});
   add_routes(15, "1");
   box.run_for(1s);
@@ -500,7 +500,7 @@ TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {
   box.run_for(100ms);
   set_route(1);
   box.run_for(100ms);
-  box.remove("ROUTE_TABLE", prefix(0));  // The last that used it.
+  box.remove("ROUTE_TABLE", prefix(0));  // The last route that used the set.
   box.run_for(100ms);
   box.plane.set_carrier("A", true);
   box.run_for(1s);

@@ -1,5 +1,5 @@
-// The data plane is changed behind the agent's back: each kind of object is deleted, changed or added by another program, and an audit
-// notices, repairs or reports it.
+// Another program changes the data plane without the agent: it deletes, changes or adds each kind of object, and an audit detects, repairs
+// or reports that.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -20,7 +20,7 @@ Prefix prefix(std::string_view text) { return Prefix::parse_interface(text).valu
 IpAddress address(std::string_view text) { return IpAddress::parse(text).value(); }
 MacAddress mac(std::string_view text) { return MacAddress::parse(text).value(); }
 
-/// Two ports, three neighbours, a group of two, and routes of each sort.
+/// Two ports, three neighbours, a group of two, and routes of each kind.
 class DriftBox : public AgentBox {
  public:
   explicit DriftBox(AuditOptions audit = {.period = 60s}, SafetyOptions safety = {}) : AgentBox(1, {}, {}, audit, safety) {
@@ -43,7 +43,7 @@ class DriftBox : public AgentBox {
     EXPECT_EQ(plane.route_count(), 201U);
   }
 
-  /// The number of the group, or of the next hop to this gateway.
+  /// The number of the group, or of the next hop with this gateway.
   NexthopId number_of(std::string_view gateway) {
     const auto all = plane.nexthops().value();
     for (const NexthopEntry& entry : all) {
@@ -89,7 +89,7 @@ TEST(Audit, RoutesThatOthersDeletedChangedOrAddedAreRepairedWithinAPeriod) {
   EXPECT_EQ(figures.unwanted, 2U);
   EXPECT_EQ(figures.repaired, 5U);
   EXPECT_EQ(figures.standing, 0U);
-  EXPECT_THAT(box.agent.audit()->standing(ObjectKind::Route), IsEmpty());  // A later audit has looked.
+  EXPECT_THAT(box.agent.audit()->standing(ObjectKind::Route), IsEmpty());  // A later audit has run.
 }
 
 struct Meddling {
@@ -361,14 +361,14 @@ TEST(Audit, EachReportedLossIsLostAlsoBeyondThoseThatAreKept) {
   EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").lost, static_cast<std::size_t>(kLost));
   EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").installed, 201U);
 
-  // A row that is set again is ordered again, although nothing in it changed.
+  // A row that is set again is ordered again, although its content is unchanged.
   box.set("ROUTE_TABLE", route(7), {{"nexthop_group", "ab"}});
   box.run_for(1s);
   EXPECT_EQ(state(7), PlaneState::Installed);
   EXPECT_TRUE(box.plane.route(prefix(route(7))).has_value());
   EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").lost, static_cast<std::size_t>(kLost - 1));
 
-  // What another program puts back is found by the next audit.
+  // The next audit finds objects that another program restores.
   box.meddle(RouteSet{.prefix = prefix(route(8)), .nexthop = box.group_of(route(7))});
   box.run_for(65s);
   EXPECT_EQ(state(8), PlaneState::Installed);

@@ -1,5 +1,5 @@
-// Routes of other programs with our metric: a row does not take the place of one, a row's end does not take it away, and the row comes in
-// when the other route goes.
+// Routes of other programs with our metric: a row does not replace such a route, the deletion of a row does not delete it, and the row is
+// programmed when the other route is deleted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
   EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
 }
 
-// Another program replaces ours: the row's end is not its end.
+// Another program replaces our route: deleting the row must not delete that route.
 TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
   set_route();
   box.run_for(1s);
@@ -71,7 +71,7 @@ TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
   EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
 }
 
-// The kernel drops ours with its next hop; by the time it would be put back another program has a route there.
+// The kernel drops our route with its next hop; before it is restored, another program creates a route there.
 TEST_F(ForeignRoutes, WhatIsPutBackDoesNotTakeThePlaceOfAnother) {
   set_route();
   box.run_for(1s);

@@ -1,5 +1,5 @@
-// What an operator is told of rows that the kernel does not take or has lost, and of rows that are replaced, on the simulated kernel: the
-// state and `why` name the cause and its cure, and a row comes in when the cause has gone.
+// The reports to an operator about rows that the kernel refuses or has lost, and about replaced rows, on the simulated kernel. The state
+// and `why` name the cause and its remedy, and a row is programmed when the cause ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

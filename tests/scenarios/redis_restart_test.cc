@@ -1,5 +1,5 @@
-// A process ends and begins again on the same Redis: its Orchs, which know nothing of Redis, are given every row that the earlier process
-// had handled, and end up with the same. The Orchs are those of examples/01_two_orchs.cc.
+// A process ends and restarts on the same Redis. Its Orchs, which do not know about Redis, receive every row that the earlier process had
+// handled, and reach the same state. The Orchs are those of examples/01_two_orchs.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

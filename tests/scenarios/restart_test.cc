@@ -1,5 +1,5 @@
-// An agent that ends and comes back while the kernel forwards on: what is there already is left alone, only differences are programmed, and
-// what nobody asks for any more goes in the end.
+// An agent that ends and restarts while the kernel keeps forwarding: existing objects stay, only differences are programmed, and objects
+// that no row asks for are deleted at the end.
 #include <gmock/gmock.h>
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ using testing::IsEmpty;
 using Row = std::map<std::string, std::string>;
 using Rows = std::map<std::pair<std::string, std::string>, Row>;  // By table and key.
 
-/// A kernel that stays, and agents that come and go on it.
+/// A kernel that stays while agents start and end on it.
 class RestartBox {
  public:
   RestartBox() {
@@ -64,7 +64,7 @@ class RestartBox {
       ASSERT_TRUE(runtime->store().write(row->first.first, Change::set(row->first.second, fields)).ok());
     }
   }
-  /// What the kernel holds when it is programmed from nothing with these rows.
+  /// Returns the content of a kernel that is programmed with these rows from an empty state.
   static Lines from_scratch(const Rows& rows) {
     RestartBox fresh_box;
     fresh_box.start();
@@ -125,14 +125,14 @@ TEST(Restart, OnUnchangedTablesChangesNothing) {
     EXPECT_GT(box.agent->reconciled().kept, 200U);
     EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
   }
-  // And it knows what is there: a later change is programmed.
+  // The agent knows the existing objects: a later change is programmed.
   ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
   ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").set("20.0.2.0/24", {{"nexthop_group", "ab"}}).ok());
   box.run_for(1s);
   EXPECT_EQ(box.plane.executed(), orders + 2);
 }
 
-// The kernel tells groups with the same members apart by their numbers alone; which was whose follows from the name.
+// In the kernel only the numbers distinguish groups with the same members; the name of a group determines its number.
 TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
   Rows rows = RestartBox::base();
   for (int group = 0; group < 5; ++group) {
@@ -141,7 +141,7 @@ TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
     for (int i = 0; i < 20; ++i)
       rows[{"ROUTE_TABLE", "21." + std::to_string(group) + "." + std::to_string(i) + ".0/24"}] = {{"nexthop_group", name}};
   }
-  // One of them came to be like the others later.
+  // One of them got the members of the others later.
   Rows first = rows;
   first[{"NEXTHOP_GROUP_TABLE", "ab-3"}] = rows.at({"NEXTHOP_GROUP_TABLE", "c"});
   RestartBox box;
@@ -162,7 +162,7 @@ TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
   }
 }
 
-// A difference in one group is one order for it: its routes hang on a number that follows from its name, not from its members.
+// A difference in one group is one order for it: its routes refer to a number that follows from its name, not from its members.
 TEST(Restart, AGroupThatChangedMeanwhileKeepsItsNumberAndItsRoutesStay) {
   Rows rows = RestartBox::base();
   RestartBox box;
@@ -182,7 +182,7 @@ TEST(Restart, AGroupThatChangedMeanwhileKeepsItsNumberAndItsRoutesStay) {
   }
 }
 
-// A group that the earlier run did not come to has members like those of another one: the number of that one is not its.
+// A group that the earlier run did not program has the members of another group. It must not take the number of that group.
 TEST(Restart, ANewGroupTakesNoNumberOfOthersWithTheSameMembers) {
   for (int newcomer = 0; newcomer < 20; ++newcomer) {
     Rows rows = RestartBox::base();
@@ -246,7 +246,7 @@ TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
   const Lines before = lines_of(box.plane);
   box.stop();
   box.start();
-  // The kernel drops what was on A in silence, after it was read.
+  // The kernel drops the objects on A without an event after they were read.
   box.plane.set_carrier("A", false);
   box.plane.set_carrier("A", true);
   box.feed(RestartBox::base());
@@ -254,7 +254,7 @@ TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
   EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
 
   box.stop();
-  box.plane.set_carrier("B", false);  // While nobody is there.
+  box.plane.set_carrier("B", false);  // While no agent runs.
   box.start();
   box.feed(RestartBox::base());
   box.run_for(1s);
@@ -272,7 +272,7 @@ TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
   box.stop();
   box.start();
   box.feed(RestartBox::base());
-  // The row had gone when the earlier run ended, and its Delete is told again.
+  // The row was deleted when the earlier run ended, and its Delete is delivered again.
   ASSERT_TRUE(box.runtime->store().write("INTF_TABLE", Change::set("C:2001:db8::1/64", {})).ok());
   box.run_for(2s);
   ASSERT_EQ(box.plane.addresses().value().size(), addresses + 1);
@@ -284,7 +284,7 @@ TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
   EXPECT_EQ(box.plane.addresses().value().size(), addresses);
 }
 
-// Its neighbours wait for the port. Groups that have other members, and their routes, do not wait with them.
+// The port's neighbours wait for it. Groups that have other members, and their routes, do not wait.
 TEST(Restart, APortThatIsDownTakesNoGroupAwayThatHasOtherMembers) {
   Rows rows = RestartBox::base();
   rows[{"PORT_TABLE", "A"}]["admin_status"] = "down";
@@ -309,7 +309,7 @@ TEST(Restart, APortThatIsDownTakesNoGroupAwayThatHasOtherMembers) {
   EXPECT_THAT(difference(lines_of(box.plane), all_up), IsEmpty());
 }
 
-// The group's row waits for a neighbour on a port that is up, and that goes down before the neighbour comes.
+// The group's row waits for a neighbour on a port that is up. The port goes down before the neighbour appears.
 TEST(Restart, AGroupDoesNotWaitForANeighborWhosePortWentDown) {
   Rows rows = RestartBox::base();
   rows.erase({"NEIGH_TABLE", "A:10.0.0.2"});
@@ -324,7 +324,7 @@ TEST(Restart, AGroupDoesNotWaitForANeighborWhosePortWentDown) {
   EXPECT_THAT(lines_of(box.plane), testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
 }
 
-// All members are away at the restart: the first that comes back carries the routes, whichever it is.
+// All members are absent at the restart: the first that returns carries the routes, whichever it is.
 TEST(Restart, AGroupWhosePortsAreAllDownNeedsOneOfThem) {
   for (const auto& [port, member] : {std::pair{"A", "A 10.0.0.2"}, std::pair{"B", "B 10.1.0.2"}}) {
     Rows rows = RestartBox::base();
@@ -341,7 +341,8 @@ TEST(Restart, AGroupWhosePortsAreAllDownNeedsOneOfThem) {
   }
 }
 
-// With the last address of a family the kernel drops the neighbours: the row of the new address goes first, in whatever order they come.
+// The kernel drops the neighbours with the last address of a family: the row of the new address is handled first, whatever the order of
+// arrival.
 TEST(Restart, AnAddressThatGivesWayToAnotherLeavesItsNeighborsAlone) {
   Rows rows = RestartBox::base();
   RestartBox box;
@@ -362,7 +363,7 @@ TEST(Restart, AnAddressThatGivesWayToAnotherLeavesItsNeighborsAlone) {
   EXPECT_THAT(difference(lines_of(box.plane), before), testing::UnorderedElementsAre("+ address C 10.2.0.9/24", "- address C 10.2.0.1/24"));
 }
 
-// Each kind of object is a leftover once: the journal has a form for the Delete of each.
+// Each kind of object is a leftover once, because the journal has a form for the Delete of each.
 TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   const std::string file = testing::TempDir() + "rondo-leftovers-" + std::to_string(::getpid()) + ".journal";
   RestartBox box;
@@ -390,7 +391,7 @@ TEST(Restart, ASetOfNextHopsThatNoRouteAsksForAnyMoreGoes) {
   RestartBox box;
   box.start();
   box.feed(RestartBox::base());
-  // What a store has kept of an earlier run, whose route is gone.
+  // A row that a store kept from an earlier run, whose route is deleted.
   ASSERT_TRUE(box.runtime->store().write("NEXTHOP_SET", Change::set("10.2.0.3@C*1", {{"nexthop", "10.2.0.3"}, {"ifname", "C"}})).ok());
   box.run_for(2s);
   const std::size_t nexthops = box.plane.nexthops().value().size();
@@ -432,7 +433,7 @@ TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
       box.feed(rows, seed + 1000);
       box.run_for(3s);
       EXPECT_TRUE(box.agent->has_restarted());
-      // A route, a neighbour, or a group and the members that come and go with it; never the routes of a group.
+      // A route, a neighbour, or a group and the members added and removed with it; never the routes of a group.
       EXPECT_LE(box.plane.executed() - orders, differences * 6);
     }
     EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(rows)), IsEmpty());

@@ -1,5 +1,4 @@
-// Where rows stand in the data plane, one cause a test, on the simulated kernel: what `why`, `get` and `show` say must be what the kernel
-// has.
+// The states of rows in the data plane, one cause per test, on the simulated kernel: `why`, `get` and `show` must match the kernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// A port, a neighbour on it, a group of it, and a route by the group.
+/// A port, a neighbour on it, a group with the neighbour, and a route on the group.
 class StatesOfRows : public ::testing::Test {
  protected:
   StatesOfRows() {

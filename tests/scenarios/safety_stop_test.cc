@@ -1,5 +1,5 @@
-// A restart that finds much in the kernel and no rows that ask for it: an empty store in place of a full one. Nothing is deleted until an
-// operator confirms it, rows have come, or the time is over; rows are programmed meanwhile; the recorded day replays.
+// A restart that finds many objects in the kernel and no rows that ask for them: an empty store in place of a full one. Nothing is deleted
+// until an operator confirms, rows arrive, or the time is over. Rows are programmed meanwhile, and the recorded run replays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,13 +80,13 @@ TEST_F(SafetyStopAtAStart, WithoutRowsNothingIsDeletedUntilItIsConfirmed) {
   EXPECT_THAT(events, ElementsAre(Event::Held));
   EXPECT_EQ(newest.count, static_cast<std::uint64_t>(kRoutes));
   EXPECT_EQ(newest.parts, "300 routes");
-  // Meanwhile it works.
+  // The agent keeps programming rows meanwhile.
   ASSERT_TRUE(runtime->table("ROUTE_TABLE").set("30.0.0.0/8", {{"blackhole", "true"}}).ok());
   ASSERT_TRUE(runtime->table("ROUTE_TABLE").set("20.0.1.0/24", {{"blackhole", "true"}}).ok());
   run_for(1s);
   ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
   run_for(1s);
-  EXPECT_EQ(plane.route_count(), static_cast<std::size_t>(kRoutes));  // One more, one fewer.
+  EXPECT_EQ(plane.route_count(), static_cast<std::size_t>(kRoutes));  // One route added, one deleted.
   EXPECT_THAT(agent->safety().confirm(), SizeIs(1));
   run_for(1s);
   EXPECT_EQ(plane.route_count(), 1U);
@@ -99,7 +99,7 @@ TEST_F(SafetyStopAtAStart, ADeleteTakesARouteThatAnEarlierRunLeft) {
   start(kSafety);
   run_for(10s);
   ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
-  ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("40.0.0.0/8").ok());  // That none had.
+  ASSERT_TRUE(runtime->table("ROUTE_TABLE").remove("40.0.0.0/8").ok());  // No row has this route.
   run_for(1s);
   EXPECT_EQ(plane.route_count(), static_cast<std::size_t>(kRoutes - 1));
   EXPECT_EQ(agent->programmer().stats().failed, 0U);

@@ -1,5 +1,5 @@
-// Several rows whose keys spell one object: a program that writes to a Redis spells a prefix or an address as it likes. The row that came
-// first has the object, the others wait and say for which row, and the deletion of one takes nothing from another.
+// Several rows whose keys spell one object, because a program that writes to a Redis may choose any spelling. The first row has the
+// object; the others wait and report for which row. Deleting one row removes nothing of another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST_F(Spelt, TheRowThatWaitsHasTheRouteWhenTheFirstGoes) {
   box.run_for(1s);
   EXPECT_THAT(of("route "), ElementsAre(unicast));
   EXPECT_EQ(box.owed(), 0U);
-  set_route(kLong, true);  // It has it now.
+  set_route(kLong, true);  // This row has the route now.
   box.run_for(1s);
   EXPECT_EQ(of("route ").size(), 1U);
   EXPECT_THAT(of("route "), Not(Contains(unicast)));

@@ -1,6 +1,6 @@
-// Scenarios of waiting, in simulated time: facts that come late, go and come again, wait for each other, or are overtaken by a delete; work
-// that a slow device holds in flight; a store that is slow, refuses and loses its connection. The end is always the same: what was written
-// is done.
+// Scenarios of waiting, in simulated time: facts that are announced late, end and return, wait for each other, or are overtaken by a
+// delete; work that a slow device holds in flight; and a store that is slow, refuses and loses its connection. The result is always the
+// same: every written row is done.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,7 +125,7 @@ TEST_F(WaitingScenario, RoutesThatHadNoTurnBeforeTheGroupWentWaitForItToComeBack
   set("GROUP", "102");
   ASSERT_TRUE(world.run_until(
       runtime.scheduler(), [this] { return installed.size() >= 500; }, 1s));
-  remove("GROUP", "102");  // The more urgent: it goes before the next turn of the routes.
+  remove("GROUP", "102");  // More urgent: handled before the next turn of the routes.
   run();
   const std::size_t before = installed.size();
   EXPECT_LT(before, 1000U);
@@ -188,7 +188,7 @@ TEST_F(WaitingScenario, ACycleIsFoundByWhyAndGoesWhenOneOfItsRowsDoes) {
   std::vector<std::string> keys;
   for (const WhyLink& link : why.chain) keys.push_back(link.key);
   EXPECT_THAT(keys, ElementsAre("a", "b", "c", "a"));
-  set("SERVICE", "c", {{"needs", ""}});  // The operator reads it and mends one row.
+  set("SERVICE", "c", {{"needs", ""}});  // The operator reads the report and corrects one row.
   run();
   EXPECT_THAT(up, ElementsAre("a", "b", "c"));
 }
@@ -287,7 +287,7 @@ TEST_F(SlowDevice, ASetThatIsPutBackMeetsTheDeleteThatOvertookIt) {
 
 // --- a store that is slow, refuses, and loses its connection
 
-/// Writes and deletes whole rows through a bad connection, again and again until each is confirmed; the handler applies them, some after a
+/// Writes and deletes whole rows over an unreliable connection, repeatedly until each is confirmed. The handler applies them, some after a
 /// wait.
 class BadStore : public RuntimeFixture {
  public:
@@ -346,7 +346,7 @@ class BadStore : public RuntimeFixture {
     groups.insert("open");
     provider_->announce({kGroup, "open"});
   }
-  /// An empty value is a delete.
+  /// An empty value means a Delete.
   void write(const std::string& key, const std::string& value) {
     if (value.empty()) {
       truth.erase(key);
@@ -356,7 +356,7 @@ class BadStore : public RuntimeFixture {
     unconfirmed_.insert(key);
     write_unconfirmed();
   }
-  /// One write of a key at a time, always of its newest state: what became of a lost one does not matter then.
+  /// Writes each key once at a time, always with its newest state, so that the result of a lost write does not matter.
   void write_unconfirmed() {
     for (const std::string& key : std::set<std::string>{unconfirmed_}) {
       if (under_way_.contains(key)) continue;

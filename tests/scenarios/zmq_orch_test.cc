@@ -1,5 +1,5 @@
-// An Orch whose tables are direct ones: it is written as any other; only RuntimeOptions::store knows. A producer in another process (here:
-// a client on a socket) sends a route before its next-hop group; the route waits, and both end up as rows of the store behind.
+// An Orch with direct tables: it is written like any other; only RuntimeOptions::store differs. A producer in another process (here a
+// client on a socket) sends a route before its next-hop group; the route waits, and both become rows of the store behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

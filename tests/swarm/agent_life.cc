@@ -9,7 +9,7 @@
 
 namespace rondo::swarm {
 
-/// What belongs to one process beside its Orchs.
+/// The objects of one process besides its Orchs.
 struct AgentLife::Process {
   Process(Runtime& runtime, DataPlane& plane, switch_agent::AuditOptions audit)
       : agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {}
@@ -52,7 +52,7 @@ void AgentLife::act() {
   for (std::uint64_t i = 0, count = random_.between(1, 4); i < count; ++i) operate();
 }
 
-/// Nothing is owed for the key: neither under way to the table, nor in it, nor in the ledger.
+/// True if nothing is owed for the key: no change is on its way to the table, in it, or in the ledger.
 bool AgentLife::is_settled(std::string_view table, std::string_view key) const {
   if (!world_->is_confirmed(table, key) || !world_->runtime().store().health().ok()) return false;
   const RuntimeView view(world_->runtime());
@@ -68,7 +68,7 @@ void AgentLife::calm_down() {
     if (!devices_.contains(port)) add_device(port);
     set_port(port, true);
   }
-  world_->run_for(1s);  // What was planned has happened.
+  world_->run_for(1s);  // All planned faults have happened.
   close();
   if (others_ == Others::Meddle) world_->run_for(12s);  // Two periods of the audit, and its follow-ups.
 }
@@ -77,7 +77,7 @@ void AgentLife::end() {
   for (std::uint64_t port = 0; port < kPorts; ++port) plane().set_carrier(port_name(port), true);
   is_whole_ = true;
   world_->set_faults({});
-  world_->run_for(30s);  // Sets of next hops that nobody uses are looked for every 10 s.
+  world_->run_for(30s);  // Unused sets of next hops are swept every 10 s.
   if (!world_->come_to_rest()) return;
   for (std::uint64_t port = 0; port < kPorts; ++port) plane().set_carrier(port_name(port), random_.chance(0.5));
   world_->come_to_rest();
@@ -96,7 +96,8 @@ std::string AgentLife::waiting() const {
   return text;
 }
 
-/// A set of next hops that a route came to use again while its Delete was under way keeps that until the route goes: no row is owed by it.
+/// A set that a route used again while its Delete was under way keeps that Delete until the route is deleted. No row is owed because of
+/// it.
 bool AgentLife::owes() const {
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
@@ -108,8 +109,8 @@ bool AgentLife::owes() const {
   return false;
 }
 
-/// The first row that is said to stand where it does not: what is installed is in the kernel, what is withdrawn is not, and the counts are
-/// those of the kernel. Empty if there is none.
+/// Returns the first row whose reported state is wrong. An installed row must be in the kernel, a withdrawn one must not, and the counts
+/// must match the kernel. Empty if there is none.
 std::string AgentLife::told_wrong() const {
   const Lines lines = switch_agent::lines_of(world_->plane());
   const auto has = [&lines](const std::string& begin) {
@@ -135,7 +136,7 @@ std::string AgentLife::told_wrong() const {
     return static_cast<std::size_t>(std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(what); }));
   };
   std::map<std::string, std::size_t> installed;
-  std::size_t neighbors_owed = 0;  // One whose Delete waits may be there or not: a flap of its port may have taken it.
+  std::size_t neighbors_owed = 0;  // A neighbour whose Delete waits may be present or not: a flap of its port may have removed it.
   for (const ConsumerStats& stats : world_->runtime().consumers()) {
     installed[stats.table] = stats.plane ? stats.plane->installed : 0;
     if (stats.table == "NEIGH_TABLE") neighbors_owed = stats.queued + stats.parked + stats.in_flight;
@@ -150,13 +151,13 @@ std::string AgentLife::told_wrong() const {
   return {};
 }
 
-/// With some ports without carrier a route that wants only those may keep what it was before; everything else is as it should be, and
-/// whatever is owed waits for a fact. When every port has been up, nothing is owed and the kernel holds exactly what it should.
+/// While some ports have no carrier, a route with only those ports may keep its earlier state. Everything else is as expected, and every
+/// owed row waits for a fact. When every port has been up, nothing is owed and the kernel has exactly the expected content.
 Status AgentLife::check() const {
   Lines wrong = switch_agent::difference(switch_agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
-  // While faults go on a repair may have to wait for the next audit.
+  // While faults continue, a repair may have to wait for the next audit.
   const bool is_repaired = others_ == Others::Leave || is_whole_;
   if (const std::string lie = is_repaired ? told_wrong() : std::string{}; !lie.empty()) return {Code::Internal, lie};
   if (wrong.empty() && (!is_whole_ || !owes())) return {};

@@ -1,5 +1,5 @@
-// AgentLife: a random life of the whole switch agent beside a plain model: rows in any order, ports that flap, go and come, orders that
-// fail, and all that a FaultPlan has. When the world has calmed down the kernel holds what the model says.
+// AgentLife: a random life of the whole switch agent compared with a plain model: rows in any order, ports that flap, disappear and
+// return, failing orders, and all faults of a FaultPlan. When the world has calmed down, the kernel must match the model.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ using switch_agent::DesiredState;
 using switch_agent::Lines;
 
 inline constexpr std::uint64_t kPorts = 4;
-inline constexpr std::uint64_t kHosts = 3;  // Neighbours of a family on a port.
+inline constexpr std::uint64_t kHosts = 3;  // Neighbours per family on a port.
 
-/// The names of a port and of what is on it, made once.
+/// The names of a port and of the objects on it, made once.
 struct PortNames {
-  using OfFamily = std::array<std::string, 2>;  // By whether it is IPv6.
+  using OfFamily = std::array<std::string, 2>;  // Indexed by whether it is IPv6.
   std::string port;
   std::array<OfFamily, 2> addresses;
   std::array<OfFamily, kHosts> gateways;
@@ -62,17 +62,17 @@ inline const std::string& gateway_of(std::uint64_t port, std::uint64_t host, boo
 
 class AgentLife final : public Life {
  public:
-  /// Its world is drawn from the seed: the store, the faults, the policy.
+  /// The seed determines its world: the store, the faults, the policy.
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
-  /// Whether other programs change the kernel, too, and audits repair that.
+  /// Whether other programs change the kernel and audits repair that.
   enum class Others { Leave, Meddle };
   AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
   sim::World& world() override { return *world_; }
   void act() override;
   void calm_down() override;
-  /// Every port comes up, and then some go: the kernel holds exactly what the rows and the ports say.
+  /// Every port comes up, and then some are removed: the kernel must match the rows and the ports exactly.
   void end() override;
 
  private:
@@ -93,7 +93,7 @@ class AgentLife final : public Life {
   }
   void later(std::function<void()> what) { world_->after(Duration{static_cast<std::int64_t>(random_.below(400'000))}, std::move(what)); }
 
-  // --- Rows. One that was deleted is set again only when its Delete is through: until then the Set waits behind it.
+  // A deleted row is set again only when its Delete is handled: until then the Set waits behind it.
 
   bool may_set(std::string_view table, std::string_view key) {
     std::set<std::string, std::less<>>& deleted = deleted_[table];
@@ -162,7 +162,7 @@ class AgentLife final : public Life {
     return fields;
   }
   void set_group(std::uint64_t group) {
-    // Odd groups are of IPv6: the kernel refuses to turn a group with IPv6 routes into one of IPv4.
+    // Odd groups are IPv6: the kernel refuses to turn a group with IPv6 routes into an IPv4 one.
     const std::string name = std::to_string(group);
     if (!may_set("NEXTHOP_GROUP_TABLE", name)) return;
     DesiredState::Hops hops = random_hops(group % 2 == 1);
@@ -174,7 +174,7 @@ class AgentLife final : public Life {
     erase("NEXTHOP_GROUP_TABLE", name);
     desired_.groups.erase(name);
   }
-  /// Odd ones are of IPv6.
+  /// Odd numbers are IPv6.
   static std::string route_of(std::uint64_t number) {
     return number % 2 == 1 ? "fd00:" + std::to_string(number) + "::/32" : "192.168." + std::to_string(number) + ".0/24";
   }
@@ -263,13 +263,13 @@ class AgentLife final : public Life {
       if (!devices_.contains(port)) add_device(port);
     });
   }
-  static constexpr std::array<NexthopId, 2> kForeign{NexthopId{7}, NexthopId{8}};  // By whether it is of IPv6.
+  static constexpr std::array<NexthopId, 2> kForeign{NexthopId{7}, NexthopId{8}};  // Indexed by whether it is IPv6.
   static bool is_ipv6(const NexthopEntry& one, const std::vector<NexthopEntry>& all) {
     if (one.members.empty()) return one.gateway.is_v6();
     const auto member = std::ranges::find(all, one.members.front().nexthop, &NexthopEntry::id);
     return member != all.end() && member->gateway.is_v6();
   }
-  /// Another program changes an object, or makes one of our number. What the kernel refuses did not happen.
+  /// Another program changes an object, or creates one with our number. Changes that the kernel refuses have no effect.
   void meddle() {
     const IfIndex port{static_cast<std::uint32_t>(1 + random_.below(2 * kPorts))};
     const std::uint64_t of = random_.below(kPorts);
@@ -279,7 +279,7 @@ class AgentLife final : public Life {
     const Prefix route = Prefix::parse(route_of(random_.below(40))).value();
     const std::vector<NexthopEntry> nexthops = plane().nexthops().value();
     const NexthopEntry nexthop = nexthops.empty() ? NexthopEntry{} : nexthops[random_.below(nexthops.size())];
-    // Of the same family and sort: else orders of rows that come meanwhile are refused for good, and no audit writes such rows again.
+    // Of the same family and kind: otherwise orders of later rows are refused permanently, and no audit writes such rows again.
     const bool of_ipv6 = is_ipv6(nexthop, nexthops);
     const NexthopId foreign = kForeign[of_ipv6 ? 1 : 0];
     const NexthopId id = nexthop.id ? nexthop.id : foreign;
@@ -313,7 +313,7 @@ class AgentLife final : public Life {
 
   // --- The end.
 
-  /// Deletes what refers to rows that are not there, from the top down.
+  /// Deletes rows that refer to missing rows, from the top down.
   void close() {
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
       return std::ranges::all_of(hops, [&](const auto& hop) {
@@ -349,8 +349,8 @@ class AgentLife final : public Life {
   DesiredState desired_;
   std::set<std::uint64_t> devices_;
   std::set<std::uint64_t> bases_;
-  std::map<std::string_view, std::set<std::string, std::less<>>> deleted_;  // Keys, by table.
-  bool is_whole_ = false;                                                   // Every port has been up since anything changed.
+  std::map<std::string_view, std::set<std::string, std::less<>>> deleted_;  // Keys by table.
+  bool is_whole_ = false;                                                   // Every port has been up since the last change.
 };
 
 }  // namespace rondo::swarm

@@ -1,5 +1,5 @@
-// The agent's life with processes that are killed at any moment, and tables that come back from the file of the production DurableStore:
-// the kernel ends as the model says, whatever was queued, parked or under way.
+// The agent's life with processes that are killed at any moment, and tables that are restored from the file of the production
+// DurableStore. The kernel must match the model, whatever was queued, parked or under way.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,9 +12,9 @@
 namespace rondo::swarm {
 namespace {
 
-/// At rest the file holds no Delete that no ledger owes: else it would grow without bound.
+/// At rest the file has no Delete unless a ledger owes it, otherwise it would grow without bound.
 void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
-  const std::string copy = path + "-copy";  // The store has the file.
+  const std::string copy = path + "-copy";  // The store has the file open.
   for (const char* const suffix : {"", "-wal"}) {
     if (std::filesystem::exists(path + suffix)) std::filesystem::copy_file(path + suffix, copy + suffix);
   }

@@ -7,7 +7,7 @@ namespace rondo::swarm {
 
 namespace {
 
-/// Small or large, as often: from 'low' to 2^'doublings' times that.
+/// Draws small and large times equally often: from 'low' to 2^'doublings' times that.
 Duration drawn_time(Random& random, Duration low, unsigned doublings) {
   const auto from = static_cast<std::uint64_t>(low.count()) << random.below(doublings);
   return Duration{static_cast<std::int64_t>(random.between(from, 2 * from))};
@@ -52,7 +52,7 @@ PolicyOptions drawn_policy(Random& random) {
 void live(Life& life, std::uint64_t turns) {
   sim::World& world = life.world();
   Random random(world.seed() * 31 + 7);
-  std::uint64_t idle = 0;  // Acts that made no turn: a program that stopped must not be waited for.
+  std::uint64_t idle = 0;  // Consecutive acts without a turn; their bound ends the life of a program that stopped.
   for (std::uint64_t stage = 1; stage <= 3 && !world.violation(); ++stage) {
     while (world.turns() < turns * stage / 3 && !world.violation() && idle < 10'000) {
       life.act();

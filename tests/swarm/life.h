@@ -1,5 +1,5 @@
-// Life: one seeded life of a program in a simulated world: what its clients and its surroundings do. live() drives it; rondo-sim and the
-// tests of this folder are its callers.
+// Life: one seeded life of a program in a simulated world: the actions of its clients and its surroundings. live() drives it; rondo-sim
+// and the tests of this folder call live().
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ class Life {
  public:
   virtual ~Life() = default;
   virtual sim::World& world() = 0;
-  /// The outside does something.
+  /// Makes the outside act once.
   virtual void act() = 0;
-  /// The outside does nothing strange any more; then the world comes to rest.
+  /// Ends all faults of the outside; then the world comes to rest.
   virtual void calm_down() = 0;
-  /// After the rest: more of it, each ended by a rest of its own. For lives whose end has stages.
+  /// Called after the rest, for lives whose end has further stages, each ended by a rest.
   virtual void end() {}
 };
 
-/// Acts and runs until 'turns' turns are over or something is violated, with a rest about every 'turns' / 3.
+/// Acts and runs until 'turns' turns are over or a checker reports a violation, with a rest about every 'turns' / 3.
 void live(Life& life, std::uint64_t turns);
 
-/// Any policy there is, with ties, budgets, quotas, batches and times of a turn of any size, so that all of them come to their ends.
+/// Draws any policy, with ties, budgets, quotas, batches and turn times of any size, so that each limit is reached.
 PolicyOptions drawn_policy(Random& random);
 
-/// What can be lived.
+/// The names of all lives.
 std::vector<std::string_view> programs();
-/// Null for an unknown program.
+/// Returns null for an unknown program.
 std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed);
 
 }  // namespace rondo::swarm

@@ -1,8 +1,8 @@
-// life_memory: operator new and delete of rondo-sim. A life asks for memory some twenty times a turn, mostly for a few dozen bytes that it
-// soon gives back, and nobody else runs in its process: so a list of free places for each size does in a few instructions what the C
-// library, which has threads and fragmentation to think of, does in a hundred. Places are used again by the lives that follow; what is
-// larger than kMost, and what comes to us by malloc, is the C library's. Not linked where a sanitizer wants to see each allocation. Safe in
-// any thread: each has lists of its own, and what it frees becomes its own.
+// life_memory: operator new and delete of rondo-sim. A life allocates some twenty times a turn, mostly a few dozen bytes that it soon
+// frees, and its process runs nothing else. So a free list for each size takes a few instructions, where the C library, which handles
+// threads and fragmentation, takes a hundred. Later lives reuse the blocks; the C library provides blocks larger than kMost and all of
+// malloc(). Not linked where a sanitizer must see each allocation. Safe in any thread: each has its own lists, and a block that it frees
+// joins its own.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace rondo::swarm {
 namespace {
 
-constexpr std::size_t kStep = 16;            // Sizes differ by it, and all addresses are multiples of it.
-constexpr std::size_t kHead = 8;             // Before each place: the number of its size, or kLarge.
-constexpr std::size_t kMost = 1024;          // With the head.
-constexpr std::size_t kPiece = 64UL * 1024;  // Asked of the C library at a time.
+constexpr std::size_t kStep = 16;            // The step of the sizes and the alignment of all addresses.
+constexpr std::size_t kHead = 8;             // Before each block: the number of its size, or kLarge.
+constexpr std::size_t kMost = 1024;          // Including the head.
+constexpr std::size_t kPiece = 64UL * 1024;  // Requested from the C library at a time.
 constexpr std::uint64_t kLarge = UINT64_MAX;
 
 struct Free {
@@ -64,8 +64,8 @@ class Places {
     return place;
   }
 
-  std::array<Free*, kMost / kStep + 1> free_{};  // By number of the size.
-  char* next_ = nullptr;                         // Never used yet.
+  std::array<Free*, kMost / kStep + 1> free_{};  // Indexed by the number of the size.
+  char* next_ = nullptr;                         // Memory never used yet.
   std::size_t left_ = 0;
 };
 

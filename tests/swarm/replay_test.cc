@@ -1,5 +1,5 @@
-// Recorded days that are run again (replay/replay.h). Lives of the whole agent are recorded over many seeds (agent_life.h), each is
-// replayed by the production scheduler and Orchs, and must come out the same, record by record; and a day that was changed must not.
+// Recorded runs that are replayed (replay/replay.h). Lives of the whole agent are recorded for many seeds (agent_life.h). The production
+// scheduler and Orchs replay each, and it must be equal, record by record; a changed run must differ.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ class ReplayOfAgent : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory); }
 
-  /// What the data plane answers, late or with an error, is in the record. Each process is a run of its own in it.
+  /// The record contains the data plane's answers, including late ones and errors. Each process is a separate run in it.
   void record(std::uint64_t seed, std::uint64_t turns, bool crashes = false, bool others = true) {
     Random random(seed);
     sim::WorldOptions options;
@@ -137,7 +137,7 @@ std::string bytes_of(const std::string& file) {
   return all.str();
 }
 
-/// The file with its blocks of records as 'change' makes them.
+/// Rewrites the file's blocks of records with 'change'.
 template <class Change>
 void rewrite(const std::string& file, const Change& change) {
   std::string bytes = bytes_of(file);
@@ -155,14 +155,14 @@ void rewrite(const std::string& file, const Change& change) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
-/// A record, and which of its bytes is a part of what was decided.
+/// A record, and the index of a byte that is part of a decision.
 struct Decision {
   std::uint64_t record = 0;
   std::size_t byte = 0;
 };
 
-/// The decisions of each kind in a day, in order. Turns, and what they wake, are decisions where the source is an Orch's: those of others
-/// are given, and so are all times.
+/// The decisions of each kind in a run, in order. Turns and their wakes are decisions if the source is an Orch's. Those of other sources
+/// are inputs, and so are all times.
 std::map<journal::Kind, std::vector<Decision>> decisions_of(const std::string& file) {
   using journal::Kind;
   std::map<Kind, std::vector<Decision>> all;
@@ -181,7 +181,7 @@ std::map<journal::Kind, std::vector<Decision>> decisions_of(const std::string& f
         break;
       case Kind::TurnEnds:
         if (!is_own(walk.turn_of())) continue;
-        byte = content + 1;  // How many items.
+        byte = content + 1;  // The number of items.
         break;
       case Kind::SourceAdded:
         if (!is_own(walk.source())) continue;
@@ -197,7 +197,7 @@ std::map<journal::Kind, std::vector<Decision>> decisions_of(const std::string& f
   return all;
 }
 
-// A byte of what was decided is changed, in the first and in the last record of each kind, and the replay must find it.
+// Changes one byte of a decision, in the first and in the last record of each kind; the replay must detect it.
 TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   using journal::Kind;
   std::set<Kind> changed;
@@ -220,7 +220,7 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
         });
         const replay::ReplayReport report = replay();
         EXPECT_FALSE(report.same);
-        // Another source may have been woken, or be somebody else's: it is a difference when ours are not.
+        // Another source may have been woken, or the source may be an outside one: it is a difference if ours are not.
         if (kind == Kind::Woken || kind == Kind::SourceAdded) {
           EXPECT_GE(report.record, decision.record);
         } else {
@@ -238,7 +238,7 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   }
 }
 
-/// Changes up to three random bytes of records of the day: its checksums match, and no writer made it.
+/// Changes up to three random bytes of records of the run, with matching checksums, as no writer does.
 void forge(const std::string& file, Random& random) {
   rewrite(file, [&](const journal::BlockHead& head, std::string& payload) {
     if (head.kind != journal::BlockKind::Records) return;
@@ -266,7 +266,7 @@ TEST_F(ReplayOfAgent, AForgedDayEndsInAReport) {
   EXPECT_GT(different, 100U);
 }
 
-/// 'head' and the records of its block, of which so many bytes are 'payload', as they lie in a file.
+/// Returns 'head' and its records, which 'payload' contains in encoded form, as they are in a file.
 std::string block_of(journal::BlockHead head, std::uint64_t first_record, std::uint64_t records, const std::string& payload) {
   head.first_record = first_record;
   head.records = static_cast<std::uint32_t>(records);
@@ -275,7 +275,7 @@ std::string block_of(journal::BlockHead head, std::uint64_t first_record, std::u
   return std::string(reinterpret_cast<const char*>(&head), journal::kHeadBytes) + payload;
 }
 
-/// The file ends in the middle of a block that begins with 'record', wherever the writer had ended its blocks: that is a matter of its
+/// Truncates the file in the middle of a block that begins with 'record', wherever the writer ended its blocks, because that depends on
 /// time.
 void tear_at(const std::string& file, std::uint64_t record) {
   const std::string bytes = bytes_of(file);
@@ -383,7 +383,7 @@ TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
   const replay::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << report.record << report.expected << report.came;
   EXPECT_LE(report.records, whole);
-  EXPECT_GT(report.records, whole / 2);  // Not all: what needs a record that is missing is not begun.
+  EXPECT_GT(report.records, whole / 2);  // Not all: work that needs a missing record is not begun.
 }
 
 TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {

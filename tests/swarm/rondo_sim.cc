@@ -1,6 +1,6 @@
-// rondo-sim: lives of programs in simulated worlds, one for each seed: what `make sim`, `make sim-nightly` and the test tier `swarm` run.
-// Prints what was done; at the first violation, the seed, the turn, what was violated and the last events. Exit status: 0 nothing was
-// violated, 1 something was, 2 wrong arguments.
+// rondo-sim: lives of programs in simulated worlds, one per seed; `make sim`, `make sim-nightly` and the test tier `swarm` run it. Prints
+// the totals; at the first violation, the seed, the turn, the violation and the last events. Exit status: 0 no violation, 1 a violation, 2
+// wrong arguments.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ namespace rondo::swarm {
 namespace {
 
 struct Arguments {
-  std::string_view program;  // Empty: all.
+  std::string_view program;  // Empty: all programs.
   std::uint64_t seed = 1;
   std::uint64_t seeds = 1;
   std::uint64_t turns = 3000;
@@ -35,7 +35,7 @@ struct Arguments {
   bool wants_help = false;
 };
 
-/// Prints what happens to some keys.
+/// Prints the events of some keys.
 class Watcher final : public sim::Checker {
  public:
   explicit Watcher(std::string_view key) : key_(key) {}
@@ -64,7 +64,7 @@ constexpr const char* kHelp =
     "  --watch TEXT    print every event of keys that contain TEXT\n"
     "  --hash          print the number that stands for all that happened, for each seed\n";
 
-/// Digits and nothing else: strtoull takes -1 for the largest number there is.
+/// Accepts only digits: strtoull would accept -1 as the largest number.
 bool read_number(std::string_view text, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size();
@@ -103,7 +103,7 @@ bool parse(int count, char** words, Arguments& arguments) {
   if (arguments.jobs < 1 || arguments.jobs > kJobsMax) return refuse("--jobs is 1 to " + std::to_string(kJobsMax));
   if (arguments.seeds < 1) return refuse("--seeds is 1 or more: no seed proves nothing");
   if (arguments.turns < 1) return refuse("--turns is 1 or more: no turn proves nothing");
-  // The jobs step through the seeds, beyond the last by as many as there are jobs.
+  // The jobs step through the seeds, and exceed the last by at most the number of jobs.
   if (arguments.seed > UINT64_MAX - kJobsMax || arguments.seeds > UINT64_MAX - kJobsMax - arguments.seed) {
     return refuse("--seed and --seeds together are beyond the largest number");
   }
@@ -113,14 +113,14 @@ bool parse(int count, char** words, Arguments& arguments) {
   return true;
 }
 
-/// What was done.
+/// The totals of the lives.
 struct Totals {
   std::uint64_t turns = 0;
   std::uint64_t crashes = 0;
   double cpu_seconds = 0;
 };
 
-/// The lives of one job: every 'jobs'th seed. False at the first violation.
+/// Runs the lives of one job: every 'jobs'th seed. Returns false at the first violation.
 bool run_job(const std::string& program, const Arguments& arguments, std::uint64_t job, Totals& totals) {
   const std::clock_t start = std::clock();
   for (std::uint64_t seed = arguments.seed + job; seed < arguments.seed + arguments.seeds; seed += arguments.jobs) {
@@ -140,10 +140,10 @@ bool run_job(const std::string& program, const Arguments& arguments, std::uint64
   return true;
 }
 
-/// The same in a process for each job; what they did comes back in shared memory. False if any of them found a violation or failed.
+/// Runs each job in its own process; the totals return in shared memory. Returns false if a job found a violation or failed.
 bool run_jobs(const std::string& program, const Arguments& arguments, std::span<Totals> totals) {
   if (arguments.jobs == 1) return run_job(program, arguments, 0, totals[0]);
-  std::fflush(stdout);  // Or each process prints it once more.
+  std::fflush(stdout);  // Otherwise each process prints it once more.
   bool is_sound = true;
   std::uint64_t started = 0;
   for (; started < arguments.jobs && is_sound; ++started) {

@@ -1,5 +1,5 @@
-// The lives that rondo-sim lives, as tests: the same seed is the same life, others are others; and seeds that once found something, by
-// name.
+// The lives of rondo-sim as tests: the same seed gives the same life, and other seeds give others. Seeds that once found a fault are tests
+// with a name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,12 +29,12 @@ std::uint64_t hash_of(std::string_view program, std::uint64_t seed) {
   return life->world().hash();
 }
 
-/// Found in the switch agent: the order in which it gave orders was that of the addresses of its objects.
+/// Found in the switch agent: the addresses of its objects determined the order of its orders.
 TEST(Swarm, ALifeIsTheSameEveryTimeWhereverItsObjectsLie) {
   for (const std::string_view program : programs()) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const std::uint64_t first = hash_of(program, seed);
-      const std::unique_ptr<Life> other = make_life(program, seed + 1000);  // Its objects are in the way.
+      const std::unique_ptr<Life> other = make_life(program, seed + 1000);  // Its objects occupy other addresses.
       live(*other, 500);
       EXPECT_EQ(hash_of(program, seed), first) << program << " seed " << seed;
     }
@@ -51,7 +51,7 @@ TEST(Swarm, DifferentSeedsAreDifferentLives) {
 
 // --- What the seeds come to
 
-/// Keeps the words of faults, up to their first figure.
+/// Keeps the texts of faults, up to their first number.
 class FaultsMet final : public sim::Checker {
  public:
   explicit FaultsMet(std::set<std::string>& met) : met_(met) {}
@@ -177,8 +177,8 @@ TEST(ToldChannel, FindsAnEventThatIsMissingWithoutAGap) {
 
 // --- What was found, by name
 
-/// The world of an agent's life as it was drawn when a Set waited behind the Delete that came with it, and addresses of an earlier process
-/// stayed for good.
+/// The world of an agent's life as it was drawn at the time of two faults: a Set waited behind the Delete that arrived with it, and
+/// addresses of an earlier process stayed permanently.
 sim::WorldOptions earlier_agent_world(std::uint64_t seed) {
   sim::WorldOptions options = AgentLife::drawn_world(seed);
   options.deletes_before_rewriting = false;
@@ -186,7 +186,7 @@ sim::WorldOptions earlier_agent_world(std::uint64_t seed) {
   return options;
 }
 
-/// And when there were neither other policies nor faults of disks.
+/// The same before other policies and disk faults existed.
 std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
   sim::WorldOptions options = earlier_agent_world(seed);
   options.policy = BudgetedFrames{};
@@ -194,11 +194,11 @@ std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
   return std::make_unique<AgentLife>(seed, std::move(options));
 }
 
-/// A store that does not do some writes of NEXTHOP_SET: refuses them at once, or accepts them and says later that they failed.
+/// A store that fails some writes of NEXTHOP_SET: it refuses them immediately, or accepts them and reports a failure later.
 class BadStore final : public test::PassingStore {
  public:
   enum class Write : std::uint8_t { Done, Refused, Failed };
-  /// What becomes of the writes of NEXTHOP_SET, in order; the rest is done.
+  /// The results of the writes of NEXTHOP_SET, in order; all later ones succeed.
   BadStore(Scheduler& scheduler, std::vector<Write> fates) : PassingStore(make_memory_store(scheduler)), fates_(std::move(fates)) {}
 
   Status write(std::string_view table, Change change, WriteDone done) override {
@@ -215,7 +215,7 @@ class BadStore final : public test::PassingStore {
   std::size_t writes_ = 0;
 };
 
-/// A switch with one port and one neighbour, and a route to it that comes and goes.
+/// A switch with one port and one neighbour, and a route to it that is set and deleted.
 class OneRoute {
  public:
   explicit OneRoute(std::vector<BadStore::Write> fates) : world(options(std::move(fates))) {
@@ -249,16 +249,16 @@ class OneRoute {
 
 using Write = BadStore::Write;
 
-// A port was made again and did not take its row's wish at once. The next try came while a newer row was on its way to the kernel, with the
-// wish of the row before: the port stayed down, and its addresses away.
+// A port was created again and did not accept its row's state immediately. The next try ran while the order of a newer row was under way,
+// and used the state of the older row: the port stayed down, and its addresses stayed away.
 TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
   const std::unique_ptr<Life> life = early_agent_life(9855);
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
-// A route was told to wait for its set, which was there: it was asked later, and by then nobody had waited for the set, so that had gone.
-// It waited for the set's return without having asked for it.
+// A route had to wait for its set, which existed. When it was handled, no other row had waited for the set, so the set was deleted. The
+// route then waited for the set without having requested it.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
   for (const std::uint64_t seed : {2099U, 2161U}) {
     const std::unique_ptr<Life> life = early_agent_life(seed);
@@ -267,8 +267,8 @@ TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
   }
 }
 
-// After a crash the Delete of an address had its turn before the kernel's word of its port: it was taken for one of a port that is gone,
-// and the address stayed.
+// After a crash the Delete of an address had its turn before the kernel's report of its port. It was treated as one of a port that no
+// longer exists, and the address stayed.
 TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
   for (const std::uint64_t seed : {2043U, 5876U}) {
     const std::unique_ptr<Life> life = std::make_unique<AgentLife>(seed, earlier_agent_world(seed));
@@ -277,40 +277,40 @@ TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
   }
 }
 
-// The Delete of an address was put off by the kernel and then gave way to a Set: the address was still held for one that leaves, and was
-// not put back after its port had been away.
+// The kernel deferred the Delete of an address, and a Set replaced that Delete: the address still counted as leaving, and was not restored
+// after its port had been away.
 TEST(SwarmFound, AnAddressWhoseDeleteGaveWayWasNotPutBack) {
   const std::unique_ptr<Life> life = make_life("agent", 10094);
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
-// A group had no usable member any more, its deletion was refused by the kernel, and a Set wanted it as it still was: it was not made
-// usable again, and its routes waited for it.
+// A group had no usable member any more, the kernel refused its deletion, and a Set wanted the same group. It was not made usable again,
+// and its routes waited for it.
 TEST(SwarmFound, RoutesWaitedForAGroupWhoseDeletionHadBeenRefused) {
   const std::unique_ptr<Life> life = make_life("agent", 103523);
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
-// A route waited for a set of next hops that others used, and whose Delete waited for them. They went, and the set: the route asked for
-// another only when sets were looked through, up to 10 s later.
+// A route waited for a set of next hops that others used, and whose Delete waited for them. They were deleted, and so was the set: the
+// route requested another only at the next sweep of sets, up to 10 s later.
 TEST(SwarmFound, ARouteWaitedTenSecondsForASetThatOthersGaveUp) {
   const std::unique_ptr<Life> life = make_life("agent", 112521);
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
-// A route came to use a set of next hops whose Delete was put off, and was refused by the kernel. It waited for the set, whose Delete then
-// went through: nobody had asked for another.
+// A route used a set of next hops whose Delete was deferred, and the kernel refused the route. It waited for the set, whose Delete was
+// then carried out: no route had requested another set.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
   const std::unique_ptr<Life> life = std::make_unique<AgentLife>(13390, earlier_agent_world(13390));
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
-// A Channel's buffer was full, and the gap lay behind the last event. The listener ended its turn without it, and since something was still
-// to be taken, nobody woke it when the next event came.
+// A Channel's buffer was full, and the gap lay behind the last event. The listener ended its turn without taking the gap. Since the gap
+// was still to be taken, the next event did not wake it.
 TEST(SwarmFound, AListenerSleptOverTheEventsBehindAGap) {
   for (const std::uint64_t seed : {12U, 31U}) {
     const std::unique_ptr<Life> life = make_life("tables", seed);
@@ -342,7 +342,7 @@ TEST(SwarmFound, ASetOfNextHopsWasForgottenWhenItWasWantedAgainAndRefused) {
   box.rest();
   box.remove_route();
   box.world.run_for(10ms);
-  box.world.plane().set_carrier("A", false);  // So that the set is not usable, and is asked for.
+  box.world.plane().set_carrier("A", false);  // So that the set is not usable, and the route requests it.
   box.world.run_for(10ms);
   box.set_route();
   box.world.run_for(20ms);

@@ -29,7 +29,7 @@ struct KeyHash {
   std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
 };
 
-/// "2:k7,0:k1" as facts.
+/// Parses "2:k7,0:k1" as facts.
 std::vector<Constraint> facts_of(std::string_view needs) {
   std::vector<Constraint> facts;
   while (!needs.empty()) {
@@ -43,7 +43,7 @@ std::vector<Constraint> facts_of(std::string_view needs) {
 
 }  // namespace
 
-/// One table's Orch. It knows nothing of the simulation but where its chance comes from.
+/// One table's Orch. It knows about the simulation only as the source of its random numbers.
 class TableOrch final : public Orch {
  public:
   TableOrch(Runtime& runtime, const TableShape& shape, const bool& is_calm, std::uint64_t seed)
@@ -68,7 +68,7 @@ class TableOrch final : public Orch {
   void unlock_all() {
     for (const std::string& key : std::exchange(locked_, {})) announce({kUnlocked[shape_.number], key});
   }
-  /// Of a table whose rows are done while others are there: what an applied row lacks, if any does.
+  /// For a table whose rows are done only while other rows exist: returns what an applied row lacks, if any.
   Status check() const {
     if (!shape_.binds) return {};
     for (const auto& [key, needs] : rows_) {
@@ -93,7 +93,7 @@ class TableOrch final : public Orch {
   struct Operation {
     Change change;
     Ticket ticket;
-    int left = 0;  // Looks at the device until it is done.
+    int left = 0;  // Polls of the device until it is done.
   };
 
   Way draw_way() {
@@ -107,7 +107,7 @@ class TableOrch final : public Orch {
   }
   Outcome later() { return Outcome::retry_after(std::chrono::microseconds{random_.below(5000)}, Status{Code::Unavailable, "not now"}); }
 
-  /// What keeps a change from being applied now, if anything does.
+  /// Returns what prevents the change from being applied now, if anything.
   std::optional<Outcome> hindrance(Op op, std::string_view key, const Fields& fields) {
     if (op == Op::Delete) {
       const Constraint unlocked{kUnlocked[shape_.number], std::string{key}};
@@ -120,7 +120,7 @@ class TableOrch final : public Orch {
     const auto missing = std::ranges::find_if(facts, [this](const Constraint& fact) { return !holds(fact); });
     if (missing == facts.end()) return {};
     if (shape_.binds) leave(key);
-    if (random_.chance(0.5)) return Outcome::wait_for(*missing);  // One at a time, or all at once.
+    if (random_.chance(0.5)) return Outcome::wait_for(*missing);  // Waits for one fact at a time, or for all.
     return Outcome::wait_for(std::move(facts));
   }
 
@@ -132,7 +132,7 @@ class TableOrch final : public Orch {
       case Way::Reject: return Outcome::reject({Code::InvalidArgument, "refused"});
       case Way::Throw: throw std::runtime_error("thrown");
       case Way::Staged:
-        if (change != nullptr) return Outcome::staged();  // A batch stages by itself.
+        if (change != nullptr) return Outcome::staged();  // A batch stages its rows itself.
         stage(op == Op::Delete ? Change::remove(key) : copy(key, fields), current_ticket());
         return Outcome::staged();
       case Way::Now: break;
@@ -173,7 +173,7 @@ class TableOrch final : public Orch {
     if (rows_.erase(std::string{key}) > 0) withdraw({kRows[shape_.number], std::string{key}});
   }
 
-  /// A handler that refuses what it has applied before removes it: the row may be one that is handled again.
+  /// A handler that refuses a row which it applied before removes it: the row may be handled again.
   void leave_if_applied(std::string_view key, const Fields& fields) {
     const auto applied = rows_.find(key);
     if (applied != rows_.end() && applied->second == fields.find("needs").value_or("")) leave(key);
@@ -200,7 +200,7 @@ class TableOrch final : public Orch {
   const TableShape& shape_;
   const bool& is_calm_;
   Random random_;
-  std::unordered_map<std::string, std::string, KeyHash, std::equal_to<>> rows_;  // What each applied row needs, by key.
+  std::unordered_map<std::string, std::string, KeyHash, std::equal_to<>> rows_;  // The facts that each applied row needs, by key.
   std::set<std::string, std::less<>> locked_;
   std::vector<Operation> under_way_;
   TimerSource timer_;
@@ -215,7 +215,7 @@ sim::WorldOptions TableLife::drawn_world(Random& random, std::uint64_t seed) {
   return options;
 }
 
-/// Listens to what the life's clients write to a Queue and to a Channel.
+/// Listens to the writes of the life's clients to a Queue and to a Channel.
 class EventOrch final : public Orch {
  public:
   EventOrch(Runtime& runtime, const TableLife::Events& events, SimClock& clock, std::uint64_t seed)
@@ -249,7 +249,7 @@ TableLife::TableLife(std::uint64_t seed) : random_(seed * 7919 + 1) {
   is_far_ = options.store == sim::StoreKind::Remote;
   const bool has_events = random_.chance(0.5);
   if (has_events && options.store == sim::StoreKind::Durable && random_.chance(0.3)) {
-    // So that crashes come between the handler of an entry and the disk's knowing that it was dealt with.
+    // So that crashes occur between an entry's handler and the disk write that records it as handled.
     options.faults.crash_every = std::chrono::milliseconds{random_.between(20, 200)};
     options.faults.commit_high = std::chrono::milliseconds{random_.between(5, 50)};
   }
@@ -282,7 +282,7 @@ void TableLife::draw_shapes() {
     shape.options.kind = random_.chance(0.8) ? TableKind::Staged : TableKind::Watched;
     shape.options.retry_quota = static_cast<std::uint32_t>(random_.below(4));
     shape.options.batch_max = static_cast<std::uint32_t>(random_.between(1, 8));
-    // What waits for facts stays in the ledger: a small one could never take what would make them true.
+    // Rows that wait for facts stay in the ledger: a small one could never take the rows that announce the facts.
     if (!shape.has_needs && !shape.has_locks && random_.chance(0.5)) shape.options.rows_max = random_.between(1, 4);
     shape.options.set_replaces_delete = random_.chance(0.3);
     shape.options.weight = static_cast<std::uint32_t>(random_.between(1, 3));
@@ -314,7 +314,7 @@ void TableLife::write_event(const EventTable& table) {
   const std::uint64_t number = table.told->next();
   const std::string text = std::to_string(number);
   const Field fields[] = {{"number", text}};
-  // A store elsewhere refuses before it does anything; one in the process has the event when it accepts it.
+  // A remote store refuses before it does anything; one in the process has the event when it accepts it.
   const bool is_far = is_far_;
   const Status accepted = world_->runtime().store().write(
       table.name, Change::event("happens", drawn_key(), fields), [told = table.told, number, is_far](const Status& end) {
@@ -338,7 +338,7 @@ std::string TableLife::drawn_needs() {
 void TableLife::write(const TableShape& shape) {
   const std::string key = drawn_key();
   if (random_.chance(0.25)) return world_->remove(shape.name, key);
-  // A Watched table tells whole rows, so all of it is written; a Staged one merges.
+  // A Watched table delivers whole rows, so the whole row is written; a Staged one merges.
   const bool whole = shape.options.kind == TableKind::Watched;
   const std::string stamp = std::to_string(++stamp_);
   const std::string needs = shape.has_needs ? drawn_needs() : std::string{};
@@ -368,7 +368,7 @@ Status TableLife::check() const {
   for (const TableOrch* const orch : orchs_) {
     if (Status bad = orch->check(); !bad.ok()) return bad;
   }
-  // Deletes wait only for locks, and there are none; so what is owed waits for rows of tables.
+  // Deletes wait only for locks, and there are none now. So every owed row waits for rows of tables.
   for (const TableShape& shape : shapes_) {
     for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {
       if (row.op == Op::Delete) return {Code::Internal, shape.name + ": the Delete of " + row.key + " waits though nothing is locked"};

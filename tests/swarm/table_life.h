@@ -1,6 +1,6 @@
-// TableLife: several Orchs of drawn shapes: rows that need rows of other tables, handlers for one change or for batches, which apply, wait,
-// try again later, hand on and settle later, refuse, or throw; and in some lives one that listens to a Queue and a Channel. What they do is
-// checked by the standard checkers; whether they hold what was written, and heard what was told, by some of its own.
+// TableLife: several Orchs of drawn shapes: rows that need rows of other tables, and handlers for one change or for batches. These apply,
+// wait, retry later, pass on and settle later, refuse, or throw. In some lives an Orch listens to a Queue and a Channel. The standard
+// checkers check their actions; checkers of this life compare their content and their events with the writes.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace rondo::swarm {
 
 class TableOrch;
 
-/// How one table and its Orch are.
+/// The properties of one table and its Orch.
 struct TableShape {
   std::size_t number = 0;
   std::string name;
   Priority priority{0};
   bool in_batches = false;
   bool has_needs = false;  // Its rows may need rows of any table.
-  bool binds = false;      // Its rows are done only while the rows that they need are there (Outcome::done_while).
-  bool has_locks = false;  // Its Deletes may wait for a lock that comes and goes.
+  bool binds = false;      // Its rows are done only while the rows that they need exist (Outcome::done_while).
+  bool has_locks = false;  // Its Deletes may wait for a lock that is taken and released.
   ConsumeOptions options;
-  // Chances, of each call of the handler.
+  // Probabilities for each call of the handler.
   double later = 0;
   double stages = 0;
   double rejects = 0;
@@ -46,7 +46,7 @@ class TableLife final : public Life {
     std::string name;
     TableKind kind = TableKind::Queue;
     std::size_t room = limits::kQueuedEvents;
-    ToldEvents* told = nullptr;  // The world's, as are those below.
+    ToldEvents* told = nullptr;  // Owned by the world, like those below.
   };
   struct Events {
     Priority priority{0};
@@ -54,10 +54,10 @@ class TableLife final : public Life {
     EventTable channel;
     ToldQueue* told_queue = nullptr;
     ToldChannel* told_channel = nullptr;
-    Duration takes{0};  // Of simulated time, each call of the handler at most;
-    double throws = 0;  // and the chance that it does.
+    Duration takes{0};  // Simulated time of each call of the handler, at most.
+    double throws = 0;  // The probability that a call throws.
   };
-  /// Nothing in lives without.
+  /// Empty in lives without events.
   const std::optional<Events>& events() const noexcept { return events_; }
 
  private:
@@ -68,18 +68,18 @@ class TableLife final : public Life {
   void write(const TableShape& shape);
   std::string drawn_key();
   std::string drawn_needs();
-  /// The process that lives has what its handlers did, and nothing of it is locked.
+  /// The current process has the results of its handlers, and nothing of it is locked.
   Status check() const;
 
   Random random_;
   std::unique_ptr<sim::World> world_;
   std::vector<TableShape> shapes_;
   std::optional<Events> events_;
-  std::vector<TableOrch*> orchs_;  // Of the process that lives.
+  std::vector<TableOrch*> orchs_;  // The Orchs of the current process.
   std::uint64_t keys_ = 0;
   std::uint64_t stamp_ = 0;
   bool is_calm_ = false;
-  bool is_far_ = false;  // The store.
+  bool is_far_ = false;  // The store is remote.
 };
 
 }  // namespace rondo::swarm

@@ -22,7 +22,7 @@ Status ToldEvents::see(const sim::World&, const sim::Event& event) {
   if (event.kind != sim::Event::Kind::Begins) return {};
   ++process_;
   from_ = first_;
-  // Nobody will say how these ended.
+  // The ends of these will never be reported.
   for (std::uint64_t number = first_; number < entries_.size(); ++number) {
     if (entries_[number].end == End::Open) entries_[number].end = End::Unknown;
   }

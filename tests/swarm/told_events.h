@@ -1,5 +1,5 @@
-// ToldEvents: what a life wrote to a Queue or a Channel beside what its listener was handed: the checkers of the two kinds of tables whose
-// events owe no outcome. Events are numbered as they are written, from 0.
+// ToldEvents: compares the writes of a life to a Queue or a Channel with the events that its listener received: the checkers of the two
+// kinds of tables whose events owe no outcome. Events are numbered in the order of writing, from 0.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace rondo::swarm {
 
 class ToldEvents : public sim::Checker {
  public:
-  /// One more is about to be written: its number.
+  /// Returns the number of the next event, which the caller is about to write.
   std::uint64_t next();
-  /// How its write ended, or was refused. 'refused': nothing of it was done.
+  /// Records the end or the refusal of its write. 'refused': it had no effect.
   void ended(std::uint64_t number, bool is_done, bool refused);
-  /// The listener was handed it.
+  /// The listener received the event.
   virtual void heard(std::uint64_t number) = 0;
 
   Status see(const sim::World& world, const sim::Event& event) override;
@@ -27,34 +27,35 @@ class ToldEvents : public sim::Checker {
   struct Entry {
     End end = End::Open;
     bool was_heard = false;
-    bool was_skipped = false;      // A later one was heard, and nobody said that some are missing.
-    std::uint32_t written_in = 0;  // Numbers of processes.
+    bool was_skipped = false;      // A later one was received, and no gap was reported.
+    std::uint32_t written_in = 0;  // The number of the writing process.
     std::uint32_t heard_in = 0;
   };
   virtual void was_done(std::uint64_t number) { static_cast<void>(number); }
   virtual void process_begins() {}
   void fail(std::uint64_t number, const char* what);
-  /// Of what may be heard: it was written by this program, is new to this process, and is behind all that this process has heard.
+  /// True if the event may be received now: this program wrote it, this process has not received it, and it is later than all events that
+  /// this process received.
   bool is_in_order(std::uint64_t number);
 
   std::vector<Entry> entries_;
-  std::uint64_t first_ = 0;  // What was before has gone with the tables.
-  std::uint64_t from_ = 0;   // In this process the next that is heard has this number or a higher one.
+  std::uint64_t first_ = 0;  // Earlier events were deleted with the tables.
+  std::uint64_t from_ = 0;   // The next event received in this process must have this number or a higher one.
   std::uint32_t process_ = 0;
 
  private:
   Status wrong_;
 };
 
-/// Each entry that was accepted is handed out, in order, and once by each process that it meets.
+/// Each accepted entry is delivered in order, and once to each process that reads it.
 class ToldQueue final : public ToldEvents {
  public:
   std::string_view name() const noexcept override { return "queue"; }
   void heard(std::uint64_t number) override;
   Status at_rest(const sim::World& world) override;
 
-  /// Entries that a later process was handed than the one that wrote them; and of those that one was handed, how many a later one was
-  /// handed again, and how many not though it came to rest.
+  /// kept(): entries that a later process received than the one that wrote them. again(): entries that one process received and a later
+  /// one received again. dealt_with(): received entries that a later process did not receive again although it came to rest.
   std::uint64_t kept() const noexcept { return kept_; }
   std::uint64_t again() const noexcept { return again_; }
   std::uint64_t dealt_with() const;
@@ -64,7 +65,7 @@ class ToldQueue final : public ToldEvents {
   std::uint64_t again_ = 0;
 };
 
-/// Events come in order, and where one is missing a gap is told.
+/// Events arrive in order, and a gap is reported where one is missing.
 class ToldChannel final : public ToldEvents {
  public:
   std::string_view name() const noexcept override { return "channel"; }
@@ -78,7 +79,7 @@ class ToldChannel final : public ToldEvents {
   void was_done(std::uint64_t number) override;
   void process_begins() override;
 
-  std::uint64_t excused_ = 0;  // Those before may be missing: nobody listened, or a gap was told since.
+  std::uint64_t excused_ = 0;  // Events before this one may be missing: nothing listened, or a gap was reported since.
   std::uint64_t gaps_ = 0;
 };
 

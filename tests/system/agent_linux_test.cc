@@ -1,6 +1,6 @@
-// The agent on the real kernel, in a namespace of its own with veth ports: 2,000 routes of both families, cables that are pulled, ports
-// that are taken down, a restart over what an earlier run left. What the kernel holds is read back and compared. Skipped, loudly, where
-// that is not permitted.
+// The agent on the real kernel, in a separate namespace with veth ports: 2,000 routes of both families, pulled cables, ports that are
+// taken down, a restart over the objects of an earlier run. The test reads the kernel's content and compares it. Skipped, with a message,
+// where that is not permitted.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -19,7 +19,7 @@ constexpr int kRoutes = 2000;
 
 std::string port_name(int port) { return "swp" + std::to_string(port); }
 
-/// The agent upon a data plane, with its runtime on the real clock.
+/// The agent on a data plane, with its runtime on the real clock.
 struct Running {
   explicit Running(DataPlane& plane, std::function<bool()> rows_have_come = {})
       : agent(runtime, plane, {.rows_have_come = std::move(rows_have_come)}) {
@@ -51,7 +51,7 @@ class AgentOnLinux : public ::testing::Test {
   void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
     ASSERT_TRUE(running->runtime.table(table).set(key, fields).ok());
   }
-  /// Rows in the worst order, and the model of them.
+  /// Writes rows in the worst order, and adds them to the model.
   void write_rows() {
     for (int i = 0; i < kRoutes; ++i) {
       const std::string number = std::to_string(i / 250);
@@ -79,7 +79,7 @@ class AgentOnLinux : public ::testing::Test {
     }
   }
   void set_group(int group, bool ipv6) {
-    // Group 0 is over port 1 only, the others over port 1 and more.
+    // Group 0 is over port 1 only, the others are over port 1 and further ports.
     std::string gateways, ports;
     DesiredState::Hops hops;
     for (int port = 1; port <= (group == 0 ? 1 : kPorts); ++port) {
@@ -98,7 +98,7 @@ class AgentOnLinux : public ::testing::Test {
     return ipv6 ? "2001:db8:" + std::to_string(port) + "::2" : "10." + std::to_string(port) + ".0.2";
   }
 
-  /// Runs until the kernel holds what the model says, or a while is over; what is still wrong then.
+  /// Runs until the kernel matches the model or a timeout expires; returns the remaining differences.
   Lines settle() {
     const SystemClock clock;
     const Instant end = clock.now() + 20s;
@@ -118,7 +118,7 @@ class AgentOnLinux : public ::testing::Test {
     return wrong;
   }
 
-  /// Until the restart has ended, or a while is over.
+  /// Runs until the restart has ended, or a timeout expires.
   void finish_restart() const {
     const Instant end = running->runtime.clock().now() + 30s;
     while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
@@ -128,7 +128,7 @@ class AgentOnLinux : public ::testing::Test {
     }
   }
 
-  /// What is ours goes, what another program has set stays.
+  /// Our objects are deleted; those of another program stay.
   void restart_without_rows() {
     SCOPED_TRACE("restart without rows");
     running.reset();

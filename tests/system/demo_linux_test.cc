@@ -1,6 +1,6 @@
-// The main job as ./run starts it, with a small table: its report, its exit code, and what it says when its daemon cannot start. On the
-// real kernel where a namespace may be made; the program itself says when it uses the simulated data plane instead. RONDOD names the
-// daemon, beside which the program is built.
+// The main job as ./run starts it, with a small table: its report, its exit code, and its message if its daemon cannot start. On the real
+// kernel if a namespace can be created; otherwise the program reports that it uses the simulated data plane. RONDOD names the daemon; the
+// demo is built beside it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class DemoOnLinux : public ::testing::Test {
   void TearDown() override {
     if (!directory_.empty()) fs::remove_all(directory_);
   }
-  /// Its exit code; -1 if it did not end by itself.
+  /// Returns its exit code; -1 if it did not end by itself.
   int run(const std::string& arguments) {
     const std::string command = program_ + " --exit --ipv4 3000 --ipv6 500 --flap 10 --json '" + (directory_ / "report.json").string() +
                                 "' " + arguments + " >'" + (directory_ / "output").string() + "' 2>&1";
@@ -46,7 +46,7 @@ class DemoOnLinux : public ::testing::Test {
     std::ifstream in(directory_ / file);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  /// What a report of a whole run must say. On a Redis rows are accepted before they come, so how many of the routes have to wait is open.
+  /// Checks the report of a whole run. On a Redis, writes are accepted before the rows arrive, so the number of waiting routes is open.
   void expect_report(bool has_floor, bool all_wait = true) {
     const json::object report = json::parse(text_of("report.json")).as_object();
     EXPECT_EQ(report.at("routes").to_number<int>(), 3500);
@@ -78,7 +78,7 @@ TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
 }
 
 TEST_F(DemoOnLinux, ItsRecordedDayReplaysTheSame) {
-  // A name that a configuration file must not take apart.
+  // A name that must be escaped in a configuration file.
   const std::string day = "'" + (directory_ / "a \"day\".journal").string() + "'";
   ASSERT_EQ(run("--journal " + day), 0) << text_of("output");
   const std::string rondo = (fs::path(program_).parent_path().parent_path() / "rondo" / "rondo").string();

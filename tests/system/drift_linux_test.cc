@@ -1,6 +1,6 @@
-// The drift matrix: each kind of object x what another program does to it, by `ip`, on the real kernel beside the real rondod. Configured
-// to repair, rondod puts the kernel back; configured to report, it tells the difference by diff, verify, health and `get`, leaves the
-// kernel as it is, and repairs on resync.
+// The drift matrix: each kind of object x each change by another program with `ip`, on the real kernel beside the real rondod. Configured
+// to repair, rondod restores the kernel. Configured to report, it reports the difference by diff, verify, health and `get`, leaves the
+// kernel unchanged, and repairs on resync.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,14 +26,14 @@ enum class Object { Address4, Address6, Neighbor, Nexthop, Group, Route, RouteTo
 enum class Deed { Deleted, Changed, Added };
 constexpr std::array kDeeds{Deed::Deleted, Deed::Changed, Deed::Added};
 
-/// What `ip` does, one command after the other; {nh} and {group} stand for numbers. '@' and an address: it is set on swp1 with rondod's
-/// protocol number, which not every `ip` can do.
+/// The `ip` commands, one after the other; {nh} and {group} are numbers. '@' and an address: sets it on swp1 with rondod's protocol
+/// number, which not every `ip` supports.
 struct Cell {
   Object object;
   Deed deed;
   std::string_view command;
-  std::string_view difference;  // As diff tells it.
-  std::string_view table;       // Of the row that diff names; empty if no row asks for the object.
+  std::string_view difference;  // As diff prints it.
+  std::string_view table;       // The table of the row that diff names; empty if no row asks for the object.
 };
 
 constexpr std::array kCells{
@@ -86,7 +86,7 @@ class DriftOnLinux : public SystemRondod {
     wanted = lines();
   }
 
-  /// What the kernel has, but for the addresses that it makes itself.
+  /// The kernel's content, except the addresses that it creates itself.
   Lines lines() const {
     auto plane = make_linux_dataplane({.network_namespace = lab->path()});
     Lines all = switch_agent::lines_of(**plane);
@@ -130,7 +130,7 @@ TEST_F(DriftOnLinux, TheMatrixHasEachObjectAndEachDeed) {
     for (const Deed deed : kDeeds) {
       const auto cells =
           std::ranges::count_if(kCells, [&](const Cell& cell) { return static_cast<int>(cell.object) == object && cell.deed == deed; });
-      // Ports are not made by rows: one that another program adds is nobody's difference, and one that goes is withdrawn (row states).
+      // Rows do not create ports: a port added by another program is no difference, and a deleted one withdraws its rows (row states).
       EXPECT_EQ(cells, static_cast<Object>(object) == Object::Port && deed != Deed::Changed ? 0 : 1) << object;
     }
   }
@@ -140,7 +140,7 @@ TEST_F(DriftOnLinux, WhatOthersDoIsRepaired) {
   start_with_rows("audit_s = 1\n");
   if (IsSkipped() || HasFatalFailure()) return;
   for (const Cell& cell : kCells) {
-    if (cell.object == Object::Port) continue;  // Reported alone.
+    if (cell.object == Object::Port) continue;  // Only reported.
     ASSERT_NO_FATAL_FAILURE(meddle(cell));
     ASSERT_TRUE(becomes([&] { return lines() == wanted; }))
         << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));

@@ -1,5 +1,5 @@
-// A damaged file under the real rondod and the real kernel: routes whose rows were lost keep forwarding until somebody has had the time to
-// write the rows again, or starts the daemon anew.
+// A damaged file under the real rondod and the real kernel: routes whose rows were lost keep forwarding until producers have had time to
+// write the rows again, or an operator restarts the daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class DamagedFileOnLinux : public SystemRondod {
     return answer ? *answer : json::object{};
   }
   bool has_restarted() { return ask("stats").at("agent").at("restarted").as_bool(); }
-  /// How often the end of the restart was looked for.
+  /// How often the daemon checked for the end of the restart.
   std::int64_t looks() {
     const json::object sources = ask("sources");
     for (const json::value& row : sources.at("rows").as_array()) {

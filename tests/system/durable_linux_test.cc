@@ -1,8 +1,8 @@
-// The whole system under kill -9: the real rondod with its tables in a file (every-batch) and the real kernel under it, in a namespace of
-// its own. Several writers load it over the admin socket and remember what was acknowledged; it is killed at any moment, and started again
-// on the same file. What must hold: the file is whole and has every acknowledged write; the daemon serves those rows; the kernel comes to
-// hold what they say; a restart over which nothing changed changes nothing in the kernel; a second rondod on the file is refused. RONDOD
-// names the program, RONDO_SYSTEM_KILLS says how often; 8 times unless told. Skipped, loudly, where a namespace is not permitted.
+// The whole system under kill -9: the real rondod with its tables in a file (every-batch) and the real kernel, in a separate namespace.
+// Several writers load it over the admin socket and store which writes were acknowledged; it is killed at any moment, and restarted on the
+// same file. The file must be whole and have every acknowledged write. The daemon serves those rows, and the kernel comes to match them. A
+// restart without changes changes nothing in the kernel, and a second rondod on the file is refused. RONDOD names the program;
+// RONDO_SYSTEM_KILLS is the number of kills, 8 by default. Skipped, with a message, where a namespace is not permitted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ std::string row_text(const std::optional<RowFields>& fields) {
   return text + "}";
 }
 
-/// As the command `set` wants them.
+/// In the form of the command `set`.
 json::array pairs_of(const RowFields& fields) {
   json::array pairs;
   for (const auto& [name, value] : fields) {
@@ -71,7 +71,7 @@ json::array pairs_of(const RowFields& fields) {
   return pairs;
 }
 
-/// What is known of the rows of one writer. Its writes of a row take effect, and are acknowledged, in their order.
+/// The known state of one writer's rows. Its writes of a row take effect, and are acknowledged, in their order.
 class Account {
  public:
   void writing(const RowName& name, std::optional<RowFields> fields) { known_[name].under_way.push_back(std::move(fields)); }
@@ -80,8 +80,8 @@ class Account {
     known.sure = std::move(known.under_way.front());
     known.under_way.pop_front();
   }
-  /// After a kill: of each row its newest acknowledged state was there, or that of a write under way. It is the sure one from now on, and
-  /// taken out of 'found'. How many writes were under way.
+  /// After a kill: of each row 'found' must have the newest acknowledged state, or that of a write under way. That state counts as
+  /// acknowledged from now on, and is removed from 'found'. Returns the number of writes under way.
   std::size_t check_and_settle(Rows& found) {
     std::size_t under_way = 0;
     for (auto& [name, known] : known_) {
@@ -100,13 +100,13 @@ class Account {
 
  private:
   struct Known {
-    std::optional<RowFields> sure;  // No fields: no row.
+    std::optional<RowFields> sure;  // Empty: no row.
     std::deque<std::optional<RowFields>> under_way;
   };
   std::map<RowName, Known> known_;
 };
 
-/// How many writes were acknowledged to all writers together, and how many writers have ended. Any thread.
+/// The total of acknowledged writes of all writers, and the number of writers that have ended. Any thread.
 class Progress {
  public:
   void add(std::uint64_t acknowledged) {
@@ -119,7 +119,7 @@ class Progress {
     ++ended_;
     moved_.notify_all();
   }
-  /// False when a writer ended before, or after a long while.
+  /// Returns false if a writer ended before, or after a timeout.
   bool reaches(std::uint64_t acknowledged) {
     std::unique_lock hold{lock_};
     return moved_.wait_for(hold, 60s, [&] { return acknowledged_ >= acknowledged || ended_ > 0; }) && ended_ == 0;
@@ -137,7 +137,7 @@ std::string gateway(int port) { return "10." + std::to_string(port) + ".0.2"; }
 RowName neighbor(int port) { return {"NEIGH_TABLE", port_name(port) + ":" + gateway(port)}; }
 RowFields mac(std::uint64_t number) { return {{"neigh", "02:00:00:00:00:" + std::to_string(10 + number % 90)}}; }
 RowName group(std::uint64_t number) { return {"NEXTHOP_GROUP_TABLE", "g" + std::to_string(number)}; }
-/// Over the ports whose bits are set.
+/// The members over the ports whose bits are set.
 RowFields members(std::uint64_t ports) {
   std::string gateways, names;
   for (int port = 1; port <= kPorts; ++port) {
@@ -148,8 +148,8 @@ RowFields members(std::uint64_t ports) {
   return {{"nexthop", gateways}, {"ifname", names}};
 }
 
-/// Writes rows of its own until the daemon goes away: single ones, and many at a time. Its routes nobody else writes; the first writer has
-/// the groups, the second the neighbours.
+/// Writes its own rows until the daemon disappears: single ones, and many at a time. No other writer writes its routes; the first writer
+/// also writes the groups, and the second the neighbours.
 class Writer {
  public:
   Writer(unsigned number, std::string socket, Random random, Account& account, Progress& progress)
@@ -200,7 +200,7 @@ class Writer {
   Status write_many(AdminClient& client) {
     std::vector<RowName> rows;
     std::size_t answered = 0;
-    // Small frames, so that a kill finds some answered and others under way.
+    // Small frames, so that at a kill some are answered and others under way.
     BulkWriter writer(client, {.frame_bytes = 512}, [&](const BulkTotals& totals) {
       EXPECT_EQ(totals.refused + totals.unwritten, 0U) << totals.first_error.to_string();
       const std::size_t before = std::exchange(answered, static_cast<std::size_t>(totals.accepted));
@@ -228,7 +228,7 @@ class Writer {
   Progress& progress_;
 };
 
-/// The rows of a store as `rondo export` prints them: [{"TABLE:key": {field: value}, "OP": "SET"}, ...].
+/// Parses the rows of a store as printed by `rondo export`: [{"TABLE:key": {field: value}, "OP": "SET"}, ...].
 Rows parse_export(const std::string& text) {
   Rows rows;
   const json::value entries = json::parse(text);
@@ -258,7 +258,7 @@ class DurableRondodOnLinux : public SystemRondod {
     const std::string store = "[store]\nurl = \"" + url() + "?durability=every-batch\"\n";
     configure("rondod.toml", "socket", store);
     configure("second.toml", "socket2", store);
-    // Or the lock of the data plane would refuse it first.
+    // Otherwise the lock of the data plane would refuse it first.
     std::ofstream(file("second.toml"), std::ios::app) << "protocol = 202\n";
     auto opened = make_linux_dataplane({.network_namespace = lab->path(), .metric = 201});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -266,7 +266,7 @@ class DurableRondodOnLinux : public SystemRondod {
   }
   std::string url() const { return "file://" + file("tables"); }
 
-  /// Ports, interfaces, neighbours and groups; no routes.
+  /// Writes ports, interfaces, neighbours and groups; no routes.
   void write_base() {
     const auto put = [this](Account& account, const RowName& name, const RowFields& fields) {
       account.writing(name, fields);
@@ -283,7 +283,8 @@ class DurableRondodOnLinux : public SystemRondod {
     }
   }
 
-  /// The writers at work, a second rondod refused meanwhile, and the kill after so many acknowledged writes and a moment.
+  /// Runs the writers, starts a second rondod that must be refused, and kills the daemon a random moment after a random number of
+  /// acknowledged writes.
   void load_and_kill(Random& random) {
     Progress progress;
     std::vector<std::thread> threads;
@@ -296,7 +297,7 @@ class DurableRondodOnLinux : public SystemRondod {
       expect_a_second_is_refused();
       EXPECT_TRUE(progress.reaches(random.between(1, 4000))) << log_text();
       const SystemClock clock;
-      // Anywhere in a commit, or in a batch of orders.
+      // At any point of a commit, or of a batch of orders.
       for (const Instant moment = clock.now() + Duration{std::chrono::microseconds{random.below(3000)}}; clock.now() < moment;) {
       }
     }
@@ -317,7 +318,7 @@ class DurableRondodOnLinux : public SystemRondod {
     EXPECT_THAT((std::string{std::istreambuf_iterator<char>(log), {}}), HasSubstr("another process has it open"));
   }
 
-  /// While nobody has the file: it is whole, and has what was acknowledged.
+  /// While no process has the file: it must be whole, and have every acknowledged write.
   void check_file() {
     const std::string doctor = rondo_ + " --store " + url() + " doctor > " + file("doctor") + " 2>&1";
     const std::string exported = rondo_ + " --store " + url() + " export > " + file("export");
@@ -338,7 +339,7 @@ class DurableRondodOnLinux : public SystemRondod {
   }
   bool has_settled() {
     const json::object all = stats();
-    if (HasFailure()) return true;  // Nothing more to wait for.
+    if (HasFailure()) return true;  // The test has failed already.
     const auto idle = [](const json::value& consumer) {
       return consumer.at("queued").to_number<int>() == 0 && consumer.at("in_flight").to_number<int>() == 0;
     };
@@ -346,7 +347,7 @@ class DurableRondodOnLinux : public SystemRondod {
            std::ranges::all_of(all.at("consumers").as_array(), idle);
   }
 
-  /// After a restart: the daemon has the rows of the file, and the kernel comes to hold what they say.
+  /// After a restart: the daemon has the rows of the file, and the kernel comes to match them.
   void check_daemon_and_kernel() {
     EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
     Rows served;
@@ -383,7 +384,7 @@ class DurableRondodOnLinux : public SystemRondod {
     });
     return lines;
   }
-  /// What 'rows_' say.
+  /// The desired state according to 'rows_'.
   switch_agent::DesiredState desired() const {
     switch_agent::DesiredState desired;
     for (const auto& [name, fields] : rows_) {
@@ -408,8 +409,8 @@ class DurableRondodOnLinux : public SystemRondod {
   std::string rondo_;
   std::unique_ptr<DataPlane> plane_;
   std::array<Account, kWriters> accounts_;
-  Rows rows_;                  // Of the file, when it was looked at last.
-  std::size_t under_way_ = 0;  // Writes that met a kill, of all kills.
+  Rows rows_;                  // The content of the file when it was last read.
+  std::size_t under_way_ = 0;  // Writes under way at a kill, summed over all kills.
 };
 
 TEST_F(DurableRondodOnLinux, KilledUnderLoadItLosesNothingAndTheKernelFollows) {
@@ -424,7 +425,7 @@ TEST_F(DurableRondodOnLinux, KilledUnderLoadItLosesNothingAndTheKernelFollows) {
     load_and_kill(random);
     check_file();
     start();
-    // Now and then the next load and its kill meet a restart that has not ended.
+    // Sometimes the next load and its kill begin before the restart has ended.
     if (HasFatalFailure() || (kill + 1 < kills && random.chance(0.5))) continue;
     check_daemon_and_kernel();
   }

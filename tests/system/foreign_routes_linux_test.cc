@@ -1,4 +1,4 @@
-// Routes of other programs in the table and with the metric of rondod, on the real kernel: they are neither replaced nor deleted. RONDOD
+// Routes of other programs in rondod's table and with its metric, on the real kernel: rondod neither replaces nor deletes them. RONDOD
 // names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// IPv6 that is switched off on a port, and an MTU that is too small for it, on the real kernel: rows of IPv6 wait, `why` names the cause
-// and the cure, and the rows come in when the cause has gone. RONDOD names the program.
+// IPv6 that is switched off on a port, and an MTU that is too small for it, on the real kernel: IPv6 rows wait, `why` names the cause and
+// the remedy, and the rows are programmed when the cause ends. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// For tests: what the kernel tells of the devices, addresses, neighbours, next hops and routes of a namespace, as lines of text, and what
-// it holds as lines that begin the same way. So a test can say which objects a program touched. One thread.
+// For tests: the kernel's notifications about devices, addresses, neighbours, next hops and routes of a namespace as lines of text, and
+// its content as lines with the same beginnings. So a test can check which objects a program touched. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,15 +28,15 @@ namespace rondo::restart {
 
 using switch_agent::Lines;
 
-/// Ours: devices "swpN", and neither the kernel's own addresses nor the other ends of the cables.
+/// Devices of ours are "swpN"; excludes the kernel's own addresses and the other ends of the cables.
 inline bool is_foreign(const std::string& line) {
   const bool is_of_the_kernel = line.find("address ") != std::string::npos && line.find(" fe80:") != std::string::npos;
   return is_of_the_kernel || line.starts_with("link old") || line.find(" line") != std::string::npos ||
          line.find(" lo") != std::string::npos;
 }
 
-/// What the kernel holds: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
-/// kernel drops them then, and takes new ones.
+/// The kernel's content: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
+/// kernel drops them then, and accepts new ones.
 inline Lines kernel_lines(DataPlane& plane) {
   Lines lines = switch_agent::lines_of(plane);
   const std::vector<LinkEvent> links = plane.links().value();
@@ -52,7 +52,7 @@ inline Lines kernel_lines(DataPlane& plane) {
   return lines;
 }
 
-/// The order that deletes an object, beside the beginning of its line. Not of devices.
+/// The order that deletes an object, with the beginning of its line. Excludes devices.
 inline std::vector<std::pair<std::string, DeleteOrder>> deletes_by_line(DataPlane& plane) {
   std::map<IfIndex, std::string> ports;
   const std::vector<LinkEvent> links = plane.links().value();
@@ -81,7 +81,7 @@ inline std::vector<std::pair<std::string, DeleteOrder>> deletes_by_line(DataPlan
   return found;
 }
 
-/// What a line is about: its words without the state.
+/// The object of a line: its words without the state.
 inline std::string object_of(const std::string& line) {
   const auto up_to = [&line](std::size_t words) {
     std::size_t end = 0;
@@ -93,7 +93,7 @@ inline std::string object_of(const std::string& line) {
   return line;
 }
 
-/// Listens from its making on.
+/// Listens from its construction on.
 class KernelEvents {
  public:
   KernelEvents(const std::string& network_namespace, DataPlane& plane)
@@ -109,7 +109,7 @@ class KernelEvents {
     for (const NexthopEntry& entry : nexthops) learn(entry);
   }
 
-  /// Since the last call, in their order: a line as kernel_lines() has them, with "gone: " before it where the object went.
+  /// Returns the events since the last call, in order: lines in the form of kernel_lines(), with "gone: " before that of a deleted object.
   Lines take() {
     Lines lines;
     for (;;) {
@@ -130,7 +130,7 @@ class KernelEvents {
  private:
   static constexpr std::uint8_t kProtocol = 201;
 
-  /// Empty for what another program, or the kernel by itself, did.
+  /// Empty for events of another program or of the kernel itself.
   std::string line_of(netlink::Message message) {
     std::uint16_t& type = message.header.nlmsg_type;
     const bool gone = type == RTM_DELLINK || type == RTM_DELADDR || type == RTM_DELNEIGH || type == RTM_DELNEXTHOP || type == RTM_DELROUTE;
@@ -160,7 +160,7 @@ class KernelEvents {
     return {};
   }
   void learn(const NexthopEntry& entry) { nexthops_[entry.id] = entry; }
-  /// As agent_lines.h writes it.
+  /// In the form of agent_lines.h.
   std::string text_of(NexthopId id) {
     const NexthopEntry& entry = nexthops_[id];
     if (entry.members.empty()) return ports_[entry.port] + " " + entry.gateway.to_string();
@@ -175,7 +175,7 @@ class KernelEvents {
   std::map<NexthopId, NexthopEntry> nexthops_;
 };
 
-/// The events about objects that were right: those whose lines did not change between 'before' and 'after'.
+/// The events about objects that were correct: those whose lines are equal in 'before' and 'after'.
 inline Lines needless(const Lines& events, const Lines& before, const Lines& after) {
   std::set<std::string> changed;
   for (const std::string& line : switch_agent::difference(after, before)) changed.insert(object_of(line.substr(2)));

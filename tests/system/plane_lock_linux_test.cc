@@ -60,7 +60,7 @@ class TwoRondods : public SystemRondod {
     std::ifstream in(file(name));
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  /// A second daemon with a socket of its own and its log in the file 'second.log'.
+  /// Starts a second daemon with its own socket and its log in the file 'second.log'.
   pid_t start_second(const std::string& network_namespace, int protocol) {
     const std::string config = file("second.toml");
     const std::string log = file("second.log");
@@ -76,7 +76,7 @@ class TwoRondods : public SystemRondod {
     children_.push_back(child);
     return child;
   }
-  /// Its exit code.
+  /// Returns its exit code.
   int end_of_second(const std::string& network_namespace, int protocol) {
     const pid_t child = start_second(network_namespace, protocol);
     children_.pop_back();
@@ -88,7 +88,7 @@ class TwoRondods : public SystemRondod {
     start_second(network_namespace, protocol);
     return becomes([&] { return AdminClient::connect(file("second")).has_value(); });
   }
-  /// Whether a connection to the first name of the lock is accepted into the queue.
+  /// True if a connection to the first name of the lock is accepted into the queue.
   bool connects() {
     bool connected = false;
     const auto where = netlink::NetworkNamespace::open(lab->path());
@@ -103,7 +103,7 @@ class TwoRondods : public SystemRondod {
     return connected;
   }
   enum class Squatter { Nobody, OtherType, RootWithoutRights };
-  /// A process in the namespace that takes 'names' names of the lock, and listens there or not. It may not program the kernel.
+  /// Starts a process in the namespace that takes 'names' names of the lock, and listens there or not. It may not program the kernel.
   void squat(int names, bool listens, Squatter who = Squatter::Nobody) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
@@ -171,7 +171,7 @@ TEST_F(TwoRondods, AFloodOfConnectionsHidesNoHolder) {
   ASSERT_EQ(::kill(pid, SIGCONT), 0);
 }
 
-/// Names of sockets of another type are other names.
+/// Sockets of another type have separate names.
 TEST_F(TwoRondods, AFloodBesideAListenerOfAnotherTypeHidesNoHolder) {
   start();
   squat(kNames, true, Squatter::OtherType);

@@ -1,4 +1,4 @@
-// For the restart matrix: what the kernel must hold for rows of which some may wait for rows that are not there. Pure; any thread.
+// For the restart matrix: the expected content of the kernel for rows of which some may wait for missing rows. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class Expected {
     const bool has_subnet = address.starts_with("fe80:") ? has_interface(port) : addressed_.contains({port, is_v6(address)});
     if (has_subnet && links_.at(port).admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
   }
-  /// None if one of them lacks a neighbour that can come. One on a port that is away or down is left out.
+  /// Empty if one of them lacks a neighbour that is expected. Omits those on a port that is absent or down.
   Hops hops_of(const RowFields& fields) const {
     const std::vector<std::string> gateways = list(fields, "nexthop");
     const std::vector<std::string> ports = list(fields, "ifname");
@@ -111,7 +111,7 @@ class Expected {
         state_.routes[prefix] = {"", hops};
     }
   }
-  /// A device keeps what no row says.
+  /// A device keeps settings that no row specifies.
   std::string link_line(const LinkEvent& link) const {
     std::string state = link.admin_up ? "up" : "down";
     std::string mtu = std::to_string(link.mtu);

@@ -1,8 +1,8 @@
 // The restart matrix: every object kind x store x journal x end of the daemon, on the real kernel with real processes. A cell is a store,
-// the journal on or off, and an end; all object kinds of restart_objects.h go through it together. After the start the kernel equals the
-// rows, the kernel told no event of what was right, the daemon ended with 0, another restart changes nothing, and the journal can be
-// replayed. Skipped, aloud, where a namespace is not permitted, on a Redis without redis-tools, and on a store that rondod was built
-// without.
+// the journal on or off, and an end; all object kinds of restart_objects.h are tested together. After the start the kernel equals the
+// rows, the kernel reported no event of a correct object, the daemon exited with 0, another restart changes nothing, and the journal can
+// be replayed. Skipped, with a message, where a namespace is not permitted, on a Redis without redis-tools, and on a store that rondod was
+// built without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// What happens to the daemon, and to the rows while it is away.
+/// What happens to the daemon, and to the rows while it is down.
 enum class End { Terminated, Killed, StoreEmptied, RowsChanged, RowsDeleted, PortTakenDown, KernelChanged, DevicesChanged, RestartKilled };
 
 std::string name_of(StoreKind kind) {
@@ -69,10 +69,10 @@ constexpr std::array kEnds{End::Terminated,    End::Killed,        End::StoreEmp
 
 /// The default of [dataplane] metric.
 constexpr std::uint32_t kMetric = 201;
-/// Rows after a restart of the embedded store have to come within this time.
+/// After a restart of the embedded store, the rows must be written within this time.
 constexpr int kHoldSeconds = 1;
 
-/// Where the end does not say how, half of the cells of an end are terminated, half killed.
+/// Where the end does not determine the signal, half of the cells of an end are terminated and half killed.
 int signal_of(const std::tuple<StoreKind, bool, End>& cell) {
   const auto& [store, journal, end] = cell;
   if (end == End::Terminated) return SIGTERM;
@@ -83,7 +83,7 @@ Rows rows_after(End end) {
   if (end == End::StoreEmptied) return {};
   Rows rows = all_rows();
   for (const Kind& kind : kKinds) {
-    // A port that goes down ends all belief of a restart in what it read (reconciler.h), so it is an end of its own.
+    // A port that goes down invalidates everything that a restart has read (reconciler.h), so it is a separate end.
     const bool is_changed =
         kind.object == Object::PortState ? end == End::PortTakenDown : end == End::RowsChanged || end == End::RestartKilled;
     if (is_changed) write_rows(kind.change, kind.port, rows);
@@ -133,7 +133,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     std::cerr << "SKIPPED: " << why << '\n';
     GTEST_SKIP() << why;
   }
-  /// Without duplicate address detection: the kernel tells its end as an event of the address, seconds later.
+  /// Without duplicate address detection, whose end the kernel reports seconds later as an event of the address.
   void make_ports() const {
     const auto where = netlink::NetworkNamespace::open(lab->path());
     ASSERT_TRUE(where.has_value()) << where.error().to_string();
@@ -153,7 +153,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     configure("rondod.toml", "socket", sections());
     if (!store_->keeps()) std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = " << kHoldSeconds << "\n";
   }
-  /// Another data plane, so that the kernel learns nothing.
+  /// Uses another data plane, so that the kernel is not programmed.
   void configure_for_no_kernel() const {
     std::ofstream config(file("rondod.toml"));
     config << "[admin]\nsocket = \"" << socket() << "\"\n" << sections() << "[dataplane]\nkind = \"simulated\"\nsimulated_ports = [";
@@ -176,7 +176,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     const auto answer = client->call(row.is_delete ? "del" : "set", arguments);
     ASSERT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
   }
-  /// What depends on others first, which is the worst order.
+  /// Writes dependent rows first, which is the worst order.
   void load(const Rows& rows) {
     std::vector<RowWrite> writes = writes_between({}, rows);
     std::ranges::reverse(writes);
@@ -190,14 +190,14 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
   }
   bool has_settled() {
     const json::object all = stats();
-    if (HasFailure()) return true;  // Nothing more to wait for.
+    if (HasFailure()) return true;  // The test has failed already.
     const auto idle = [](const json::value& consumer) {
       return consumer.at("queued").to_number<int>() == 0 && consumer.at("in_flight").to_number<int>() == 0;
     };
     return all.at("agent").at("restarted").as_bool() && all.at("dataplane").at("in_flight").to_number<int>() == 0 &&
            std::ranges::all_of(all.at("consumers").as_array(), idle);
   }
-  /// The daemon's own rows: the groups of routes that have hops of their own. Some may be nobody's for a while.
+  /// Adds the daemon's own rows: the groups of routes with hops of their own. Some may be unused for a while.
   Rows with_sets(Rows rows) {
     const auto keys = client->call("keys", {{"table", "NEXTHOP_SET"}});
     if (!keys) return rows;
@@ -210,7 +210,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     }
     return rows;
   }
-  /// Waits until the daemon has dealt with everything and the kernel equals 'rows'.
+  /// Waits until the daemon has handled everything and the kernel equals 'rows'.
   void expect_the_kernel_equals(const Rows& rows) {
     EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
     Lines wrong;
@@ -231,7 +231,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     else
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status << '\n' << log_text();
   }
-  /// While the daemon is away from this kernel.
+  /// Writes while the daemon is away from this kernel.
   void write_meanwhile(const Rows& before, const Rows& after) {
     const std::vector<RowWrite> writes = writes_between(before, after);
     if (!store_->keeps() || writes.empty()) return;
@@ -255,13 +255,13 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(file("load")).rdbuf();
   }
 
-  /// By other programs, while the daemon is away. Without a default: a new object kind says how others change it.
+  /// Changes by other programs while the daemon is down. Without a default, so that a new object kind must define its change.
   void change_in_kernel(const Kind& kind) {
     const std::string port = "swp" + std::to_string(kind.port);
     switch (kind.object) {
       case Object::Port: EXPECT_TRUE(lab->ip("link set " + port + " mtu 7000")); return;
       case Object::PortState: EXPECT_TRUE(lab->ip("link set " + port + " down")); return;
-      // Too little for IPv6: the kernel drops its addresses.
+      // Too small for IPv6: the kernel drops its addresses.
       case Object::Interface: EXPECT_TRUE(lab->ip("link set " + port + " mtu 1200")); return;
       case Object::Address: return delete_in_kernel("address " + port + " ");
       case Object::Neighbor: return delete_in_kernel("neighbor " + port + " ");
@@ -275,7 +275,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
           delete_in_kernel("route " + with_port(text.substr(text.find('|') + 1), kind.port));
     }
   }
-  /// All objects whose line begins so.
+  /// Deletes all objects whose line begins with 'line'.
   void delete_in_kernel(const std::string& line) {
     std::vector<Operation> orders;
     for (const auto& [text, order] : deletes_by_line(*plane_)) {
@@ -285,7 +285,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     plane_->apply(orders);
     for (const Operation& operation : orders) EXPECT_TRUE(operation.status.ok()) << line << ": " << operation.status.to_string();
   }
-  /// One is removed and made again, another has a new name.
+  /// Removes one device and creates it again, and renames another.
   void change_devices() const {
     EXPECT_TRUE(lab->remove_port(3));
     EXPECT_TRUE(lab->add_port(3));
@@ -319,7 +319,7 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   ASSERT_NO_FATAL_FAILURE(start());
   load(rows);
   expect_the_kernel_equals(rows);
-  // The kernel tells up to a second later that a line is up, of the device and of its IPv6 addresses.
+  // The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses.
   EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep swp | grep -qv 'state UP'"); }));
   ASSERT_FALSE(HasFailure());
 
@@ -341,7 +341,7 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   const Instant started = clock.now();
   ASSERT_NO_FATAL_FAILURE(start());
   if (!store_->keeps()) load(after);
-  // On a machine that is too busy for the hold nothing is known of the events.
+  // If the machine is too slow for the hold, the events are not checked.
   const bool in_time = store_->keeps() || clock.now() - started < Duration{1s} * kHoldSeconds;
   expect_the_kernel_equals(after);
   const Lines held = kernel_lines(*plane_);
@@ -377,7 +377,7 @@ std::set<std::string> texts_of(const Kind& kind) {
 }
 
 TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
-  // vrf_name makes a row wait: there are no VRFs.
+  // vrf_name makes a row wait, because there are no VRFs.
   const std::set<std::string> unused{"vrf_name"};
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
     for (const switch_agent::FieldReference* const field : table.fields) {

@@ -1,6 +1,6 @@
-// For the restart matrix: the table of object kinds. A kind names the rows that make its objects, the change of them and their deletion;
-// the compiler and two tests hold the table against the declared tables and fields (switch_agent/tables.h) and the orders of the data plane
-// (dataplane/op.h), so that no object kind can be left out. Pure; any thread.
+// For the restart matrix: the table of object kinds. A kind names the rows that make its objects, their change and their deletion. The
+// compiler and two tests compare the table with the declared tables and fields (switch_agent/tables.h) and the orders of the data plane
+// (dataplane/op.h), so that no object kind can be missing. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@
 namespace rondo::restart {
 
 using RowFields = std::map<std::string, std::string>;
-/// Table and key; the fields.
+/// Table and key, and the fields.
 using Rows = std::map<std::pair<std::string, std::string>, RowFields>;
 
-/// Every kind of object that rows make in the data plane.
+/// Every kind of object that rows create in the data plane.
 enum class Object {
   Port,
   PortState,
@@ -38,19 +38,19 @@ enum class Object {
 };
 inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::RouteToNowhere) + 1;
 
-/// Rows are written as "TABLE|key|field=value field=value", "-TABLE|key" deletes one. '#' stands for the number of the kind's port.
+/// "TABLE|key|field=value field=value" writes a row, "-TABLE|key" deletes one. '#' is the number of the kind's port.
 using RowTexts = std::span<const std::string_view>;
 
 struct Kind {
   Object object;
   std::string_view name;
-  int port;            // Kinds with a port of their own cannot disturb each other.
-  RowTexts rows;       // Beside the chain of its port.
-  RowTexts change;     // Made while the daemon is away.
-  RowTexts deletions;  // Likewise.
+  int port;            // Kinds with separate ports cannot disturb each other.
+  RowTexts rows;       // Rows besides the chain of its port.
+  RowTexts change;     // Written while the daemon is down.
+  RowTexts deletions;  // Deleted while the daemon is down.
 };
 
-/// Each port has these, so that what depends on the subject of a change is there.
+/// The rows of each port, so that the dependents of a changed object exist.
 inline constexpr std::array<std::string_view, 7> kChain{
     "PORT_TABLE|swp#|admin_status=up",
     "INTF_TABLE|swp#|",
@@ -60,7 +60,7 @@ inline constexpr std::array<std::string_view, 7> kChain{
     "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=swp#",
     "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#",
 };
-/// Not of the first three: fewer than 100 objects are deleted when the store is emptied.
+/// Not for the first three: when the store is emptied, fewer than 100 objects are deleted.
 inline constexpr std::array<std::string_view, 3> kChainV6{
     "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:02 family=IPv6",
     "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2 ifname=swp#",
@@ -103,7 +103,7 @@ inline constexpr std::array<std::string_view, 3> kNeighborGone{"-NEIGH_TABLE|swp
 inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.3",
                                                                 "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::3"};
 
-/// One group is over ports of other kinds, too, and stays when these go down or away.
+/// One group also uses ports of other kinds, and stays when these go down or disappear.
 inline constexpr std::array<std::string_view, 6> kGroup{
     kSecond[0],
     kSecond[1],
@@ -182,13 +182,13 @@ struct EveryOrder<std::variant<Orders...>> {
 };
 static_assert(EveryOrder<Order>::is_in_the_table);
 
-/// Whether rows can ask for routes of that type. Without a default: a new type does not compile until it is here.
+/// True if rows can ask for routes of that type. Without a default: a new type does not compile until it is here.
 constexpr bool is_in_rows(RouteType type) {
   switch (type) {
     case RouteType::Unicast:
     case RouteType::Blackhole: return true;
     case RouteType::Unreachable:
-    case RouteType::Prohibit: return false;  // No field of ROUTE_TABLE asks for them.
+    case RouteType::Prohibit: return false;  // No field of ROUTE_TABLE asks for these types.
   }
   return false;
 }
@@ -201,7 +201,7 @@ inline std::string with_port(std::string_view text, int port) {
   return made;
 }
 
-/// One row of the table in 'rows': a Set overlays its fields, as the command does.
+/// Applies one row text to 'rows': a Set merges its fields, as the command does.
 inline void write_row(std::string_view text, int port, Rows& rows) {
   const std::string row = with_port(text, port);
   const bool is_delete = row.starts_with('-');

@@ -1,5 +1,5 @@
-// For the restart matrix: the stores of rondod's tables, in a folder of the test's: where the rows are, and how the store loses them. One
-// thread.
+// For the restart matrix: the stores of rondod's tables, in a folder of the test: the location of the rows, and how the store loses them.
+// One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,10 +21,10 @@ namespace rondo::restart {
 
 enum class StoreKind { Embedded, File, Redis };
 
-/// Every folder of src/store is here: a new store is tested, or says why not.
+/// Every folder of src/store is listed here: a new store is tested, or has a reason why not.
 struct StoreFolder {
   std::string_view folder;
-  std::string_view store;  // A kind of the matrix; empty: why there is none.
+  std::string_view store;  // A kind of the matrix; empty: see why_not.
   std::string_view why_not = {};
 };
 inline constexpr std::array<StoreFolder, 5> kStoreFolders{{
@@ -41,7 +41,7 @@ class TestStore {
     if (kind_ == StoreKind::Redis) start_redis();
   }
   StoreKind kind() const noexcept { return kind_; }
-  /// Whether the rows are there after the end of the daemon.
+  /// True if the rows survive the end of the daemon.
   bool keeps() const noexcept { return kind_ != StoreKind::Embedded; }
   std::string url() const {
     switch (kind_) {
@@ -51,7 +51,7 @@ class TestStore {
     }
     return "";
   }
-  /// While no daemon has it: an empty one stands in its place.
+  /// Replaces the store with an empty one while no daemon has it open.
   void lose_all() {
     if (kind_ == StoreKind::Redis) {
       redis_->kill9();

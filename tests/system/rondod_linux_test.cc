@@ -1,6 +1,6 @@
-// The real program: rondod is started with a configuration, spoken to over its admin socket, killed, started again, asked to rotate its
-// journal and to end. On the real kernel where a namespace may be made, otherwise (said loudly) on the simulated data plane. RONDOD names
-// the program.
+// The real program: the test starts rondod with a configuration, calls it over its admin socket, kills it, restarts it, rotates its
+// journal and ends it. On the real kernel if a namespace can be created, otherwise (with a message) on the simulated data plane. RONDOD
+// names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ TEST_F(RondodOnLinux, BadRowsAreRefusedByNameAndTheNextGoOn) {
   EXPECT_THAT(refusal({{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", "mtu"}}), ::testing::HasSubstr("fields"));
   EXPECT_THAT(refusal({{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", 1500}}}}),
               ::testing::HasSubstr("fields"));
-  // What is a row but no route is the agent's to refuse: by table, key, field and value.
+  // The agent refuses rows that are no valid routes, and names table, key, field and value.
   const std::string table = "ROUTE_TABLE";
   for (const char* key : {"192.0.2.0/33", "not an address", "2001:db8::/129"}) {
     set(table, key, {{"nexthop_group", "1"}});

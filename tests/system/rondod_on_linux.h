@@ -1,6 +1,6 @@
-// For tests: the real program rondod in a process and a folder of its own, on the real kernel where a namespace may be made, otherwise
-// (said loudly) on the simulated data plane: started with a configuration, spoken to over its admin socket, ended by its process id. RONDOD
-// names the program. One thread.
+// For tests: the real program rondod in its own process and folder, on the real kernel if a namespace can be created, otherwise (with a
+// message) on the simulated data plane. The kit starts it with a configuration, calls it over its admin socket, and ends it by its process
+// id. RONDOD names the program. One thread.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@
 
 namespace rondo {
 
-/// A socket in the part of systemd: what the daemon tells its service manager.
+/// A socket that acts as systemd: it receives the daemon's messages to its service manager.
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -48,7 +48,7 @@ class NotifySocket {
   ~NotifySocket() { ::close(fd_); }
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
-  /// Whether a message that has this comes, after whatever else is said.
+  /// Returns true if a message that contains this arrives, possibly after others.
   bool hears(std::string_view words) const {
     for (int messages = 0; messages < 500; ++messages) {
       const std::string said = next();
@@ -59,7 +59,7 @@ class NotifySocket {
   }
 
  private:
-  /// The next message, or nothing after a while.
+  /// The next message, or an empty text after a timeout.
   std::string next() const {
     pollfd wanted{fd_, POLLIN, 0};
     if (::poll(&wanted, 1, 20'000) != 1) return {};
@@ -73,7 +73,7 @@ class NotifySocket {
 
 class SystemRondod : public ::testing::Test {
  protected:
-  /// The namespace has so many ports, "swp1" and on; the simulated data plane has the first.
+  /// The namespace has this many ports, "swp1" and on; the simulated data plane has only the first.
   explicit SystemRondod(int ports = 1) : ports_(ports) {}
 
   void SetUp() override {
@@ -105,7 +105,7 @@ class SystemRondod : public ::testing::Test {
   std::string file(const std::string& name) const { return (directory / name).string(); }
   std::string socket() const { return file("socket"); }
 
-  /// Writes a configuration, all files in 'directory'; 'more' are further sections.
+  /// Writes a configuration with all files in 'directory'; 'more' contains further sections.
   void configure(const std::string& name, const std::string& socket, const std::string& more) const {
     std::ofstream config(file(name));
     config << "[admin]\nsocket = \"" << file(socket) << "\"\n" << more << "[dataplane]\n";
@@ -114,7 +114,7 @@ class SystemRondod : public ::testing::Test {
     else
       config << "kind = \"simulated\"\nsimulated_ports = [\"swp1\"]\n";
   }
-  /// Serves when it returns.
+  /// Starts rondod and returns when it serves.
   void start() {
     const std::string config = file("rondod.toml");
     const std::string log = file("log");
@@ -149,12 +149,12 @@ class SystemRondod : public ::testing::Test {
     const auto answer = client->call("set", {{"table", table}, {"key", key}, {"fields", std::move(pairs)}});
     ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
   }
-  /// Asks until 'done' is true of the daemon's answer; false after a while.
+  /// Polls until 'done' is true for the daemon's answer; returns false after a timeout.
   bool becomes(const std::function<bool()>& done) {
     const SystemClock clock;
     for (const Instant end = clock.now() + 20s; clock.now() < end;) {
       if (done()) return true;
-      static_cast<void>(::poll(nullptr, 0, 10));  // Another process works; nothing here could be told of it.
+      static_cast<void>(::poll(nullptr, 0, 10));  // The other process works meanwhile and cannot notify this one.
     }
     return false;
   }

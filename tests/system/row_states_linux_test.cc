@@ -1,5 +1,5 @@
-// Where rows stand, told by the real rondod on the real kernel: a port loses its carrier, is renamed and deleted, and what get, why,
-// tables, ports and health say is what the kernel has. Without the right to make a namespace only the carrier moves, on the simulated data
+// The states of rows reported by the real rondod on the real kernel: a port loses its carrier, is renamed and deleted, and get, why,
+// tables, ports and health must match the kernel. Without the right to create a namespace only the carrier changes, on the simulated data
 // plane.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

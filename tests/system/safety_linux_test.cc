@@ -1,5 +1,5 @@
 // The safety stop of rondod on the real kernel: a start with an empty store over many routes of an earlier run deletes nothing until an
-// operator confirms it, or its time is over. RONDOD names the program.
+// operator confirms it or its time is over. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class SafetyOnLinux : public SystemRondod {
     end();
     ASSERT_EQ(kernel_routes(), kRoutes);
   }
-  /// Tables in a file, and more lines of [dataplane].
+  /// Tables in a file, and further lines of [dataplane].
   void configure_with(const std::string& dataplane) const {
     configure("rondod.toml", "socket",
               "[store]\nurl = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("day.journal") + "\"\n");
@@ -56,7 +56,7 @@ class SafetyOnLinux : public SystemRondod {
     const int status = wait();
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << log_text();
   }
-  /// As an operator who moves a disk, or a script that cleans up too much.
+  /// Like an operator who moves a disk, or a script that deletes too much.
   void remove_tables() const {
     for (const char* const tail : {"", "-wal", "-shm", "-lock"}) std::filesystem::remove(file("tables") + tail);
   }

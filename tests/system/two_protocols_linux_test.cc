@@ -1,5 +1,5 @@
-// Two switch agents in one network namespace, each with a protocol number of its own, and with groups of the same names: neither touches
-// what the other one has made. On the real kernel; skipped, aloud, where a namespace is not permitted.
+// Two switch agents in one network namespace, with different protocol numbers and groups of the same names: neither touches the other's
+// objects. On the real kernel; skipped, with a message, where a namespace is not permitted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace rondo::switch_agent {
 namespace {
 
-/// One of them, with a port of its own.
+/// One of the two agents, with its own port.
 struct Neighbour {
   Neighbour(const netlink::Lab& lab, std::uint8_t protocol, int port)
       : plane(make_linux_dataplane({.network_namespace = lab.path(), .protocol = protocol, .metric = protocol}).value()),

@@ -1,4 +1,4 @@
-// decode.cc: attributes in any order, unknown ones skipped, a malformed tail refuses the whole message.
+// decode.cc: accepts attributes in any order, skips unknown ones, and refuses a message with a malformed tail.
 #include "dataplane/netlink/decode.h"
 
 #include <linux/if_addr.h>
@@ -15,9 +15,9 @@ namespace rondo::netlink {
 
 namespace {
 
-constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP, which <net/if.h> lacks and <linux/if.h> cannot share a file with.
+constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP: <net/if.h> lacks it, and <linux/if.h> cannot be included beside it.
 
-// The address of 'family' in an attribute, if its length is right.
+// Returns the address of 'family' in an attribute if its length is correct.
 std::optional<IpAddress> to_address(const Attribute& attribute, unsigned family) noexcept {
   std::array<std::uint8_t, 16> bytes{};
   const std::size_t length = family == AF_INET6 ? 16 : 4;
@@ -128,7 +128,7 @@ std::optional<Answer> decode_answer(const Message& message) {
     const auto error = read_front<nlmsgerr>(message.payload);
     if (!error) return std::nullopt;
     skip = sizeof(nlmsgerr);
-    // Without NETLINK_CAP_ACK the request follows whole; then come the attributes.
+    // Without NETLINK_CAP_ACK the whole request follows, and the attributes come after it.
     const bool capped = (message.header.nlmsg_flags & NLM_F_CAPPED) != 0 || answer.error_number == 0;
     if (!capped && error->msg.nlmsg_len > kMessageHeader) skip += aligned(error->msg.nlmsg_len - kMessageHeader);
   }
@@ -229,8 +229,8 @@ std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks
   entry.type = *type;
   entry.table = header->rtm_table;
   entry.tos = header->rtm_tos;
-  entry.metric = 0;                                                        // The kernel leaves it out.
-  std::optional<IpAddress> destination = any_address(header->rtm_family);  // The default route has none.
+  entry.metric = 0;                                                        // The kernel omits it.
+  std::optional<IpAddress> destination = any_address(header->rtm_family);  // The default route has no destination attribute.
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     switch (attribute.type) {
@@ -250,7 +250,7 @@ std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks
 std::optional<RouteHolder> decode_route_holder(const Message& message) {
   const auto header = read_front<rtmsg>(message.payload);
   if (!header || (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE)) return std::nullopt;
-  // One for a type of service is beside ours.
+  // A route for a type of service does not conflict with ours.
   if ((header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_tos != 0) return std::nullopt;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
   RouteHolder holder{.prefix = {}, .table = header->rtm_table, .metric = 0, .protocol = header->rtm_protocol};

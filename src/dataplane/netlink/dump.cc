@@ -8,10 +8,10 @@
 namespace rondo::netlink {
 
 namespace {
-// Measured under churn: a handful. Beyond this the tables change faster than they can be read.
+// Measured under churn: a handful of attempts. If this many fail, the tables change faster than they can be read.
 constexpr int kAttemptsMax = 32;
 constexpr std::size_t kRequestBytes = 256;
-// Datagrams without a message for us. On a socket of our own there are none; an endless stream of them must not hold us.
+// Datagrams without a message for this dump. A socket of our own gets none; the bound keeps an endless stream from blocking us.
 constexpr int kForeignMax = 64;
 }  // namespace
 
@@ -59,7 +59,7 @@ Result<DumpChannel::Outcome> DumpChannel::read_answers(const Dump& dump, std::ui
     MessageReader reader{*datagram};
     for (Message message; reader.next(message);) {
       if (message.header.nlmsg_seq != sequence) continue;
-      foreign = -1;  // This datagram was ours.
+      foreign = -1;  // This datagram was for this dump.
       interrupted = interrupted || (message.header.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
       if (message.header.nlmsg_type != NLMSG_DONE && message.header.nlmsg_type != NLMSG_ERROR) {
         dump.visit(message);

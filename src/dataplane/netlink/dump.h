@@ -1,6 +1,6 @@
-// DumpChannel: reads objects back from the kernel over a socket of its own. A dump that the kernel calls inconsistent (NLM_F_DUMP_INTR) is
-// repeated, a bounded number of times; an answer that does not come ends in DeadlineExceeded; after any failure the next dump starts on a
-// new socket, so that nothing of the old one can be taken for its answer. One thread at a time; blocks while the kernel answers.
+// DumpChannel: reads objects from the kernel over its own socket. It repeats a dump that the kernel reports as inconsistent
+// (NLM_F_DUMP_INTR), a bounded number of times. A missing answer ends in DeadlineExceeded. After any failure the next dump uses a new
+// socket, so that no late message of the old dump is mistaken for its answer. One thread at a time; blocks while the kernel answers.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace rondo::netlink {
 class DumpChannel {
  public:
   explicit DumpChannel(NetworkNamespace where, Duration answer_wait = 5s);
-  /// For tests that play the kernel: uses 'socket' until the first failure.
+  /// For tests that simulate the kernel: uses 'socket' until the first failure.
   DumpChannel(NetworkNamespace where, Duration answer_wait, Socket socket);
 
   struct Dump {
     /// Writes the request with flags NLM_F_REQUEST | NLM_F_DUMP and the given sequence number: begin(), attributes, not end().
     std::function<void(MessageWriter& writer, std::uint32_t sequence)> request;
-    /// Called before the first message of each attempt: forget what was visited.
+    /// Called before the first message of each attempt; must discard everything visited so far.
     std::function<void()> restart;
     std::function<void(const Message& message)> visit;
   };

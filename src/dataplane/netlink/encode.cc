@@ -1,4 +1,4 @@
-// encode.cc: see encode.h. The rules that are not obvious stand beside the lines that obey them.
+// encode.cc: see encode.h. Rules that are not obvious are beside the lines that implement them.
 #include "dataplane/netlink/encode.h"
 
 #include <linux/if_addr.h>
@@ -13,7 +13,7 @@ namespace rondo::netlink {
 namespace {
 
 constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
-constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would take another program's.
+constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would replace another program's route.
 constexpr std::uint16_t kDelete = NLM_F_REQUEST;
 
 std::uint8_t family(const IpAddress& address) noexcept { return address.is_v6() ? AF_INET6 : AF_INET; }
@@ -88,7 +88,7 @@ struct Encoder {
   }
   void operator()(const NeighborSet& neighbor) const noexcept {
     ndmsg header = neighbor_header(neighbor.port, neighbor.address);
-    header.ndm_state = NUD_PERMANENT;  // Exempt from the kernel's limit of 1,024 dynamic entries.
+    header.ndm_state = NUD_PERMANENT;  // Permanent neighbours are exempt from the kernel's limit of 1,024 dynamic entries.
     writer.begin(RTM_NEWNEIGH, kSet, sequence, header);
     put(writer, NDA_DST, neighbor.address);
     writer.attribute(NDA_LLADDR, neighbor.mac.bytes);
@@ -104,7 +104,7 @@ struct Encoder {
     put(writer, IFA_ADDRESS, address.address.address);
     // Duplicate address detection would keep an IPv6 address unusable for a second.
     if (address.address.address.is_v6()) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
-    writer.attribute(IFA_PROTO, marks.protocol);  // A kernel before 5.18 passes over it.
+    writer.attribute(IFA_PROTO, marks.protocol);  // A kernel before 5.18 ignores it.
   }
   void operator()(const AddressDelete& address) const noexcept {
     writer.begin(RTM_DELADDR, kDelete, sequence, address_header(address.port, address.address));

@@ -1,5 +1,5 @@
-// FakeKernel: the other end of a netlink socket, for tests that need answers no real kernel gives: late, malformed, for somebody else, or
-// none. Answers are queued before the request is made, as the real kernel has them ready when send() returns.
+// FakeKernel: the other end of a netlink socket, for tests that need answers that no real kernel gives: late, malformed, for another
+// request, or none. Tests queue answers before the request, because the real kernel has them ready when send() returns.
 #pragma once
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ class FakeKernel {
   FakeKernel(const FakeKernel&) = delete;
   FakeKernel& operator=(const FakeKernel&) = delete;
 
-  /// The end to be tested; once.
+  /// Returns the end to be tested. Call once.
   Socket socket() { return Socket::adopt(theirs_); }
   void hang_up() {
     if (ours_ >= 0) ::close(ours_);
@@ -44,7 +44,7 @@ class FakeKernel {
   bool queue_error(std::uint32_t sequence, int error_number, std::string_view words) const {
     return queue(error(sequence, error_number, words));
   }
-  /// What was sent to us, one datagram; empty when there is none.
+  /// Returns one datagram that was sent to the fake kernel; empty if there is none.
   std::vector<std::byte> take() const {
     std::vector<std::byte> datagram(256 * 1024);
     const ssize_t length = ::recv(ours_, datagram.data(), datagram.size(), MSG_DONTWAIT);
@@ -52,7 +52,7 @@ class FakeKernel {
     return datagram;
   }
 
-  /// An NLMSG_ERROR as the kernel writes it under NETLINK_CAP_ACK and NETLINK_EXT_ACK.
+  /// An NLMSG_ERROR in the kernel's format under NETLINK_CAP_ACK and NETLINK_EXT_ACK.
   static std::vector<std::byte> error(std::uint32_t sequence, int error_number, std::string_view words) {
     std::vector<std::byte> buffer(512);
     MessageWriter writer{buffer};
@@ -69,7 +69,7 @@ class FakeKernel {
     buffer.resize(writer.bytes().size());
     return buffer;
   }
-  /// The end of a dump.
+  /// The last message of a dump.
   static std::vector<std::byte> done(std::uint32_t sequence, int error_number, std::uint16_t flags) {
     std::vector<std::byte> buffer(64);
     MessageWriter writer{buffer};

@@ -1,4 +1,4 @@
-// floor.cc: see floor.h. Deliberately not OrderSender: no statuses, no orders, no words.
+// floor.cc: see floor.h. Deliberately not OrderSender: it has no statuses, orders or error texts.
 #include "dataplane/netlink/floor.h"
 
 #include <ctime>

@@ -1,6 +1,6 @@
-// Lab: a throw-away network namespace with ports, for tests and benchmarks on the real kernel. Each port "swpN" is one end of a veth pair
-// whose other end "lineN" plays the cable: the line goes up and down with it. The name carries the pid; the namespace goes with the object.
-// Uses ip(8); where that is not permitted, make() says why. Not for production code.
+// Lab: a temporary network namespace with ports, for tests and benchmarks on the real kernel. Each port "swpN" is one end of a veth pair
+// whose other end "lineN" represents the cable: taking "lineN" down or up changes the carrier. The namespace's name contains the pid, and
+// the destructor removes it. Uses ip(8); where that is not permitted, make() returns the reason. Not for production code.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// link_dump: all devices of a namespace, without their statistics. Used by the data plane's links() and by the monitor's resync.
+// link_dump: reads all devices of a namespace, without their statistics. The data plane's links() and the monitor's resync use it.
 #pragma once
 
 #include <vector>

@@ -13,9 +13,9 @@
 namespace rondo::netlink {
 
 namespace {
-// Messages read in one go (2 us each): collect() must stay cheap.
+// The most messages read per collect() (2 us each), which must stay cheap.
 constexpr int kReadsPerTurn = 128;
-// A storm that overruns the socket again and again costs one dump in this time, not one a turn.
+// A storm that keeps overrunning the socket costs one dump in this time, not one per turn.
 constexpr Duration kResyncInterval = 50ms;
 constexpr int kResyncAttempts = 8;
 }  // namespace
@@ -30,7 +30,7 @@ LinkMonitor::LinkMonitor(const NetworkNamespace& where, Scheduler& scheduler, Pr
 
 Result<std::unique_ptr<LinkMonitor>> LinkMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                        Handler handler, int receive_buffer_bytes) {
-  // Listen first, then read: what changes in between is seen twice and dropped once.
+  // Listen first, then read: a change in between is seen twice and dropped once.
   auto socket = Socket::open(where, {.receive_buffer_bytes = receive_buffer_bytes, .groups = {RTNLGRP_LINK}});
   if (!socket) return failure(socket.error().with_context("monitor devices"));
   std::unique_ptr<LinkMonitor> monitor{new LinkMonitor(where, scheduler, priority, std::move(handler), std::move(*socket))};
@@ -39,7 +39,7 @@ Result<std::unique_ptr<LinkMonitor>> LinkMonitor::open(const NetworkNamespace& w
   if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
     return failure(status.with_context("monitor devices"));
   }
-  monitor->drained_ = false;  // What arrived before the watch makes no edge.
+  monitor->drained_ = false;  // Data that arrived before the watch causes no edge.
   monitor->wake();
   return monitor;
 }
@@ -78,7 +78,7 @@ Status LinkMonitor::read_events() {
     const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
     if (!datagram) {
       if (datagram.error().code() != Code::DataLoss) return datagram.error();
-      gap_ = true;  // What is still queued is older than the gap; it is read and compared like the rest.
+      gap_ = true;  // Messages still queued are older than the gap; they are read and compared like the others.
       continue;
     }
     if (datagram->empty()) {
@@ -94,7 +94,7 @@ Status LinkMonitor::read_events() {
   return {};
 }
 
-// First reads the socket empty, so that the dump is newer than everything before the gap.
+// Empties the socket first, so that the dump is newer than everything before the gap.
 void LinkMonitor::resync_when_due() {
   if (!drained_ || TimerNode::armed()) return;
   const Instant now = owner_.clock().now();

@@ -1,7 +1,8 @@
-// LinkMonitor: the source of LinkEvents on Linux. Descriptor readable -> collect() reads and compares with what is known -> run() delivers.
-// The kernel repeats itself (ten NEWLINK for one bridge port) and, when the socket overflows, forgets: equal states are dropped, and after
-// a gap all devices are read again and the differences are reported. A device that lost and regained its carrier inside the gap is reported
-// as both, because its next hops are gone all the same (data plane specification C). Scheduler's thread only; costs about 2 us a message.
+// LinkMonitor: the source of LinkEvents on Linux. When the descriptor is readable, collect() reads and compares with the known states;
+// run() delivers the differences. The kernel repeats events (ten NEWLINK for one bridge port) and loses events when the socket overflows.
+// So the monitor drops equal states. After a gap it reads all devices again and reports the differences. If a device lost and regained its
+// carrier inside the gap, it reports both, because the kernel dropped the next hops (data plane specification C). Scheduler thread only;
+// costs about 2 us a message.
 #pragma once
 
 #include <deque>
@@ -23,7 +24,7 @@ class LinkMonitor final : public Source, private TimerNode {
  public:
   using Handler = std::function<void(const LinkEvent&)>;
 
-  /// Listens, reads all devices, and adds itself to 'scheduler'. A small 'receive_buffer_bytes' provokes gaps in tests.
+  /// Listens, reads all devices, and adds itself to 'scheduler'. Tests provoke gaps with a small 'receive_buffer_bytes'.
   static Result<std::unique_ptr<LinkMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler,
                                                    int receive_buffer_bytes);
   ~LinkMonitor() override;
@@ -33,7 +34,7 @@ class LinkMonitor final : public Source, private TimerNode {
   bool has_backlog() const override { return !pending_.empty() || !drained_ || (gap_ && !TimerNode::armed()); }
 
   std::size_t depth() const override { return pending_.size(); }
-  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for an event or more.
+  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for one or more events.
 
   /// Overruns of the kernel's buffer that were repaired by reading all devices again.
   std::uint64_t gaps() const noexcept { return gaps_; }
@@ -54,7 +55,7 @@ class LinkMonitor final : public Source, private TimerNode {
   std::unique_ptr<std::byte[]> buffer_;
   std::unordered_map<IfIndex, LinkState> known_;
   std::deque<LinkEvent> pending_;
-  bool drained_ = true;  // The socket said that it is empty; until it does, no edge will wake us.
+  bool drained_ = true;  // A read found the socket empty; until then no edge will wake this source.
   bool gap_ = false;
   int failed_resyncs_ = 0;
   Instant next_resync_;

@@ -1,5 +1,5 @@
-// Goal: a gap in the kernel's events is repaired: the end state is reported, and a carrier lost and found inside the gap is reported as
-// lost. Method: the real kernel, with a receive buffer so small that two messages overrun it. (Events without a gap:
+// Goal: the monitor repairs a gap in the kernel's events: it reports the end state, and it reports a carrier that was lost and regained
+// inside the gap as lost. Method: the real kernel, with a receive buffer so small that two messages overrun it. (Events without a gap:
 // dataplane_contract_test.cc.)
 #include "dataplane/netlink/link_monitor.h"
 
@@ -46,7 +46,7 @@ class Gap : public ::testing::Test {
     }
     return holds();
   }
-  // More changes of swp2 than the socket holds, while nobody reads.
+  // Makes more changes of swp2 than the socket holds, while no thread reads.
   void flood() {
     const IfIndex port = last("swp2")->port;
     std::vector<Operation> ops;
@@ -90,7 +90,7 @@ TEST_F(Gap, EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired) {
   std::size_t deepest = 0;
   for (std::size_t from = 0; from < ops.size(); from += 50) {
     plane_->apply(std::span{ops}.subspan(from, std::min<std::size_t>(50, ops.size() - from)));
-    ASSERT_TRUE(monitor_->collect().has_value());  // What a look at the reactor does; no turn follows.
+    ASSERT_TRUE(monitor_->collect().has_value());  // As in a poll of the reactor; no turn follows.
     deepest = std::max(deepest, monitor_->depth());
   }
   EXPECT_GE(deepest, limits::kLinkEvents);

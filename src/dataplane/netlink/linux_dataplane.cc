@@ -1,5 +1,5 @@
-// linux_dataplane.cc: the DataPlane over rtnetlink. Orders go through one socket (OrderSender), reading back through another (DumpChannel),
-// each monitor has its own pair. Everything read back is filtered by our protocol number, in the kernel where it can and always here.
+// linux_dataplane.cc: the DataPlane over rtnetlink. Orders go through one socket (OrderSender) and dumps through another (DumpChannel);
+// each monitor has its own pair. Results of dumps are filtered by our protocol number, always here and also in the kernel where it can.
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
@@ -28,7 +28,7 @@ using netlink::Message;
 using netlink::MessageWriter;
 using netlink::NetworkNamespace;
 
-// Bursts of 1 to 2 KiB a message, ten a device: 8 MiB hold those of 500 devices.
+// Bursts of 1 to 2 KiB a message, ten per device: 8 MiB hold the bursts of 500 devices.
 constexpr int kMonitorBufferBytes = 8 * 1024 * 1024;
 constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 
@@ -78,7 +78,7 @@ class LinuxDataPlane final : public DataPlane {
       rtmsg header{};
       header.rtm_family = family;
       header.rtm_protocol = marks_.protocol;
-      // Gathered before they are shown, because a dump may have to start again.
+      // Gathered before they are returned, because a dump may have to start again.
       auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header,
                                           [this](const Message& m) { return netlink::decode_route(m, marks_); });
       if (!entries) return std::move(entries.error());
@@ -105,10 +105,10 @@ class LinuxDataPlane final : public DataPlane {
   }
 
  private:
-  /// Routes were not created, because some are there: those of other programs stay, ours are replaced.
+  /// Called when the kernel refused to create routes because routes are present: routes of other programs stay, and ours are replaced.
   void settle_existing(std::span<Operation> ops) {
     std::vector<std::size_t> ours = holders_.settle(ops);
-    // What a later order of the same send is about is left to the caller, who asks again: nothing may be done in another order.
+    // If a later order of the same send concerns the route, do not replace it here: that would change the order. The caller retries.
     std::erase_if(ours, [&](std::size_t i) {
       const auto is_about_it = [&route = std::get<RouteSet>(ops[i].order)](const Operation& later) {
         const auto* const gone = std::get_if<RouteDelete>(&later.order);
@@ -145,14 +145,14 @@ class LinuxDataPlane final : public DataPlane {
   const netlink::ObjectMarks marks_;
   const NetworkNamespace where_;
   const std::string remark_;
-  const Result<std::uint32_t> orders_port_;  // Of the socket of sender_.
+  const Result<std::uint32_t> orders_port_;  // The port of sender_'s socket.
   netlink::OrderSender sender_;
   DumpChannel dumps_;
-  DumpChannel holder_dumps_;  // Of the programming thread, which must not share a channel with the reader of dumps.
+  DumpChannel holder_dumps_;  // Used by the programming thread, which must not share a channel with the thread that reads dumps.
   netlink::RouteHolders holders_;
 };
 
-// Deletes a next hop that cannot exist: the answer says whether we may program here, and whether this kernel has next-hop objects.
+// Deletes a next hop that cannot exist: the answer shows whether we may program here, and whether this kernel has next-hop objects.
 Status probe(netlink::Socket& socket, Duration wait) {
   std::byte out[64];
   std::vector<std::byte> in(netlink::kDatagramBytes);
@@ -172,8 +172,8 @@ Status probe(netlink::Socket& socket, Duration wait) {
   return {};
 }
 
-// Runs inside the namespace. Both are conveniences that a read-only /proc/sys denies; all else works without, so that a refusal is only
-// said.
+// Runs inside the namespace. Both settings are improvements that a read-only /proc/sys denies. Everything else works without them, so a
+// refusal is only reported.
 Status prepare_namespace() {
   // Otherwise the kernel walks and announces all routes of a group when the group changes.
   const Status mode = netlink::write_sysctl("/proc/sys/net/ipv4/nexthop_compat_mode", "0");

@@ -1,6 +1,6 @@
 // MessageWriter and MessageReader: netlink messages as bytes, with every bound checked and no library. The writer appends messages to a
-// caller's buffer and takes a message back that does not fit; the readers never look outside what they were given, whatever the lengths in
-// it say. No allocation. A route costs about 5 ns. Neighbours: encode.h (orders to messages), decode.h (messages to entries), socket.h.
+// caller's buffer and removes a message that does not fit. The readers never read outside their input, whatever lengths it contains. No
+// allocation. A route costs about 5 ns. Related: encode.h (orders to messages), decode.h (messages to entries), socket.h.
 #pragma once
 
 #include <linux/netlink.h>
@@ -23,8 +23,8 @@ inline constexpr std::size_t kMessageHeader = aligned(sizeof(nlmsghdr));
 inline constexpr std::size_t kAttributeHeader = aligned(sizeof(rtattr));
 static_assert(sizeof(nlmsghdr) == 16 && sizeof(rtattr) == 4, "the wire format of netlink");
 
-/// Appends messages to 'buffer'. begin(), then attributes, then end(). What does not fit sets a flag that end() reports, and the message is
-/// taken back, so that the buffer always holds whole messages.
+/// Appends messages to 'buffer': begin(), then attributes, then end(). If a message does not fit, end() returns false and removes it, so
+/// that the buffer always holds whole messages.
 class MessageWriter {
  public:
   explicit MessageWriter(std::span<std::byte> buffer) noexcept : buffer_(buffer) {}
@@ -53,7 +53,7 @@ class MessageWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     attribute(type, &value, sizeof value);
   }
-  /// True if the message fits; otherwise the buffer is as before begin().
+  /// Returns true if the message fits; otherwise the buffer is as before begin().
   bool end() noexcept {
     if (overflow_) {
       used_ = start_;
@@ -68,7 +68,7 @@ class MessageWriter {
   void clear() noexcept { used_ = 0; }
 
  private:
-  // Copies and pads to a multiple of four; the padding is zero, so that no stale byte of ours leaves the process.
+  // Copies and pads to a multiple of four; the padding is zero, so that no stale memory leaves the process.
   void append(const void* data, std::size_t length) noexcept {
     const std::size_t padded = aligned(length);
     if (overflow_ || padded > buffer_.size() - used_) {
@@ -86,7 +86,7 @@ class MessageWriter {
   bool overflow_ = false;
 };
 
-/// Reads a T from the front of 'bytes' if it is long enough. Copies: nothing is assumed of the alignment.
+/// Reads a T from the front of 'bytes' if they are long enough. Copies, so it assumes no alignment.
 template <class T>
 std::optional<T> read_front(std::span<const std::byte> bytes) noexcept {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -96,7 +96,7 @@ std::optional<T> read_front(std::span<const std::byte> bytes) noexcept {
   return value;
 }
 
-/// One attribute: its type without the flag bits, and what it carries.
+/// One attribute: its type without the flag bits, and its payload.
 struct Attribute {
   std::uint16_t type = 0;
   std::span<const std::byte> data;
@@ -105,7 +105,7 @@ struct Attribute {
   std::optional<T> as() const noexcept {
     return data.size() == sizeof(T) ? read_front<T>(data) : std::nullopt;
   }
-  /// Text up to the first NUL.
+  /// The payload as text up to the first NUL.
   std::string_view text() const noexcept {
     if (data.empty()) return {};
     const char* const first = reinterpret_cast<const char*>(data.data());
@@ -113,7 +113,7 @@ struct Attribute {
   }
 };
 
-/// Walks attributes. A malformed length ends the walk and sets is_malformed().
+/// Iterates over attributes. A malformed length ends the iteration and sets is_malformed().
 class AttributeReader {
  public:
   explicit AttributeReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
@@ -140,19 +140,19 @@ class AttributeReader {
   bool malformed_ = false;
 };
 
-/// One message: its header, and what follows it.
+/// One message: its header and payload.
 struct Message {
   nlmsghdr header{};
   std::span<const std::byte> payload;
 
-  /// The attributes behind a fixed header of 'header_length' bytes; none if the payload is too short for it.
+  /// The attributes after a fixed header of 'header_length' bytes; none if the payload is too short for it.
   AttributeReader attributes(std::size_t header_length) const noexcept {
     const std::size_t skip = aligned(header_length);
     return AttributeReader{skip <= payload.size() ? payload.subspan(skip) : std::span<const std::byte>{}};
   }
 };
 
-/// Walks the messages of one datagram. A malformed length ends the walk and sets is_malformed().
+/// Iterates over the messages of one datagram. A malformed length ends the iteration and sets is_malformed().
 class MessageReader {
  public:
   explicit MessageReader(std::span<const std::byte> datagram) noexcept : rest_(datagram) {}

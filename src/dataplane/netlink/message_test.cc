@@ -1,6 +1,6 @@
-// Goal: writers never write beyond their buffer, readers never read beyond theirs, whatever the lengths say. Method: exact-size heap
-// buffers (the address sanitizer watches their ends), every truncation of valid messages, and seeded mutations; and what a route looks like
-// on the wire.
+// Goal: writers never write beyond their buffer and readers never read beyond theirs, whatever lengths the bytes contain; and the wire
+// format of a route is as expected. Method: heap buffers of exact size (the address sanitizer watches their ends), every truncation of
+// valid messages, and seeded mutations.
 #include "dataplane/netlink/message.h"
 
 #include <arpa/inet.h>
@@ -44,7 +44,7 @@ Message first_message(std::span<const std::byte> bytes) {
   return message;
 }
 
-// One valid message of every kind that we read.
+// One valid message of each kind that the data plane reads.
 std::vector<std::vector<std::byte>> samples() {
   const auto prefix = [](const char* text) { return Prefix::parse(text).value(); };
   const IpAddress gateway = IpAddress::parse("2001:db8::1").value();
@@ -73,7 +73,7 @@ std::vector<std::vector<std::byte>> samples() {
   return all;
 }
 
-// Everything that could be made of a datagram. Returns how many entries were.
+// Decodes the datagram with every decoder. Returns the number of entries.
 std::size_t decode_all(std::span<const std::byte> datagram) {
   std::size_t entries = 0;
   MessageReader reader{datagram};
@@ -146,7 +146,7 @@ TEST(Decode, WhatIsEncodedIsReadBack) {
   const RouteEntry expected{.prefix = route.prefix, .nexthop = route.nexthop, .table = route.table};
   EXPECT_EQ(decode_route(first_message(bytes), kMarks), expected);
   EXPECT_EQ(decode_route(first_message(bytes), {.protocol = kProtocol + 1, .metric = 20}), std::nullopt);
-  const auto holder = decode_route_holder(first_message(bytes));  // Of whatever protocol.
+  const auto holder = decode_route_holder(first_message(bytes));  // Accepts every protocol.
   ASSERT_TRUE(holder.has_value());
   EXPECT_EQ(holder->prefix, route.prefix);
   EXPECT_EQ(holder->table, 70'000U);
@@ -184,9 +184,9 @@ TEST(Decode, EveryTruncationIsSafeAndAShortMessageIsMalformed) {
       const std::vector<std::byte> cut(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(length));
       MessageReader reader{cut};
       Message message;
-      EXPECT_FALSE(reader.next(message)) << length;  // Its header says more than there is.
+      EXPECT_FALSE(reader.next(message)) << length;  // Its header states a larger length than the buffer has.
       EXPECT_EQ(reader.is_malformed(), length != 0) << length;
-      // With a header that agrees with the cut, the attributes are cut instead.
+      // With a header that matches the cut, the attributes are cut instead.
       if (length < sizeof(nlmsghdr)) continue;
       std::vector<std::byte> agreed = cut;
       const auto claimed = static_cast<std::uint32_t>(length);

@@ -1,4 +1,4 @@
-// network_namespace.cc: setns(2) on a thread of its own. See the header.
+// network_namespace.cc: setns(2) on a separate thread. See the header.
 #include "dataplane/netlink/network_namespace.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// NetworkNamespace: a network namespace by its file, and work done inside it. A socket belongs to the namespace it was made in, so only
-// making it needs to be inside: a short-lived thread enters, and the process's own threads stay where they are. Any thread.
+// NetworkNamespace: a network namespace by its file, and functions run inside it. A socket belongs to the namespace in which it was
+// created, so only its creation must run inside. A short-lived thread enters the namespace, and the process's other threads stay where
+// they are. Any thread.
 #pragma once
 
 #include <functional>
@@ -12,10 +13,10 @@ namespace rondo::netlink {
 
 class NetworkNamespace {
  public:
-  /// 'path' as /run/netns/x; empty for the namespace of the calling thread. NotFound or PermissionDenied name the path.
+  /// 'path' is a file such as /run/netns/x; empty: the namespace of the calling thread. NotFound and PermissionDenied name the path.
   static Result<NetworkNamespace> open(const std::string& path);
 
-  /// Calls 'work' inside and waits for it; on the calling thread when that is inside already. PermissionDenied without CAP_SYS_ADMIN.
+  /// Calls 'work' inside and waits for it; on the calling thread if that is inside already. PermissionDenied without CAP_SYS_ADMIN.
   Status inside(const std::function<Status()>& work) const;
 
   const std::string& path() const noexcept { return path_; }
@@ -23,10 +24,10 @@ class NetworkNamespace {
  private:
   NetworkNamespace(std::string path, std::shared_ptr<const int> descriptor) : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
   std::string path_;
-  std::shared_ptr<const int> descriptor_;  // Null for the caller's own; keeps the namespace alive if its file is removed.
+  std::shared_ptr<const int> descriptor_;  // Null for the caller's own namespace; keeps the namespace alive if its file is removed.
 };
 
-/// Writes 'value' to a file under /proc/sys; call it inside() for net/ of a namespace.
+/// Writes 'value' to a file under /proc/sys; for files in net/ call it within inside().
 Status write_sysctl(const std::string& path, const std::string& value);
 
 }  // namespace rondo::netlink

@@ -13,7 +13,7 @@
 namespace rondo::netlink {
 
 namespace {
-// Datagrams read in one go (1 us each): collect() must stay cheap.
+// The most datagrams read per collect() (1 us each), which must stay cheap.
 constexpr int kReadsPerTurn = 128;
 }  // namespace
 
@@ -40,7 +40,7 @@ Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespac
   if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
     return failure(status.with_context("monitor objects"));
   }
-  monitor->drained_ = false;  // What arrived before the watch makes no edge.
+  monitor->drained_ = false;  // Data that arrived before the watch causes no edge.
   monitor->wake();
   return monitor;
 }

@@ -1,6 +1,6 @@
-// ObjectMonitor: reports addresses, neighbours, next hops and routes that another program or the kernel changed. The socket's filter in the
-// kernel drops the notifications of our own orders and of routes that others add beside ours, so a full table costs nothing here. After an
-// overrun of the socket the handler is told that any object may have changed. Scheduler's thread only; about 1 us a notification.
+// ObjectMonitor: reports addresses, neighbours, next hops and routes that another program or the kernel changed. The socket's filter in
+// the kernel drops the notifications of our own orders and of routes that others add beside ours, so a full table costs nothing here.
+// After an overrun of the socket it reports that any object may have changed. Scheduler thread only; about 1 us a notification.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@ class ObjectMonitor final : public Source {
  public:
   using Handler = DataPlane::ObjectHandler;
 
-  /// Listens and adds itself to 'scheduler'. 'own_port': of the socket whose orders are not reported. 'marks': of our routes. A small
-  /// 'receive_buffer_bytes' provokes gaps in tests.
+  /// Listens and adds itself to 'scheduler'. 'own_port': the socket whose orders are not reported. 'marks': the marks of our routes. Tests
+  /// provoke gaps with a small 'receive_buffer_bytes'.
   static Result<std::unique_ptr<ObjectMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                      Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
                                                      int receive_buffer_bytes);
@@ -30,7 +30,7 @@ class ObjectMonitor final : public Source {
   bool has_backlog() const override { return !pending_.empty() || !drained_; }
 
   std::size_t depth() const override { return pending_.size(); }
-  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for a notification or more.
+  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for one or more notifications.
 
  private:
   ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket);

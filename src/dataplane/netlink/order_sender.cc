@@ -59,8 +59,9 @@ void OrderSender::flush() {
   sent_.clear();
 }
 
-// Which order failed is no longer known. Every order is idempotent or, if it deletes, says NotFound the second time, which callers take for
-// done; and the answer to a single order always fits. Needs a receive buffer hundreds of times smaller than ours to happen.
+// Called when the kernel lost an answer, so that it is unknown which order failed. Sends each order alone, because the answer to a single
+// order always fits. That is safe: a repeated Set changes nothing, and a repeated Delete returns NotFound, which callers treat as done.
+// Happens only with a receive buffer hundreds of times smaller than ours.
 void OrderSender::repeat_one_by_one() {
   ++overruns_;
   const std::vector<Operation*> again = std::exchange(sent_, {});
@@ -83,7 +84,7 @@ bool OrderSender::drain() {
     } else if (datagram.error().code() == Code::DataLoss) {
       complete = false;
     } else {
-      // The socket is of no use any more: no order of this send may pass for done.
+      // The socket is no longer usable: no order of this send may count as done.
       for (Operation* const op : sent_) {
         if (op->status.ok()) op->status = datagram.error().with_context(to_string(op->order));
       }

@@ -1,7 +1,7 @@
-// OrderSender: executes orders in the order given, up to 'batch' in one send, without acknowledgements: a request that succeeds leaves no
-// answer, one that fails leaves its sequence number, errno and words. The kernel goes on after a failure, so a send is no transaction.
-// (Data plane specification A, "Which tricks matter" 1 to 5.) One thread at a time. Beyond the kernel's work about 20 ns a route and two
-// system calls a send; no allocation unless an order fails.
+// OrderSender: executes orders in sequence, up to 'batch' in one send, without acknowledgements: a successful request leaves no answer,
+// and a failed one leaves its sequence number, errno and text. The kernel continues after a failure, so a send is no transaction. (Data
+// plane specification A, "Which tricks matter" 1 to 5.) One thread at a time. Beyond the kernel's work it costs about 20 ns a route and
+// two system calls a send. It allocates only when an order fails.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ class OrderSender {
   /// 'batch' is 1..limits::kNetlinkBatch: more could overrun the queue of errors.
   OrderSender(Socket socket, ObjectMarks marks, std::size_t batch);
 
-  /// Executes and fills in each status. Blocks while the kernel works.
+  /// Executes the orders and fills in each status. Blocks while the kernel works.
   void apply(std::span<Operation> ops);
 
-  /// Creations of routes that were refused since the last call because a route is there.
+  /// Returns how many route creations were refused since the last call because a route is present.
   std::size_t take_existing() noexcept { return std::exchange(existing_, 0); }
-  /// Answers that matched no order of their send; expected to stay 0.
+  /// Answers that match no order of their send; expected to stay 0.
   std::uint64_t strays() const noexcept { return strays_; }
-  /// Sends whose errors overran the socket and that were repeated one by one.
+  /// Sends whose errors overran the socket, so that their orders were repeated one by one.
   std::uint64_t overruns() const noexcept { return overruns_; }
 
  private:
   void add(Operation& op);
   void flush();
   void repeat_one_by_one();
-  bool drain();  // False when answers were lost.
+  bool drain();  // Returns false if answers were lost.
   void take_answers(std::span<const std::byte> datagram);
 
   Socket socket_;

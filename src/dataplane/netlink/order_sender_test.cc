@@ -1,5 +1,5 @@
-// Goal: every order gets its own answer - by sequence number, through malformed answers, overruns and a dead socket - and dumps end
-// whatever the kernel does. Method: a fake kernel for what a real one never says, and the real one where it can be provoked.
+// Goal: every order gets its own answer, identified by sequence number, despite malformed answers, overruns and a dead socket; and dumps
+// end whatever the kernel does. Method: a fake kernel for answers that a real one never gives, and the real one where it can be provoked.
 #include "dataplane/netlink/order_sender.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(OrderSender, AnOrderThatIsWrongByItselfIsNotSentAndDoesNotShiftTheOthers) {
   OrderSender sender(kernel.socket(), kMarks, 256);
   std::vector<Operation> ops = deletes(4);
   ops[1].order = RouteDelete{.prefix = {IpAddress::v4(1), 8}};
-  ASSERT_TRUE(kernel.queue_error(2, ESRCH, ""));  // The second that was sent.
+  ASSERT_TRUE(kernel.queue_error(2, ESRCH, ""));  // The second order sent.
   sender.apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(1, 2));
   EXPECT_EQ(ops[1].status.code(), Code::InvalidArgument);
@@ -101,9 +101,9 @@ TEST(OrderSender, LargeGroupsSplitASendWithoutLosingAnOrder) {
 TEST(OrderSender, AnswersForNobodyAreCountedAndFailNobody) {
   FakeKernel kernel;
   OrderSender sender(kernel.socket(), kMarks, 256);
-  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));  // Before the first.
-  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));  // Behind the last.
-  ASSERT_TRUE(kernel.queue_error(1, -5, ""));     // No errno of this world.
+  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));  // Before the first order's number.
+  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));  // After the last order's number.
+  ASSERT_TRUE(kernel.queue_error(1, -5, ""));     // Not a valid errno.
   ASSERT_TRUE(kernel.queue_error(2, 5000, ""));
   ASSERT_TRUE(kernel.queue(std::vector<std::byte>(7, std::byte{0xff})));
   auto cut = FakeKernel::error(3, ESRCH, "some words");
@@ -132,7 +132,7 @@ TEST(OrderSender, WhenErrorsOverrunTheSocketEveryOrderStillGetsItsOwn) {
   if (!lab) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << lab.error().to_string();
   const auto where = NetworkNamespace::open((*lab)->path());
   ASSERT_TRUE(where.has_value());
-  OrderSender sender(Socket::open(*where, {.receive_buffer_bytes = 1, .groups = {}}).value(), kMarks, 256);  // The kernel's least: 2304.
+  OrderSender sender(Socket::open(*where, {.receive_buffer_bytes = 1, .groups = {}}).value(), kMarks, 256);  // The kernel's minimum: 2304.
   std::vector<Operation> ops = deletes(256);
   for (std::size_t i = 0; i < ops.size(); i += 4) {
     const Prefix prefix = std::get<RouteDelete>(ops[i].order).prefix;
@@ -218,7 +218,7 @@ TEST_F(Dumps, AnErrorAndAMalformedAnswerEndIt) {
 
 TEST_F(Dumps, AfterAFailureTheNextDumpStartsOnANewSocket) {
   EXPECT_EQ(run().code(), Code::DeadlineExceeded);
-  const auto links = dump_links(channel_);  // Of this machine: reading needs no rights.
+  const auto links = dump_links(channel_);  // Reads this machine's links, which needs no rights.
   ASSERT_TRUE(links.has_value()) << links.error().to_string();
   EXPECT_FALSE(links->empty());
 }
@@ -275,7 +275,7 @@ TEST(NetlinkFloor, ProgramsAndRemovesRoutesInATableOfItsOwn) {
   EXPECT_TRUE(count());
   options.remove = true;
   EXPECT_EQ(run_netlink_floor(routes, options)->failed, 0U);
-  EXPECT_EQ(run_netlink_floor(routes, options)->failed, 1000U);  // Nothing left to delete.
+  EXPECT_EQ(run_netlink_floor(routes, options)->failed, 1000U);  // No route is left to delete.
 }
 
 }  // namespace

@@ -13,12 +13,12 @@
 namespace rondo::netlink {
 
 namespace {
-/// How long what was found is believed. A route that has gone is noticed at once: the next creation succeeds.
+/// How long a result is trusted. The removal of a route needs no reading: the next creation succeeds.
 constexpr Duration kBelieved = 60s;
-/// Reading a full table takes a quarter of a second.
+/// The pause after a reading, as a multiple of its time. Reading a full table takes a quarter of a second.
 constexpr int kPauseFactor = 10;
 constexpr Duration kPauseLeast = 10ms;
-/// Routes of other programs that are remembered.
+/// The most routes of other programs that are remembered.
 constexpr std::size_t kOthersMost = 1U << 20U;
 constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 }  // namespace

@@ -1,6 +1,7 @@
-// RouteHolders: which program's route is where one of ours could not be created. The kernel refuses a creation with EEXIST and does not say
-// whose route is there; it has no question for one exact route either, so the tables are read, seldom: what was found is remembered for a
-// while, and a tenth of the time at most goes into reading. One thread; blocks while the kernel answers. No cost while nothing is refused.
+// RouteHolders: finds which program has the route that blocks one of ours. The kernel refuses a creation with EEXIST and does not report
+// the holder. It also has no query for one exact route, so this class reads the whole tables. It does so rarely: results are remembered
+// for a while, and at most a tenth of the time is spent reading. One thread; blocks while the kernel answers. Costs nothing while no
+// creation is refused.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +23,20 @@ class RouteHolders {
   /// 'dumps' must outlive it.
   RouteHolders(DumpChannel& dumps, ObjectMarks marks) : dumps_(dumps), marks_(marks) {}
 
-  /// Of 'ops' those creations of routes that the kernel refused because a route is there: gives each a Status that names its holder, and
-  /// returns the places in 'ops' of those that we hold ourselves.
+  /// Handles those 'ops' that create routes and that the kernel refused because a route is present. Gives each a Status that names the
+  /// holder, and returns the indexes in 'ops' of those whose holder is this program.
   std::vector<std::size_t> settle(std::span<Operation> ops);
 
  private:
   using Place = std::pair<Prefix, std::uint32_t>;  // Prefix, table.
-  /// Reads the tables anew, unless that was done a moment ago. Returns whether it did.
+  /// Reads the tables again, unless they were read recently. Returns true if it read them.
   bool look(const std::vector<Place>& asked);
 
   DumpChannel& dumps_;
   const ObjectMarks marks_;
   const SystemClock clock_;
-  std::map<Place, std::uint8_t> others_;  // The protocols of routes of our metric that are not ours.
-  std::vector<Place> ours_;               // Of those asked about when the tables were read. Sorted.
+  std::map<Place, std::uint8_t> others_;  // Protocols of routes with our metric that are not ours.
+  std::vector<Place> ours_;               // Our routes among those asked about when the tables were read. Sorted.
   Instant looked_;
   Instant next_look_;
 };

@@ -20,11 +20,12 @@ namespace rondo::netlink {
 
 namespace {
 
-// Strangers may send to our port; we skip what is not the kernel's, but not for ever.
+// Other processes may send to our port: their datagrams are skipped, up to this number.
 constexpr int kStrangersMax = 64;
 
 Status configure(int descriptor, const SocketOptions& options) {
-  // Conveniences: without them answers are longer, have no words, or dumps are filtered by us. Kernels since 4.20 have all three.
+  // These options are optional: without them answers are longer or have no text, or we filter dumps ourselves. Kernels since 4.20 have all
+  // three.
   const int on = 1;
   for (const int option : {NETLINK_EXT_ACK, NETLINK_CAP_ACK, NETLINK_GET_STRICT_CHK}) {
     static_cast<void>(::setsockopt(descriptor, SOL_NETLINK, option, &on, sizeof on));
@@ -79,7 +80,7 @@ Result<std::uint32_t> Socket::port() const {
 }
 
 Status Socket::drop_notifications_of(std::uint32_t port, std::uint8_t protocol) {
-  // A filter reads numbers in network order; the kernel writes netlink headers in its own. A jump names the statements that it skips.
+  // A filter reads numbers in network order; the kernel writes netlink headers in host order. A jump states how many statements it skips.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 7, 0),  // Drop.
@@ -109,7 +110,7 @@ Status Socket::send(std::span<const std::byte> messages) {
   }
 }
 
-// EAGAIN is an empty answer (0 bytes).
+// Treats EAGAIN as an empty datagram (0 bytes).
 Result<std::size_t> Socket::receive_now(std::span<std::byte> buffer) {
   for (int strangers = 0; strangers < kStrangersMax;) {
     sockaddr_nl from{};

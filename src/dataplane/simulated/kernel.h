@@ -1,4 +1,4 @@
-// SimKernel: the state and the rules of the simulated data plane, without locks, time or failures. One function a rule; each is also a
+// SimKernel: the state and the rules of the simulated data plane, without locks, time or failures. One function per rule; each is also a
 // case of src/dataplane/dataplane_contract_test.cc, which compares it with Linux. Used only by plane.cc.
 #pragma once
 
@@ -31,7 +31,7 @@ class SimKernel {
   Verdict execute(const Order& order);
 
   IfIndex add_port(std::string name);
-  /// Whether it replaced one of ours.
+  /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
   void add_stray_route(const RouteDelete& route) { stray_routes_.insert(route); }
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
@@ -114,8 +114,8 @@ class SimKernel {
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
   boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
-  std::set<RouteDelete> stray_routes_;                                              // Blackholes.
-  std::string held_words_;                                                          // Of the newest refusal.
+  std::set<RouteDelete> stray_routes_;                                              // Blackhole routes.
+  std::string held_words_;                                                          // The text of the latest refusal.
   std::size_t singles_ = 0;
   std::size_t groups_ = 0;
   std::size_t neighbors_ = 0;

@@ -221,7 +221,7 @@ struct SimDataPlane::Impl {
     }
   }
 
-  SimDataPlaneOptions options;  // The capacities of it: guarded by the mutex.
+  SimDataPlaneOptions options;  // The capacities in it are guarded by the mutex.
   mutable std::mutex mutex;
   SimKernel kernel;
   std::mt19937_64 random;
