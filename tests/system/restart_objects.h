@@ -1,6 +1,6 @@
 // For the restart matrix: the table of object kinds. A kind names the rows that make its objects, their change and their deletion. The
-// compiler and two tests compare the table with the declared tables and fields (switch_agent/tables.h) and the orders of the data plane
-// (dataplane/op.h), so that no object kind can be missing. Pure; any thread.
+// compiler and two tests ensure that no object kind is missing: they compare the table with the declared tables and fields
+// (switch_agent/tables.h) and the data plane's orders (dataplane/op.h). Pure; any thread.
 #pragma once
 
 #include <algorithm>
