@@ -135,7 +135,8 @@ void Audit::notice(ObjectKind kind) {
   notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + notice_period(attempts_[index_of(kind)])));
 }
 
-/// Doubles the period with each attempt, so that a program that keeps changing an object causes fewer and fewer audits.
+/// Doubles the period with each attempt beyond kFollowUps, up to kSlowestNotices. So a program that keeps changing an object causes fewer
+/// and fewer audits.
 Duration Audit::notice_period(unsigned attempts) const {
   return std::min<Duration>(kNoticePeriod * (1U << std::min(std::max(attempts, kFollowUps) - kFollowUps, 6U)), kSlowestNotices);
 }
