@@ -19,7 +19,7 @@ PERIOD_S = 300  # [dataplane] audit_s
 
 
 def cpu_seconds(pid):
-    """Of all threads, user and kernel."""
+    """CPU time of all threads, user and kernel."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,5 +1,5 @@
-// The cost of recording on the scheduler thread (orch/journal.h promises under 100 ns for a change of one field), by kind of record, and
-// the writer's cost for a real file. The first figures write to /dev/null, so that they measure the hot path alone. Run: bench_journal
+// The cost of recording on the scheduler thread, by kind of record, and the writer's cost for a real file. orch/journal.h promises under
+// 100 ns for a change of one field. The first figures write to /dev/null, so that they measure the hot path alone. Run: bench_journal
 // --benchmark_repetitions=5. bench_agent_routes journal measures the journal's cost in a run of routes.
 #include <benchmark/benchmark.h>
 

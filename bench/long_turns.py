@@ -24,14 +24,14 @@ SAMPLE_NS = 250_000
 LONG = re.compile(r"a turn took long source=(\S+) ms=(\S+) on_cpu_ms=(\S+) began_s=(\S+)")
 LINE = re.compile(r"^\s*(.+?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+\.\d+):\s+([\w-]+(?::[\w-]+)?):\s*(.*)$")
 SWITCH = re.compile(r"prev_pid=(\d+) .*next_comm=(.+) next_pid=(\d+)")
-# Two samples further apart than so many periods: the processor did not run between them. At one instruction, a little more than one says so.
+# If two samples are further apart than this many periods, the processor did not run between them. At one instruction, a little more than one suffices.
 HELD_UP = 2
 HELD_UP_AT_ONE_PLACE = 1.2
 
 
 def run_demo(demo, folder):
     data = os.path.join(folder, "perf.data")
-    # On the processors that the scheduler's thread does not use, or perf itself would be found.
+    # On processors that the scheduler thread does not use; otherwise perf would measure itself.
     spare = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:-1]) or "0"
     command = ["taskset", "-c", spare, "perf", "record", "-q", "-a", "-k", "CLOCK_MONOTONIC", "-m", "8M", "-o", data]
     command += ["-e", "cpu-clock", "-c", str(SAMPLE_NS)]
@@ -53,7 +53,7 @@ def run_demo(demo, folder):
 
 
 def read_events(data, begin, end):
-    """Events from a little before 'begin' (so that what ran then is known) to 'end', in order."""
+    """Events from a little before 'begin' (so that the running thread is known) to 'end', in order."""
     text = subprocess.run(
         ["perf", "script", "-i", data, "--time", f"{begin - 0.1:.6f},{end + 0.02:.6f}", "-F", "comm,pid,tid,cpu,time,event,ip,sym,trace"],
         capture_output=True, text=True, check=True).stdout
@@ -64,7 +64,7 @@ def read_events(data, begin, end):
 
 
 def scheduler_thread(events, begin, end):
-    """rondod's main thread, as the event nearest to the turn has it."""
+    """rondod's main thread, according to the event nearest to the turn."""
     for comm, pid, tid, cpu, time, _, _ in events:
         if comm == "rondod" and pid == tid and begin - 0.1 <= time <= end + 0.02:
             yield tid, cpu, time
@@ -78,9 +78,9 @@ def explain(events, begin, end):
     period = SAMPLE_NS / 1e9
     parts = {"still": 0.0, "others": 0.0, "kernel": 0.0}
     names = {}
-    found = []          # What the samples of the turn hit.
-    away = None         # Since when another thread has the processor, and which.
-    soft = None         # Since when a soft interrupt runs.
+    found = []          # The functions at the samples of the turn.
+    away = None         # When another thread got the processor, and which thread.
+    soft = None         # When the running soft interrupt began.
     last_sample = None
     last_place = ""
 
@@ -91,10 +91,10 @@ def explain(events, begin, end):
         if at_cpu != cpu:
             continue
         if event == "cpu-clock":
-            if at_tid == tid and away:  # The event that gave it back was lost.
+            if at_tid == tid and away:  # The event of its return was lost.
                 away = None
                 last_sample = None
-            # An idle processor has no samples, so the gap counts only where the turn had it all the while.
+            # An idle processor has no samples, so the gap counts only if the turn had the processor all the time.
             if last_sample is not None and not away:
                 same = rest == last_place
                 if time - last_sample > (HELD_UP_AT_ONE_PLACE if same else HELD_UP) * period:

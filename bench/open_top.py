@@ -29,7 +29,7 @@ def open_top(program, socket):
             while chunk := os.read(terminal, 65536):
                 drawn[0] += len(chunk)
         except OSError:
-            pass  # The terminal's other end is gone: so ends a pty.
+            pass  # The other end is closed, which is the end of a pty.
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -38,7 +38,7 @@ def open_top(program, socket):
 
 def close_top(top):
     pid, terminal, reader, drawn = top
-    os.kill(pid, signal.SIGTERM)  # It waits for its rondod to come back.
+    os.kill(pid, signal.SIGTERM)  # top waits for its rondod to restart.
     os.waitpid(pid, 0)
     reader.join()
     os.close(terminal)

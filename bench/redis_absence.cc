@@ -84,8 +84,8 @@ struct Difference {
   double error = 0;
 };
 
-/// The median difference of one series from another, block by block, in percent of the other's median, so that a block in which the
-/// machine stalled does not decide.
+/// The difference of one series from another in percent, block by block: the median. A mean would depend on a block in which the machine
+/// stalled.
 Difference difference(const std::vector<double>& of, std::vector<double> from) {
   std::vector<double> each;
   for (std::size_t i = 0; i < of.size(); ++i) each.push_back(of[i] - from[i]);

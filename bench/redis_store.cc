@@ -1,4 +1,4 @@
-// The cost of tables on Redis: the processor time of Redis and of this process, and the throughput, compared with the commands that
+// The cost of tables on Redis: the processor time of Redis and of this process, and the throughput. Compares them with the commands that
 // SONiC's swss-common sends (reproduced here), in one run on one dedicated server on a Unix socket.
 //   bench_redis_store [routes]     default: 100,000
 //   bench_redis_store latency      only the latency of one change from one process to another

@@ -56,7 +56,7 @@ function(rondo_quick name filter)
     set(test "quick.${name}.${index}")
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" CONFIGURATIONS quick
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    # A filter that finds nothing is a mistake of ours and no success.
+    # A filter that matches no test is a mistake, so it fails.
     set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${RONDO_QUICK_PROCESSES};GTEST_SHARD_INDEX=${index}")
   endforeach()

@@ -49,7 +49,7 @@ struct Command {
   std::string_view details = {};  // For the manual and the command's own help; empty lines separate paragraphs.
   std::vector<Argument> arguments = {};
   std::vector<Option> options = {};
-  unsigned answered_by = Nobody;  // A mask of Answerers; Nobody: the program answers without any of them.
+  unsigned answered_by = Nobody;  // A mask of Answerers; 0: the program answers without any of them.
   std::vector<Example> examples = {};
   std::vector<Command> commands = {};  // If not empty, one of these must follow.
   bool hidden = false;                 // For scripts: not listed in the help.

@@ -1,5 +1,5 @@
-// Flapper: pulls and plugs the cable of one port every 100 ms on a separate thread, and stores the times, so that they can be compared
-// with the events that rondod handled. Its last action is to plug the cable in.
+// Flapper: pulls and plugs the cable of one port every 100 ms on a separate thread. It stores the times, which the report compares with
+// the events that rondod handled. Its last action is to plug the cable in.
 #pragma once
 
 #include <functional>

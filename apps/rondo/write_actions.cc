@@ -114,7 +114,8 @@ WaitForRows wait_for_file(const LoadFile& load, const std::vector<LoadRow>& rows
 /// Waits for the rows, if requested, and prints the totals. 'elapsed' is the time of the writing alone.
 int print_end(const Options& options, Backend& backend, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of,
               const WaitForRows& wait) {
-  if (!wait.most) return print_totals(options, totals, elapsed, place_of);
+  const bool none_written = totals.refused != 0 && totals.refused >= totals.accepted;
+  if (!wait.most || none_written) return print_totals(options, totals, elapsed, place_of);
   const Result<RowEnds> ends = wait_for_rows(backend, wait.rows, *wait.most);
   if (!ends) return report(options, ends.error().with_context("the rows are written"));
   return print_totals(options, totals, elapsed, place_of, *ends);

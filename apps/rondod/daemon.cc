@@ -95,6 +95,7 @@ Status Daemon::open_runtime() {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
+  if (Status fit = declare_tables(); !fit.ok()) return fit;
   agent_ = std::make_unique<switch_agent::Agent>(
       *runtime_, *plane_,
       switch_agent::SwitchAgentOptions{
@@ -117,6 +118,16 @@ Status Daemon::open_runtime() {
   health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
+  return {};
+}
+
+/// A file may have a table of the same name and another kind, or no room for one: then the agent could not be made.
+Status Daemon::declare_tables() {
+  for (const switch_agent::TableReference& table : switch_agent::tables()) {
+    if (Status declared = runtime_->store().declare({.name = std::string{table.name}}); !declared.ok()) {
+      return declared.with_context("the store of table " + std::string{table.name});
+    }
+  }
   return {};
 }
 

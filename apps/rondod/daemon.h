@@ -55,6 +55,7 @@ class Daemon {
   void tell_stall(const Stall& stall);
   /// Checks that each table of a group has a consumer.
   Status check_groups() const;
+  Status declare_tables();
   Status open_admin();
   void tell_notice(const AdminNotice& notice);
   StandardCommandsOptions command_options();

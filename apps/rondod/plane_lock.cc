@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,8 @@ constexpr std::size_t kNames = 8;
 constexpr int kAnswers = 4096;
 // The most listening sockets of a namespace that are read to find one name.
 constexpr int kDumpReads = 4096;
+// Another process may take and release a name between the two questions; the answer is known as soon as both find the same state.
+constexpr int kQuestions = 50;
 constexpr unsigned kListening = 10;  // TCP_LISTEN, which AF_UNIX also uses.
 
 struct Name {
@@ -90,12 +93,14 @@ struct Found {
 /// The name and the user of a socket in the answer to a dump.
 struct DiagnosedSocket {
   std::string_view name;
+  std::uint32_t inode = 0;
   std::optional<uid_t> user;
 };
 DiagnosedSocket diagnosed(const nlmsghdr& message) {
   DiagnosedSocket found;
   // Each type of socket has its own names.
   if (static_cast<const unix_diag_msg*>(NLMSG_DATA(&message))->udiag_type != SOCK_STREAM) return found;
+  found.inode = static_cast<const unix_diag_msg*>(NLMSG_DATA(&message))->udiag_ino;
   std::size_t left = NLMSG_PAYLOAD(&message, sizeof(unix_diag_msg));
   auto* attribute =
       reinterpret_cast<const rtattr*>(static_cast<const std::byte*>(NLMSG_DATA(&message)) + NLMSG_ALIGN(sizeof(unix_diag_msg)));
@@ -111,9 +116,26 @@ DiagnosedSocket diagnosed(const nlmsghdr& message) {
   return found;
 }
 
-/// Returns the user whose socket listens under the name, as reported by the kernel, because a connection to a full queue is refused
-/// without an answer. Empty if the kernel does not report it.
-std::optional<uid_t> user_of_listener(const UniqueFd& diagnosis, const Name& name) {
+/// Returns the process that has the socket open, among those whose descriptors this process may read; 0: none of them.
+pid_t process_of(std::uint32_t inode) {
+  const std::string wanted = "socket:[" + std::to_string(inode) + "]";
+  std::error_code error;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = process.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code gone;
+    std::filesystem::directory_iterator fd(process.path() / "fd", gone);
+    for (const std::filesystem::directory_iterator end; !gone && fd != end; fd.increment(gone)) {
+      std::error_code closed;
+      if (std::filesystem::read_symlink(fd->path(), closed) == wanted) return std::atoi(name.c_str());
+    }
+  }
+  return 0;
+}
+
+/// Returns the process and the user whose socket listens under the name, as reported by the kernel, because a connection to a full queue is
+/// refused without an answer. Empty if the kernel does not report it.
+std::optional<PlaneLock::Holder> listener_of(const UniqueFd& diagnosis, const Name& name) {
   struct {
     nlmsghdr header;
     unix_diag_req request;
@@ -127,16 +149,16 @@ std::optional<uid_t> user_of_listener(const UniqueFd& diagnosis, const Name& nam
   if (!diagnosis || ::send(diagnosis.get(), &dump, sizeof dump, 0) < 0) return std::nullopt;
   const std::string_view wanted{name.address.sun_path, name.size - offsetof(sockaddr_un, sun_path)};
   alignas(nlmsghdr) std::array<char, 32768> buffer;
-  std::optional<uid_t> user;
+  std::optional<PlaneLock::Holder> listener;
   for (int reads = 0; reads < kDumpReads; ++reads) {
     const ssize_t size = ::recv(diagnosis.get(), buffer.data(), buffer.size(), 0);
     if (size <= 0) return std::nullopt;
     auto left = static_cast<std::size_t>(size);
     for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer.data()); NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
-      if (message->nlmsg_type == NLMSG_DONE) return user;
+      if (message->nlmsg_type == NLMSG_DONE) return listener;
       if (message->nlmsg_type == NLMSG_ERROR) return std::nullopt;
       const DiagnosedSocket found = diagnosed(*message);
-      if (found.name == wanted) user = found.user;
+      if (found.name == wanted && found.user) listener = {.process = process_of(found.inode), .user = *found.user};
     }
   }
   return std::nullopt;
@@ -156,9 +178,9 @@ Found find_holder(const UniqueFd& socket, const UniqueFd& diagnosis, const Name&
   found.is_free = errno == ECONNREFUSED;
   found.holder.user = static_cast<uid_t>(-1);
   if (found.is_free) return found;
-  const std::optional<uid_t> user = user_of_listener(diagnosis, name);
-  found.is_unknown = !user;
-  found.holder.user = user.value_or(static_cast<uid_t>(-1));
+  const std::optional<PlaneLock::Holder> listener = listener_of(diagnosis, name);
+  found.is_unknown = !listener;
+  if (listener) found.holder = *listener;
   return found;
 }
 
@@ -215,8 +237,9 @@ Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uin
   for (std::size_t index = 0; index < kNames; ++index) {
     if (held == index) continue;
     Found found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
-    // The process may have ended in between.
-    if (found.is_unknown) found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
+    for (int question = 1; found.is_unknown && question < kQuestions; ++question) {
+      found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
+    }
     if (found.is_free && held && index > *held) continue;  // bind() has found each earlier name taken.
     if (!found.is_free && (found.is_unknown || may_program(found.holder))) {
       const std::string place = network_namespace.empty() ? "this network namespace" : "network namespace " + network_namespace;

@@ -1,6 +1,6 @@
 // The floors of dispatch: epoll_wait and read, without order, fairness or accounting, level-triggered or edge-triggered. (For a level, the
 // kernel puts the descriptor back into its ready list and checks it again; it reports an edge once.) And the floor of loops that keep the
-// order of priorities: they poll only when all reported descriptors are handled.
+// order of priorities: they poll until the kernel has reported every ready descriptor, and only then read in that order.
 #include <sys/epoll.h>
 
 #include <array>

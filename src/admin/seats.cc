@@ -8,14 +8,16 @@
 namespace rondo {
 
 namespace {
-/// All are being answered, as watchers are for as long as they like. The oldest of a user who has more than half of the places.
-std::optional<std::size_t> seat_of_the_greedy(std::span<const AdminSeat> seats, const Caller& newcomer) {
-  const auto is_greedy = [&](const AdminSeat& seat) {
-    const auto count = static_cast<std::size_t>(std::ranges::count(seats, seat.user, &AdminSeat::user));
-    return seat.is_answered && !seat.is_privileged && seat.user != newcomer.user && 2 * count > seats.size();
-  };
-  const auto found = std::ranges::find_if(seats, is_greedy);
-  return found == seats.end() ? std::nullopt : std::optional{static_cast<std::size_t>(found - seats.begin())};
+/// Used when each connection has a request under way, such as `watch`. The user with the most places gives up the oldest to a user who has
+/// at least two fewer.
+std::optional<std::size_t> seat_of_largest_user(std::span<const AdminSeat> seats, const Caller& newcomer) {
+  const auto places_of = [&](std::uint32_t user) { return std::ranges::count(seats, user, &AdminSeat::user); };
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    if (!seats[i].is_answered || seats[i].is_privileged || places_of(seats[i].user) < places_of(newcomer.user) + 2) continue;
+    if (!chosen || places_of(seats[i].user) > places_of(seats[*chosen].user)) chosen = i;
+  }
+  return chosen;
 }
 }  // namespace
 
@@ -32,7 +34,7 @@ std::optional<std::size_t> seat_to_give_up(std::span<const AdminSeat> seats, con
     chosen = i;
     best = rank;
   }
-  return chosen ? chosen : seat_of_the_greedy(seats, newcomer);
+  return chosen ? chosen : seat_of_largest_user(seats, newcomer);
 }
 
 }  // namespace rondo

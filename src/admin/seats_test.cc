@@ -44,7 +44,7 @@ TEST(AdminSeats, WhoIsBeingAnsweredKeepsItsPlace) {
   EXPECT_EQ(choose({busy, busy}, 1), std::nullopt);
 }
 
-TEST(AdminSeats, AUserWhoWatchesFromMoreThanHalfOfThePlacesGivesOneToAnotherUser) {
+TEST(AdminSeats, TheUserWithTheMostWatchersGivesAPlaceToAUserWithFewer) {
   const auto watcher = [](std::uint32_t user) {
     AdminSeat busy = seat(user, 0s, true);
     busy.is_answered = true;
@@ -53,7 +53,8 @@ TEST(AdminSeats, AUserWhoWatchesFromMoreThanHalfOfThePlacesGivesOneToAnotherUser
   EXPECT_EQ(choose({watcher(2), watcher(1), watcher(1), watcher(1)}, 3), 1U);
   EXPECT_EQ(choose({watcher(2), watcher(1), watcher(1), watcher(1)}, 0), 1U);
   EXPECT_EQ(choose({watcher(1), watcher(1), watcher(1)}, 1), std::nullopt) << "its own are enough";
-  EXPECT_EQ(choose({watcher(1), watcher(1), watcher(2), watcher(2)}, 3), std::nullopt) << "neither has more than half";
+  EXPECT_EQ(choose({watcher(1), watcher(1), watcher(2), watcher(2)}, 3), 0U) << "two users cannot keep a third one out";
+  EXPECT_EQ(choose({watcher(1), watcher(2), watcher(3), watcher(4)}, 5), std::nullopt) << "each has one";
   EXPECT_EQ(choose({watcher(0), watcher(0), watcher(0)}, 1), std::nullopt) << "root gives way to itself alone";
   EXPECT_EQ(choose({watcher(1), watcher(1), seat(2, 9s)}, 3), 2U) << "one without a request goes before";
 }

@@ -157,7 +157,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     }
     const std::optional<std::size_t> chosen = seat_to_give_up(seats, newcomer, scheduler_.now(), options.yield);
     if (!chosen) return false;
-    const char* const why = seats[*chosen].is_answered ? "your user had more than half of them" : "this one had no request under way";
+    const char* const why = seats[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
     taken[*chosen]->cut(AdminNotice::Kind::GaveWay,
                         {Code::ResourceExhausted,
                          "all " + std::to_string(options.connections) + " connections of the admin socket are in use, and " + why});

@@ -1,5 +1,5 @@
 // check_order: finds errors that an order has in any state of the kernel. The kernel accepts some of them (a blackhole with a next hop,
-// next-hop id 0 as "choose one") with an effect that the caller never intends, so no data plane passes them on. Pure; any thread.
+// next-hop id 0 as "choose one") with an unintended effect. No data plane passes them on. Pure; any thread.
 #pragma once
 
 #include "rondo/dataplane/op.h"

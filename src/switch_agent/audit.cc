@@ -30,6 +30,8 @@ constexpr Duration kNoticePeriod = 1s;
 constexpr Duration kSlowestNotices = 60s;
 /// The delay between a repair and the audit that checks it.
 constexpr Duration kFollowUp = 1s;
+/// While differences of a kind with few objects stand.
+constexpr Duration kStandingLook = 10s;
 /// The most follow-up audits in a row. Differences that remain after them wait for the next period.
 constexpr unsigned kFollowUps = 3;
 /// Routes noticed in one round. If more are noticed, all routes are audited.
@@ -135,7 +137,8 @@ void Audit::notice(ObjectKind kind) {
   notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + notice_period(attempts_[index_of(kind)])));
 }
 
-/// Doubles the period with each attempt, so that a program that keeps changing an object causes fewer and fewer audits.
+/// Doubles the period with each attempt beyond kFollowUps, up to kSlowestNotices. So a program that keeps changing an object causes fewer
+/// and fewer audits.
 Duration Audit::notice_period(unsigned attempts) const {
   return std::min<Duration>(kNoticePeriod * (1U << std::min(std::max(attempts, kFollowUps) - kFollowUps, 6U)), kSlowestNotices);
 }
@@ -463,6 +466,8 @@ void Audit::follow_up(ObjectKind kind, std::uint64_t found) {
   if (found == 0) attempts = 0;
   if (held_[index_of(kind)]) follow(kind, kHeldLook);
   if (found == 0) return;
+  // So that a state of 'lost' ends soon after its cause. All routes are too many for this.
+  if (kind != ObjectKind::Route) follow(kind, kStandingLook);
   // The kernel drops a group's routes with the group and reports none of them. A repair handles its routes; a report-only audit must read
   // them.
   if (kind == ObjectKind::Nexthop && options_.action == OnDrift::Report) follow(ObjectKind::Route, kFollowUp);

@@ -55,8 +55,8 @@ class NexthopGroups final : public Orch {
   void for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const;
 
   /// Adopts what an earlier run left in the kernel: an equal next hop or group gets the same number. If numbers follow from names, a group
-  /// gets the number of its name whatever its members were, and of several groups with the same members each gets its own. Call before the
-  /// first row.
+  /// gets the number of its name, whatever its members were. Several groups with the same members each get their own number. Call before
+  /// the first row.
   void adopt(const std::vector<NexthopEntry>& left);
   /// After this call no object gets a number of an object left by an earlier run.
   void end_adoption();

@@ -54,7 +54,7 @@ class RouteMap {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     bool queued_for_put_back = false;
-    // The four counters of the tally.
+    // The group's part of the tally:
     std::uint32_t routes = 0;     // Linked routes.
     std::uint32_t there = 0;      // Linked routes that the kernel has not dropped since 'losses'.
     std::uint32_t restoring = 0;  // Linked routes whose restoring order is under way.

@@ -152,7 +152,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     });
   }
   provide_spellings();
-  // No route may use a row of an earlier run that the store has kept.
+  // A row that the store kept from an earlier run may be unused by now.
   observe(kSetKnown, [this](std::string_view name, bool known) {
     if (!known) return wake_if_in_vain(std::string{name});
     if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
@@ -291,7 +291,8 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
   batch.answer(index, Outcome::wait_for(fact));
 }
 
-/// A remote store may accept a write and then fail. Without this check the rows that wait for the set would wait until the next restart.
+/// A remote store may accept a write and then fail. Retries it in that case, because the rows that wait for the set would otherwise never
+/// be handled.
 Status Routes::write_set(Change change) {
   const bool is_set = change.op() == Op::Set;
   const std::string name{change.key()};

@@ -92,8 +92,10 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
   if (before == RouteMap::Mark::Touched) return;
   if (!is_due(route)) {
     mark(route, RouteMap::Mark::Same);
-    // Ours was dropped with its group, and another program created this one.
-    if (!route.busy && !route.restoring) add_unwanted(actual, findings);
+    // A row that waits to be put back asks for it. Without its group the kernel dropped ours, and another program created this one.
+    const auto& entry = routes_.group(route.group).entry;
+    const bool is_withdrawn = entry == nullptr || !entry->usable;
+    if (!route.busy && !route.restoring && is_withdrawn) add_unwanted(actual, findings);
     return;
   }
   const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;

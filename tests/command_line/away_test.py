@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rondo when the other end is away: a daemon that does not answer or dies under a dump, and a standard output that nobody reads, that is full or closed."""
+"""rondo without its other end: a daemon that does not answer or dies during a dump, and a standard output that is unread, full or closed."""
 import os
 import signal
 import subprocess
@@ -11,7 +11,7 @@ from rondod_process import PATIENCE, Rondod  # noqa: E402
 
 
 def check_dump_without_answer(rondo, rondod):
-    """No answer, no bundle, and the exit code of what is wrong."""
+    """Without an answer there is no bundle, and the exit code shows the reason."""
     with Rondod(rondod, rondo) as daemon:
         path = os.path.join(daemon.folder, "bundle.tar")
         os.kill(daemon.process.pid, signal.SIGSTOP)
@@ -24,12 +24,12 @@ def check_dump_without_answer(rondo, rondod):
 
 
 def check_dump_of_a_dying_daemon(rondo, rondod):
-    """A daemon that dies while it has the question."""
+    """The daemon dies before it answers a request."""
     with Rondod(rondod, rondo) as daemon:
         path = os.path.join(daemon.folder, "bundle.tar")
         os.kill(daemon.process.pid, signal.SIGSTOP)
         asking = daemon.start("dump", path)
-        # The question waits in the socket as soon as there is a connection.
+        # The request waits in the socket as soon as the connection exists.
         while asking.poll() is None and not connected(daemon.socket):
             pass
         daemon.process.kill()
@@ -39,7 +39,7 @@ def check_dump_of_a_dying_daemon(rondo, rondod):
 
 
 def connected(path):
-    """Somebody has connected to the socket at 'path' and is not accepted yet."""
+    """True if a client has connected to the socket at 'path' and is not accepted yet."""
     with open("/proc/net/unix", encoding="utf-8") as file:
         return sum(line.split()[-1] == path for line in file) > 1
 
@@ -58,7 +58,7 @@ FULL = "write to standard output: No space left on device"
 
 
 def check_two_dumps_at_once(rondo, rondod):
-    """Bundles of one second have names of their own; and a tar file is nothing for a terminal."""
+    """Bundles of the same second get different names, and a tar file is not written to a terminal."""
     with Rondod(rondod, rondo) as daemon:
         for _ in range(5):
             said = daemon.run("dump", cwd=daemon.folder)
@@ -76,7 +76,7 @@ def check_two_dumps_at_once(rondo, rondod):
 
 
 def check_full_disk(rondo, rondod):
-    """Whatever a command prints: where it does not go, that is said and the command has failed. One that nobody reads any more is quiet."""
+    """A command whose output cannot be written reports that and fails. If its reader is gone, it reports nothing."""
     with Rondod(rondod, rondo) as daemon:
         journal = os.path.join(daemon.folder, "day.journal")
         rows = os.path.join(daemon.folder, "rows.json")
@@ -98,7 +98,7 @@ def check_full_disk(rondo, rondod):
 
 
 def check_closed_descriptors(rondo, rondod):
-    """What is printed must not go into a socket that has the number of a closed standard output."""
+    """Output must not go to a socket that has the number of a closed standard output."""
     with Rondod(rondod, rondo) as daemon:
         assert daemon.run("set", "PORT_TABLE", "swp1", "mtu=9100").returncode == 0
 
@@ -117,7 +117,7 @@ def check_closed_descriptors(rondo, rondod):
 
 
 def check_streams_that_nobody_reads(rondo, rondod):
-    """watch and trace end at the first line that cannot be written; a parent may have SIGPIPE ignored, as Python and service managers do."""
+    """watch and trace end at the first line that cannot be written; the parent may ignore SIGPIPE, as Python and service managers do."""
     with Rondod(rondod, rondo) as daemon:
         def begin(words, output):
             return subprocess.Popen(daemon.command(words), stdout=output, stderr=subprocess.PIPE, text=True, restore_signals=False)

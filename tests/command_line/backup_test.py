@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 from rondod_process import PATIENCE, Rondod  # noqa: E402
 
-ROUTES = 3000  # Several pages of an answer.
+ROUTES = 3000  # Fills several pages of an answer.
 
 
 def fill(daemon):
@@ -40,7 +40,7 @@ def sorted_rows(text):
 
 
 def states(daemon):
-    """The rows of all tables with their states, once the agent has dealt with each: a row that was just written is pending."""
+    """The rows of all tables with their states, when the agent has handled each: a row that was just written is pending."""
     deadline = time.monotonic() + PATIENCE
     while True:
         rows = []
@@ -69,7 +69,7 @@ def main(rondo, rondod):
         assert states(second) == states(first)
         assert sorted_rows(exported(second)) == sorted_rows(backup)
 
-        # Loaded into the daemon that it is of, a backup changes nothing.
+        # Loading a backup into its own daemon changes nothing.
         said = first.run("load", "--diff", "--replace", path)
         assert said.returncode == 0 and said.stdout == f"0 added, 0 changed, 0 removed, {count} as they are\n", said
     print(f"{count} rows came back")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The completion scripts in real shells at a pseudo terminal: what stands on the line after Tab is one word, and the key that was offered, whatever
-is in it. A stand-in for rondo offers the keys and writes down the words of which it was told, so any key may come."""
+"""The completion scripts in real shells on a pseudo terminal: after Tab the line has one more word, which is the offered key, whatever characters
+it contains. A stand-in for rondo offers the keys and records the words that it received, so any key can be tested."""
 import json
 import os
 import pty
@@ -11,10 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-PATIENCE = 30  # Seconds; only ends what hangs.
+PATIENCE = 30  # Seconds; only bounds a hanging program.
 KEYS = ["zz", "fc00:1::2", "a;reboot", "b$(touch gone)", "c`touch gone`", "Vlan100|Ethernet0", "d e", "g'g", 'h"i', "j\\x5ck", "l&m", "n>o", "p!q", "r*",
         "~s", "#t", "u{v,w}", "x=y:z", "Ethernet0:10.0.0.1/24", "'1", '"2', "!3", "$4", "ü5"]
-# `complete -- WORDS` offers the keys that begin with the last word; every other call writes its words down.
+# `complete -- WORDS` offers the keys that begin with the last word; every other call records its words.
 STAND_IN = """#!{python}
 import json, os, sys
 words = sys.argv[1:]
@@ -31,7 +31,7 @@ SHELLS = {"bash": (["bash", "--norc", "--noprofile", "-i"], 'shopt -u checkwinsi
 
 
 class Shell:
-    """An interactive shell whose commands are typed, in a folder of its own."""
+    """An interactive shell with typed commands, in a new folder."""
 
     def __init__(self, name, rondo):
         self.folder = tempfile.mkdtemp(prefix="rondo-completion-")
@@ -66,7 +66,7 @@ class Shell:
             seen += os.read(self.terminal, 65536).decode(errors="replace")
 
     def words_after(self, typed):
-        """What the program is told when this is typed, and the line is sent."""
+        """Returns the words that the program receives when this is typed and the line is sent."""
         told = os.open(self.told, os.O_RDONLY | os.O_NONBLOCK)
         try:
             self.type(typed + "\n")
@@ -87,7 +87,7 @@ class Shell:
         return json.loads(said)
 
     def wait_for_silence(self):
-        self.type("\x15echo 'ne''xt'\n")  # Whatever is left on the line is dropped.
+        self.type("\x15echo 'ne''xt'\n")  # Discards the rest of the line.
         self.wait_for("next\r\n")
 
     def end(self):
@@ -99,10 +99,10 @@ class Shell:
 
 
 def beginnings(shell, key):
-    """Ways to type the beginning of a key so that nothing else begins so."""
+    """Ways to type a prefix that only this key has."""
     safe = key[0] if key[0].isalnum() else "\\" + key[0]
     yield safe
-    if key[0] not in "'!":  # An exclamation mark in a mark is the history's.
+    if key[0] not in "'!":  # Within quotes a shell may expand an exclamation mark from its history.
         yield "'" + key[0]
     if key[0] not in "\"!$`":
         yield '"' + key[0]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The manual pages of rondo and rondod, rendered: no warning, nothing lost; and the guide, which must name every command and option. Exit
-status 77, aloud, without groff and mandoc."""
+"""The rendered manual pages of rondo and rondod have no warning and lose no text; the guide must name every command and option. Exit
+status 77, with a message, without groff and mandoc."""
 import shutil
 import subprocess
 import sys
 
 
 def check_guide(rondo, guide):
-    """Each command and each option that rondo offers to a shell stands in the guide."""
+    """The guide names each command and each option that rondo offers to a shell."""
     def words(*line):
         said = subprocess.run([rondo, "complete", "--", *line], capture_output=True, text=True, check=True).stdout
         return [one.split("\t")[0] for one in said.splitlines()]

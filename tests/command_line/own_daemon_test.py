@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """rondo with a daemon that is not rondod: examples/13_admin_socket.cc, which has tables and a command of its own. Each command works there, and its
---json is as docs/schema describes it. Exit status 77, aloud, without python3-jsonschema."""
+--json matches docs/schema. Exit status 77, with a message, without python3-jsonschema."""
 import json
 import os
 import shutil
@@ -47,7 +47,7 @@ class OwnDaemon:
         return said.stderr
 
     def state(self, key, wanted):
-        """The answer of why, once the row has this state: a row is handled in a later turn than the one that accepts it."""
+        """The answer of why when the row has this state: a row is handled in a later turn than the one that accepts it."""
         for _ in range(1000):
             text = self.done("--json", "why", "SERVICE", key)
             if json.loads(text)["chain"][0]["state"] == wanted:

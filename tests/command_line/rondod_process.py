@@ -1,4 +1,4 @@
-"""A real rondod with the simulated data plane in a folder of its own, for tests in Python: started, asked with the real rondo, ended."""
+"""A real rondod with the simulated data plane in a new folder, for tests in Python, which start it, call it with the real rondo, and end it."""
 import os
 import shutil
 import signal
@@ -6,7 +6,7 @@ import socket
 import subprocess
 import tempfile
 
-PATIENCE = 30  # Seconds; only ends what hangs.
+PATIENCE = 30  # Seconds; only bounds a hanging program.
 
 
 class Rondod:

@@ -23,7 +23,7 @@ except ImportError:
 
 # Commands that a daemon cannot answer, or whose output is no JSON.
 ELSEWHERE = {"completion": "prints a script", "confirm": "nothing is held here: tests/system/safety_linux_test.cc"}
-GROUPS = ("feed", "journal")  # What stands before a command.
+GROUPS = ("feed", "journal")  # Words before a command.
 PASSWORD = "correct-horse"
 
 
@@ -38,11 +38,11 @@ class Checker:
             self.schemas[name.removesuffix(".json")] = jsonschema.Draft202012Validator(schema)
 
     def check(self, name, text, command=None):
-        """The output of 'command', if it is not that of the name."""
+        """Checks 'text' against the schema 'name', and that the schema names all its members. 'command': its command, if named otherwise."""
         value = json.loads(text)
         errors = [f"{name}: {error.json_path}: {error.message}" for error in self.schemas[name].iter_errors(value)]
         assert not errors, "\n".join(errors) + "\n" + text[:2000]
-        # What is described is what is there: a member that no schema names would be a promise by accident.
+        # A member that no schema describes would become a promise by accident, so it is an error.
         described = self.schemas[name].schema.get("properties")
         if described and isinstance(value, dict) and name != "export":
             assert set(value) <= set(described), f"{name}: not described: {set(value) - set(described)}"
@@ -59,8 +59,8 @@ def offered(daemon):
 
 
 def fill(daemon, checker):
-    """Rows that are done, parked on several facts, in a cycle of nobody, rejected; and one that is large."""
-    # A write that waits: what became of the row, and its exit code.
+    """Rows that are done, parked on several facts, parked on a missing row, rejected; and a large one."""
+    # A write with --wait: the state of the row, and the exit code.
     for code, state, words in ((0, "done", ("set", "PORT_TABLE", "swp1", "mtu=9100")), (4, "parked", ("set", "ROUTE_TABLE", "10.9.0.0/24", "nexthop_group=109")),
                                (1, "rejected", ("set", "PORT_TABLE", "swp1", "mtu=many")), (0, "done", ("del", "ROUTE_TABLE", "10.9.0.0/24"))):
         said = daemon.run("--json", *words, "--wait")
@@ -89,7 +89,7 @@ def check_calls(daemon, checker):
     shown = {row["key"]: row for row in checker.check("show", daemon.run("--json", "show", "PORT_TABLE", "swp*").stdout)["rows"]}
     assert shown["swp1"]["state"] == "done" and shown["swp1"]["plane"] == "installed" and ["mtu", "9100"] in shown["swp1"]["fields"] and shown["swp7"]["large"], shown
     assert checker.check("show", daemon.run("--json", "show", "ROUTE_TABLE").stdout)["rows"][0]["plane"] == "waiting"
-    # The backup of a running daemon brings everything back, a large row and a row that waits among it.
+    # The backup of a running daemon restores everything, including a large row and a waiting row.
     rows = {key: value for row in checker.check("export", daemon.run("--json", "export").stdout) for key, value in row.items() if key != "OP"}
     assert rows["PORT_TABLE:swp7"]["note"] == "x" * 100_000 and rows["ROUTE_TABLE:10.0.0.0/24"] == {"nexthop_group": "102"}, rows.keys()
     assert not [key for key in rows if key.startswith("NEXTHOP_SET")], rows.keys()
@@ -144,7 +144,7 @@ def check_writes(daemon, checker):
 
 
 def check_streams(daemon, checker):
-    """watch and trace end by themselves; top prints the frames it was asked for."""
+    """watch and trace end after --timeout; top prints the requested number of frames."""
     readers = [("watch", daemon.start("--json", "watch", "PORT_TABLE", "swp*", "--count", "2", "--timeout", str(PATIENCE))),
                ("trace", daemon.start("--json", "trace", "PORT_TABLE", "swp1", "--count", "3", "--timeout", str(PATIENCE)))]
     while json.loads(daemon.run("--json", "top", "--once").stdout)["watchers"] < 2:
@@ -166,7 +166,7 @@ def check_streams(daemon, checker):
 
 
 def check_journal(daemon, checker):
-    """What the daemon has recorded of itself so far; it goes on meanwhile."""
+    """The daemon's own journal so far; the daemon keeps running."""
     path = os.path.join(daemon.folder, "day.journal")
     for words in (("tail", "--lines", "50"), ("grep", "PORT_TABLE"), ("export", "--swss"), ("export", "--retry")):
         lines = daemon.run("--json", "journal", *words, path).stdout.splitlines()
@@ -181,7 +181,7 @@ def check_journal(daemon, checker):
 
 
 def check_dump(daemon, checker):
-    # A rejected row has left a password in the figures and in the log: there is something to hide.
+    # A rejected row has left a password in the figures and in the log, which must be hidden.
     assert PASSWORD in daemon.run("--json", "stats").stdout
     path = os.path.join(daemon.folder, "bundle.tar")
     said = daemon.run("--json", "dump", path)
@@ -204,7 +204,7 @@ def check_dump(daemon, checker):
 
 
 def check_file(daemon, checker, rondod):
-    """The commands that look at the file of a stopped daemon, if this rondod can have one."""
+    """The commands that read the file of a stopped daemon, if this rondod supports one."""
     if "?durability" not in subprocess.run([rondod, "--manual", "rondod.toml"], capture_output=True, text=True, check=True).stdout:
         return
     path = os.path.join(daemon.folder, "tables")
@@ -230,7 +230,7 @@ def check_store_error(daemon, checker, url, *words):
 
 
 def check_redis(daemon, checker):
-    """The commands that only a Redis answers, where there is one and this rondo can ask it. True if so."""
+    """The commands that only a Redis answers, if one is installed and this rondo supports it. Returns true if so."""
     server = server_program()
     path = os.path.join(daemon.folder, "redis")
     url = "unix://" + path
@@ -257,7 +257,7 @@ def main():
     checker = Checker(schemas)
     with Rondod(rondod, rondo) as daemon:
         names = offered(daemon)
-        # One schema is of all that reads a journal.
+        # One schema describes all commands that read a journal.
         missing = [name for name in names if name not in checker.schemas and name != "completion" and not name.startswith("journal-")]
         assert not missing, f"no schema for {missing}"
         fill(daemon, checker)

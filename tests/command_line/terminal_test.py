@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""rondo at a terminal: `top` on a pseudo terminal (keys, another size, a stop, the end, what it leaves behind), and what a shell is offered from a
-running daemon, from a silent one and from none."""
+"""rondo at a terminal: `top` on a pseudo terminal (keys, a change of size, a stop, the end, the screen afterwards), and the completions of a
+running daemon, of a silent one and of none."""
 import fcntl
 import os
 import pty
@@ -18,7 +18,7 @@ from rondod_process import PATIENCE, Rondod  # noqa: E402
 
 
 class Screen:
-    """A program on a terminal of its own."""
+    """A program on its own terminal."""
 
     def __init__(self, command, lines, columns):
         self.master, slave = pty.openpty()
@@ -37,7 +37,7 @@ class Screen:
         os.write(self.master, keys.encode())
 
     def wait_for(self, wanted):
-        """Reads until 'wanted' says that what was read last is enough; returns that."""
+        """Reads until 'wanted' accepts the newest output; returns that output."""
         self.seen = ""
         deadline = time.monotonic() + PATIENCE
         while not wanted(self.seen):
@@ -47,13 +47,13 @@ class Screen:
         return self.seen
 
     def frame(self, has):
-        """A whole frame that has this text: from the top of the screen to the erasure of the rest."""
+        """A whole frame that contains this text: from the top of the screen to the erasure of the rest."""
         def whole(text):
             return any(has in part and "\x1b[J" in part for part in text.split("\x1b[H")[1:])
         return next(part for part in self.wait_for(whole).split("\x1b[H")[1:] if has in part and "\x1b[J" in part)
 
     def read_to_the_end(self):
-        """Of the program, which waits for a terminal that is full."""
+        """Reads until the program ends, because it blocks while the terminal is full."""
         deadline = time.monotonic() + PATIENCE
         while self.process.poll() is None:
             assert time.monotonic() < deadline, "it does not end"
@@ -90,7 +90,7 @@ def check_top(daemon):
     screen.press("n")
     screen.wait_for(lambda text: any(is_sorted_by_name(part) for part in text.split("\x1b[H")[1:]))
     screen.resize(12, 40)
-    # The smaller frame comes at once, and stays within the new edges.
+    # The smaller frame is drawn immediately, and stays within the new edges.
     screen.wait_for(lambda text: any("\x1b[J" in part and len(plain_lines(part)) <= 12 and max(map(len, plain_lines(part))) <= 40
                                      for part in text.split("\x1b[H")[1:]))
     screen.press("?")
@@ -119,7 +119,7 @@ def check_top(daemon):
     small.frame(" more")
     small.press("\x1b[6~\x1b[B")
     small.frame(" more, ")
-    small.press("\x1b[99~q")  # A key of no meaning, whose bytes are no keys.
+    small.press("\x1b[99~q")  # An unknown key, whose bytes must not count as keys.
     small.end()
     for key in ("\x03", "\x1c"):  # Ctrl-C, Ctrl-\\
         interrupted = Screen(daemon.command(["top"]), 24, 80)
@@ -129,7 +129,7 @@ def check_top(daemon):
 
 
 def check_stopped_top(daemon):
-    """Ctrl-Z gives the shell its terminal back, and `fg` the screen: under a shell with job control, because without one nothing stops."""
+    """Ctrl-Z returns the terminal to the shell, and `fg` the screen to top. Needs a shell with job control, without which no process stops."""
     shell = 'set -m; "$0" "$@"; echo "stopped: $?"; read -r go; fg; echo "stopped: $?"; read -r go; fg'
     screen = Screen(["sh", "-c", shell, *daemon.command(["top", "--every", "0.1"])], 24, 80)
     screen.frame("q quits")
@@ -141,7 +141,7 @@ def check_stopped_top(daemon):
     again = screen.frame("q quits")
     assert any(line.startswith("SOURCE") for line in plain_lines(again)), again
     assert "\x1b[?1049h" in screen.seen, "it is on the other screen again"
-    screen.press("n")  # Keys are keys again.
+    screen.press("n")  # Keys work again.
     screen.wait_for(lambda text: any(is_sorted_by_name(part) for part in text.split("\x1b[H")[1:]))
     screen.press("\x1a")
     screen.wait_for(lambda text: "\x1b[?1049l" in text and "stopped: " in text)
@@ -152,9 +152,9 @@ def check_stopped_top(daemon):
 
 
 def check_ended_while_stopped(daemon):
-    """`kill %1` ends a stopped top, which leaves the terminal to the shell that has it."""
+    """`kill %1` ends a stopped top, which leaves the terminal to the shell."""
     shell = 'set -m; "$0" "$@"; echo "stopped: $?"; read -r go; kill -TERM %1; kill -CONT %1; wait -f %1; echo "ended: $?"; read -r go'
-    for bring_back in ("", "bg; "):  # Stopped by Ctrl-Z; or by the terminal, because it went on in the background.
+    for bring_back in ("", "bg; "):  # Stopped by Ctrl-Z, or by the terminal because it continued in the background.
         screen = Screen(["bash", "-c", shell.replace("kill -TERM", bring_back + "kill -TERM"), *daemon.command(["top", "--every", "0.1"])], 24, 80)
         screen.frame("q quits")
         screen.press("\x1a")  # Ctrl-Z
@@ -171,7 +171,7 @@ def check_ended_while_stopped(daemon):
 
 
 def check_progress(daemon):
-    """The line of a long write stays on one line of a narrow terminal, whatever the file is called."""
+    """The progress of a long write stays on one line of a narrow terminal, whatever the name of the file."""
     path = os.path.join(daemon.folder, "a" * 60 + ".json")
     with open(path, "w", encoding="utf-8") as file:
         file.write('[{"PORT_TABLE:swp1": {"mtu": "9100"}, "OP": "SET"}]')
@@ -185,7 +185,7 @@ def check_progress(daemon):
 
 
 def check_progress_of_reading(daemon):
-    """What reads a whole journal says how far it is, on a terminal alone; the answer stands below."""
+    """A command that reads a whole journal shows its progress, only on a terminal; the answer is below it."""
     journal = os.path.join(daemon.folder, "day.journal")
     for words, answer in ((["journal", "check", journal], "records of 1 run"), (["replay", journal], "records, ")):
         screen = Screen(daemon.command(words), 24, 100)
@@ -196,7 +196,7 @@ def check_progress_of_reading(daemon):
         os.close(screen.master)
         os.close(screen.slave)
         assert not daemon.run(*words).stderr, "nobody sees it in a pipe"
-    # Where only the answer is of interest, the line goes before it; and among lines that are printed meanwhile there is none.
+    # If only the answer matters, the line is removed before it; there is none among lines that are printed meanwhile.
     for words, answer, has_line in ((["explain", "swp1"], "taken", True), (["audit"], "waits held", True), (["tail"], "turn ends", True),
                                     (["grep", "swp1"], "swp1", False), (["export", "--swss"], "|SET|", False)):
         screen = Screen(daemon.command(["journal", words[0], *words[1:], journal]), 24, 100)
@@ -208,7 +208,7 @@ def check_progress_of_reading(daemon):
         screen.read_to_the_end()
         os.close(screen.master)
         os.close(screen.slave)
-    # Lines that go into a file leave the terminal to it, and nothing is left of it there; a pipe may have a pager behind it.
+    # With output to a file the terminal shows the line and then removes it; with a pipe, which may lead to a pager, there is none.
     for where, has_line in (("> " + os.path.join(daemon.folder, "lines"), True), ("| cat > " + os.path.join(daemon.folder, "lines"), False)):
         screen = Screen(["sh", "-c", f'"$@" {where}; echo; echo end', "sh", *daemon.command(["journal", "grep", "swp1", journal])], 24, 100)
         said = screen.wait_for(lambda text: "end\r\n" in text)
@@ -219,7 +219,7 @@ def check_progress_of_reading(daemon):
 
 
 def check_stuck_top(daemon):
-    """A daemon that answers nothing: the screen says for how long, keys and signals are obeyed at once."""
+    """A daemon that does not answer: the screen shows for how long, and keys and signals take effect immediately."""
     def begin(leave):
         screen = Screen(daemon.command(["top", "--every", "0.1"]), 24, 80)
         screen.frame("q quits, p")
@@ -230,7 +230,7 @@ def check_stuck_top(daemon):
             start = time.monotonic()
             leave(screen)
             screen.end()
-            # Far below --timeout, which is what a blocking call would take.
+            # Far below --timeout, the duration of a blocking call.
             assert time.monotonic() - start < PATIENCE / 3
         finally:
             os.kill(daemon.process.pid, signal.SIGCONT)
@@ -264,7 +264,7 @@ def check_offers(daemon):
     assert offers(daemon, "--socket", daemon.socket, "get", "PORT_TABLE", "sw")[0] == ["swp1"]
     assert len(offers(daemon, "get", "ROUTE_TABLE", "", **here)[0]) == 100, "a screen of keys, not a table"
     assert offers(daemon, "get", "NO_TABLE", "", **here)[0] == []
-    # A daemon that takes the call and never answers.
+    # A daemon that accepts the connection and never answers.
     silent = os.path.join(daemon.folder, "silent")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(silent)

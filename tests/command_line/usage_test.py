@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What rondod and rondo-demo say of wrong words: their name, what is wrong, the nearest option; and that --help names the program, not its place."""
+"""Usage errors of rondod and rondo-demo show the program, the error and the nearest option; --help shows the program's name, not its path."""
 import subprocess
 import sys
 

@@ -58,7 +58,7 @@ class Daemon:
 
 
 class Server:
-    """A backend that answers its health check until it is closed."""
+    """A backend that answers health checks until it is closed."""
 
     def __init__(self, port=0):
         self.listener = socket.socket()
@@ -87,14 +87,14 @@ def check_store(program, rondo, folder, store):
 
         daemon.run("call", "drain", "backend=b1")
         daemon.becomes([second.address])
-        second.close()  # The health check finds it.
+        second.close()  # The health check detects this.
         daemon.becomes([])
         chain = daemon.why()
         assert chain[0]["state"] == "parked" and "health check" in json.dumps(chain) and "drained" in json.dumps(chain), chain
 
         daemon.kill()
         second = Server(second.port)
-        daemon.start()  # It knows all that was written; b1 is still drained.
+        daemon.start()  # It still has all writes; b1 is still drained.
         daemon.becomes([second.address])
         daemon.run("call", "undrain", "backend=b1")
         daemon.becomes([first.address, second.address])

@@ -26,14 +26,14 @@ import load_balancer  # noqa: E402
 STRICT = {
     "g++": "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast -Wuseless-cast -Wduplicated-cond -Wlogical-op "
            "-Wnull-dereference -Werror",
-    # Everything but what concerns older standards, padding, and pointers as such (argv).
+    # All warnings except those about older standards, padding, and plain pointers (argv).
     "clang++-19": "-Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat -Wno-padded -Wno-unsafe-buffer-usage -Werror",
 }
 SIZE_MAX = 1_500_000  # Bytes of the stripped program with three tables, linked statically with Rondo at -O2.
 
 
 def run(what, *words, environment=None, fails=False):
-    """The output of a command; ends the test if the command's success is not the expected one."""
+    """Returns the output of a command; ends the test if its success differs from the expected one."""
     begin = time.monotonic()
     done = subprocess.run([str(word) for word in words], env={**os.environ, **(environment or {})}, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -104,7 +104,7 @@ def subdirectory(options, folder):
 
 
 def install(options, folder):
-    """The development files of the build in a folder that was moved after the installation."""
+    """Uses the installed development files from a folder that was moved after the installation."""
     first = os.path.join(folder, "first prefix")
     prefix = os.path.join(folder, "a prefix")
     run("install", options.cmake, "--install", options.build, "--component", "development", "--prefix", first)
@@ -134,7 +134,7 @@ def package(options, folder):
 
 
 def check_missing(options, folder, project, prefix):
-    """find_package reports a component that is not there, and why."""
+    """find_package reports a missing component and the reason."""
     text = run(*configure(options, project, os.path.join(folder, "without"), f"-DCMAKE_PREFIX_PATH={prefix}",
                           "-DOUTSIDE_COMPONENTS=imaginary"), fails=True)
     if "Rondo's component imaginary is missing: there is no such component" not in " ".join(text.split()):
@@ -177,7 +177,7 @@ def example(options, folder):
 
 
 def first_controller(options, folder, prefix):
-    """The guide's first page: its CMake, the example that its code is cut from, and what it says that this prints."""
+    """The guide's first page: its CMake code, the example that its code is cut from, and the output that it shows."""
     with open(os.path.join(options.source, "docs", "guide", "your-first-controller.md"), encoding="utf-8") as file:
         page = file.read()
     project = os.path.join(folder, "first controller")

@@ -28,7 +28,7 @@ constexpr int kManyRoutes = 800'000;
 
 using Rows = std::map<std::string, std::string, std::less<>>;
 
-/// GROUP rows make facts of kind "group"; ROUTE rows wait for the one that their field "group" names.
+/// GROUP rows make facts of kind "group"; a ROUTE row waits for the group that its field "group" names.
 class WaitingScenario : public testing::Test, public RuntimeFixture {
  protected:
   WaitingScenario() {

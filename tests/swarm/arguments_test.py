@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rondo-sim refuses words that would let it report a success without having lived a turn."""
+"""rondo-sim refuses arguments with which it would report a success without running a turn."""
 import subprocess
 import sys
 

@@ -54,8 +54,8 @@ class ToldQueue final : public ToldEvents {
   void heard(std::uint64_t number) override;
   Status at_rest(const sim::World& world) override;
 
-  /// kept(): entries that a later process received than the one that wrote them. again(): entries that one process received and a later
-  /// one received again. dealt_with(): received entries that a later process did not receive again although it came to rest.
+  /// kept(): entries that a later process received than their writer. again(): entries that one process received and a later process
+  /// received again. dealt_with(): received entries that a later process did not receive again although it came to rest.
   std::uint64_t kept() const noexcept { return kept_; }
   std::uint64_t again() const noexcept { return again_; }
   std::uint64_t dealt_with() const;

@@ -218,6 +218,28 @@ TEST_F(DriftOnLinux, TenThousandRoutesThatOthersDeleteTogetherComeBack) {
   EXPECT_EQ(lines(), wanted);
 }
 
+/// A next hop that another program changed keeps its routes in the kernel. They are ours all the time: neither foreign nor unwanted.
+TEST_F(DriftOnLinux, ThousandsOfRoutesStayOursWhenTheirNextHopIsChanged) {
+  start_with_rows("audit_s = 1\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  constexpr std::size_t kRoutes = 3'000;
+  const auto key = [](std::size_t i) { return "50." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"; };
+  for (std::size_t i = 0; i < kRoutes; ++i) set("ROUTE_TABLE", key(i), {{"nexthop_group", "g"}});
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == kRoutes + 3; })) << log_text();
+  wanted = lines();
+  const auto changes_nexthop =
+      std::ranges::find_if(kCells, [](const Cell& cell) { return cell.object == Object::Nexthop && cell.deed == Deed::Changed; });
+  ASSERT_NE(changes_nexthop, std::end(kCells));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_NO_FATAL_FAILURE(meddle(*changes_nexthop));
+    EXPECT_TRUE(becomes([&] {
+      EXPECT_EQ(json::serialize(call("health", {})).find("routes of other programs"), std::string::npos) << log_text();
+      return lines() == wanted && call("verify", {}).at("differences").to_number<int>() == 0;
+    })) << log_text();
+  }
+  EXPECT_EQ(call("stats", {}).at("audit").at("routes").at("unwanted").to_number<int>(), 0) << log_text();
+}
+
 TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatWasOnIt) {
   start_with_rows("audit_s = 0\n");
   if (IsSkipped() || HasFatalFailure()) return;

@@ -1,6 +1,6 @@
 // The restart matrix: every object kind x store x journal x end of the daemon, on the real kernel with real processes. A cell is a store,
 // the journal on or off, and an end; all object kinds of restart_objects.h are tested together. After the start the kernel equals the
-// rows, the kernel reported no event of a correct object, the daemon exited with 0, another restart changes nothing, and the journal can
+// rows, and it has reported no event of a correct object. The daemon exited with 0, another restart changes nothing, and the journal can
 // be replayed. Skipped, with a message, where a namespace is not permitted, on a Redis without redis-tools, and on a store that rondod was
 // built without.
 #include <gmock/gmock.h>

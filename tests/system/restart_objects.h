@@ -1,6 +1,6 @@
 // For the restart matrix: the table of object kinds. A kind names the rows that make its objects, their change and their deletion. The
-// compiler and two tests compare the table with the declared tables and fields (switch_agent/tables.h) and the orders of the data plane
-// (dataplane/op.h), so that no object kind can be missing. Pure; any thread.
+// compiler and two tests ensure that no object kind is missing: they compare the table with the declared tables and fields
+// (switch_agent/tables.h) and the data plane's orders (dataplane/op.h). Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ inline constexpr std::array<std::string_view, 7> kChain{
     "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=swp#",
     "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#",
 };
-/// Not for the first three: when the store is emptied, fewer than 100 objects are deleted.
+/// Not for the first three ports, so that an emptied store deletes fewer than 100 objects.
 inline constexpr std::array<std::string_view, 3> kChainV6{
     "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:02 family=IPv6",
     "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2 ifname=swp#",

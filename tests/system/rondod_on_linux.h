@@ -1,5 +1,5 @@
-// For tests: the real program rondod in its own process and folder, on the real kernel if a namespace can be created, otherwise (with a
-// message) on the simulated data plane. The kit starts it with a configuration, calls it over its admin socket, and ends it by its process
+// For tests: the real program rondod in its own process and folder. It uses the real kernel if a namespace can be created, otherwise (with
+// a message) the simulated data plane. The kit starts it with a configuration, calls it over its admin socket, and ends it by its process
 // id. RONDOD names the program. One thread.
 #pragma once
 

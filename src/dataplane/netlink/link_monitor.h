@@ -1,8 +1,7 @@
 // LinkMonitor: the source of LinkEvents on Linux. When the descriptor is readable, collect() reads and compares with the known states;
 // run() delivers the differences. The kernel repeats events (ten NEWLINK for one bridge port) and loses events when the socket overflows.
 // So the monitor drops equal states. After a gap it reads all devices again and reports the differences. If a device lost and regained its
-// carrier inside the gap, it reports both, because the kernel dropped the next hops (data plane specification C). Scheduler thread only;
-// costs about 2 us a message.
+// carrier inside the gap, it reports both, because the kernel dropped the next hops. Scheduler thread only; costs about 2 us a message.
 #pragma once
 
 #include <deque>

@@ -1,7 +1,7 @@
-// OrderSender: executes orders in sequence, up to 'batch' in one send, without acknowledgements: a successful request leaves no answer,
-// and a failed one leaves its sequence number, errno and text. The kernel continues after a failure, so a send is no transaction. (Data
-// plane specification A, "Which tricks matter" 1 to 5.) One thread at a time. Beyond the kernel's work it costs about 20 ns a route and
-// two system calls a send. It allocates only when an order fails.
+// OrderSender: executes orders in sequence, up to 'batch' in one send, without acknowledgements. A successful request leaves no answer,
+// and a failed one leaves its sequence number, errno and text. The kernel continues after a failure, so a send is no transaction. One
+// thread at a time. Beyond the kernel's work it costs about 20 ns a route and two system calls a send. It allocates only when an order
+// fails.
 #pragma once
 
 #include <cstddef>

@@ -18,6 +18,8 @@ constexpr Duration kBelieved = 60s;
 /// The pause after a reading, as a multiple of its time. Reading a full table takes a quarter of a second.
 constexpr int kPauseFactor = 10;
 constexpr Duration kPauseLeast = 10ms;
+/// How long a route that was read as ours counts as ours. A program that replaces it within this time is overwritten.
+constexpr Duration kOursFor = 1s;
 /// The most routes of other programs that are remembered.
 constexpr std::size_t kOthersMost = 1U << 20U;
 constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -25,35 +27,38 @@ constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 
 std::vector<std::size_t> RouteHolders::settle(std::span<Operation> ops) {
   std::vector<std::pair<std::size_t, Place>> refused;
-  std::vector<Place> unknown;
-  const bool believed = looked_ != Instant{} && clock_.now() - looked_ < kBelieved;
+  bool any_unknown = false;
+  const Instant now = clock_.now();
+  const bool believed = looked_ != Instant{} && now - looked_ < kBelieved;
+  if (now - looked_ >= kOursFor) ours_ = {};
+  const auto is_ours = [this](const Place& place) { return std::ranges::binary_search(ours_, place); };
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto* const route = std::get_if<RouteSet>(&ops[i].order);
     if (route == nullptr || !route->create || ops[i].status.origin_errno() != EEXIST) continue;
     refused.emplace_back(i, Place{route->prefix, route->table});
-    if (!believed || !others_.contains(refused.back().second)) unknown.push_back(refused.back().second);
+    const Place& place = refused.back().second;
+    any_unknown = any_unknown || !((believed && others_.contains(place)) || is_ours(place));
   }
-  const bool read = !unknown.empty() && look(unknown);
+  if (any_unknown) look();
   std::vector<std::size_t> ours;
   for (const auto& [i, place] : refused) {
     const auto other = others_.find(place);
     if (other != others_.end()) {
       ops[i].status = status_from_kernel(ops[i].order, EEXIST, held_words(other->second) + ", metric " + std::to_string(marks_.metric));
-    } else if (read && std::ranges::binary_search(ours_, place)) {
+    } else if (is_ours(place)) {
       ours.push_back(i);
     } else {
-      ops[i].status =
-          status_from_kernel(ops[i].order, EEXIST, "held by a route whose protocol is looked for, metric " + std::to_string(marks_.metric));
+      ops[i].status = {Code::Unavailable, to_string(ops[i].order) +
+                                              ": a route is in its place already, and the tables were read too recently "
+                                              "to read again whose it is"};
     }
   }
   return ours;
 }
 
-bool RouteHolders::look(const std::vector<Place>& asked) {
+void RouteHolders::look() {
   const Instant begun = clock_.now();
-  if (begun < next_look_) return false;
-  std::vector<Place> wanted = asked;
-  std::ranges::sort(wanted);
+  if (begun < next_look_) return;
   others_.clear();
   ours_.clear();
   bool complete = true;
@@ -75,16 +80,16 @@ bool RouteHolders::look(const std::vector<Place>& asked) {
                const Place place{route->prefix, route->table};
                if (route->protocol != marks_.protocol) {
                  if (others_.size() < kOthersMost) others_.emplace(place, route->protocol);
-               } else if (std::ranges::binary_search(wanted, place)) {
+               } else {
                  ours_.push_back(place);
                }
              }});
     complete = complete && status.ok();
   }
   std::ranges::sort(ours_);
+  if (!complete) ours_ = {};  // A route that was not read may be another program's.
   looked_ = complete ? clock_.now() : Instant{};
   next_look_ = clock_.now() + std::max(kPauseLeast, (clock_.now() - begun) * kPauseFactor);
-  return complete;
 }
 
 }  // namespace rondo::netlink

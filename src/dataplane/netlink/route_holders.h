@@ -23,20 +23,20 @@ class RouteHolders {
   /// 'dumps' must outlive it.
   RouteHolders(DumpChannel& dumps, ObjectMarks marks) : dumps_(dumps), marks_(marks) {}
 
-  /// Handles those 'ops' that create routes and that the kernel refused because a route is present. Gives each a Status that names the
-  /// holder, and returns the indexes in 'ops' of those whose holder is this program.
+  /// Handles those 'ops' that create routes and that the kernel refused because a route is present. Gives each a Status: AlreadyExists,
+  /// with the holder, or Unavailable while the holder is not known. Returns the indexes in 'ops' of those whose holder is this program.
   std::vector<std::size_t> settle(std::span<Operation> ops);
 
  private:
   using Place = std::pair<Prefix, std::uint32_t>;  // Prefix, table.
-  /// Reads the tables again, unless they were read recently. Returns true if it read them.
-  bool look(const std::vector<Place>& asked);
+  /// Reads the tables again, unless they were read recently.
+  void look();
 
   DumpChannel& dumps_;
   const ObjectMarks marks_;
   const SystemClock clock_;
   std::map<Place, std::uint8_t> others_;  // Protocols of routes with our metric that are not ours.
-  std::vector<Place> ours_;               // Our routes among those asked about when the tables were read. Sorted.
+  std::vector<Place> ours_;               // Our routes when the tables were read, for a second after that. Sorted.
   Instant looked_;
   Instant next_look_;
 };

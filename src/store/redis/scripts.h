@@ -17,20 +17,20 @@ namespace rondo::redis {
   "end\n"
 
 /// Defines batch() in a script: the content of a field of an in-flight hash. It returns nothing for a field that is not a batch of ours;
-/// the field is then removed and reported. A batch is a number of at most 18 digits with a list, whose list 'keys' (the content itself for
-/// nil) holds texts.
-#define RONDO_LUA_BATCH                                                                                    \
-  "local damaged = {}\n"                                                                                   \
-  "local function batch(hash, number, packed, keys)\n"                                                     \
-  "  local good, content = pcall(cmsgpack.unpack, packed)\n"                                               \
-  "  good = good and type(content) == 'table' and #number <= 18 and string.find(number, '^0*[1-9]%d*$')\n" \
-  "  local texts = good and content\n"                                                                     \
-  "  if good and keys then texts = content[keys] end\n"                                                    \
-  "  good = good and type(texts) == 'table'\n"                                                             \
-  "  for _, text in ipairs(good and texts or {}) do good = good and type(text) == 'string' end\n"          \
-  "  if good then return content end\n"                                                                    \
-  "  damaged[#damaged + 1] = number\n"                                                                     \
-  "  redis.call('HDEL', hash, number)\n"                                                                   \
+/// the field is then removed and reported. A batch is a number of at most 15 digits, which Lua and we count exactly, with a list, whose
+/// list 'keys' (the content itself for nil) holds texts.
+#define RONDO_LUA_BATCH                                                                                  \
+  "local damaged = {}\n"                                                                                 \
+  "local function batch(hash, number, packed, keys)\n"                                                   \
+  "  local good, content = pcall(cmsgpack.unpack, packed)\n"                                             \
+  "  good = good and type(content) == 'table' and #number <= 15 and string.find(number, '^[1-9]%d*$')\n" \
+  "  local texts = good and content\n"                                                                   \
+  "  if good and keys then texts = content[keys] end\n"                                                  \
+  "  good = good and type(texts) == 'table'\n"                                                           \
+  "  for _, text in ipairs(good and texts or {}) do good = good and type(text) == 'string' end\n"        \
+  "  if good then return content end\n"                                                                  \
+  "  damaged[#damaged + 1] = number\n"                                                                   \
+  "  redis.call('HDEL', hash, number)\n"                                                                 \
   "end\n"
 
 /// The fence of a script: it does nothing if the lease is not 'value' any more. Without a lease the key is not passed.
@@ -309,7 +309,7 @@ return 0
 /// knows.
 ///
 /// A stored token that our scripts did not write counts as lost: the answer is {token, what was stored}. Our tokens are whole numbers of at
-/// most 13 digits, which Lua counts and writes exactly. This is safe, because a lease is compared as a whole and its holder's name is
+/// most 12 digits, which Lua counts and writes exactly. This is safe, because a lease is compared as a whole and its holder's name is
 /// unique. Values longer than any of ours are not sent.
 inline constexpr std::string_view kTakeLease = R"lua(
 local call, me, held = redis.call, ARGV[1], tonumber(ARGV[3])
@@ -323,10 +323,13 @@ if mine and #mine <= 13 and now == mine .. ' ' .. me then
   call('PEXPIRE', KEYS[1], ARGV[2])
   return {tonumber(mine), ''}
 end
-if now and now ~= ARGV[4] then return {0, cut(now)} end
+if now and now ~= ARGV[4] then
+  redis.pcall('PEXPIRE', KEYS[1], ARGV[2], 'NX')
+  return {0, cut(now)}
+end
 local known = call('HMGET', KEYS[2], 'lease', 'lease_holder')
 local stored, last, damage = known[1] or '0', known[2], ''
-if #stored > 13 or not string.match(stored, '^%d+$') then stored, damage = '0', cut(stored) end
+if #stored > 12 or not string.match(stored, '^%d+$') then stored, damage = '0', cut(stored) end
 local token = tonumber(stored)
 if held > 0 and last and last ~= me then return {0, stored .. ' ' .. cut(last)} end
 if last ~= me or token < held or token == 0 then

@@ -34,8 +34,8 @@ bool is_count_and_groups(const Reply& reply, std::size_t together, const Fits& f
 /// A batch number, far below the value at which the counter would wrap.
 bool is_batch_number(const Reply& reply) {
   const std::string_view digits = reply.text();
-  return !digits.empty() && digits.size() <= 18 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }) &&
-         digits.find_first_not_of('0') != std::string_view::npos;
+  return !digits.empty() && digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }) &&
+         digits.front() != '0';
 }
 
 bool is_popped_staged(const Reply& reply) {
