@@ -201,6 +201,16 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   EXPECT_EQ(none_of_ours.code(), Code::FailedPrecondition);
   EXPECT_THAT(none_of_ours.to_string(), HasSubstr("no store of Rondo's"));
 
+  // A view with the name of our table would run its own statements, such as an endless one.
+  ASSERT_EQ(sqlite3_open(folder_.file("view").c_str(), &other), SQLITE_OK);
+  const std::string view =
+      "PRAGMA application_id = " + std::to_string(0x526e646f) +
+      "; PRAGMA user_version = 1; CREATE VIEW log AS WITH RECURSIVE c(number) AS (SELECT 1 UNION ALL SELECT number FROM "
+      "c) SELECT number, 0 AS checksum, x'' AS records FROM c";
+  ASSERT_EQ(sqlite3_exec(other, view.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_THAT(Life{folder_.file("view")}.trouble().to_string(), HasSubstr("no store of Rondo's"));
+
   std::filesystem::create_directory(folder_.file("folder"));
   EXPECT_THAT(Life{folder_.file("folder")}.trouble().to_string(), HasSubstr("it is a folder"));
   ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
