@@ -346,7 +346,7 @@ TEST_F(ReplayOfAgent, TimersAndAnswersWithinATurnOfAForgedDayEndInAReport) {
   const auto expect_difference = [&](std::vector<std::string> forged, std::size_t from) {
     ++forgeries;
     day.write(file, forged);
-    const sim::ReplayReport report = replay();
+    const replay::ReplayReport report = replay();
     EXPECT_FALSE(report.same) << "record " << from;
     EXPECT_LE(from, report.record);
   };

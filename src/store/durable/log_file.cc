@@ -265,7 +265,7 @@ Status SqliteLogFile::check_header() {
     return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
                                           std::to_string(kVersion) + ": it was written by a newer one"};
   }
-  // A view or a virtual table runs the statements of whoever made the file.
+  // A view or a virtual table would run statements that another program put into the file.
   const auto strange =
       value_of("SELECT count(*) FROM sqlite_master WHERE name = 'log' AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')");
   if (!strange) return strange.error();
