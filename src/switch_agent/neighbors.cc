@@ -85,6 +85,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
   if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {
     neighbor.applied = true;
+    neighbor.refused_again.clear();
     note_present(place.first, neighbor);
     neighbor.mac = mac;
     announce({kNeighbor, neighbor_key(place.first, place.second)});

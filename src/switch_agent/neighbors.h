@@ -41,6 +41,7 @@ class Neighbors final : public Orch {
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
     MacAddress mac;               // The last address that was ordered and that the data plane accepted.
     unsigned orders = 0;          // Orders under way.
+    std::string refused_again;    // The kernel's message, if it refused the last repair.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);

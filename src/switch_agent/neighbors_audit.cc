@@ -52,8 +52,11 @@ bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& finding
 void Neighbors::program_again(const NeighborDelete& object) {
   const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
   if (it == neighbors_.end() || !it->second.applied || it->second.leaving || it->second.orders > 0) return;
-  // The next audit detects a refusal.
-  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [](const Status&) {});
+  // The next audit detects a refusal, and tries again.
+  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [this, place = it->first](const Status& status) {
+    const auto repaired = neighbors_.find(place);
+    if (repaired != neighbors_.end()) repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
+  });
 }
 
 bool Neighbors::has(const NeighborDelete& object) const {

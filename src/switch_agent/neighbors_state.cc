@@ -9,6 +9,9 @@ RowInPlane Neighbors::state_of(std::string_view key) const {
   if (!parsed) return {};
   const auto it = neighbors_.find({parsed->port, parsed->address});
   if (it == neighbors_.end() || !it->second.applied || it->second.leaving) return {};
+  if (!it->second.refused_again.empty()) {
+    return {PlaneState::Lost, "the kernel does not have it and refuses it: " + it->second.refused_again, {}};
+  }
   if (is_present(parsed->port, it->second)) return {PlaneState::Installed, {}, {}};
   const Constraint up{kAdminUp, parsed->port};
   if (holds(up)) return {PlaneState::Pending, {}, {}};
