@@ -123,9 +123,15 @@ Status Daemon::open_runtime() {
 
 /// A file may have a table of the same name and another kind, or no room for one: then the agent could not be made.
 Status Daemon::declare_tables() {
+  const std::vector<TableSpec> known = runtime_->store().tables();
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
-    if (Status declared = runtime_->store().declare({.name = std::string{table.name}}); !declared.ok()) {
-      return declared.with_context("the store of table " + std::string{table.name});
+    const std::string name{table.name};
+    const auto found = std::ranges::find(known, name, &TableSpec::name);
+    const Status declared = found == known.end() ? runtime_->store().declare({.name = name}) : Status{};
+    if (!declared.ok()) return declared.with_context("the store of table " + name);
+    if (found != known.end() && found->kind != TableKind::Staged) {
+      return {Code::FailedPrecondition,
+              "the store has a table " + name + " that is " + std::string{to_string(found->kind)} + ", and rondod needs it staged"};
     }
   }
   return {};

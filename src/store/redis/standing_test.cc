@@ -152,7 +152,10 @@ TEST(RedisStanding, ABusyServerIsAskedAgain) {
   ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
   const auto consumer = driver.store().subscribe("T").value();
   std::vector<Change> taken;
-  ASSERT_TRUE(driver.run_until([&] { return consumer->take(100, taken) > 0; }));
+  ASSERT_TRUE(driver.run_until([&] {
+    consumer->take(100, taken);
+    return !taken.empty();
+  }));
   ASSERT_FALSE(consumer->caught_up());
   script.append({"EVAL", "while true do end", "0"});
   script.flush();
