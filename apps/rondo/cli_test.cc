@@ -292,6 +292,14 @@ TEST(Load, EntriesBecomeRows) {
   EXPECT_THAT(parse_load(" [ ] ", "f").value(), IsEmpty());
 }
 
+TEST(Load, AFileWithoutEndIsRefusedAtTheLimit) {
+  const auto text = read_text("/dev/zero", 100'000);
+  ASSERT_FALSE(text.has_value());
+  EXPECT_EQ(text.error().code(), Code::ResourceExhausted);
+  EXPECT_THAT(std::string{text.error().message()}, HasSubstr("'/dev/zero' has more than 100000 bytes"));
+  EXPECT_EQ(read_text("/dev/null", 0).value(), "");
+}
+
 TEST(Load, BytesThatAreNoTextComeBackAsExportWroteThem) {
   const std::string key{
       "a\xff"

@@ -137,7 +137,7 @@ std::string place_in(std::string_view text, const std::string& name, std::size_t
   return name + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
-Result<std::string> read_text(const std::string& path) {
+Result<std::string> read_text(const std::string& path, std::size_t largest) {
   const bool standard = path == "-";
   const int fd = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return failure(status_from_errno(errno, "open '" + path + "'"));
@@ -149,6 +149,10 @@ Result<std::string> read_text(const std::string& path) {
     if (got == 0) break;
     if (got > 0) {
       text.append(buffer, static_cast<std::size_t>(got));
+      if (text.size() <= largest) continue;
+      failed = {Code::ResourceExhausted,
+                "'" + path + "' has more than " + std::to_string(largest) + " bytes, the most that is read of one file: split it"};
+      break;
     } else if (errno != EINTR) {
       failed = status_from_errno(errno, "read '" + path + "'");
       break;

@@ -181,8 +181,9 @@ void add_audit_health(const CommandContext& context, json::array& troubles) {
   }
   const std::vector<Drift> ports = context.agent.port_differences();
   if (ports.empty()) return;
-  troubles.push_back(sentence(std::to_string(ports.size()) + " ports differ from their rows (the first: " + ports.front().key + " is " +
-                              ports.front().actual + ", and its row asks for " + ports.front().wanted +
+  troubles.push_back(sentence(std::to_string(ports.size()) +
+                              (ports.size() == 1 ? " port differs from its row (" : " ports differ from their rows (the first: ") +
+                              ports.front().key + " is " + ports.front().actual + ", and its row asks for " + ports.front().wanted +
                               "): another program changed them, which is reported and not repaired; write the row again to do so"));
 }
 
