@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rondo/admin/bulk.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 
 namespace rondo::cli {
@@ -29,11 +30,8 @@ Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string
 /// Returns "NAME:LINE:COLUMN", both from 1, of an offset in a file's text.
 std::string place_in(std::string_view text, const std::string& name, std::size_t offset);
 
-/// The largest file that `rondo load` reads, in bytes: a million routes are about 200 MB.
-inline constexpr std::size_t kLargestLoad = std::size_t{1} << 30U;
-
 /// Returns the file's text; "-" is standard input. Errors: ResourceExhausted: there are more than `largest` bytes; and those of read(2).
-Result<std::string> read_text(const std::string& path, std::size_t largest = kLargestLoad);
+Result<std::string> read_text(const std::string& path, std::size_t largest = limits::kLoadBytes);
 
 /// One row as an entry of such a file.
 boost::json::object load_entry(std::string_view table, std::string_view key, BulkOp op, std::span<const BulkField> fields);

@@ -146,6 +146,7 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"log_line_bytes_kept", limits::kLogLineBytesKept},
     {"mishap_told_us", in_microseconds(limits::kMishapTold)},
     {"dump_rows", limits::kDumpRows},
+    {"load_bytes", limits::kLoadBytes},
     {"route_line_bytes", limits::kRouteLineBytes},
 });
 

@@ -307,6 +307,8 @@ inline constexpr std::size_t kLogLineBytesKept = 1024;
 inline constexpr Duration kMishapTold = 900s;
 /// Rows of one answer in a support bundle; it reports how many were left out.
 inline constexpr std::size_t kDumpRows = 10'000;
+/// Bytes of a file of `rondo load`, which holds it in memory: a million routes are about 200 MB.
+inline constexpr std::size_t kLoadBytes = 1024 * 1024 * 1024;
 /// Bytes of one line of a file of routes; a longer one ends the load with its line number, because the file has another format.
 inline constexpr std::size_t kRouteLineBytes = 1024;
 
