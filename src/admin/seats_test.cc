@@ -55,7 +55,7 @@ TEST(AdminSeats, TheUserWithTheMostWatchersGivesAPlaceToAUserWithFewer) {
   EXPECT_EQ(choose({watcher(1), watcher(1), watcher(1)}, 1), std::nullopt) << "its own are enough";
   EXPECT_EQ(choose({watcher(1), watcher(1), watcher(2), watcher(2)}, 3), 0U) << "two users cannot keep a third one out";
   EXPECT_EQ(choose({watcher(1), watcher(2), watcher(3), watcher(4)}, 5), std::nullopt) << "each has one";
-  EXPECT_EQ(choose({watcher(0), watcher(0), watcher(0)}, 1), std::nullopt) << "root gives way to itself alone";
+  EXPECT_EQ(choose({watcher(0), watcher(0), watcher(0)}, 1), std::nullopt) << "another user ends no connection of root";
   EXPECT_EQ(choose({watcher(1), watcher(1), seat(2, 9s)}, 3), 2U) << "one without a request goes before";
 }
 

@@ -153,7 +153,7 @@ TEST_F(GrowingRow, BeginsAnewBehindADelete) {
   EXPECT_EQ(merge(half('c')), Ledger::Merged::Joined);
 }
 
-// --- a Delete that gives way (ConsumeOptions::set_replaces_delete)
+// --- a Set that replaces a Delete (ConsumeOptions::set_replaces_delete)
 
 class CancellingLedger : public testing::Test, public LedgerFixture {
  protected:
