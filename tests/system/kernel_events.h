@@ -110,19 +110,30 @@ class KernelEvents {
   }
 
   /// Returns the events since the last call, in order: lines in the form of kernel_lines(), with "gone: " before that of a deleted object.
+  /// Of a group only the last one, because a line identifies a group by its members: a group that gets its members one after the other
+  /// would otherwise look like several groups.
   Lines take() {
     Lines lines;
+    std::map<NexthopId, std::size_t> groups;  // Where in 'lines' the last event of a group is.
     for (;;) {
       const auto datagram = socket_.receive(buffer_, Duration{0});
       if (!datagram) {
         ADD_FAILURE() << datagram.error().to_string();
         return lines;
       }
-      if (datagram->empty()) return lines;
+      if (datagram->empty()) {
+        std::erase(lines, "");
+        return lines;
+      }
       netlink::MessageReader reader{*datagram};
       for (netlink::Message message; reader.next(message);) {
         std::string line = line_of(message);
-        if (!line.empty() && !is_foreign(line)) lines.push_back(std::move(line));
+        if (line.empty() || is_foreign(line)) continue;
+        if (const auto group = netlink::decode_nexthop(message, kProtocol); group && !group->members.empty()) {
+          if (const auto earlier = groups.find(group->id); earlier != groups.end()) lines[earlier->second].clear();
+          groups[group->id] = lines.size();
+        }
+        lines.push_back(std::move(line));
       }
     }
   }
