@@ -273,6 +273,18 @@ TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
   EXPECT_EQ(said(), 1U) << log_text();
 }
 
+TEST_F(RondodOnRedis, HealthTellsThatTheRedisWasEmptied) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  const auto health = [this] { return boost::json::serialize(call("health")); };
+  EXPECT_THAT(health(), Not(HasSubstr("was emptied")));
+  server->command({"FLUSHALL"});
+  EXPECT_TRUE(becomes([&health] { return health().find("times that a Redis was emptied") != std::string::npos; })) << health();
+  EXPECT_THAT(log_text(), HasSubstr("the Redis was emptied or is another one now"));
+  EXPECT_TRUE(has_route("192.168.0.0/16")) << "nothing is withdrawn while rondod runs";
+}
+
 TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
   std::ifstream guide("docs/guide/growing-onto-redis.md");
   std::vector<std::string> words;

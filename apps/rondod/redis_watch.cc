@@ -18,7 +18,8 @@ using commands::text;
 RedisHooks RedisWatch::hooks() {
   RedisHooks hooks;
   hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
-    log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
+    log_.warn("the Redis was emptied or is another one now, what the last one had not saved or replicated is lost",
+              {{"store", where}, {"epoch", epoch}});
   };
   hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
   hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisFigures& figures) {
@@ -66,8 +67,10 @@ void RedisWatch::look(const Clock& clock) {
   damage_told_.resize(stores_.size());
   std::uint64_t all = 0;
   std::string newest;
+  std::uint64_t failovers = 0;
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     const RedisFigures figures = stores_[i]->figures();
+    failovers += figures.failovers;
     all += figures.malformed;
     if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
     const std::uint64_t news = figures.malformed - std::exchange(damage_told_[i], figures.malformed);
@@ -76,6 +79,7 @@ void RedisWatch::look(const Clock& clock) {
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
   damage_.look(all, newest, clock);
+  failovers_.look(failovers, {}, clock);
 }
 
 boost::json::array RedisWatch::figures() const {
@@ -114,6 +118,7 @@ void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, bo
   }
   look(clock);
   damage_.tell(clock.now(), troubles, notes);
+  failovers_.tell(clock.now(), troubles, notes);
 }
 
 }  // namespace rondo::daemon

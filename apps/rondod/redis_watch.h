@@ -41,6 +41,9 @@ class RedisWatch {
   const std::function<void(Status why)> end_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
+  commands::Mishap failovers_{
+      "times that a Redis was emptied or another one took its place; rows that it lacks are still programmed, and a "
+      "restart withdraws them unless their producers write them again"};
   commands::Mishap damage_{"events, entries and batches on Redis that could not be read and were dropped"};
 };
 

@@ -1,5 +1,6 @@
 #include "store/redis/epoch.h"
 
+#include <string>
 #include <utility>
 
 #include "store/redis/scripts.h"
@@ -11,7 +12,7 @@ void Epoch::ask() {
   const std::string& run_id = commands_.greeting().run_id;
   if (asking_ || refused_ || run_id.empty()) return;
   asking_ = true;
-  commands_.out().command({"EVAL", kMarkEpoch, "1", kEpochKey, run_id});
+  commands_.out().command({"EVAL", kMarkEpoch, "1", kEpochKey, run_id, std::to_string(number_)});
   commands_.expect(1, shape::kCount, [this](const Reply& reply, const Status&) { answered(reply); });
 }
 

@@ -57,9 +57,25 @@ TEST_F(RedisEpoch, AServerThatSavedCountsOn) {
 TEST_F(RedisEpoch, AServerThatForgotEverythingIsAnotherOne) {
   open();
   restart();
-  EXPECT_EQ(stats().epoch, 1U) << "it counts from the beginning";
+  EXPECT_EQ(stats().epoch, 2U) << "it counts on from the number that the store knows";
   EXPECT_EQ(stats().failovers, 1U);
-  EXPECT_THAT(told(), ElementsAre(1U));
+  EXPECT_THAT(told(), ElementsAre(2U));
+}
+
+TEST_F(RedisEpoch, ADatabaseThatIsEmptiedUnderAConnectionIsToldOnceToEveryStore) {
+  open();
+  StoreDriver second{quick_options()};
+  declare(second, "W", TableKind::Watched);
+  second.settle();
+  const std::uint64_t connects = stats().connects;
+  server().command({"FLUSHALL"});
+  ASSERT_TRUE(driver().run_until([this] { return !told().empty(); }));
+  driver().settle();
+  second.settle();
+  EXPECT_THAT(told(), ElementsAre(2U));
+  EXPECT_EQ(stats().failovers, 1U);
+  EXPECT_EQ(second.store().stats().failovers, 1U);
+  EXPECT_EQ(stats().connects, connects);
 }
 
 TEST_F(RedisEpoch, ABrokenConnectionAndASecondStoreAreNoFailOver) {

@@ -346,12 +346,16 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 )lua";
 
-/// Marks the server that executes the script; the number grows if it is another server than the last one. KEYS: the hash. ARGV: its run id.
-/// Answer: the number. The number is written first: if the script cannot increment it, nothing is marked.
+/// Marks the server that executes the script; the number grows if it is another server than the last one, or if its data is lost. KEYS: the
+/// hash. ARGV: its run id; the number that the caller knows (0: none), which the new one exceeds. Answer: the number. The number is written
+/// first: if the script cannot increment it, nothing is marked.
 inline constexpr std::string_view kMarkEpoch = R"lua(
 local known = redis.call('HMGET', KEYS[1], 'run_id', 'epoch')
 if known[1] == ARGV[1] then return tonumber(known[2]) end
 local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
+if epoch <= tonumber(ARGV[2]) then
+  epoch = redis.call('HINCRBY', KEYS[1], 'epoch', tonumber(ARGV[2]) + 1 - epoch)
+end
 redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
 return epoch
 )lua";
