@@ -342,7 +342,7 @@ TEST_F(JournalCli, ExportsTheTextFormsOfSonic) {
   EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|INTF_TABLE:Ethernet0|SET")));
   const Ended retry = rondo("journal export --retry " + file());
   EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("| ++++ |ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
-  EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("|(nexthop-group, 102) resolution notified -> 1 tasks")));
+  EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("| (nexthop-group, 102) resolution notified -> 1 tasks")));
   EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("| ---- |ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
   EXPECT_EQ(rondo("journal export " + file()).code, 2);
   EXPECT_EQ(rondo("journal export --swss --retry " + file()).code, 2);

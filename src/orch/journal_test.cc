@@ -204,7 +204,7 @@ TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
             "2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n");
   EXPECT_EQ(retry,
             "2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"
-            "2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks\n"
+            "2024-09-11.18:56:22.144100| (nexthop-group, 1) resolution notified -> 800000 tasks\n"
             "2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n");
 }
 

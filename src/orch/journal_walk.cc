@@ -193,7 +193,7 @@ std::string retry_lines(const JournalWalk& walk) {
     append_change(lines, walk);
     lines.push_back('\n');
   } else if (record.kind == Kind::Announced && record.count > 0) {
-    lines.append(stamp(walk.wall())).append("|(");
+    lines.append(stamp(walk.wall())).append("| (");
     append_escaped(lines, walk.names().of(record.facts.front().kind));
     lines.append(", ");
     append_escaped(lines, record.facts.front().key);

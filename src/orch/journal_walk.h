@@ -90,7 +90,7 @@ std::string stamp(WallTime wall);
 ///               2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
 ///   retry.rec   2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      parked
 ///               2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      back
-///               2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks
+///               2024-09-11.18:56:22.144100| (nexthop-group, 1) resolution notified -> 800000 tasks
 std::string swss_lines(const JournalWalk& walk);
 std::string retry_lines(const JournalWalk& walk);
 

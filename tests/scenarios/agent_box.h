@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,12 +22,12 @@ namespace rondo::switch_agent {
 class AgentBox {
  public:
   explicit AgentBox(std::uint64_t seed = 1, SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
-                    SafetyOptions safety = {})
+                    SafetyOptions safety = {}, std::uint32_t retry_quota = 0)
       : world(seed),
         plane(with_cost(std::move(options))),
         journal_options(std::move(journal)),
         runtime(runtime_options()),
-        agent(runtime, plane, {.mode = Programmer::Mode::Inline, .safety = safety, .audit = audit}) {
+        agent(runtime, plane, {.mode = Programmer::Mode::Inline, .retry_quota = retry_quota, .safety = safety, .audit = audit}) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 

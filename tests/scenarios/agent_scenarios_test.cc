@@ -540,6 +540,49 @@ TEST_F(SwitchAgent, ADeletedRouteDoesNotWaitAnyMore) {
   EXPECT_THAT(routes(), IsEmpty());
 }
 
+/// Resolves 1,000 waiting routes while 20,000 new ones are handled. Returns how many of the next 512 routes in the kernel had waited.
+std::size_t resolved_among_the_next_512(std::uint32_t retry_quota) {
+  AgentBox box{1, {}, {}, {}, {}, retry_quota};
+  box.plane.add_port("swp1");
+  box.start();
+  box.set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
+  box.set("INTF_TABLE", "swp1", {});
+  box.set("INTF_TABLE", "swp1:10.0.0.1/24", {});
+  const auto key = [](int first, int i) {
+    return std::to_string(first + i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) + ".0/24";
+  };
+  for (int i = 0; i < 1000; ++i) box.set("ROUTE_TABLE", key(20, i), {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
+  box.run_for(1s);
+  EXPECT_EQ(box.stats("ROUTE_TABLE").parked, 1000U);
+  box.set("NEIGH_TABLE", "swp1:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}, {"family", "IPv4"}});
+  for (int i = 0; i < 20'000; ++i) box.set("ROUTE_TABLE", key(30, i), {{"blackhole", "true"}});
+  const auto count = [&box] {
+    std::pair<std::size_t, std::size_t> found{0, 0};  // All, and those that had waited.
+    EXPECT_TRUE(box.plane
+                    .routes([&found](const RouteEntry& route) {
+                      ++found.first;
+                      if (route.type == RouteType::Unicast) ++found.second;
+                    })
+                    .ok());
+    return found;
+  };
+  std::size_t at_the_first = 0;
+  for (int looks = 0; looks < 2000; ++looks) {
+    const auto [all, resolved] = count();
+    if (resolved > 0 && at_the_first == 0) at_the_first = all;
+    if (at_the_first != 0 && all >= at_the_first + 512) return resolved;
+    box.run_for(100us);
+  }
+  ADD_FAILURE() << "the routes never came";
+  return 0;
+}
+
+TEST(AgentRetryQuota, BoundsTheRoutesThatATurnRetriesWhileNewOnesWait) {
+  const std::size_t of_half = resolved_among_the_next_512(0);
+  EXPECT_GT(of_half, 150U);
+  EXPECT_LT(resolved_among_the_next_512(1), of_half / 8);
+}
+
 TEST_F(SwitchAgent, SetDeleteSetWhileInFlightEndsSet) {
   set_up(1);
   for (int delay = 0; delay < 60; ++delay) {
