@@ -62,13 +62,15 @@ function(rondo_quick name filter)
   endforeach()
 endfunction()
 
-# rondo_component(<name> [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>; rondo_library and
-# rondo_part add its sources. The first one, rondo, is the library that the others use. PUBLIC packages are those that public headers
-# include. The library's target is librondo or librondo-<name>, because the command line's target is rondo.
+# rondo_component(<name> [NEEDS component...] [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>;
+# rondo_library and rondo_part add its sources. The first one, rondo, is the library that the others use. PUBLIC packages are those that
+# public headers include. The library's target is librondo or librondo-<name>, because the command line's target is rondo.
 set(RONDO_COMPONENTS "")
 set(RONDO_WITHOUT "")
 macro(rondo_component name)
-  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "NEEDS;PUBLIC;PRIVATE" ${ARGN})
+  set(RONDO_NEEDS_${name} ${ARG_NEEDS})
+  list(TRANSFORM ARG_NEEDS PREPEND librondo-)
   if("${name}" STREQUAL rondo)
     set(library librondo)
     set(file rondo)
@@ -81,7 +83,7 @@ macro(rondo_component name)
   endif()
   add_library(${library})
   add_library(rondo::${name} ALIAS ${library})
-  target_link_libraries(${library} PUBLIC ${core} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  target_link_libraries(${library} PUBLIC ${ARG_NEEDS} ${core} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   target_compile_features(${library} PUBLIC cxx_std_20)
   target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   # Before 1.0 a minor version may change the binary interface.

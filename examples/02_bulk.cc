@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "rondo/orch/orch.h"
+#include "rondo/message/messaging_orch.h"
 #include "rondo/orch/runtime.h"
 
 using namespace rondo;
@@ -66,15 +66,15 @@ struct PluggedIn {
 // endregion
 
 // region: rules
-class Rules final : public Orch {
+class Rules final : public MessagingOrch {
  public:
   Rules(Runtime& runtime, Device& device)
-      : Orch(runtime, "rules", Priority::p1), device_(device), clock_("device", Priority::p5, [this] { collect_answers(); }) {
-    rules_ = &consume_batches("RULE", [this](Batch& batch) { apply(batch); });
+      : MessagingOrch(runtime, "rules", Priority::p1),
+        device_(device),
+        rules_(consume_batches("RULE", [this](Batch& batch) { apply(batch); })) {
     provide(kPort, [this](std::string_view port) { return device_.knows_port(port); });
     receive<&Rules::plug_in>();
-    runtime.scheduler().add(clock_);
-    clock_.arm_every(1ms, runtime.clock().now() + 1ms);
+    every(1ms, [this] { collect_answers(); });
   }
 
  private:
@@ -87,13 +87,13 @@ class Rules final : public Orch {
     for (const Batch::Item item : batch) {
       device_.submit({item.change(), item.stage()});  // Staged: the answer arrives later. No other change of this key is handled meanwhile.
     }
-    if (!device_.has_room()) hold(*rules_);  // Back-pressure: changes that are not taken merge in the table, at no cost.
+    if (!device_.has_room()) hold(rules_);  // Back-pressure: changes that are not taken merge in the table, at no cost.
   }
 
   void collect_answers() {
     device_.work(
         [this](const Device::Operation& operation, Device::Answer answer) { settle(operation.ticket, outcome(operation, answer)); });
-    if (device_.has_room()) release(*rules_);
+    if (device_.has_room()) release(rules_);
   }
 
   static Outcome outcome(const Device::Operation& operation, Device::Answer answer) {
@@ -107,8 +107,7 @@ class Rules final : public Orch {
   }
 
   Device& device_;
-  Consumer* rules_ = nullptr;
-  TimerSource clock_;
+  Consumer& rules_;
 };
 // endregion
 

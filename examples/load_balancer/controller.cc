@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "rondo/message/agents.h"
+#include "rondo/message/runtime_agents.h"
 
 using namespace rondo;
 
@@ -277,7 +277,7 @@ Result<Address> add_controller(Runtime& runtime, Device& device, HealthCheck che
   if (!pools) return failure(pools.error());
   const Result<Services*> services = runtime.try_add<Services>(**pools, device);
   if (!services) return failure(services.error());
-  return runtime.agents().make<Drainer>(runtime);
+  return agents_of(runtime).make<Drainer>(runtime);
 }
 
 }  // namespace balancer

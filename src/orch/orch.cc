@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "message/seat.h"
 #include "orch/consumer.h"
 #include "orch/handler_fault.h"
 #include "orch/listener.h"
@@ -20,9 +19,6 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<Observer>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<ConstraintKind> provided;
-  std::unique_ptr<message::Seat> seat;  // Set until the Orch is constructed; then it belongs to the runtime's agents.
-  Address address;
-  bool is_whole = false;
   std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
 };
 
@@ -282,34 +278,6 @@ void Orch::release(Consumer& consumer) {
 void Orch::requeue(Consumer& consumer, std::string_view key) {
   RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("requeue()", consumer.table() + " " + quoted(key)));
   consumer.requeue(key);
-}
-
-message::Seat& Orch::seat() {
-  RONDO_EXPECT(!parts_->is_whole,
-               "Orch " + quoted(name_) + ": address(), receive(), subscribe(), limit() or coalesce() after its constructor");
-  if (parts_->seat == nullptr) parts_->seat = message::Seat::make(runtime_.agents(), name_, priority_);
-  return *parts_->seat;
-}
-
-Address Orch::address() {
-  if (!parts_->address) parts_->address = seat().address();
-  return parts_->address;
-}
-
-void Orch::add_handler(const message::Handler& handler) {
-  seat().add(handler);
-  static_cast<void>(address());
-}
-
-Status Orch::add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler) {
-  return seat().add(topic, handler);
-}
-
-void Orch::add_limit(const message::MessageType& type, const Limit& limit, const message::KeyOf& key) { seat().add(type, limit, key); }
-
-void Orch::take_seat() {
-  parts_->is_whole = true;
-  if (parts_->seat != nullptr) message::Seat::take(std::move(parts_->seat), runtime_.agents());
 }
 
 }  // namespace rondo

@@ -38,7 +38,6 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
     p.scheduler->watch(p.journal.get());
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
-  p.agents_options = std::move(options.agents);
   Result<std::unique_ptr<Store>> store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
   if (!store) return failure(store.error().with_context("opening the store"));
   if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
@@ -79,7 +78,8 @@ Runtime::~Runtime() {
   while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // In reverse order: an Orch may use an Orch that was added before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
-  parts_->agents.reset();  // Before the members that finishing agents may use.
+  for (auto part = parts_->parts.rbegin(); part != parts_->parts.rend(); ++part) (*part)->end();
+  parts_->parts.clear();
 }
 
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
@@ -156,7 +156,7 @@ Status Runtime::post(std::function<void()> function) {
 
 void Runtime::adopt(std::unique_ptr<Orch> orch) {
   parts_->orchs.push_back(std::move(orch));
-  parts_->orchs.back()->take_seat();
+  parts_->orchs.back()->on_added();
 }
 
 Table Runtime::table(std::string_view name) {
@@ -193,15 +193,14 @@ Status Runtime::Parts::write(std::string_view table, Change change, WriteDone do
   return told(store->write(table, std::move(change), std::move(done)));
 }
 
-Agents& Runtime::agents() {
-  Parts& p = *parts_;
-  if (p.known_agents == nullptr) {
-    AgentsOptions options = p.agents_options;
-    if (!options.on_fault) options.on_fault = [&p](const MessageFault& fault) { p.tell_fault(fault); };
-    p.agents = std::make_unique<Agents>(*p.scheduler, std::move(options));
-    p.known_agents = p.agents.get();
-  }
-  return *p.known_agents;
+void Runtime::add_part(std::unique_ptr<RuntimePart> part) {
+  RONDO_EXPECT(find_part(typeid(*part)) == nullptr, std::string{"the runtime has a part of this type: "} + typeid(*part).name());
+  parts_->parts.push_back(std::move(part));
+}
+
+RuntimePart* Runtime::find_part(const std::type_info& type) const noexcept {
+  const auto found = std::ranges::find_if(parts_->parts, [&](const auto& part) { return typeid(*part) == type; });
+  return found != parts_->parts.end() ? found->get() : nullptr;
 }
 
 void Runtime::Parts::tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
@@ -217,16 +216,6 @@ void Runtime::Parts::log_rejects() {
       log->warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
     }
   };
-}
-
-void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {
-  if (!on_reject) return;
-  try {
-    std::string where{fault.agent};
-    where.append(" ").append(fault.message);
-    on_reject(fault.agent, Change::event("message", fault.message, {}), status_of_exception(fault.error).with_context(where));
-  } catch (const std::bad_alloc&) {  // The exception is counted without its text.
-  }
 }
 
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
@@ -256,6 +245,10 @@ void Runtime::stop() noexcept { parts_->scheduler->stop(); }
 
 void Runtime::on_reject(std::function<void(std::string_view, const Change&, const Status&)> callback) {
   parts_->on_reject = std::move(callback);
+}
+
+void Runtime::report_reject(std::string_view table, const Change& change, const Status& why) const {
+  if (parts_->on_reject) parts_->on_reject(table, change, why);
 }
 
 std::vector<ConsumerStats> Runtime::consumers() const {

@@ -33,8 +33,6 @@ struct Runtime::Parts {
   /// Records and reports that 'rows' rows that waited for 'fact' were queued.
   void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
-  /// Reports that a message handler threw.
-  void tell_fault(const MessageFault& fault) const noexcept;
   /// The sweep found a fact that its provider did not announce or withdraw.
   void found(const Constraint& fact, bool holds);
   /// Passes a handler's exception to on_reject.
@@ -79,9 +77,7 @@ struct Runtime::Parts {
   };
   std::map<std::string, StateTeller, std::less<>> states;  // By table.
   std::vector<Worker*> workers;                            // The workers whose home is this runtime.
-  AgentsOptions agents_options;
-  std::unique_ptr<Agents> agents;  // Null until it is first used.
-  Agents* known_agents = nullptr;  // Points to *agents. Agents that finish may use it while 'agents' is being destroyed.
+  std::vector<std::unique_ptr<RuntimePart>> parts;
   std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;
   unsigned elsewhere_threads = 1;

@@ -28,7 +28,7 @@ class Group;
 class Scheduler;
 
 namespace message {
-class Seat;
+class OrchMailbox;
 }
 
 /// What happens when a handler throws. The process never ends for that reason.
@@ -130,9 +130,8 @@ class Agent {
 
  private:
   friend class Group;
-  friend class Orch;
   friend class message::Cell;
-  friend class message::Seat;
+  friend class message::OrchMailbox;
   void add_handler(message::Handler handler);
   void add_limit(const message::MessageType& type, Limit limit, message::KeyOf key);
   Status subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler);

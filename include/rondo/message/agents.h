@@ -25,7 +25,7 @@
 namespace rondo {
 
 namespace message {
-class Seat;
+class OrchMailbox;
 }
 
 /// Receives each message before its handler does, on the agent's thread: for tests and traces. An exception of it is ignored. It is not
@@ -108,7 +108,7 @@ class Group {
  private:
   friend class Agent;
   friend class Agents;
-  friend class message::Seat;
+  friend class message::OrchMailbox;
   struct Parts;
   explicit Group(Agents& agents);
   ~Group();
@@ -172,7 +172,7 @@ class Agents {
   friend class Agent;
   friend class AgentThreads;
   friend class Group;
-  friend class message::Seat;
+  friend class message::OrchMailbox;
   explicit Agents(std::unique_ptr<Core> core);
   Result<GroupId> add_group(const std::function<Status(Group&)>& make);
   Result<GroupId> try_to_add(const std::function<Status(Group&)>& make);

@@ -14,7 +14,7 @@ namespace rondo {
 
 class Agent;
 class Agents;
-class Orch;
+class MessagingOrch;
 
 /// Result of one publish().
 struct Delivery {
@@ -55,7 +55,7 @@ class Topic {
  private:
   friend class Agent;
   friend class Agents;
-  friend class Orch;
+  friend class MessagingOrch;
   explicit Topic(std::shared_ptr<message::TopicCore> core) : core_(std::move(core)) {}
   std::shared_ptr<message::TopicCore> core_;
 };

@@ -3,7 +3,7 @@
 // examples/01_two_orchs.cc.
 //
 // Threads: the runtime calls the handlers on its own thread. The functions of an Orch may be called on that thread only (asserted, with
-// names). Another thread posts a function (Runtime::post) or a message (Orch::address).
+// names). Another thread posts a function (Runtime::post), or a message to a MessagingOrch (rondo/message/messaging_orch.h).
 //
 // Errors: consume(), consume_batches(), listen() and provide() return no Status. If one of them is refused in the constructor,
 // Runtime::try_add() returns the error, and Runtime::add() ends the process with it. The constructor still runs to its end: a refused table
@@ -22,7 +22,6 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
-#include "rondo/message/agent.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/orch/elsewhere.h"
@@ -91,9 +90,6 @@ class Orch {
 
   std::string_view name() const noexcept { return name_; }
   Priority priority() const noexcept { return priority_; }
-  /// An Orch is an agent, too: it handles messages that are posted to this address with the handlers of receive(). Any thread may use the
-  /// address. The constructor must call address() or receive() first (assert). Posts are refused until Runtime::add has returned.
-  Address address();
 
  protected:
   using SetHandler = std::function<Outcome(std::string_view key, const Fields& fields)>;
@@ -142,31 +138,6 @@ class Orch {
   /// Runtime::on_reject.
   void observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler);
 
-  /// Handles messages, as Agent does: `receive<&Routes::reload>()` for `void reload(const Reload&)`, in the constructor (assert). Messages
-  /// take turns of this Orch's priority, together with those of all agents and Orchs of the runtime. Messages and changes have no order
-  /// relative to each other. A message whose handler throws is dropped and counted.
-  template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
-  void receive() {
-    add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
-  }
-  /// Like Agent::subscribe; only in the constructor (assert).
-  template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
-  Status subscribe(const Topic<M>& topic) {
-    using Traits = message::MethodTraits<decltype(Method)>;
-    static_assert(std::is_same_v<typename Traits::Type, M> && !Traits::kTakesOver,
-                  "a handler of a topic takes a const reference to its type");
-    return add_subscription(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));
-  }
-  /// Like Agent::limit and Agent::coalesce.
-  template <Message M>
-  void limit(Limit limit) {
-    add_limit(message::kType<M>, limit, message::KeyOf{});
-  }
-  template <auto Key, Message M>
-  void coalesce(std::size_t keys = limits::kMessagesOfType, Overflow overflow = Overflow::Reject) {
-    add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);
-  }
-
   /// Names the change that is being handled, for a handler that returns Outcome::staged(). Only inside a handler of single changes
   /// (assert); a batch handler uses Batch::stage().
   Ticket current_ticket() const;
@@ -203,13 +174,9 @@ class Orch {
  private:
   friend class Runtime;
   friend class AskAgain;
-  message::Seat& seat();
+  /// Called once, when the constructor has returned and the Orch belongs to the runtime.
+  virtual void on_added() {}
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job);
-  void add_handler(const message::Handler& handler);
-  Status add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler);
-  void add_limit(const message::MessageType& type, const Limit& limit, const message::KeyOf& key);
-  /// The Orch is complete in the runtime: from now on messages for it are accepted.
-  void take_seat();
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                          const ConsumeOptions& options);
   std::unique_ptr<Subscription> open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority);

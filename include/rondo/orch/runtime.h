@@ -9,17 +9,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
-#include "rondo/message/agents.h"
 #include "rondo/orch/elsewhere.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "rondo/orch/row_tap.h"
+#include "rondo/orch/runtime_part.h"
 #include "rondo/sched/executor_core.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
@@ -35,8 +36,6 @@ struct RuntimeOptions {
   std::function<Result<std::unique_ptr<Store>>(Scheduler&)> store = {};
   /// See Journal::open; nullptr records nothing.
   std::unique_ptr<Journal> journal = nullptr;
-  /// Options of agents(). Without an 'on_fault' in them, on_reject receives the messages whose handlers throw.
-  AgentsOptions agents = {};
   /// Priority of the turns that run posted functions (post()).
   Priority posted = Priority::p7;
   /// Log a warning for each reject and each exception of a handler, until on_reject() is called. A line has table, key and reason and goes
@@ -224,8 +223,11 @@ class Runtime {
   /// returns the store's error.
   Table table(std::string_view name);
 
-  /// Agents beside the Orchs, on this runtime's scheduler; the Orchs' own messages use the same object. Made on the first call.
-  Agents& agents();
+  /// The runtime owns 'part' from now on. It must have no other part of the same type (assert). A component above the Orchs uses it for the
+  /// objects that it keeps for each runtime.
+  void add_part(std::unique_ptr<RuntimePart> part);
+  /// The part of exactly this type; null if there is none. O(parts).
+  RuntimePart* find_part(const std::type_info& type) const noexcept;
 
   /// Runs 'work', which may block, on a thread of a small pool. Then calls 'done' with the result in a turn of 'priority' on this runtime's
   /// scheduler. 'work' returns nothing, a Status, a T or a Result<T>, and may take a std::stop_token; 'done' takes the Status or the
@@ -254,10 +256,11 @@ class Runtime {
   void stop() noexcept;
 
   /// Sets the callback for rejects and failed handlers. It is called once for each rejected change, with table, change and reason. It is
-  /// also called for each message whose handler threw, in an Orch or an agent: 'table' is the name of the Orch or agent, and 'change' is an
-  /// event with the verb "message" and the message's type as key. For a posted function that threw, the names are "post" and "function".
+  /// also called for a posted function that threw, with the names "post" and "function".
   /// Default: RuntimeOptions::log_rejects. An empty callback ignores all of them. It must not throw.
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
+  /// Calls the callback of on_reject(), for a RuntimePart that calls handlers of its own.
+  void report_reject(std::string_view table, const Change& change, const Status& why) const;
 
   // Introspection. O(result), bounded by 'max'. A home runtime includes its workers: it asks each one in a turn of that worker and waits at
   // most limits::kWorkerAskWait. The result omits a worker that is busy for longer. `why` asks several times: it does not ask a busy worker

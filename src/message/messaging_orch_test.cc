@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "rondo/message/agents.h"
-#include "rondo/orch/runtime.h"
+#include "rondo/message/messaging_orch.h"
+#include "rondo/message/runtime_agents.h"
 #include "rondo/orch/worker.h"
 
 namespace rondo {
@@ -26,9 +26,9 @@ struct Counted {
   std::size_t routes = 0;
 };
 
-class Routes final : public Orch {
+class Routes final : public MessagingOrch {
  public:
-  Routes(Runtime& runtime, const Topic<PortDown>& ports) : Orch(runtime, "routes", Priority::p3) {
+  Routes(Runtime& runtime, const Topic<PortDown>& ports) : MessagingOrch(runtime, "routes", Priority::p3) {
     consume("ROUTE", this, &Routes::set, &Routes::remove);
     limit<Reload>({.most = 2});
     receive<&Routes::reload>();
@@ -59,12 +59,12 @@ class Asker final : public Agent {
   void counted(const Counted& answer) { routes = answer.routes; }
 };
 
-TEST(OrchMessages, AnOrchIsAnAgentThatAlsoConsumesTables) {
+TEST(MessagingOrch, AnOrchIsAnAgentThatAlsoConsumesTables) {
   Runtime runtime;
-  const Topic<PortDown> ports = runtime.agents().topic<PortDown>("port down");
+  const Topic<PortDown> ports = agents_of(runtime).topic<PortDown>("port down");
   Routes& routes = runtime.add<Routes>(ports);
   Asker* asker = nullptr;
-  ASSERT_TRUE(runtime.agents()
+  ASSERT_TRUE(agents_of(runtime)
                   .add([&](Group& group) {
                     asker = &group.make<Asker>();
                     return Status{};
@@ -83,10 +83,10 @@ TEST(OrchMessages, AnOrchIsAnAgentThatAlsoConsumesTables) {
   EXPECT_EQ(routes.address().post(Reload{"3"}).code(), Code::ResourceExhausted);
 }
 
-TEST(OrchMessages, OfAWorkerAreHandledOnItsThread) {
+TEST(MessagingOrch, OfAWorkerAreHandledOnItsThread) {
   Runtime home;
   Worker worker(home, {.name = "worker"});
-  const Topic<PortDown> ports = home.agents().topic<PortDown>("port down");
+  const Topic<PortDown> ports = agents_of(home).topic<PortDown>("port down");
   Routes& routes = worker.add<Routes>(ports);
   const Address to = routes.address();
   ASSERT_TRUE(worker.start().ok());
@@ -96,15 +96,32 @@ TEST(OrchMessages, OfAWorkerAreHandledOnItsThread) {
   EXPECT_EQ(routes.seen, "reload 10. down Ethernet0 ");
 }
 
-class Thrower final : public Orch {
+class Stateless final : public MessagingOrch {
  public:
-  explicit Thrower(Runtime& runtime) : Orch(runtime, "thrower", Priority::p3) { receive<&Thrower::reload>(); }
+  Stateless(Runtime& runtime, int& asked) : MessagingOrch(runtime, "stateless", Priority::p1), asked_(asked) { receive<&Stateless::ask>(); }
+
+ private:
+  void ask(const Reload&) const { ++asked_; }
+  int& asked_;
+};
+
+TEST(MessagingOrch, HandlersMayBeConstMembers) {
+  Runtime runtime;
+  int asked = 0;
+  ASSERT_TRUE(runtime.add<Stateless>(asked).address().post(Reload{}).ok());
+  runtime.run_until_idle();
+  EXPECT_EQ(asked, 1);
+}
+
+class Thrower final : public MessagingOrch {
+ public:
+  explicit Thrower(Runtime& runtime) : MessagingOrch(runtime, "thrower", Priority::p3) { receive<&Thrower::reload>(); }
 
  private:
   void reload(const Reload&) { throw std::runtime_error("bang"); }
 };
 
-TEST(OrchMessages, AHandlerThatThrowsIsToldAsARejectOfItsMessage) {
+TEST(MessagingOrch, AHandlerThatThrowsIsToldAsARejectOfItsMessage) {
   Runtime runtime;
   std::string told;
   runtime.on_reject([&](std::string_view where, const Change& change, const Status& why) {
@@ -117,9 +134,10 @@ TEST(OrchMessages, AHandlerThatThrowsIsToldAsARejectOfItsMessage) {
   EXPECT_EQ(told, "thrower message " + type + ": thrower " + type + ": the handler threw: bang");
 }
 
-TEST(OrchMessages, OptionsOfTheAgentsAreTheRuntimes) {
+TEST(MessagingOrch, OptionsOfTheAgentsAreTheRuntimes) {
   int told = 0;
-  Runtime runtime({.agents = {.messages_max = 4, .on_fault = [&](const MessageFault&) { ++told; }}});
+  Runtime runtime;
+  make_agents(runtime, {.messages_max = 4, .on_fault = [&](const MessageFault&) { ++told; }});
   runtime.on_reject([](std::string_view, const Change&, const Status&) { FAIL() << "somebody else is told"; });
   const Address to = runtime.add<Thrower>().address();
   int accepted = 0;
@@ -139,28 +157,28 @@ class Leaver final : public Agent {
   const std::function<void()> at_end_;
 };
 
-TEST(OrchMessages, TheLastWordsOfAnAgentMayAskForItsAgentsAndTheRuntime) {
+TEST(MessagingOrch, TheLastWordsOfAnAgentMayAskForItsAgentsAndTheRuntime) {
   std::size_t groups = 0;
   std::size_t tables = 0;
   {
     Runtime runtime;
     ASSERT_TRUE(runtime.store().declare({.name = "ROUTE"}).ok());
     const auto at_end = [&] {
-      groups = runtime.agents().groups();
+      groups = agents_of(runtime).groups();
       tables = runtime.store().tables().size();
     };
-    ASSERT_TRUE(runtime.agents().make<Leaver>(at_end).has_value());
+    ASSERT_TRUE(agents_of(runtime).make<Leaver>(at_end).has_value());
     runtime.run_until_idle();
   }
   EXPECT_EQ(groups, 1U);
   EXPECT_EQ(tables, 1U);
 }
 
-TEST(OrchMessages, EndWithTheRuntime) {
+TEST(MessagingOrch, EndWithTheRuntime) {
   Address to;
   {
     Runtime runtime;
-    const Topic<PortDown> ports = runtime.agents().topic<PortDown>("port down");
+    const Topic<PortDown> ports = agents_of(runtime).topic<PortDown>("port down");
     to = runtime.add<Routes>(ports).address();
     ASSERT_TRUE(to.post(Reload{"never"}).ok());
   }
