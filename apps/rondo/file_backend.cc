@@ -126,8 +126,10 @@ class FileBackend final : public Backend {
       tell(json::object{{"level", level}, {"setting", setting}, {"value", escape_text(value)}, {"meaning", meaning}, {"remedy", remedy}});
     };
     for (const std::string& lost : file->damage) {
-      finding("problem", "damage", lost, "a part of the file cannot be read; the rows that were there are lost, or as they were before",
-              "start the daemon: it keeps what is whole and the damaged file beside it; then feed the tables again");
+      finding(
+          "problem", "damage", lost, "a part of the file cannot be read; the rows that were there are lost, or as they were before",
+          "start the daemon: it keeps what is whole, and the damaged file beside it, and refuses a file of which nothing can be read; then "
+          "feed the tables again");
     }
     finding("ok", "groups", std::to_string(file->groups), "", "");
     finding("ok", "bytes", std::to_string(file->bytes), "", "");

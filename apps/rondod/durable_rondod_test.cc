@@ -13,12 +13,14 @@
 #include "rondo/base/limits.h"
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
+#include "store/durable/testing/file.h"
 
 namespace rondo::daemon {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 std::string message_of(const std::string& text) {
   const auto config = parse_config(text, "rondod.toml");
@@ -286,9 +288,9 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
   }
   start(store());
   EXPECT_THAT(log_text(), HasSubstr("the file was damaged"));
-  EXPECT_TRUE(std::filesystem::exists(file("tables.damaged-1")));
+  EXPECT_THAT(store::durable::asides(file("tables")), SizeIs(1));
   const std::string health = json::serialize(call("health"));
-  EXPECT_THAT(health, AllOf(HasSubstr("\"healthy\":false"), HasSubstr("was damaged"), HasSubstr("tables.damaged-1")));
+  EXPECT_THAT(health, AllOf(HasSubstr("\"healthy\":false"), HasSubstr("was damaged"), HasSubstr("tables.damaged-2")));
   EXPECT_GT(call("stats").at("store").at("files").at(0).at("damage_parts").to_number<int>(), 0);
   write_all();
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();

@@ -83,8 +83,9 @@ class DurableStore final : public Store {
  public:
   /// Reads the file, in about a second for a million rows; consumers then receive the rows again. Unavailable: another process has the file
   /// open. PermissionDenied, NotFound, ResourceExhausted: errors of the file system. FailedPrecondition: the file is not a durable store,
-  /// or has a newer version. DataLoss: its first page is damaged. From another damaged or shortened file or log every complete entry is
-  /// read. The damaged file is kept under another name and replaced: see DurableStoreStats::damage.
+  /// or has a newer version. DataLoss: nothing of it can be read, or it has no bytes beside a log that has; it is left alone. From another
+  /// damaged or shortened file every complete entry is read that SQLite reaches. The damaged file is kept as NAME.damaged-TIME and
+  /// replaced: see DurableStoreStats::damage. From a damaged log SQLite reads the commits before the damage, and reports nothing.
   static Result<std::unique_ptr<DurableStore>> open(Scheduler& scheduler, DurableStoreOptions options);
   /// Like finish(), but ignores errors: call finish() first if they matter.
   ~DurableStore() override;
@@ -105,8 +106,8 @@ class DurableStore final : public Store {
   Status health() const override;
 
   const DurableStoreStats& stats() const noexcept;
-  /// Makes the writing thread check whether the file is still there, when no write would notice; health() then reports the result. For a
-  /// timer of about a second; costs two system calls.
+  /// While nothing waits to be written: makes the writing thread check whether the file is still there, and move SQLite's log into it;
+  /// health() then reports the result. For a timer of about a second; costs two system calls if the log is empty.
   void look_after();
   /// Waits until everything written is on the disk, or returns why it cannot be. Also returns an error if the file was removed meanwhile.
   /// Blocks; for the end of a process.

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <span>
 #include <system_error>
@@ -15,14 +17,20 @@ namespace rondo::store::durable {
 
 namespace {
 
-std::string aside_name(const std::string& path, unsigned number) { return path + ".damaged-" + std::to_string(number); }
+std::string aside_prefix(const std::string& path) { return path + ".damaged-"; }
 
-/// Returns a name beside 'path' that no file has.
-std::string free_name(const std::string& path) {
-  for (unsigned number = 1;; ++number) {
-    std::string name = aside_name(path, number);
-    if (!std::filesystem::exists(name) && !std::filesystem::exists(name + "-wal")) return name;
-  }
+/// Returns a name beside 'path' that no file has: with the time, in UTC, and with a number if there are several of one second.
+std::string free_name(const std::string& path, WallTime now) {
+  const std::time_t seconds = static_cast<std::time_t>((now - WallTime{}) / 1s);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> time{};
+  const std::size_t length = std::strftime(time.data(), time.size(), "%Y%m%dT%H%M%SZ", &parts);
+  const std::string first = aside_prefix(path) + std::string{time.data(), length};
+  std::string name = first;
+  for (unsigned number = 2; std::filesystem::exists(name) || std::filesystem::exists(name + "-wal"); ++number)
+    name = first + "-" + std::to_string(number);
+  return name;
 }
 
 Status rename(const std::string& from, const std::string& to) {
@@ -31,9 +39,11 @@ Status rename(const std::string& from, const std::string& to) {
   return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
+
 /// Makes the new names survive a power cut. A file system that cannot do this is accepted.
 Status sync_folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path folder = folder_of(path);
   const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (opened && (::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP)) return {};
   return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
@@ -71,21 +81,22 @@ Status FileReplacement::undo() const {
   remove_new();
   // The damaged file's log may have been renamed already, while the file itself still has both names.
   std::error_code none;
-  for (unsigned number = 1;; ++number) {
-    const std::string aside = aside_name(path_, number);
-    const bool has_log = std::filesystem::exists(aside + "-wal", none);
-    if (!has_log && !std::filesystem::exists(aside, none)) return {};
+  const std::filesystem::path folder = folder_of(path_);
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string aside = (folder / entry.path().filename()).string();
+    if (!aside.starts_with(aside_prefix((folder / std::filesystem::path{path_}.filename()).string()))) continue;
     if (!std::filesystem::equivalent(path_, aside, none)) continue;
-    if (has_log) {
+    if (std::filesystem::exists(aside + "-wal", none)) {
       if (Status bad = rename(aside + "-wal", path_ + "-wal"); !bad.ok()) return bad;
     }
     std::filesystem::remove(aside, none);
     return {};
   }
+  return {};
 }
 
-Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, std::string& aside) const {
-  aside = free_name(path_);
+Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, WallTime now, std::string& aside) const {
+  aside = free_name(path_, now);
   file.reset();
   if (Status bad = write_new(content); !bad.ok()) return bad;
   // The damaged file's log must not be applied to the new file. 'path_' always leads to a file, whenever the process ends. After the log
@@ -151,7 +162,7 @@ Status FileReplacement::try_to_write_new(const LogContent& content) const {
     if (!made) return made.error();
     const auto append = [&file = **made](std::span<const std::string> entries) {
       Status end = file.append(entries);
-      return end.ok() ? file.checkpoint() : end;
+      return end.ok() ? file.checkpoint(false) : end;
     };
     if (Status bad = content.write_to(append); !bad.ok()) return bad;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "rondo/base/time.h"
 #include "store/durable/log_content.h"
 #include "store/durable/log_file.h"
 
@@ -20,9 +21,9 @@ class FileReplacement {
   /// Call this before the file is opened. If a process ended during one of the following functions, this restores the state before it or
   /// completes it.
   Status undo() const;
-  /// Writes 'content', the readable part of 'file', to a new file in its place. The old file is renamed; 'aside' is its new name. 'file' is
-  /// then the new file.
-  Status replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, std::string& aside) const;
+  /// Writes 'content', the readable part of 'file', to a new file in its place. The old file is renamed to NAME.damaged-TIME; 'aside' is
+  /// its new name. 'file' is then the new file.
+  Status replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, WallTime now, std::string& aside) const;
   /// Writes 'content', the whole content of 'file', to a smaller file in its place. Without room or permission for that, the old file
   /// stays. After an error 'file' is set if it can be used.
   Status replace_by_smaller(std::unique_ptr<LogFile>& file, const LogContent& content) const;

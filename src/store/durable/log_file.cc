@@ -13,20 +13,19 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/private_file.h"
 #include "base/unique_fd.h"
 #include "rondo/store/record.h"
-#include "store/durable/file_kind.h"
-#include "store/durable/page_scan.h"
-#include "store/durable/wal_check.h"
 #include "store/percent.h"
 
 namespace rondo::store::durable {
 
 namespace {
 
+constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
 /// Pages in the write-ahead log before they are moved into the database: 16 MiB; the move takes tens of milliseconds.
@@ -36,7 +35,7 @@ constexpr const char* kSettings =
     "PRAGMA wal_autocheckpoint = 0;"  // An automatic checkpoint reports no failure: see checkpoint().
     "PRAGMA journal_size_limit = 67108864;"
     "PRAGMA cache_size = -16384;"
-    "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find dropped entries.
+    "PRAGMA secure_delete = ON;";  // Debian's default. `sqlite3 NAME .recover` must not find dropped entries.
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, records BLOB NOT NULL)";
 
@@ -109,23 +108,6 @@ Print print_of(const std::string& path) {
   return print;
 }
 
-/// The number of bytes by which a file is shorter than its header says (file format of SQLite, 1.3: page size at 16, pages at 28).
-std::uint64_t missing_bytes(const std::string& path) {
-  std::array<char, 32> header{};
-  std::ifstream in(path, std::ios::binary);
-  if (!in.read(header.data(), header.size())) return 0;
-  const auto number = [&header](std::size_t at, std::size_t bytes) {
-    std::uint64_t value = 0;
-    for (std::size_t i = at; i < at + bytes; ++i) value = value << 8U | static_cast<unsigned char>(header.at(i));
-    return value;
-  };
-  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
-  std::error_code unknown;
-  const std::uint64_t size = std::filesystem::file_size(path, unknown);
-  const std::uint64_t told = page * number(28, 4);
-  return unknown || told <= size ? 0 : told - size;
-}
-
 /// The header's version for writers, at byte 18, is unknown to SQLite (file format, 1.3.3). SQLite then opens the file read-only.
 bool has_unknown_writer(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -133,12 +115,29 @@ bool has_unknown_writer(const std::string& path) {
   return in.get() > 2;
 }
 
-/// True for an absent or empty file whose log holds commits. SQLite takes it for a new file, even when it only reads, and discards the log.
-bool has_log_only(const std::string& path) {
+/// 0 if there is no such file.
+std::uintmax_t size_of(const std::string& path) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  const bool has_nothing = error ? error == std::errc::no_such_file_or_directory : bytes == 0;
-  return has_nothing && !check_wal(path, kPageBytes).frames.empty();
+  return error ? 0 : bytes;
+}
+
+/// The error for a database of another application.
+Status none_of_ours(const std::string& path) {
+  return {Code::FailedPrecondition, quoted(path) + " is a database, but no store of Rondo's"};
+}
+
+/// Checks what SQLite does not: it reads from a pipe, and it deletes the log of a file that is absent or empty.
+Status check_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  const bool is_there = !error && std::filesystem::exists(found);
+  const std::string opening = "opening " + quoted(path) + ": ";
+  if (is_there && std::filesystem::is_directory(found)) return {Code::FailedPrecondition, opening + "it is a folder"};
+  if (is_there && !std::filesystem::is_regular_file(found)) return {Code::FailedPrecondition, opening + "it is no regular file"};
+  if (found.type() == std::filesystem::file_type::unknown || size_of(path) > 0 || size_of(path + "-wal") == 0) return {};
+  return {Code::DataLoss, opening + "the file is lost, or has no bytes, and its log " + quoted(path + "-wal") +
+                              " is there: bring the file back from a backup, or move the log away to begin without rows"};
 }
 
 /// The file to which a name leads.
@@ -175,47 +174,35 @@ class SqliteLogFile final : public LogFile {
   Status append(std::span<const std::string> entries) override;
   std::int64_t last() const override { return last_; }
   Result<bool> drop_until(std::int64_t last, std::uint32_t max) override;
-  Status checkpoint() override;
+  Status checkpoint(bool idle) override;
   Status check_names() override;
 
  private:
   Status trouble(std::string_view what) const;
-  Status begin(Mode mode);
   Status connect(Mode mode);
   Status open_for_looking();
   Status check_not_taken();
-  Status check_log();
   Status make_private();
-  Status make_first_page();
   Status make_log_anew();
   /// Leaves the file and its log unchanged on close: they are kept.
-  void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
-  void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
+  void leave_alone(bool alone = true) { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, alone ? 1 : 0, nullptr); }
+  /// Lets SQLite read a file that is shorter than its header says. The missing pages then read as damage.
+  void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, refused_.ok() ? 0 : 1, nullptr); }
   bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
   Result<std::int64_t> value_of(const char* text);
   Status check_header();
-  void look_for(std::vector<std::int64_t>& all, Reading& reading);
-  static void look_for_gap(std::vector<std::int64_t>& all, Reading& reading);
-  void look_through_pages(std::vector<std::int64_t>& all);
-  PageScan& pages();
-  bool read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each);
-  /// The page size of this file; if its header does not state one, the default of our files.
-  std::uint32_t page_bytes() {
-    const Result<std::int64_t> told = value_of("PRAGMA page_size");
-    return told && *told > 0 ? static_cast<std::uint32_t>(*told) : kPageBytes;
-  }
+  Status open_for_writing(Mode mode);
+  Status check_pages(std::vector<Status>& damage);
+  std::vector<std::int64_t> all_numbers(Reading& reading);
   /// Reads the numbers of the entries, ascending or descending, up to the end or to damage.
   bool numbers(bool ascending, std::vector<std::int64_t>& out);
 
   std::string path_;
   std::optional<Print> print_;  // The fingerprint when the file was opened read-only.
-  std::uint64_t missing_ = 0;   // By how many bytes the file is shorter than its header says.
-  bool had_log_only_ = false;
+  Status refused_;              // Why SQLite opened the file only for a repair.
   bool has_unknown_writer_ = false;
-  WalCheck wal_;
-  std::optional<PageScan> pages_;  // Of a damaged file.
   sqlite3* database_ = nullptr;
-  bool is_empty_ = false;
+  bool is_empty_ = false;  // No entry has been moved from the log into the file yet.
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
   int log_pages_ = 0;  // Pages in the write-ahead log, after the last commit.
@@ -288,18 +275,13 @@ Status SqliteLogFile::check_not_taken() {
 /// Opens without locks, and with SQLite's index of the write-ahead log in memory: otherwise SQLite makes a file for the index beside the
 /// database.
 Status SqliteLogFile::open_for_looking() {
-  if (has_log_only(path_)) {
-    return {Code::DataLoss, "the file " + quoted(path_) + " is lost, or has no bytes, and its log " + quoted(path_ + "-wal") +
-                                " is there: start the daemon, which reads what the log holds, or bring back both from a backup"};
-  }
   const int error = ::faccessat(AT_FDCWD, path_.c_str(), R_OK, AT_EACCESS) == 0 ? 0 : errno;
   if (error == ENOENT) return {Code::NotFound, "there is no file " + quoted(path_)};
   if (error != 0) return status_from_errno(error, "opening " + quoted(path_));
   constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
   if (Status taken = check_not_taken(); !taken.ok()) return taken;
-  std::error_code unknown;
-  if (std::filesystem::file_size(path_, unknown) == 0 && !unknown) return {Code::NotFound, path_ + " is empty"};
+  if (size_of(path_) == 0) return {Code::NotFound, path_ + " is empty"};
   sqlite3_close(std::exchange(database_, nullptr));
   print_ = print_of(path_);
   // If there is no log, SQLite would make one.
@@ -308,8 +290,6 @@ Status SqliteLogFile::open_for_looking() {
   const int opened = has_log ? sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix-none")
                              : sqlite3_open_v2(address.c_str(), &database_, kFlags | SQLITE_OPEN_URI, "unix-none");
   if (opened != SQLITE_OK) return trouble("opening");
-  let_repair();
-  leave_alone();
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
 
@@ -319,90 +299,69 @@ Status SqliteLogFile::make_private() {
   return file ? Status{} : status_from_errno(errno, "opening " + quoted(path_));
 }
 
-/// Writes a first page of zeros: SQLite then reads the first page from the log, as it does for all others.
-Status SqliteLogFile::make_first_page() {
-  if (Status bad = make_private(); !bad.ok()) return bad;
-  std::ofstream out(path_, std::ios::binary | std::ios::app);
-  out << std::string(kPageBytes, '\0');
-  if (out.close(); out) return {};
-  return status_from_errno(errno, "making a first page for the log of " + quoted(path_));
-}
-
-/// Connects and checks the header, in a transaction.
-Status SqliteLogFile::begin(Mode mode) {
-  Status header = connect(mode);
-  if (header.code() != Code::DataLoss) return header;
-  // SQLite refuses a file that is shorter than its header says, unless the connection may repair. Pages beyond the end of the file then
-  // read as damage.
-  missing_ = missing_bytes(path_);
-  if (missing_ == 0) return header;
-  sqlite3_close(std::exchange(database_, nullptr));
-  return connect(mode);
-}
-
+/// Connects and checks the header, in a transaction. Until the header is known, SQLite may not move the log into the file.
 Status SqliteLogFile::connect(Mode mode) {
   const bool writes = mode != Mode::ReadOnly;
   if (!writes) {
     if (Status bad = open_for_looking(); !bad.ok()) return bad;
+    has_unknown_writer_ = has_unknown_writer(path_);
   } else {
-    if (has_log_only(path_)) {
-      had_log_only_ = true;
-      if (Status bad = make_first_page(); !bad.ok()) return bad;
-    } else if (Status bad = make_private(); !bad.ok()) {
-      return bad;
-    }
+    if (Status bad = make_private(); !bad.ok()) return bad;
+    has_unknown_writer_ = has_unknown_writer(path_);  // Before SQLite has locks: closing a descriptor of the file would release them.
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
-    let_repair();
-    if (had_log_only_) leave_alone();
     // The first statement: the lock is held until the end, so a second process finds the file taken.
     if (!run("PRAGMA locking_mode = EXCLUSIVE") || !run(("PRAGMA page_size = " + std::to_string(kPageBytes)).c_str()))
       return trouble("opening");
   }
+  leave_alone();
+  let_repair();
   sqlite3_extended_result_codes(database_, 0);
-  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) {
-    const Status refused = trouble("opening");
-    has_unknown_writer_ = writes && has_unknown_writer(path_);
-    if (!has_unknown_writer_ || !run("BEGIN")) return refused;
-  }
-  if (Status bad = check_log(); !bad.ok()) return bad;
-  return check_header();
-}
-
-/// Call this when no other process can write any more, and before this one has written.
-Status SqliteLogFile::check_log() {
-  wal_ = check_wal(path_, page_bytes());
-  if (!wal_.damage.ok()) leave_alone();
-  return wal_.failed;
+  if (!run(writes && !has_unknown_writer_ ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
+  if (Status bad = check_header(); !bad.ok() && !is_empty_) return bad;
+  return run("COMMIT") ? Status{} : trouble("opening");
 }
 
 Status SqliteLogFile::open(Mode mode) {
-  const bool writes = mode != Mode::ReadOnly;
-  const Status header = begin(mode);
-  const bool is_lost = is_empty_ && !wal_.damage.ok();  // The beginning of the file was in the log.
-  if (!header.ok() && !is_lost && (database_ == nullptr || !is_empty_ || !writes)) return header;
-  if (!run("COMMIT")) return trouble("opening");
-  has_unknown_writer_ = has_unknown_writer_ || (!writes && has_unknown_writer(path_));
-  if (is_lost || (writes && has_unknown_writer_)) return {};
-  if (writes) {
-    if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
-      return trouble("opening");
-    const std::string mark =
-        "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
-    if (!header.ok() && (!run("BEGIN EXCLUSIVE") || !run(kSchema) || !run(mark.c_str()) || !run("COMMIT"))) return trouble("making");
-    const auto count = [](void* pages, sqlite3*, const char*, int now) {
-      *static_cast<int*>(pages) = now;
-      return SQLITE_OK;
-    };
-    sqlite3_wal_hook(database_, count, &log_pages_);
-    append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
-    // Files of an earlier version may be readable and lockable for every user.
-    for (const char* const suffix : {"", "-wal"}) keep_others_out(path_ + suffix);
-    file_ = identity_of(path_);
-    log_ = identity_of(path_ + "-wal");
+  if (Status bad = check_path(path_); !bad.ok()) return bad;
+  const bool has_log = size_of(path_ + "-wal") > 0;
+  Status end = connect(mode);
+  if (end.code() == Code::DataLoss) {
+    refused_ = {Code::DataLoss, "SQLite opens the file for a repair only: it is malformed, or shorter than its header says"};
+    sqlite3_close(std::exchange(database_, nullptr));
+    if (connect(mode).ok() && !is_empty_) end = Status{};
   }
+  if (!end.ok()) return end;
+  if (is_empty_ && has_log) {
+    return {Code::DataLoss, quoted(path_) + " has no table, and its log " + quoted(path_ + "-wal") + " cannot be read"};
+  }
+  if (is_empty_ && mode == Mode::ReadOnly) return {Code::NotFound, path_ + " is empty"};
+  if (mode != Mode::ReadOnly && !has_unknown_writer_) end = open_for_writing(mode);
   const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
   last_ = last ? *last : 0;
+  return end;
+}
+
+Status SqliteLogFile::open_for_writing(Mode mode) {
+  leave_alone(false);
+  // The table is made before the log is in use. So a file whose log is damaged still has the table, and is not taken for a new one.
+  const std::string mark =
+      "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
+  if (is_empty_ && (!run("BEGIN EXCLUSIVE") || !run(kSchema) || !run(mark.c_str()) || !run("COMMIT"))) return trouble("making");
+  if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
+    return trouble("opening");
+  if (!run("BEGIN IMMEDIATE; COMMIT")) return trouble("opening");  // SQLite makes the log with the first transaction.
+  const auto count = [](void* pages, sqlite3*, const char*, int now) {
+    *static_cast<int*>(pages) = now;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(database_, count, &log_pages_);
+  append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
+  // Files of an earlier version may be readable and lockable for every user.
+  for (const char* const suffix : {"", "-wal"}) keep_others_out(path_ + suffix);
+  file_ = identity_of(path_);
+  log_ = identity_of(path_ + "-wal");
+  log_pages_ = size_of(path_ + "-wal") > 0 ? 1 : 0;
   return {};
 }
 
@@ -412,91 +371,67 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
   return sqlite3_errcode(database_) == SQLITE_DONE;
 }
 
-void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
-  if (!numbers(true, all)) {
-    if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return;
-    reading.failed = Status{};  // The tree is damaged in the middle; the entries above the damage are read in descending order.
-    reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
-    std::vector<std::int64_t> above;
-    static_cast<void>(numbers(false, above));
-    const std::int64_t known = all.empty() ? 0 : all.back();
-    std::erase_if(above, [known](std::int64_t number) { return number <= known; });
-    all.insert(all.end(), above.rbegin(), above.rend());
+/// Adds the findings of SQLite's own check. The result is the error if the check cannot be made now.
+Status SqliteLogFile::check_pages(std::vector<Status>& damage) {
+  Statement check{database_, "PRAGMA quick_check(20)"};
+  while (check.step() == SQLITE_ROW) {
+    // One row may have many lines, below a heading with asterisks.
+    std::istringstream findings{std::string{check.blob(0)}};
+    for (std::string line; std::getline(findings, line);) {
+      if (line != "ok" && !line.starts_with("***")) damage.emplace_back(Code::DataLoss, "SQLite's check: " + line);
+    }
   }
-  if (reading.damage.empty()) look_for_gap(all, reading);
-  if (!all.empty()) last_ = std::max(last_, all.back());
+  if (sqlite3_errcode(database_) == SQLITE_DONE) return {};
+  Status why = trouble("checking");
+  if (!is_damage(why)) return why;
+  damage.push_back(std::move(why));
+  return {};
 }
 
-/// Entry numbers increase by one, and entries are dropped from the lowest on. A missing number is therefore an entry that the pages lost.
-void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& reading) {
-  const auto before = std::ranges::adjacent_find(all, [](std::int64_t one, std::int64_t next) { return one + 1 != next; });
-  if (before == all.end()) return;
-  reading.damage.emplace_back(Code::DataLoss, "the entry after " + std::to_string(*before) + " is not where it should be");
+/// The numbers of the entries to which the tree of pages leads.
+std::vector<std::int64_t> SqliteLogFile::all_numbers(Reading& reading) {
+  std::vector<std::int64_t> all;
+  if (!numbers(true, all)) {
+    if (Status why = trouble("reading"); !is_damage(why)) {
+      reading.failed = std::move(why);
+      return all;
+    }
+    // The tree is damaged in the middle; the entries above the damage are read in descending order.
+    reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
+    static_cast<void>(numbers(false, all));
+  }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-}
-
-/// Adds the entries that the tree does not reach.
-void SqliteLogFile::look_through_pages(std::vector<std::int64_t>& all) {
-  const std::vector<std::int64_t> seen = pages().numbers();
-  if (seen.empty()) return;
-  // Entries in outdated pages were dropped since; the entries that connected them to the newer ones are gone, too.
-  const auto older = std::ranges::lower_bound(all, seen.front());
-  if (older != all.begin() && *std::prev(older) + 1 < seen.front()) all.erase(all.begin(), older);
-  std::vector<std::int64_t> both;
-  std::ranges::set_union(all, seen, std::back_inserter(both));
-  all = std::move(both);
-}
-
-PageScan& SqliteLogFile::pages() {
-  if (pages_) return *pages_;
-  sqlite3_file* file = nullptr;
-  sqlite3_int64 bytes = 0;
-  sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
-  if (file != nullptr && file->pMethods != nullptr) file->pMethods->xFileSize(file, &bytes);
-  // Uses SQLite's own descriptor: closing another one would release SQLite's locks.
-  const auto read = [file](std::uint64_t from, std::span<unsigned char> into) {
-    return file->pMethods->xRead(file, into.data(), static_cast<int>(into.size()), static_cast<sqlite3_int64>(from)) == SQLITE_OK;
-  };
-  return pages_.emplace(PageScan::Database{read, static_cast<std::uint64_t>(bytes), page_bytes()}, path_ + "-wal", wal_);
-}
-
-bool SqliteLogFile::read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each) {
-  for (const PageScan::Entry& entry : pages().find(number)) {
-    if (checksum_of(entry.records) != entry.checksum || !each(entry.records).ok()) continue;
-    ++reading.entries;
-    reading.bytes += entry.records.size();
-    return true;
-  }
-  return false;
+  if (!all.empty()) last_ = std::max(last_, all.back());
+  return all;
 }
 
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
-  if (had_log_only_) reading.damage.emplace_back(Code::DataLoss, "the file was lost, or had no bytes; what its log holds is kept");
-  if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
-  if (!wal_.damage.ok()) reading.damage.push_back(wal_.damage);
+  if (!refused_.ok()) reading.damage.push_back(refused_);
   if (has_unknown_writer_) reading.damage.emplace_back(Code::DataLoss, "byte 18 of its header is not what was written there");
-  std::vector<std::int64_t> all;
-  if (!is_empty_ || wal_.damage.ok()) look_for(all, reading);
+  if (reading.failed = check_pages(reading.damage); !reading.failed.ok()) return reading;
+  const std::vector<std::int64_t> all = all_numbers(reading);
   if (!reading.failed.ok()) return reading;
-  if (!reading.damage.empty()) look_through_pages(all);
   Statement one{database_, "SELECT checksum, records FROM log WHERE number = ?1"};
   std::int64_t before = all.empty() ? 0 : all.front() - 1;
   for (const std::int64_t number : all) {
-    const auto damaged = [&](const Status& why) {
-      if (!read_from_pages(number, reading, each)) reading.damage.push_back(why.with_context("entry " + std::to_string(number)));
-    };
+    const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
+    // Entry numbers increase by one, and entries are dropped from the lowest on: a missing one was lost.
     if (number > before + 1) {
       reading.damage.emplace_back(Code::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
     }
     before = number;
-    const int found = is_empty_ ? SQLITE_DONE : one.bind(1, number).step();
+    const int found = one.bind(1, number).step();
     if (found == SQLITE_DONE) {
       damaged({Code::DataLoss, "it is not whole"});
     } else if (found != SQLITE_ROW) {
-      if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return reading;
-      damaged(std::exchange(reading.failed, {}));
+      if (Status why = trouble("reading"); is_damage(why)) {
+        damaged(why);
+      } else {
+        reading.failed = std::move(why);
+        return reading;
+      }
     } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
       damaged({Code::DataLoss, "its checksum is wrong"});
     } else if (Status refused = each(records); !refused.ok()) {
@@ -561,12 +496,13 @@ Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
   return sqlite3_changes(database_) == static_cast<int>(max);
 }
 
-Status SqliteLogFile::checkpoint() {
-  if (log_pages_ < kLogPages) return {};
+Status SqliteLogFile::checkpoint(bool idle) {
+  if (log_pages_ < (idle || is_empty_ ? 1 : kLogPages)) return {};
   if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
     return trouble("moving what stands in the log of").with_context("the log grows");
   }
   log_pages_ = 0;
+  is_empty_ = false;
   return {};
 }
 

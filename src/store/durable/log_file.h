@@ -25,14 +25,15 @@ class LogFile {
     WriteSynced,  // Like Write, and commits reach the disk.
   };
   /// Unavailable: another process has the file open. PermissionDenied, NotFound: the file system's error. FailedPrecondition: not a log of
-  /// Rondo, or one of a newer version. DataLoss: too damaged to read. A file that is shorter than its header says is opened: see read().
+  /// Rondo, or one of a newer version. DataLoss: SQLite cannot open it, or it has no bytes beside a log that has. Then nothing is changed.
+  /// A file that is shorter than its header says is opened: see read().
   static Result<std::unique_ptr<LogFile>> open(const std::string& path, Mode mode);
   virtual ~LogFile() = default;
 
   struct Reading {
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;
-    std::vector<Status> damage;  // One for each lost entry or stretch of the file, and one for bytes missing at its end.
+    std::vector<Status> damage;  // What SQLite's own check of the file found, and one for each entry that is missing or not whole.
     Status failed;               // The file cannot be read now, or it changed during the read. It may be whole; discard what was read.
   };
   /// Passes every whole entry to 'each', in order. An entry that 'each' refuses counts as damaged.
@@ -45,9 +46,9 @@ class LogFile {
   virtual std::int64_t last() const = 0;
   /// Drops at most 'max' of the entries up to number 'last'. True: there may be more.
   virtual Result<bool> drop_until(std::int64_t last, std::uint32_t max) = 0;
-  /// Moves the content of SQLite's log into the file if that log has outgrown its size. Call this after each change. Appended entries are
-  /// safe either way, but SQLite's log grows while this fails. The caller may retry.
-  virtual Status checkpoint() = 0;
+  /// Moves the content of SQLite's log into the file if that log has outgrown its size, and for a new file or if 'idle' whenever it has
+  /// any. Call this after each change. Appended entries are safe either way, but SQLite's log grows while this fails. The caller may retry.
+  virtual Status checkpoint(bool idle) = 0;
   /// Checks that the names of the file and of SQLite's log still lead to the open files. If only the log was removed, its content is moved
   /// into the file and a new log is made. Unavailable: the file was removed, moved away or replaced; nothing is written to it until it is
   /// back.

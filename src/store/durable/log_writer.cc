@@ -285,14 +285,15 @@ void LogWriter::write(Group& group) {
   group.took = clock_.now() - start;
 }
 
-/// Does one step of the upkeep. SQLite's log is moved first: if that fails, dropping entries would make it grow.
+/// Does one step of the upkeep. SQLite's log is moved first: if that fails, dropping entries would make it grow. While
+/// nothing is written, the log is moved whatever its size: SQLite reads a damaged log only up to the damage, so rows should not stay there.
 void LogWriter::keep_up() {
-  Status end = file_->checkpoint();
+  Status end = file_->checkpoint(written_entries_ == 0);
   if (end.ok() && drop_until_ > 0) {
     const Result<bool> more = file_->drop_until(drop_until_, std::max(kDropped, static_cast<std::uint32_t>(written_entries_)));
     if (!more) end = Status{more.error()}.with_context("dropping what was written anew");
     if (more && !*more) drop_until_ = 0;
-    if (more) end = file_->checkpoint();
+    if (more) end = file_->checkpoint(false);
   }
   if (end.ok() && upkeep_.ok()) return;
   upkeep_ = end;

@@ -74,7 +74,8 @@ class LogWriter final : public Source {
   void set_log_bytes(std::uint64_t bytes) noexcept { log_bytes_ = bytes; }
   bool takes_snapshot() const noexcept { return snapshot_ != Snapshot::None; }
 
-  /// If nothing waits to be written, the writing thread checks whether the file still has its name: see trouble().
+  /// If nothing waits to be written, the writing thread checks whether the file still has its name (see trouble()), and moves SQLite's log
+  /// into the file.
   void look_after();
   /// Blocks until everything is on the disk; if that is impossible, returns the error. Used when a process ends.
   Status finish();

@@ -147,7 +147,7 @@ class BusyFile final : public LogFile {
   }
   std::int64_t last() const override { return 0; }
   Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
-  Status checkpoint() override { return {}; }
+  Status checkpoint(bool) override { return {}; }
   Status check_names() override { return {}; }
 
  private:

@@ -60,6 +60,7 @@ Status check_name(const std::string& path) {
 struct OpenedLog {
   std::unique_ptr<LogFile> file;
   LogContent content;
+  std::uint64_t entries = 0;
   std::uint64_t bytes = 0;  // The approximate bytes of the log.
   std::vector<Status> damage;
   std::string damaged_file;
@@ -69,17 +70,19 @@ struct OpenedLog {
 Result<OpenedLog> read_log(const std::string& path, LogFile::Mode mode) {
   Result<std::unique_ptr<LogFile>> file = LogFile::open(path, mode);
   if (!file) return failure(file.error());
-  OpenedLog log{.file = std::move(*file), .content = {}, .damage = {}, .damaged_file = {}, .not_shrunk = {}};
+  OpenedLog log{.file = std::move(*file), .content = {}, .entries = 0, .damage = {}, .damaged_file = {}, .not_shrunk = {}};
   LogFile::Reading reading = log.file->read([&log](std::string_view entry) { return log.content.add(entry); });
   if (!reading.failed.ok()) return failure(std::move(reading.failed));
+  log.entries = reading.entries;
   log.bytes = reading.bytes;
   log.damage = std::move(reading.damage);
   std::ranges::move(log.content.drop_nameless(), std::back_inserter(log.damage));
   return log;
 }
 
-/// Opens the log. A file that is damaged or far too large is replaced by a new one.
-Result<OpenedLog> open_log(const DurableStoreOptions& options) {
+/// Opens the log. A file that is damaged or far too large is replaced by a new one. A damaged file without any entry that can be read is
+/// refused: in its place there would be empty tables.
+Result<OpenedLog> open_log(const DurableStoreOptions& options, WallTime now) {
   const LogFile::Mode mode = mode_of(options.durability);
   const FileReplacement replacement{options.path, mode};
   if (Status bad = replacement.undo(); !bad.ok()) return failure(std::move(bad));
@@ -87,9 +90,12 @@ Result<OpenedLog> open_log(const DurableStoreOptions& options) {
   Result<OpenedLog> log = read_log(options.path, mode);
   if (!log) return log;
   const std::uint64_t content_bytes = log->content.bytes();
+  if (!log->damage.empty() && log->entries == 0) {
+    return failure(Code::DataLoss, "opening " + quoted(options.path) + ": nothing of it can be read: " + log->damage.front().to_string());
+  }
   if (!log->damage.empty()) {
     log->content.close_holes();
-    const Status replaced = replacement.replace_damaged(log->file, log->content, log->damaged_file);
+    const Status replaced = replacement.replace_damaged(log->file, log->content, now, log->damaged_file);
     if (!replaced.ok()) return failure(replaced.with_context("the file is damaged (" + log->damage.front().to_string() + ") and"));
     log->bytes = content_bytes;
   } else if (size > kTooLarge * content_bytes + options.slack_bytes + kEmptyFile) {
@@ -197,7 +203,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
   if (Status bad = check_name(options.path); !bad.ok()) return failure(std::move(bad));
   Result<StoreLock> lock = StoreLock::take(options.path);
   if (!lock) return failure(lock.error());
-  Result<OpenedLog> log = open_log(options);
+  Result<OpenedLog> log = open_log(options, scheduler.clock().wall_now());
   if (!log) return failure(log.error());
   auto parts = std::make_unique<Parts>(scheduler, options, std::move(*lock), std::move(log->file));
   parts->writer.set_log_bytes(log->bytes);

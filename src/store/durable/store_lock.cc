@@ -10,7 +10,7 @@
 
 #include "base/private_file.h"
 #include "rondo/store/record.h"
-#include "store/durable/file_kind.h"
+#include "store/durable/log_file.h"
 
 namespace rondo::store::durable {
 
@@ -41,7 +41,8 @@ Result<StoreLock> StoreLock::take(const std::string& path) {
   // The lock file is permanent, so none is made beside a file that is not a store. If a lock file exists, another process may have the
   // store open.
   if (::faccessat(AT_FDCWD, name.c_str(), F_OK, 0) != 0) {
-    if (Status bad = check_kind(path); !bad.ok()) return failure(std::move(bad));
+    const Result<std::unique_ptr<LogFile>> seen = LogFile::open(path, LogFile::Mode::ReadOnly);
+    if (!seen && seen.error().code() == Code::FailedPrecondition) return failure(seen.error());
   }
   // Read-only: the lock file may belong to another user who shares the store's file with this process.
   UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, kPrivateMode)};

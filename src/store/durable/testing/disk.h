@@ -81,7 +81,7 @@ class SlowFile final : public LogFile {
     return false;
   }
   Status check_names() override { return {}; }
-  Status checkpoint() override {
+  Status checkpoint(bool) override {
     const std::lock_guard lock(disk_->mutex);
     return disk_->checkpoint;
   }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace rondo::store::durable {
 
@@ -33,6 +34,16 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
+
+/// The names beside 'path' under which a store has kept damaged files, without their logs.
+inline std::vector<std::string> asides(const std::string& path) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path{path}.parent_path())) {
+    const std::string name = entry.path().string();
+    if (name.starts_with(path + ".damaged-") && !name.ends_with("-wal")) found.push_back(name);
+  }
+  return found;
+}
 
 /// Sets the largest size of a file that this process may write.
 class FileLimit {
