@@ -42,7 +42,7 @@ THREAD_FILES = {
 
 # The only files with mutable state of static storage, and what for.
 GLOBAL_FILES = {
-    "apps/rondo/output.cc": "why stdout failed, of which stdout itself keeps only that it did",
+    "apps/rondo/output/print.cc": "why stdout failed, of which stdout itself keeps only that it did",
 }
 
 
@@ -57,6 +57,11 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 
 def is_test(path):
     return path.endswith("_test.cc") or path.startswith("tests/")
+
+
+def app_of(path):
+    """The folder of a program, below which its files name each other ("apps/rondo/"); "apps/" for every other file."""
+    return "/".join(path.split("/")[:2]) + "/" if path.startswith("apps/") else "apps/"
 
 
 def line_of(text, position):
@@ -88,7 +93,7 @@ class Tree:
         users = {}
         for path, includes in self.includes.items():
             for _, name, _ in includes:
-                for top in ("src/", "apps/"):
+                for top in ("src/", "apps/", app_of(path)):
                     users.setdefault(top + name, set()).add(path)
         kits = {path for path in self.code if path.startswith(("src/", "apps/")) and path.endswith(".h") and users.get(path)}
         while True:
@@ -129,19 +134,23 @@ def read_layers(tree, offences):
     return {name: closure(name) for name in direct}
 
 
-def layer_of(path):
+def layer_of(path, layers=()):
+    """The layer of a file. A room of a program is one if tools/layers.txt names it (apps/rondo/journal)."""
     parts = path.split("/")
     if parts[0] == "include":
         return parts[2] if len(parts) > 3 else "."
     if parts[0] == "src":
         return parts[1]
-    return "/".join(parts[:2]) if parts[0] == "apps" else parts[0]
+    if parts[0] != "apps":
+        return parts[0]
+    rooms = ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 2, -1)]
+    return next((room for room in rooms if room in layers), "/".join(parts[:2]))
 
 
 def check_layers(tree, offences):
     layers = read_layers(tree, offences)
     for path in tree.code:
-        layer = layer_of(path)
+        layer = layer_of(path, layers)
         if layer == ".":  # include/rondo/rondo.h: the one include of a first program.
             continue
         if layer not in layers:
@@ -149,10 +158,10 @@ def check_layers(tree, offences):
             continue
         allowed = layers[layer] | ({"sim", "replay"} if is_test(path) or path in tree.test_kits else set())
         for quote, name, line in tree.includes[path]:
-            check_include(tree, offences, path, line, quote, name, allowed)
+            check_include(tree, offences, path, layer, line, quote, name, allowed)
 
 
-def check_include(tree, offences, path, line, quote, name, allowed):
+def check_include(tree, offences, path, layer, line, quote, name, allowed):
     if quote == "<":
         if name.startswith("rondo/"):
             offences.add(path, line, "layers", f'write "{name}": angle brackets are for other people\'s headers')
@@ -167,9 +176,11 @@ def check_include(tree, offences, path, line, quote, name, allowed):
                 return
             offences.add(path, line, "layers", f"'{name}' gathers every layer; include what you use")
         elif target not in allowed:
-            offences.add(path, line, "layers", f"'{layer_of(path)}' may not use '{target}' ('{name}')")
+            offences.add(path, line, "layers", f"'{layer}' may not use '{target}' ('{name}')")
+        elif not public and tree.exists(app_of(path) + name):
+            offences.add(path, line, "layers", f"'{name}' is in src/ and in {app_of(path)}")
     elif not (path.startswith(("apps/",) + TEST_FOLDERS) and
-              (tree.exists(os.path.join(os.path.dirname(path), name)) or tree.exists(os.path.join(path.split("/")[0], name)))):
+              any(tree.exists(os.path.join(folder, name)) for folder in (os.path.dirname(path), path.split("/")[0], app_of(path)))):
         offences.add(path, line, "layers", f"'{name}' is in neither include/ nor src/")
 
 

@@ -81,6 +81,16 @@ class TidyTest(unittest.TestCase):
         self.finds("layers", "'apps/rondo' may not use 'store'", src__store__x_dot_h="// X.\n#pragma once\n",
                    apps__rondo__main_dot_cc='// Main.\n#include "store/x.h"\n')
 
+    def test_a_room_of_a_program_may_use_only_its_layers(self):
+        layers = LAYERS + "apps/rondo/room: store\n"
+        files = {"tools__layers_dot_txt": layers, "src__store__x_dot_h": "// X.\n#pragma once\n"}
+        self.passes(apps__rondo__room__a_dot_cc='// A.\n#include "store/x.h"\n#include "other/y.h"\n', apps__rondo__other__y_dot_h="// Y.\n#pragma once\n", **files)
+        self.finds("layers", "'apps/rondo' may not use 'store'", apps__rondo__other__b_dot_cc='// B.\n#include "store/x.h"\n', **files)
+
+    def test_no_header_of_a_program_has_the_name_of_one_of_a_layer(self):
+        self.finds("layers", "is in src/ and in apps/rondo/", src__base__x_dot_h="// X.\n#pragma once\n", apps__rondo__base__x_dot_h="// X.\n#pragma once\n",
+                   apps__rondo__main_dot_cc='// Main.\n#include "base/x.h"\n')
+
     def test_a_public_header_may_not_include_a_private_one(self):
         self.finds("layers", "private 'base/y.h'", src__base__y_dot_h="// Y.\n#pragma once\n",
                    include__rondo__base__thing_dot_h=HEADER.replace("#pragma once\n", '#pragma once\n#include "base/y.h"\n'))
@@ -160,7 +170,7 @@ class TidyTest(unittest.TestCase):
             self.finds("global", "mutable state", src__base__y_dot_cc=f"// Y.\nnamespace rondo {{\n{variable}\n}}\n")
 
     def test_globals_stand_only_where_it_is_written(self):
-        self.passes(apps__rondo__output_dot_cc="// O.\nnamespace rondo {\nint& f() { static int number = 0; return number; }\n}\n")
+        self.passes(apps__rondo__output__print_dot_cc="// O.\nnamespace rondo {\nint& f() { static int number = 0; return number; }\n}\n")
         self.finds("global", "mutable state", apps__rondo__other_dot_cc="// O.\nnamespace rondo {\nint& f() { static int number = 0; return number; }\n}\n")
 
     def test_constants_and_declarations_are_no_globals(self):

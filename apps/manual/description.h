@@ -1,6 +1,6 @@
 // A program described as data: its commands, their words and options, exit codes, files and examples. One description is the source of the
-// parser's checks, of --help, of completion in shells (apps/rondo/completion.h) and of the manual page (manual/man_page.h), so that they
-// cannot differ. Static data; no thread may change it.
+// parser's checks, of --help, of completion in shells (apps/rondo/arguments/completion.h) and of the manual page (manual/man_page.h), so
+// that they cannot differ. Static data; no thread may change it.
 #pragma once
 
 #include <cstdint>

@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "commands.h"
-#include "exit_code.h"
-#include "json_text.h"
-#include "load.h"
-#include "options.h"
-#include "plain_names.h"
-#include "progress.h"
-#include "render.h"
+#include "arguments/commands.h"
+#include "arguments/options.h"
+#include "backends/socket_path.h"
+#include "commands/load.h"
+#include "commands/schema.h"
+#include "output/exit_code.h"
+#include "output/json_text.h"
+#include "output/plain_names.h"
+#include "output/render.h"
 #include "rondo/base/text.h"
-#include "schema_action.h"
-#include "socket_path.h"
+#include "terminal/progress.h"
 
 namespace rondo::cli {
 namespace {

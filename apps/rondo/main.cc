@@ -1,8 +1,8 @@
 // rondo: the command line of rondod. See docs/guide/command-line.md.
-#include "actions.h"
+#include "arguments/options.h"
 #include "base/standard_files.h"
-#include "options.h"
-#include "output.h"
+#include "commands/actions.h"
+#include "output/print.h"
 
 int main(int argc, char** argv) {
   using namespace rondo::cli;

@@ -1,0 +1,467 @@
+#include "arguments/commands.h"
+
+#include <algorithm>
+
+#include "feed/next_hops.h"
+
+namespace rondo::cli {
+namespace {
+
+using manual::Argument;
+using manual::Command;
+using manual::Daemon;
+using manual::File;
+using manual::Nobody;
+using manual::Option;
+using manual::Redis;
+using manual::Word;
+
+Argument table(bool required = true) {
+  return {.name = "TABLE", .help = "Table, such as ROUTE_TABLE", .word = Word::Table, .required = required};
+}
+Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
+/// The option --wait of commands that write a row.
+Option wait(std::string_view help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)") {
+  return {.name = "--wait",
+          .value = "SECONDS",
+          .help = help,
+          .word = Word::Seconds,
+          .low = 0.001,
+          .high = 1e6,
+          .fallback = "30",
+          .value_optional = true};
+}
+Option count(std::string_view what) { return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1}; }
+
+/// The options of a command that can have more rows than a screen.
+std::vector<Option> list_options() {
+  return {count("Show at most N rows; default: a screenful on a terminal, else all"),
+          {.name = "--all", .value = {}, .help = "Show all rows, also on a terminal"}};
+}
+
+std::vector<Command> row_commands() {
+  return {
+      {.name = "set",
+       .help = "Set fields of a row; the other fields stay",
+       .arguments = {table(),
+                     key(),
+                     {.name = "FIELD=VALUE", .help = "Fields to set", .word = Word::Field, .required = false, .many = true}},
+       .options = {wait(),
+                   {.name = "--replace", .value = {}, .help = "The row has these fields and no others"},
+                   {.name = "--unset", .value = "FIELD", .help = "Fields that go, divided by commas; the others stay", .list = true}},
+       .answered_by = Daemon | Redis,
+       .examples = {{"rondo set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "A route to the next-hop group 102:"},
+                    {"rondo set --wait ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "The same, and what became of it:"}}},
+      {.name = "del", .help = "Delete a row", .arguments = {table(), key()}, .options = {wait()}, .answered_by = Daemon | Redis},
+      {.name = "get",
+       .help = "Show a row as its consumer has taken it",
+       .arguments = {table(), key()},
+       .answered_by = Daemon | Redis | File},
+      {.name = "keys",
+       .help = "List the keys of a table",
+       .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
+       .options = {count("At most so many")},
+       .answered_by = Daemon | Redis | File},
+      {.name = "show",
+       .help = "List the rows of a table with their states and fields",
+       .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
+       .options = list_options(),
+       .answered_by = Daemon,
+       .examples = {{"rondo show ROUTE_TABLE '10.*'", "Routes, what they ask for and what became of them:"}}},
+      {.name = "tables", .help = "List the tables with their sizes", .answered_by = Daemon | File},
+      {.name = "schema",
+       .help = "Tables of rondod and their fields: values, defaults, units, what goes with what; no daemon is needed",
+       .arguments = {table(false)},
+       .options = {{.name = "--markdown", .value = {}, .help = "All tables as a page of the guide"}},
+       .answered_by = Nobody,
+       .examples = {{"rondo schema ROUTE_TABLE", "What a route may say:"}}},
+      {.name = "load",
+       .help = "Write the rows of a JSON file in the form of SONiC's swssconfig",
+       .arguments = {{.name = "FILE",
+                      .help = "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input",
+                      .word = Word::File}},
+       .options = {wait("Then print what became of the rows: all installed (0), one rejected (1) or waiting (4); at most so long (75)"),
+                   {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
+                   {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
+                   {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},
+                   {.name = "--replace", .value = {}, .help = "The same; rows that are SET have the fields of the file and no others"},
+                   {.name = "--atomic", .value = {}, .help = "The same, all rows or none; of a file of some hundred rows"}},
+       .answered_by = Daemon | Redis,
+       .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"},
+                    {"rondo load --wait rows.json", "Write a file, and say what became of its rows:"}}},
+  };
+}
+
+std::vector<Command> audit_commands() {
+  return {
+      {.name = "diff",
+       .help = "How the data plane differs from what the rows ask for",
+       .details =
+           "The daemon reads the data plane back now. A difference is shown when two readings, 200 ms apart, have it. At most 1000 of\n"
+           "addresses, neighbours, next hops and routes each are shown. Nothing is repaired.",
+       .arguments = {table(false)},
+       .answered_by = Daemon},
+      {.name = "verify",
+       .help = "Whether the data plane is as the rows ask for: ends with 1 if it is not",
+       .arguments = {table(false)},
+       .answered_by = Daemon,
+       .examples = {{"rondo verify ROUTE_TABLE || rondo resync ROUTE_TABLE", "In a script:"}}},
+      {.name = "resync",
+       .help = "Repair now what differs in the data plane",
+       .details = "What is missing or changed is ordered again, what no row asks for is deleted. Ports are shown and left as they are.",
+       .arguments = {table(false)},
+       .answered_by = Daemon},
+  };
+}
+
+std::vector<Command> report_commands() {
+  return {
+      {.name = "why",
+       .help = "Say why a row is not done yet: what it waits for, down to what is missing",
+       .details =
+           "Each fact that a row waits for leads to the row that would make it true, and so on: a row that nobody has written, a fact\n"
+           "that nobody provides, or a cycle of rows that wait for each other.",
+       .arguments = {table(), key()},
+       .answered_by = Daemon,
+       .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
+      {.name = "parked",
+       .help = "What waits for which fact; with TABLE its waiting rows",
+       .details = "A row is counted once: under the first of the facts that it lacks. When that one holds, the row is tried again and "
+                  "moves to the\n"
+                  "next that is missing. With TABLE every row has all its facts.",
+       .arguments = {table(false)},
+       .options = list_options(),
+       .answered_by = Daemon},
+      {.name = "rejected",
+       .help = "Rows whose newest change was rejected, and why",
+       .details =
+           "The reasons of 1000 rows of a table are kept. For other rows it says so; write such a row again to have its reason told.",
+       .arguments = {table(false)},
+       .options = list_options(),
+       .answered_by = Daemon},
+      {.name = "watch",
+       .help = "Print what changes in a table, as it happens",
+       .details =
+           "With the daemon: each change as its consumer takes it. On a store: first the rows, then what changes. A line GAP says that\n"
+           "changes were missed because they were not read fast enough. Ends when it is interrupted, after --count changes, or after\n"
+           "--timeout seconds.",
+       .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
+       .options = {count("End after N changes")},
+       .answered_by = Daemon | Redis,
+       .examples = {{"rondo --json watch PORT_TABLE 'Ethernet*'", "Changes of ports, a JSON object a line:"}}},
+      {.name = "trace",
+       .help = "Follow one row from now on: written, taken, parked on what, resolved by whom, ordered, done",
+       .details = "Ends as watch does. Times count from the start of the trace.",
+       .arguments = {table(), key()},
+       .options = {count("End after N events")},
+       .answered_by = Daemon,
+       .examples = {{"rondo trace ROUTE_TABLE 10.0.0.0/24", "What becomes of a route while something else sets it:"}}},
+      {.name = "top",
+       .help = "Show the daemon at work, live: sources, what waits for what, rates",
+       .details =
+           "Keys: q quits, p or the space bar pauses, t n d r l w b sort by turns, name, depth, run share, longest turn, waiting time\n"
+           "or busy time; ? says so on the screen. Up, down, page up, page down, home and end move through the sources; left and right\n"
+           "(or < and >) through the columns that do not fit. Without a terminal it prints one frame as text.",
+       .options = {{.name = "--every",
+                    .value = "SECONDS",
+                    .help = "Time between two frames",
+                    .word = Word::Seconds,
+                    .low = 0.1,
+                    .high = 3600,
+                    .fallback = "1"},
+                   {.name = "--once", .value = {}, .help = "Print one frame and end"},
+                   {.name = "--batch", .value = "N", .help = "Print N frames as text and end", .word = Word::Number, .low = 1},
+                   {.name = "--sort",
+                    .value = "COLUMN",
+                    .help = "Sort the sources by this column",
+                    .word = Word::Choice,
+                    .fallback = "share",
+                    .choices = {"name", "turns", "share", "longest", "depth", "waiting", "busy"}}},
+       .answered_by = Daemon},
+  };
+}
+
+std::vector<Command> figure_commands() {
+  return {
+      {.name = "sources",
+       .help = "Everything that takes turns, busiest first",
+       .options = {{.name = "--wide", .value = {}, .help = "Show all figures"}},
+       .answered_by = Daemon},
+      {.name = "ports", .help = "Ports and their state", .answered_by = Daemon},
+      {.name = "stats", .help = "Figures of the daemon", .answered_by = Daemon},
+      {.name = "config", .help = "The daemon's configuration, without secrets", .answered_by = Daemon},
+      {.name = "limits", .help = "The daemon's bounds", .answered_by = Daemon},
+      {.name = "health", .help = "What is known to be wrong; ends with 1 if there is something", .answered_by = Daemon},
+      {.name = "confirm",
+       .help = "Let a deletion go on that the safety stop holds",
+       .details =
+           "rondo health tells what is held: much of what an earlier run left in the kernel, for which no row asks. The answer says what\n"
+           "is deleted now. Ends with 1 if nothing is held.",
+       .answered_by = Daemon},
+      {.name = "log", .help = "The newest lines of the daemon's log", .answered_by = Daemon},
+      {.name = "dump",
+       .help = "Gather what help needs to know into one file",
+       .details =
+           "A tar file of JSON files: versions, the configuration, sources, tables, what is parked, ports, figures, limits, health, the\n"
+           "newest lines of the log, the kernel. Passwords, keys and tokens are left out; rows of tables are not among it. Only its\n"
+           "owner may read the file.",
+       .arguments = {{.name = "FILE",
+                      .help = "Where it goes; - is standard output. Default: rondo-dump-TIME.tar in this folder",
+                      .word = Word::File,
+                      .required = false}},
+       .answered_by = Daemon,
+       .examples = {{"rondo dump", "A support bundle:"}}},
+      {.name = "commands", .help = "Commands the daemon knows", .answered_by = Daemon},
+      {.name = "call",
+       .help = "Call a command of the daemon by its name, also one that only this daemon has",
+       .details =
+           "rondo commands lists the commands with their arguments. Of an argument of the kind fields: NAME.FIELD=VALUE for each field.",
+       .arguments = {{.name = "COMMAND", .help = "Command of the daemon", .word = Word::Command},
+                     {.name = "NAME=VALUE", .help = "Arguments of the command", .word = Word::Parameter, .required = false, .many = true}},
+       .answered_by = Daemon,
+       .examples = {{"rondo call drain backend=b1", "A command that a daemon of one's own has:"}}},
+      {.name = "version", .help = "Version of this program and of the daemon", .answered_by = Daemon | Redis | File},
+  };
+}
+
+std::vector<Command> store_commands() {
+  return {
+      {.name = "send",
+       .help = "Send an event to a channel on a store",
+       .arguments = {{.name = "TABLE", .help = "Channel, such as RESTARTCHECK", .word = Word::Table},
+                     {.name = "OP", .help = "What the event is, such as port_state_change"},
+                     {.name = "DATA", .help = "What it is about"},
+                     {.name = "FIELD=VALUE", .help = "Fields of the event", .word = Word::Field, .required = false, .many = true}},
+       .answered_by = Redis,
+       .examples = {{"rondo --store APPL_DB send RESTARTCHECK orchagent NoFreeze=false",
+                     "An event for the programs that watch a channel:"}}},
+      {.name = "pending",
+       .help = "Keys of a table on a store that wait for its consumer",
+       .details = "Of a daemon's file: Deletes that were not dealt with, and the entries of a Queue with their fields.",
+       .arguments = {table()},
+       .answered_by = Redis | File},
+      {.name = "clear",
+       .help = "Delete all of a table on a store: rows, and what waits for its consumer",
+       .arguments = {table()},
+       .options = {{.name = "--yes", .value = {}, .help = "Do not ask"}},
+       .answered_by = Redis},
+      {.name = "export",
+       .help = "Print the rows of a daemon, or of the file of one, as JSON that load takes",
+       .details =
+           "Of a daemon: the rows of all its tables, while it goes on, except the table that the switch agent writes for itself. Of a\n"
+           "file: left out, because load could not bring it back, is what waits: Deletes that were not dealt with, and the entries of a\n"
+           "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
+       .arguments = {table(false)},
+       .answered_by = Daemon | File,
+       .examples = {{"rondo export >rows.json", "A backup of a running daemon:"}}},
+      {.name = "doctor",
+       .help = "Say whether a Redis is fit to hold tables and what to change, or whether a daemon's file is whole",
+       .options = {{.name = "--stock-peers", .value = {}, .help = "Programs built on SONiC's own library share the tables"}},
+       .answered_by = Redis | File},
+  };
+}
+
+std::vector<Option> feed_options() {
+  return {
+      {.name = "--synthetic", .value = "N", .help = "Make this many IPv4 routes", .word = Word::Number},
+      {.name = "--synthetic6", .value = "N", .help = "Make this many IPv6 routes", .word = Word::Number},
+      {.name = "--seed", .value = "S", .help = "Of the made-up routes and of the order", .word = Word::Number, .fallback = "1"},
+      {.name = "--groups",
+       .value = "N",
+       .help = "Next-hop groups of a family",
+       .word = Word::Number,
+       .low = 1,
+       .high = feed::kGroupsMax,
+       .fallback = "32"},
+      {.name = "--order",
+       .value = "ORDER",
+       .help = "Of the rows. Made-up routes are shuffled, files stay as they are",
+       .word = Word::Choice,
+       .choices = {"shuffled", "sorted", "as-is"}},
+      {.name = "--also",
+       .value = "LIST",
+       .help = "Feed these after the routes, in this order",
+       .word = Word::Choice,
+       .choices = {"nexthops", "neighbors", "interfaces", "ports", "all"},
+       .list = true},
+      {.name = "--port-prefix", .value = "NAME", .help = "Port names begin with this", .fallback = "Ethernet"},
+      {.name = "--port-first",
+       .value = "N",
+       .help = "Number of the first of the 8 ports",
+       .word = Word::Number,
+       .high = 1e6,
+       .fallback = "0"},
+      {.name = "--port-step",
+       .value = "N",
+       .help = "Step between port numbers",
+       .word = Word::Number,
+       .low = 1,
+       .high = 1e6,
+       .fallback = "4"},
+      {.name = "--mtu", .value = "BYTES", .help = "Of the ports", .word = Word::Number, .low = 68, .high = 65535, .fallback = "9100"},
+      {.name = "--withdraw", .value = {}, .help = "Delete these routes instead"},
+      {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them"},
+  };
+}
+
+Argument journal_files() { return {.name = "FILE", .help = "Files of one journal, in any order", .word = Word::File, .many = true}; }
+
+std::vector<Command> journal_commands() {
+  return {
+      {.name = "journal",
+       .help = "Read a journal; no daemon is needed",
+       .answered_by = Nobody,
+       .commands =
+           {{.name = "tail",
+             .help = "The last records",
+             .details =
+                 "With --follow it goes on with what is written, also into the file that takes the newest one's place when the journal\n"
+                 "is rotated, until it is interrupted, terminated, or nobody reads its output any more: exit code 0.",
+             .arguments = {journal_files()},
+             .options = {{.name = "--lines", .value = "N", .help = "How many", .word = Word::Number, .low = 1, .fallback = "20"},
+                         {.name = "--follow", .value = {}, .help = "And then those that are written, as they come"}},
+             .answered_by = Nobody},
+            {.name = "grep",
+             .help = "The records in whose words a text stands",
+             .arguments = {{.name = "TEXT", .help = "Such as 10.0.0.0/24, rejected, or nexthop-group:102"}, journal_files()},
+             .answered_by = Nobody},
+            {.name = "explain",
+             .help = "The story of one key, with the times between",
+             .arguments = {key(), journal_files()},
+             .options = {{.name = "--table", .value = "TABLE", .help = "Of this table only", .word = Word::Table}},
+             .answered_by = Nobody,
+             .examples = {{"rondo journal explain 10.0.0.0/24 /var/log/rondo/day.journal", "What became of a route:"}}},
+            {.name = "export",
+             .help = "Print it in a text form of SONiC's",
+             .arguments = {journal_files()},
+             .options = {{.name = "--swss", .value = {}, .help = "swss.rec: the changes that were taken"},
+                         {.name = "--retry", .value = {}, .help = "retry.rec: what was parked, resolved and retried"}},
+             .answered_by = Nobody},
+            {.name = "audit",
+             .help = "Hold every wait for a turn against the bound that the policy promises",
+             .details = "From the recorded turns: how long each source waited, and the longest that its policy allows. Ends with 3 if a\n"
+                        "wait was longer, and names the first.",
+             .arguments = {journal_files()},
+             .answered_by = Nobody},
+            {.name = "check", .help = "Say whether a journal is whole", .arguments = {journal_files()}, .answered_by = Nobody}}},
+      {.name = "replay",
+       .help = "Run a recorded day again, and show the first difference",
+       .arguments = {journal_files()},
+       .options = {{.name = "--run", .value = "N", .help = "Which run of the file; default: the last", .word = Word::Number, .low = 1}},
+       .answered_by = Nobody},
+  };
+}
+
+std::vector<Command> program_commands() {
+  return {
+      {.name = "feed",
+       .help = "Write many rows: a whole routing table",
+       .answered_by = Daemon | Redis,
+       .commands = {{.name = "routes",
+                     .help = "Routes from files, or made up with the prefix lengths of the real Internet",
+                     .arguments = {{.name = "FILE",
+                                    .help =
+                                        "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip",
+                                    .word = Word::File,
+                                    .required = false,
+                                    .many = true}},
+                     .options = feed_options(),
+                     .answered_by = Daemon | Redis,
+                     .examples = {{"rondo feed routes --synthetic 1000000 --also all", "A million routes and what they need:"}}}}},
+      {.name = "completion",
+       .help = "Print the completion of a shell",
+       .arguments = {{.name = "SHELL", .help = "Shell", .word = Word::Choice, .choices = {"bash", "zsh"}}},
+       .answered_by = Nobody,
+       .examples = {{"source <(rondo completion bash)", "Completion for this shell:"}}},
+      {.name = "complete",
+       .help = "Print what may stand in place of the last word",
+       .arguments = {{.name = "WORD", .help = "The words so far", .required = false, .many = true}},
+       .answered_by = Nobody,
+       .hidden = true},
+      {.name = "manual", .help = "Print the manual page rondo(1)", .answered_by = Nobody, .hidden = true},
+  };
+}
+
+std::vector<Option> global_options() {
+  return {
+      {.name = "--socket", .value = "PATH", .help = "The daemon's admin socket", .word = Word::File},
+      {.name = "--json", .value = {}, .help = "Print the result as JSON"},
+      {.name = "--timeout",
+       .value = "SECONDS",
+       .help = "Give up after this many seconds of silence; 30, or 5 with --store. Of watch and trace: end after this time",
+       .word = Word::Seconds,
+       .low = 0.001},
+      {.name = "--store",
+       .value = "URL",
+       .help = "Tables on a Redis: redis://, rediss://, unix:// or redis+sentinel://, or a database's name such as APPL_DB; or "
+               "file:///PATH"},
+      {.name = "--database-config", .value = "FILE", .help = "SONiC's database_config.json, for --store APPL_DB", .word = Word::File},
+      {.name = "--namespace", .value = "NAME", .help = "Of SONiC's global database_config file, such as asic0"},
+      {.name = "--container", .value = "NAME", .help = "Likewise, such as dpu0"},
+      {.name = "--separator",
+       .value = "C",
+       .help = "Between table and key: ':', or what the database has",
+       .word = Word::Choice,
+       .choices = {":", "|"}},
+      {.name = "--kind",
+       .value = "KIND",
+       .help = "How the table is written or watched; default: staged, and watched for watch",
+       .word = Word::Choice,
+       .choices = {"staged", "watched", "queue", "channel"}},
+  };
+}
+
+manual::Program described() {
+  manual::Program rondo{
+      .name = "rondo",
+      .summary = "command line of rondod, the Rondo daemon",
+      .description =
+          "rondo talks to a running rondod over its admin socket, or, with --store, to a Redis or to the file of a stopped daemon.\n"
+          "Data goes to standard output, everything else to standard error. Options may stand before or after the command. A key\n"
+          "that begins with a dash goes after --.\n\n"
+          "In tables, keys, names and values \\xHH stands for one byte, both typed and shown.\n\n"
+          "With --json a command prints one object on one line; watch, trace, top and journal one for each change, event, frame, record "
+          "or\n"
+          "file; export and --dry-run an array with an entry a line. docs/schema describes them.",
+      .options = global_options(),
+      .exit_codes = {{"0", "done"},
+                     {"1", "failed; doctor and health: something is wrong"},
+                     {"2", "wrong usage or argument"},
+                     {"3", "a replay came out different; a wait was longer than its bound"},
+                     {"4", "set and del with --wait: the row waits for facts"},
+                     {"69", "no daemon (or Redis) answers"},
+                     {"75", "try again later"},
+                     {"78", "bad input file"}},
+      .environment = {{"RONDO_SOCKET", "The daemon's admin socket, without --socket."},
+                      {"NO_COLOR", "If set and not empty: no colour. TERM=dumb does the same."}},
+      .files = {{"/run/rondo/rondod.sock",
+                 "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
+      .see_also = {"rondod(8)", "rondod.toml(5)"},
+  };
+  for (auto part :
+       {row_commands(), report_commands(), audit_commands(), figure_commands(), store_commands(), journal_commands(), program_commands()}) {
+    rondo.commands.insert(rondo.commands.end(), part.begin(), part.end());
+  }
+  return rondo;
+}
+
+}  // namespace
+
+const manual::Program& program() {
+  static const manual::Program kProgram = described();
+  return kProgram;
+}
+
+const manual::Command* find_command(const std::vector<std::string_view>& words) {
+  const std::vector<manual::Command>* among = &program().commands;
+  const manual::Command* found = nullptr;
+  for (const std::string_view word : words) {
+    const auto place = std::ranges::find(*among, word, &manual::Command::name);
+    if (place == among->end()) return nullptr;
+    found = &*place;
+    among = &place->commands;
+  }
+  return found;
+}
+
+}  // namespace rondo::cli

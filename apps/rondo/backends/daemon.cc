@@ -1,0 +1,143 @@
+// The daemon as a backend, and the choice of the backend.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/file.h"
+#include "backends/socket_path.h"
+#include "commands/load.h"
+#include "rondo/admin/key_pattern.h"
+#include "rondo/base/text.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+/// Joins the parts of a large row ([number of the field, name, part of its value], docs/guide/admin-protocol.md).
+Result<json::object> whole_row(Result<json::object> answer) {
+  if (!answer || !answer->contains("rows")) return answer;
+  std::string key;
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (const json::value& row : answer->at("rows").as_array()) {
+    const json::array* const part = row.if_array();
+    const bool good = part != nullptr && part->size() == 3 && (*part)[0].is_int64() && (*part)[1].is_string() && (*part)[2].is_string();
+    if (!good) return failure(Code::DataLoss, "the daemon's answer makes no sense: a part of a row");
+    const std::int64_t number = (*part)[0].get_int64();
+    if (number < 0) {
+      key = std::string{(*part)[1].get_string()};
+      continue;
+    }
+    if (static_cast<std::size_t>(number) >= fields.size()) fields.emplace_back(std::string{(*part)[1].get_string()}, std::string{});
+    fields.back().second += unescape_text(std::string{(*part)[2].get_string()});
+  }
+  json::array list;
+  for (const auto& [name, value] : fields) list.push_back(json::array{json::string{name}, json::string{escape_text(value)}});
+  return json::object{{"key", key}, {"fields", std::move(list)}};
+}
+
+class DaemonBackend final : public Backend {
+ public:
+  explicit DaemonBackend(std::unique_ptr<AdminClient> client) : client_(std::move(client)) {}
+
+  Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) override {
+    if (command == "get") return whole_row(client_->call(command, arguments));
+    if (command == "export") return export_rows(arguments, on_row);
+    return on_row ? client_->call(command, arguments, on_row) : client_->call(command, arguments);
+  }
+
+  Result<BulkTotals> write(const std::function<Status(BulkSink& sink)>& rows,
+                           const std::function<void(const BulkTotals&)>& on_totals) override {
+    BulkWriter writer(*client_, {}, on_totals);
+    if (Status written = rows(writer); !written.ok()) return failure(std::move(written));
+    return writer.finish();
+  }
+
+ private:
+  /// The tables whose rows can be written again. Excludes the table that the switch agent derives from the rows of others.
+  Result<std::vector<std::string>> tables_to_export(const json::object& arguments) {
+    if (const json::value* const table = arguments.if_contains("table")) return std::vector<std::string>{std::string{table->as_string()}};
+    std::vector<std::string> tables;
+    const Result<json::object> answer = client_->call("tables", {}, [&tables](const json::value& row) {
+      const std::string_view kind = row.at("kind").as_string();
+      const std::string table{row.at("table").as_string()};
+      if ((kind == "staged" || kind == "watched") && table != "NEXTHOP_SET") tables.push_back(table);
+    });
+    if (!answer) return failure(answer.error());
+    return tables;
+  }
+
+  /// Exports each row in the form of `load`. A large row is requested separately, because `show` omits its fields.
+  Result<json::object> export_rows(const json::object& arguments, const OnRow& on_row) {
+    const Result<std::vector<std::string>> tables = tables_to_export(arguments);
+    if (!tables) return failure(tables.error());
+    for (const std::string& table : *tables) {
+      std::vector<std::string> large;
+      const auto tell = [&](const json::value& row) {
+        if (row.as_object().contains("large")) {
+          large.emplace_back(row.at("key").as_string());
+        } else {
+          on_row(entry_of(table, row.as_object()));
+        }
+      };
+      const Result<json::object> answer = client_->call("show", {{"table", table}}, tell);
+      if (!answer) return failure(answer.error());
+      for (const std::string& key : large) {
+        const Result<json::object> row = whole_row(client_->call("get", {{"table", table}, {"key", key}}));
+        if (row) on_row(entry_of(table, *row));
+        if (!row && row.error().code() != Code::NotFound) return failure(row.error());  // NotFound: the row was deleted meanwhile.
+      }
+    }
+    return json::object{};
+  }
+
+  static json::object entry_of(const std::string& table, const json::object& row) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    for (const json::value& field : row.at("fields").as_array()) {
+      const json::array& pair = field.as_array();
+      texts.emplace_back(unescape_text(pair.at(0).as_string()), unescape_text(pair.at(1).as_string()));
+    }
+    std::vector<BulkField> fields;
+    for (const auto& [name, value] : texts) fields.push_back({name, value});
+    return load_entry(unescape_text(table), unescape_text(row.at("key").as_string()), BulkOp::Set, fields);
+  }
+
+  std::unique_ptr<AdminClient> client_;
+};
+
+}  // namespace
+
+Backend::OnRow wanted_keys(const json::object& arguments, Backend::OnRow on_row) {
+  const json::value* const pattern = arguments.if_contains("pattern");
+  const json::value* const count = arguments.if_contains("count");
+  return [on_row = std::move(on_row), all = pattern == nullptr,
+          wanted = KeyPattern{pattern == nullptr ? std::string{} : unescape_text(std::string{pattern->as_string()})},
+          left = count == nullptr ? INT64_MAX : count->as_int64()](const json::value& row) mutable {
+    const std::string key = unescape_text(std::string{row.at("key").as_string()});
+    if (left <= 0 || (!all && !wanted.matches(key))) return;
+    --left;
+    on_row(row);
+  };
+}
+
+Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
+  if (options.store.is_file()) return open_file(options);
+  if (options.store.given()) return open_store(options);
+  Result<std::unique_ptr<AdminClient>> client = open_daemon(options);
+  if (!client) return failure(client.error());
+  return std::make_unique<DaemonBackend>(std::move(*client));
+}
+
+Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options) {
+  std::string tried;
+  for (const std::string& path : socket_candidates(options.socket)) {
+    Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(path, options.patience);
+    if (client) return client;
+    if (client.error().code() == Code::PermissionDenied || client.error().code() == Code::InvalidArgument) return failure(client.error());
+    tried.append(tried.empty() ? "" : "; ").append(client.error().message());
+  }
+  return failure(Code::Unavailable, "no daemon answers: " + tried);
+}
+
+}  // namespace rondo::cli

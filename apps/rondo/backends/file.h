@@ -1,0 +1,13 @@
+// The file of a durable store as a backend: --store file:///PATH. Reads the file while no daemon has it open; writes nothing.
+#pragma once
+
+#include <memory>
+
+#include "backends/backend.h"
+
+namespace rondo::cli {
+
+/// Unimplemented in a program that was built without SQLite.
+Result<std::unique_ptr<Backend>> open_file(const Options& options);
+
+}  // namespace rondo::cli

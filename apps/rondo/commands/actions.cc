@@ -1,0 +1,279 @@
+// Commands whose answer is printed as it arrives.
+#include "commands/actions.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "arguments/commands.h"
+#include "arguments/completion.h"
+#include "backends/backend.h"
+#include "commands/lists.h"
+#include "commands/own_call.h"
+#include "commands/schema.h"
+#include "manual/man_page.h"
+#include "output/exit_code.h"
+#include "output/json_text.h"
+#include "output/plain_names.h"
+#include "output/print.h"
+#include "output/render.h"
+#include "rondo/base/text.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+/// Typed text as JSON text: \xHH remains a byte, and each byte that JSON cannot represent becomes \xHH.
+std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
+
+/// Returns the exit code after the answer was printed. The answers of doctor, health and verify also contain a verdict.
+int finish(const std::string& command, const json::object& result) {
+  const int printed = finish_output();
+  const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
+  if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
+  const json::value* const differences = command == "verify" ? result.if_contains("differences") : nullptr;
+  if (printed == kExitDone && differences != nullptr && *differences != 0) return kExitFailed;
+  const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
+  return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
+}
+
+/// Prints a stream of changes that has no end. Each line is written immediately, and the command ends when its reader is gone.
+int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
+  const auto render = command == "trace" ? render_event : render_change;
+  const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
+    print(options.json ? json_text(row) + "\n" : render(row));
+    if (finish_output() != kExitDone) std::exit(report(options, output_trouble(), kExitFailed));
+  });
+  return result ? finish_output() : report(options, result.error());
+}
+
+/// Prints an array with one object per line, in the form that load accepts.
+int print_export(Backend& backend, const Options& options, const json::object& arguments) {
+  std::uint64_t rows = 0;
+  const Result<json::object> result =
+      backend.call("export", arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "[\n" : ",\n") + json_text(row)); });
+  if (!result) return report(options, result.error());
+  print(rows == 0 ? "[]\n" : "\n]\n");
+  return finish_output();
+}
+
+int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, bool wide = false) {
+  if (command == "keys") {
+    const Result<json::object> result = backend.call(command, arguments, [&options](const json::value& row) {
+      const json::value* const key = row.is_object() ? row.get_object().if_contains("key") : nullptr;
+      print((key != nullptr && key->is_string() ? std::string{key->get_string()} : json_text(row)) + "\n");
+      end_without_reader(options);
+    });
+    return result ? finish_output() : report(options, result.error());
+  }
+  Result<json::object> result = backend.call(command, arguments, {});
+  if (!result) return report(options, result.error());
+  json::value* const rows = result->if_contains("rows");
+  if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
+  const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
+  if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
+  print(text);
+  return finish(command, *result);
+}
+
+/// True if the user confirmed. A script must give --yes.
+bool may_clear(const json::object& arguments) {
+  if (arguments.contains("yes")) return true;
+  if (::isatty(STDIN_FILENO) != 1) return false;
+  print_error("Delete every row of " + std::string{arguments.at("table").as_string()} + " and all that waits for its consumer? [y/N] ");
+  const int answer = std::getchar();
+  return answer == 'y' || answer == 'Y';
+}
+
+/// Options for a stream: --timeout ends it, and silence before then is no error. If the daemon hangs, the client gives up soon after.
+Options patient(const Options& options) {
+  Options more = options;
+  if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 3s;
+  return more;
+}
+
+/// Prints the end of a row that was written, and returns its exit code.
+int print_row_end(const Options& options, const SetRow& row, const json::object& result) {
+  const auto text = [&result](std::string_view name) { return std::string{result.at(name).as_string()}; };
+  const bool is_withdrawn = result.contains("plane") && text("plane") == "withdrawn";
+  const std::string state = is_withdrawn ? "withdrawn" : text("state");
+  if (options.json) print(json_text(result) + "\n");
+  const int printed = finish_output();
+  if (printed != kExitDone || state == "done") return printed;
+  if (!options.json)
+    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + plain_names(visible_text(text("note"))) +
+                "\n");
+  return state == "parked" || is_withdrawn ? kExitParked : kExitFailed;
+}
+
+int write_and_wait(const Options& options, const SetRow& row, const std::string& command, json::object arguments) {
+  Options more = options;
+  more.patience = std::max(options.patience, *row.wait + 3s);
+  arguments["wait_ms"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*row.wait).count());
+  const Result<std::unique_ptr<Backend>> backend = open_backend(more);
+  if (!backend) return report(options, backend.error());
+  const Result<json::object> result = (*backend)->call(command, arguments, {});
+  if (result) return print_row_end(options, row, *result);
+  const Status& why = result.error();
+  const bool says_where_it_stands = why.code() == Code::DeadlineExceeded && !options.json;
+  return report(options, says_where_it_stands ? Status{why.code(), plain_names(why.message())} : why);
+}
+
+int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
+  if (command == "export") return print_export(backend, options, arguments);
+  if (options.json) {
+    const Result<json::object> result = print_json(backend, options, command, arguments, asked.count);
+    return result ? finish(command, *result) : report(options, result.error());
+  }
+  if (command == "parked" || command == "rejected" || command == "show") {
+    const bool is_sorted = command == "parked" && !arguments.contains("table");
+    return print_list(backend, options, command, arguments, {.most = rows_of_screen(asked), .by_waiting_rows = is_sorted});
+  }
+  return print_text(backend, options, command, arguments, asked.wide);
+}
+
+int call(const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
+  if (command == "clear" && !may_clear(arguments)) {
+    return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
+  }
+  const bool endless = command == "watch" || command == "trace";
+  const Result<std::unique_ptr<Backend>> backend = open_backend(endless ? patient(options) : options);
+  if (!backend) return report(options, backend.error());
+  if (endless) return print_changes(**backend, options, command, arguments);
+  const int code = answer(**backend, options, command, arguments, asked);
+  const Status lacking = (*backend)->lacking();
+  if (lacking.ok()) return code;
+  const int incomplete = report(options, lacking);
+  return code == kExitDone ? incomplete : code;
+}
+
+int show_version(const Options& options) {
+  json::object versions{{"client", RONDO_VERSION}, {"daemon", nullptr}};
+  Status away;
+  if (!options.store.given()) {
+    const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+    const Result<json::object> daemon = backend ? (*backend)->call("version", {}, {}) : failure(backend.error());
+    if (daemon) {
+      versions["daemon"] = *daemon;
+    } else {
+      away = daemon.error();
+    }
+  }
+  if (options.json) {
+    print(json_text(versions) + "\n");
+  } else {
+    print("rondo " RONDO_VERSION "\n");
+    if (const json::object* const daemon = versions["daemon"].if_object()) {
+      const auto text = [daemon](std::string_view name) {
+        const json::value* const value = daemon->if_contains(name);
+        return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{"?"};
+      };
+      print(text("name") + " " + text("version") + "\n");
+    }
+  }
+  const int printed = finish_output();
+  return printed != kExitDone || away.ok() ? printed : report(options, away);
+}
+
+struct Run {
+  const Options& options;
+
+  int operator()(const Version&) const { return show_version(options); }
+  int operator()(const LoadFile& load) const { return load_file(options, load); }
+  int operator()(const FeedRoutes& feed) const { return feed_routes(options, feed); }
+  int operator()(const ReadJournal& call) const { return read_journal(options, call); }
+  int operator()(const ReplayRun& call) const { return replay_run(options, call); }
+  int operator()(const Top& top) const { return show_top(options, top); }
+  int operator()(const Dump& asked) const { return dump(options, asked); }
+  int operator()(const Complete& complete) const { return print_offers(complete); }
+  int operator()(const Completion& completion) const {
+    print(completion_script(completion.shell));
+    return finish_output();
+  }
+  int operator()(const ShowSchema& asked) const { return show_schema(options, asked); }
+  int operator()(const Manual&) const {
+    print(manual::man_page(program(), RONDO_VERSION));
+    return finish_output();
+  }
+  int operator()(const Call& asked) const {
+    json::object arguments;
+    for (const auto& [name, text] : asked.arguments) arguments[name] = typed(text);
+    for (const auto& [name, number] : asked.numbers)
+      arguments[name] = static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
+    if ((asked.command == "watch" || asked.command == "trace") && options.timeout) {
+      arguments["milliseconds"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count());
+    }
+    return call(options, asked.command, arguments, asked);
+  }
+  int operator()(const OwnCall& asked) const {
+    const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+    if (!backend) return report(options, backend.error());
+    const Result<json::object> arguments = own_arguments(**backend, asked);
+    if (!arguments) return report(options, arguments.error());
+    return answer(**backend, options, asked.command, *arguments);
+  }
+  int operator()(const SetRow& row) const {
+    json::object arguments{{"table", typed(row.table)}, {"key", typed(row.key)}};
+    if (!row.is_delete) {
+      warn_of_unknown_fields(row);
+      arguments["fields"] = typed_fields(row);
+      if (row.replace) arguments["replace"] = true;
+      json::array unset;
+      for (const std::string& name : row.unset) unset.push_back(json::array{json::string{typed(name)}, ""});
+      if (!unset.empty()) arguments["unset"] = std::move(unset);
+    }
+    const std::string command = row.is_delete ? "del" : "set";
+    return row.wait ? write_and_wait(options, row, command, std::move(arguments)) : call(options, command, arguments);
+  }
+  int operator()(const SendEvent& sent) const {
+    const SetRow& row = sent.event;
+    return call(options, "send",
+                {{"table", typed(row.table)}, {"op", typed(sent.op)}, {"key", typed(row.key)}, {"fields", typed_fields(row)}});
+  }
+
+ private:
+  static json::array typed_fields(const SetRow& row) {
+    json::array fields;
+    for (const auto& [name, value] : row.fields) fields.push_back(json::array{json::string{typed(name)}, json::string{typed(value)}});
+    return fields;
+  }
+};
+
+}  // namespace
+
+std::string error_json(const Status& why) {
+  return json_text(json::object{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}});
+}
+
+int report(const Options& options, const Status& why, int code) {
+  if (options.json) {
+    print_error(error_json(why) + "\n");
+  } else {
+    print_error("rondo: " + visible_text(why.message()) + "\n");
+  }
+  if (code >= 0) return code;
+  // A file that is no store remains none, however often the command is repeated.
+  return options.store.is_file() && why.code() == Code::FailedPrecondition ? kExitBadFile : exit_code(why.code());
+}
+
+/// Each command checks the members of an answer that decide something. All others throw if their kind is wrong; that is reported here.
+int run(const Options& options) {
+  try {
+    return std::visit(Run{options}, options.action);
+  } catch (const boost::system::system_error& wrong) {
+    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
+  } catch (const std::out_of_range& lacking) {
+    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + lacking.what()});
+  }
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,36 @@
+// The commands of the command line: each calls the backend, prints the answer on standard output and errors on standard error, and returns
+// the exit code.
+#pragma once
+
+#include <string>
+
+#include "arguments/options.h"
+#include "rondo/base/status.h"
+
+namespace rondo::cli {
+
+int run(const Options& options);
+
+/// The error on standard error with --json (docs/schema/error.json), on one line without its end.
+std::string error_json(const Status& why);
+
+/// Prints 'why' on standard error ({"error":{code,message}} with --json). Returns 'code' if given, otherwise the exit code of 'why'.
+int report(const Options& options, const Status& why, int code = -1);
+
+/// rondo feed routes; rondo load.
+int feed_routes(const Options& options, const FeedRoutes& feed);
+int load_file(const Options& options, const LoadFile& load);
+
+/// rondo journal; rondo replay.
+int read_journal(const Options& options, const ReadJournal& call);
+int audit_journal(const Options& options, const ReadJournal& call);
+int replay_run(const Options& options, const ReplayRun& call);
+/// rondo top; rondo dump.
+int show_top(const Options& options, const Top& top);
+int dump(const Options& options, const Dump& dump);
+
+/// Prints the completions of the last word, one per line: the word, a tab, its meaning. Ends within a second, because a shell waits for
+/// it, and reports no errors.
+int print_offers(const Complete& complete);
+
+}  // namespace rondo::cli

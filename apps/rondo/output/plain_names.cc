@@ -1,0 +1,69 @@
+#include "output/plain_names.h"
+
+#include <cctype>
+
+namespace rondo::cli {
+namespace {
+
+bool is_address(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0 || c == ':' || c == '.'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// A next hop at the beginning of a text: ADDRESS@PORT*WEIGHT. Its parts are views; an empty 'address' means that there is none.
+struct NextHop {
+  std::string_view address;
+  std::string_view port;
+  std::string_view weight;
+  std::size_t end = 0;
+};
+
+NextHop next_hop_at(std::string_view text, std::size_t at) {
+  const auto past = [&text](std::size_t from, auto belongs) {
+    while (from < text.size() && belongs(text[from])) ++from;
+    return from;
+  };
+  const std::size_t sign = past(at, is_address);
+  if (sign == at || sign == text.size() || text[sign] != '@') return {};
+  const std::size_t star = past(sign + 1, [](char c) { return c != '*' && c != ' ' && c != '@' && c != '+'; });
+  if (star == sign + 1 || star == text.size() || text[star] != '*') return {};
+  const std::size_t end = past(star + 1, is_digit);
+  if (end == star + 1) return {};
+  return {text.substr(at, sign - at), text.substr(sign + 1, star - sign - 1), text.substr(star + 1, end - star - 1), end};
+}
+
+}  // namespace
+
+std::string plain_names(std::string_view text) {
+  std::string out;
+  bool after_hop = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("NEXTHOP_SET") || rest.starts_with("nexthop-set")) {
+      out += "next hops";
+      at += std::string_view{"NEXTHOP_SET"}.size();
+      after_hop = false;
+      // A fact is KIND:KEY.
+      if (at + 1 < text.size() && text[at] == ':' && !next_hop_at(text, at + 1).address.empty()) {
+        out += ' ';
+        ++at;
+        after_hop = true;
+      }
+      continue;
+    }
+    const bool begins_word = at == 0 || after_hop || !is_address(text[at - 1]);
+    const std::size_t from = after_hop && text[at] == '+' ? at + 1 : at;
+    const NextHop hop = begins_word ? next_hop_at(text, from) : NextHop{};
+    if (hop.address.empty()) {
+      out += text[at++];
+      after_hop = false;
+      continue;
+    }
+    if (from != at) out += ", ";
+    out.append(hop.address).append(" on ").append(hop.port);
+    if (hop.weight != "1") out.append(" (weight ").append(hop.weight).append(")");
+    at = hop.end;
+    after_hop = true;
+  }
+  return out;
+}
+
+}  // namespace rondo::cli

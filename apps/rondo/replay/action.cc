@@ -1,0 +1,117 @@
+// `rondo replay`: runs a recorded run of rondod through the production scheduler and switch agent, and compares it with the record.
+#include <boost/json.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "commands/actions.h"
+#include "journal/opened.h"
+#include "output/exit_code.h"
+#include "output/json_text.h"
+#include "output/print.h"
+#include "rondo/base/clock.h"
+#include "rondo/base/text.h"
+#include "rondo/replay/replay.h"
+#include "switch_agent/agent.h"
+#include "terminal/progress.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+template <class Number>
+bool read_note(const replay::Replay& replay, std::string_view name, Number& value) {
+  const std::optional<std::string> text = replay.note(name);
+  if (!text) return false;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc{} && end == text->data() + text->size();
+}
+
+Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
+  const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
+                     read_note(replay, "agent.retry_quota", settings.retry_quota);
+  if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  // A journal without it is older: the protocol number was always the default.
+  std::uint32_t protocol = switch_agent::kDefaultProtocol;
+  if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
+  settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
+  settings.delete_leftovers = replay.note("agent.delete_leftovers").has_value();
+  settings.answers = &replay.answers();
+  settings.restart = &replay.restart();
+  return {};
+}
+
+json::array trouble_of(const replay::Replay& replay) {
+  json::array all;
+  for (const replay::DamagedPart& part : replay.damage()) {
+    json::object one = damage_json({part.offset, part.bytes, part.reason, part.at_end});
+    one["file"] = text(part.file);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+double seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
+
+void show(const Options& options, const replay::ReplayReport& done, Duration took, json::array trouble) {
+  const double times = seconds(done.recorded) / std::max(seconds(took), 1e-9);
+  if (options.json) {
+    json::object result{{"same", done.same},
+                        {"records", done.records},
+                        {"turns", done.turns},
+                        {"outcomes", done.outcomes},
+                        {"recorded_seconds", seconds(done.recorded)},
+                        {"seconds", seconds(took)},
+                        {"times_real_time", times},
+                        {"trouble", std::move(trouble)}};
+    if (!done.same) {
+      result["difference"] =
+          json::object{{"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
+    }
+    print(json_text(result) + "\n");
+    return;
+  }
+  for (const json::value& one : trouble) print_trouble(one.get_object());
+  char line[256];
+  std::snprintf(
+      line, sizeof line, "%s: %llu records, %llu turns, %llu outcomes; %.3f s recorded, replayed in %.3f s (%.1f times real time)\n",
+      done.same ? "the same" : "different", static_cast<unsigned long long>(done.records), static_cast<unsigned long long>(done.turns),
+      static_cast<unsigned long long>(done.outcomes), seconds(done.recorded), seconds(took), times);
+  print(line);
+  if (done.same) return;
+  print("record " + std::to_string(done.record) + "\n  expected  " + visible_text(done.expected) + "\n  came      " +
+        visible_text(done.came) + "\n");
+}
+
+/// Shows progress on a terminal.
+replay::ReplayReport run(replay::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
+  if (!can_show_progress()) return replay.run(runtime);
+  Progress progress(clock, name, replay.records(), true, "records");
+  const replay::ReplayReport done = replay.run(runtime, [&progress](std::uint64_t records) { progress.update(records); });
+  progress.update(done.records);
+  return done;
+}
+
+}  // namespace
+
+int replay_run(const Options& options, const ReplayRun& call) {
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(call.files, call.run);
+  if (!opened) return report(options, opened.error(), opened.error().code() == Code::DataLoss ? kExitBadFile : -1);
+  replay::Replay& replay = **opened;
+  switch_agent::SwitchAgentOptions settings;
+  if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
+  const SystemClock clock;
+  const Instant start = clock.now();
+  replay.grant_tables();
+  Runtime runtime(replay.runtime_options());
+  switch_agent::Agent agent(runtime, replay.plane(), settings);
+  const Status started = agent.start();
+  const replay::ReplayReport done = run(replay, runtime, clock, call.files.back());
+  if (!started.ok()) return report(options, started);
+  show(options, done, clock.now() - start, trouble_of(replay));
+  return finish_output(done.same ? kExitDone : kExitDifferent);
+}
+
+}  // namespace rondo::cli
