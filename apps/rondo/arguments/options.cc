@@ -16,10 +16,11 @@
 #include <utility>
 
 #include "arguments/commands.h"
-#include "commands/actions.h"
+#include "backends/registry.h"
 #include "manual/command_words.h"
 #include "manual/man_page.h"
 #include "output/exit_code.h"
+#include "output/report.h"
 #include "rondo/admin/suggest.h"
 
 namespace rondo::cli {
@@ -354,19 +355,15 @@ struct Parser {
     store.name_space = words.text("--namespace");
     store.container = words.text("--container");
     if (words.has("--separator")) store.separator = words.text("--separator").front();
-    const std::map<std::string_view, TableKind> kinds{
-        {"staged", TableKind::Staged}, {"watched", TableKind::Watched}, {"queue", TableKind::Queue}, {"channel", TableKind::Channel}};
-    if (const auto found = kinds.find(words.text("--kind")); found != kinds.end()) store.kind = found->second;
+    store.kind = words.text("--kind");
   }
 
   /// Checks the store's address whatever backends the command has: a malformed address is the first error.
   void check_store() const {
     const std::string& where = options.store.where;
-    const std::size_t end = where.find("://");
-    if (end == std::string::npos || options.store.is_file()) return;
-    const std::string kind = where.substr(0, end);
-    if (kind == "unix" || kind.find("redis") != std::string::npos) return;
-    throw CLI::ValidationError("--store", "'" + kind + "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or " +
+    if (find_store_kind(where) != nullptr) return;
+    const std::string scheme = where.substr(0, where.find("://"));
+    throw CLI::ValidationError("--store", "'" + scheme + "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or " +
                                               "redis+sentinel://, the file of a daemon file:///PATH");
   }
 
@@ -376,14 +373,15 @@ struct Parser {
     if (store.given() && by_itself) {
       throw CLI::ValidationError("--store", "'" + name + "' needs none; leave --store away");
     }
-    if (store.is_file() && (command.answered_by & manual::File) == 0 && !by_itself) {
-      std::string can;
-      for (const manual::Command& one : program().commands) {
-        if ((one.answered_by & manual::File) != 0) can.append(can.empty() ? "" : ", ").append(one.name);
+    const StoreKind* const kind = store.given() ? find_store_kind(store.where) : nullptr;
+    if (kind != nullptr && (command.answered_by & kind->answerer) == 0) {
+      if (kind->answerer == manual::File) {
+        std::string can;
+        for (const manual::Command& one : program().commands) {
+          if ((one.answered_by & manual::File) != 0) can.append(can.empty() ? "" : ", ").append(one.name);
+        }
+        throw CLI::ValidationError("--store", "a file can only be looked at: " + can);
       }
-      throw CLI::ValidationError("--store", "a file can only be looked at: " + can);
-    }
-    if (store.given() && !store.is_file() && (command.answered_by & manual::Redis) == 0 && !by_itself) {
       if ((command.answered_by & manual::Daemon) == 0) throw CLI::ValidationError(name, "needs --store file:///PATH");
       throw CLI::ValidationError("--store", "'" + name + "' is a daemon's to answer; leave --store away");
     }

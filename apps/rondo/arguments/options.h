@@ -10,7 +10,6 @@
 
 #include "feed/next_hops.h"
 #include "rondo/base/time.h"
-#include "rondo/store/store.h"
 
 namespace rondo::cli {
 
@@ -113,9 +112,8 @@ struct StoreChoice {
   std::string name_space;       // The namespace in the global variant of that file.
   std::string container;        // The container in the global variant.
   std::optional<char> separator;
-  std::optional<TableKind> kind;  // Empty: the kind that suits the command.
+  std::string kind;  // "staged", "watched", "channel" or "queue"; empty: the kind that suits the command.
   bool given() const noexcept { return !where.empty(); }
-  bool is_file() const noexcept { return where.starts_with("file:"); }
 };
 
 struct ReadJournal {

@@ -35,13 +35,11 @@ class Backend {
 /// that cannot request fewer.
 Backend::OnRow wanted_keys(const boost::json::object& arguments, Backend::OnRow on_row);
 
-/// Opens the store that the options name, or the daemon at the first socket that answers. Unavailable, with the sockets, if none does.
+/// Opens the store that the options name (backends/registry.h), or the daemon at the first socket that answers. Unavailable, with the
+/// sockets, if none does.
 Result<std::unique_ptr<Backend>> open_backend(const Options& options);
 
 /// Opens the daemon at the first socket that answers; 'options' must name no store. Unavailable as above.
 Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options);
-
-/// Opens options.store. Unimplemented in a program that was built without Redis.
-Result<std::unique_ptr<Backend>> open_store(const Options& options);
 
 }  // namespace rondo::cli

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "backends/file.h"
+#include "backends/registry.h"
 #include "backends/socket_path.h"
 #include "commands/load.h"
 #include "rondo/admin/key_pattern.h"
@@ -122,7 +122,6 @@ Backend::OnRow wanted_keys(const json::object& arguments, Backend::OnRow on_row)
 }
 
 Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
-  if (options.store.is_file()) return open_file(options);
   if (options.store.given()) return open_store(options);
   Result<std::unique_ptr<AdminClient>> client = open_daemon(options);
   if (!client) return failure(client.error());

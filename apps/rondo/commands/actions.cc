@@ -25,6 +25,7 @@
 #include "output/plain_names.h"
 #include "output/print.h"
 #include "output/render.h"
+#include "output/report.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -249,21 +250,6 @@ struct Run {
 };
 
 }  // namespace
-
-std::string error_json(const Status& why) {
-  return json_text(json::object{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}});
-}
-
-int report(const Options& options, const Status& why, int code) {
-  if (options.json) {
-    print_error(error_json(why) + "\n");
-  } else {
-    print_error("rondo: " + visible_text(why.message()) + "\n");
-  }
-  if (code >= 0) return code;
-  // A file that is no store remains none, however often the command is repeated.
-  return options.store.is_file() && why.code() == Code::FailedPrecondition ? kExitBadFile : exit_code(why.code());
-}
 
 /// Each command checks the members of an answer that decide something. All others throw if their kind is wrong; that is reported here.
 int run(const Options& options) {

@@ -2,20 +2,11 @@
 // the exit code.
 #pragma once
 
-#include <string>
-
 #include "arguments/options.h"
-#include "rondo/base/status.h"
 
 namespace rondo::cli {
 
 int run(const Options& options);
-
-/// The error on standard error with --json (docs/schema/error.json), on one line without its end.
-std::string error_json(const Status& why);
-
-/// Prints 'why' on standard error ({"error":{code,message}} with --json). Returns 'code' if given, otherwise the exit code of 'why'.
-int report(const Options& options, const Status& why, int code = -1);
 
 /// rondo feed routes; rondo load.
 int feed_routes(const Options& options, const FeedRoutes& feed);

@@ -18,6 +18,7 @@
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
+#include "output/report.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"

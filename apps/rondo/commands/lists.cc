@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <utility>
 
-#include "commands/actions.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/render.h"
+#include "output/report.h"
 #include "terminal/terminal.h"
 
 namespace rondo::cli {

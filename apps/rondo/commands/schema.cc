@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "commands/actions.h"
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/render.h"
+#include "output/report.h"
 #include "rondo/admin/suggest.h"
 #include "switch_agent/tables.h"
 

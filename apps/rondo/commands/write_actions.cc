@@ -22,6 +22,7 @@
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
+#include "output/report.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "terminal/progress.h"

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "commands/actions.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
+#include "output/report.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

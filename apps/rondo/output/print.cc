@@ -1,10 +1,10 @@
 #include "output/print.h"
+#include "output/report.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
-#include "commands/actions.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

@@ -10,6 +10,7 @@
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
+#include "output/report.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "rondo/replay/replay.h"

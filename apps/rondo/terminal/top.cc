@@ -14,6 +14,7 @@
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
+#include "output/report.h"
 #include "rondo/base/clock.h"
 #include "terminal/terminal.h"
 #include "terminal/top_view.h"

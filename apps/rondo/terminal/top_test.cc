@@ -1,16 +1,11 @@
-// The text of `rondo top` for given frames, and the tar file of `rondo dump` as tar reads it.
+// The text of `rondo top` for given frames.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <set>
 #include <string>
 
-#include "commands/tar.h"
 #include "output/render.h"
 #include "terminal/terminal.h"
 #include "terminal/top_view.h"
@@ -21,7 +16,6 @@ namespace {
 namespace json = boost::json;
 using testing::HasSubstr;
 using testing::MatchesRegex;
-using testing::StartsWith;
 
 json::object frame(double at_us, int turns, int taken) {
   return json::object{
@@ -193,23 +187,6 @@ TEST(TopView, LinesAreCutByCharactersAndNotByBytes) {
   EXPECT_EQ(cut_to("nêighbors", 3), "nêi");
   EXPECT_EQ(cut_to("\x1b[7mab\x1b[0mcd", 3), "\x1b[7mab\x1b[0mc");
   EXPECT_EQ(cut_to("ab", 80), "ab");
-}
-
-TEST(Tar, IsReadByTar) {
-  const std::string path = "/tmp/rondo-tar-" + std::to_string(::getpid()) + ".tar";
-  Tar tar(1'700'000'000);
-  tar.add("bundle/a.json", "{}\n");
-  tar.add("bundle/large.json", std::string(100'000, 'x'));
-  { std::ofstream(path, std::ios::binary) << tar.finish(); }
-  FILE* const pipe = ::popen(("tar -tvf " + path + " 2>&1 && tar -xOf " + path + " bundle/a.json").c_str(), "r");
-  char buffer[4096];
-  const std::string out{buffer, std::fread(buffer, 1, sizeof buffer, pipe)};
-  EXPECT_EQ(::pclose(pipe), 0);
-  ::unlink(path.c_str());
-  EXPECT_THAT(out, StartsWith("-rw-------"));
-  EXPECT_THAT(out, HasSubstr(" 3 2023-11-14"));
-  EXPECT_THAT(out, HasSubstr(" 100000 "));
-  EXPECT_THAT(out, testing::EndsWith("bundle/large.json\n{}\n"));
 }
 
 }  // namespace

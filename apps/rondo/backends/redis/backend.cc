@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/redis/backend.h"
 #include "backends/redis/facts.h"
 #include "backends/redis/session.h"
 #include "backends/redis/tables.h"
@@ -276,6 +276,14 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   return {};
 }
 
+/// The kind of table of --kind, if given.
+std::optional<TableKind> kind_of(const StoreChoice& choice) {
+  for (const TableKind kind : {TableKind::Staged, TableKind::Watched, TableKind::Channel, TableKind::Queue}) {
+    if (choice.kind == to_string(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
 /// Finds the database of the tables, and the separator between table and key.
 Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.where.find("://") != std::string::npos) {
@@ -291,13 +299,13 @@ Result<DatabaseEntry> find_database(const StoreChoice& choice) {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> open_store(const Options& options) {
+Result<std::unique_ptr<Backend>> open_redis(const Options& options) {
   const Result<DatabaseEntry> database = find_database(options.store);
   if (!database) return failure(database.error());
   auto session = std::make_unique<RedisSession>(options.patience);
   if (Status connected = session->connect(database->address); !connected.ok()) return failure(std::move(connected));
   const char separator = options.store.separator.value_or(database->separator);
-  return std::make_unique<RedisBackend>(std::move(session), separator, options.store.kind);
+  return std::make_unique<RedisBackend>(std::move(session), separator, kind_of(options.store));
 }
 
 }  // namespace rondo::cli

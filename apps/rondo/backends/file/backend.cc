@@ -1,4 +1,4 @@
-#include "backends/file.h"
+#include "backends/file/backend.h"
 
 #include <algorithm>
 #include <functional>

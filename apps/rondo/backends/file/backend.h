@@ -7,7 +7,7 @@
 
 namespace rondo::cli {
 
-/// Unimplemented in a program that was built without SQLite.
+/// Opens options.store.
 Result<std::unique_ptr<Backend>> open_file(const Options& options);
 
 }  // namespace rondo::cli
