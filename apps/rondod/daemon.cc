@@ -7,9 +7,9 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
-#include "rondod/notify.h"
-#include "rondod/stores.h"
-#include "rondod/user_names.h"
+#include "rondod/configuration/user_names.h"
+#include "rondod/process/notify.h"
+#include "rondod/stores/placement.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/tables.h"
 

@@ -21,11 +21,11 @@
 #include "rondo/base/log.h"
 #include "rondo/base/text.h"
 #include "rondo/commands/log_keeper.h"
-#include "rondod/config.h"
+#include "rondod/configuration/config.h"
+#include "rondod/configuration/description.h"
+#include "rondod/configuration/start_check.h"
 #include "rondod/daemon.h"
-#include "rondod/description.h"
-#include "rondod/signals.h"
-#include "rondod/start_check.h"
+#include "rondod/process/signals.h"
 
 namespace {
 

@@ -1,0 +1,99 @@
+#include "rondo-demo/output/report.h"
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <fstream>
+
+namespace rondo::demo {
+
+namespace {
+
+[[gnu::format(printf, 2, 3)]] void line(std::string& text, const char* format, ...) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  if (length > 0) text.append(buffer, std::min(sizeof buffer - 1, static_cast<std::size_t>(length))).append("\n");
+}
+
+double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
+
+}  // namespace
+
+std::string to_text(const Report& r) {
+  std::string text;
+  line(text, "data plane          %s", r.dataplane.c_str());
+  line(text, "routes              %llu asked, %zu equal in the data plane%s", static_cast<unsigned long long>(r.routes), r.comparison.equal,
+       r.comparison.all_equal() ? "" : " - NOT EQUAL");
+  if (!r.comparison.all_equal()) {
+    line(text, "                    %zu missing, %zu unasked, %zu wrong groups, %zu groups with wrong members", r.comparison.missing,
+         r.comparison.unasked, r.comparison.wrong_group, r.comparison.wrong_members);
+    for (const std::string& example : r.comparison.examples) line(text, "                    %s", example.c_str());
+  }
+  line(text, "fed                 %.0f rows a second", r.feed_rows_per_second);
+  line(text, "programmed          %.0f routes a second", r.routes_per_second);
+  if (r.floor_per_second) {
+    line(text, "bare netlink loop   %.0f routes a second: this run reached %.0f %% of it", *r.floor_per_second,
+         100.0 * r.routes_per_second / *r.floor_per_second);
+  }
+  line(text, "port events         %llu, from the kernel's word to the handler p50 %.0f us, p99 %.0f us, max %.0f us (%llu unseen)",
+       static_cast<unsigned long long>(r.port_events), us(r.port_event_ns.quantile(0.5)), us(r.port_event_ns.quantile(0.99)),
+       us(r.port_event_ns.max()), static_cast<unsigned long long>(r.port_events_unseen));
+  line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(r.cable_ns.quantile(0.5)),
+       us(r.cable_ns.quantile(0.99)));
+  line(text, "longest turn        %.0f us (%s), %.0f us of them on a CPU", r.longest_turn_us, r.longest_turn_of.c_str(),
+       r.longest_turn_cpu_us);
+  line(text, "                    %llu of %llu turns above 5 ms", static_cast<unsigned long long>(r.long_turns),
+       static_cast<unsigned long long>(r.turns));
+  line(text, "parked              %llu at the peak; %llu retried, first one %.0f us after its fact at the latest",
+       static_cast<unsigned long long>(r.parked_peak), static_cast<unsigned long long>(r.retried), r.resolve_us);
+  line(text, "put back            %llu routes that the kernel had dropped with their group", static_cast<unsigned long long>(r.put_back));
+  line(text, "lost wake-ups       %llu (the sweep found)", static_cast<unsigned long long>(r.sweep_rescues));
+  line(text, "memory of rondod    %.0f MiB at the peak, %.0f bytes a route", static_cast<double>(r.peak_rss_bytes) / (1024.0 * 1024.0),
+       r.routes == 0 ? 0.0 : static_cast<double>(r.peak_rss_bytes) / static_cast<double>(r.routes));
+  line(text, "took                %.1f s", r.seconds);
+  return text;
+}
+
+std::string to_json(const Report& r) {
+  boost::json::object object{
+      {"dataplane", r.dataplane},
+      {"routes", r.routes},
+      {"verified_equal", r.comparison.equal},
+      {"all_equal", r.comparison.all_equal()},
+      {"routes_per_second", r.routes_per_second},
+      {"netlink_floor_per_second", nullptr},
+      {"port_event_us",
+       boost::json::object{
+           {"p50", us(r.port_event_ns.quantile(0.5))}, {"p99", us(r.port_event_ns.quantile(0.99))}, {"max", us(r.port_event_ns.max())}}},
+      {"cable_to_handler_us",
+       boost::json::object{{"p50", us(r.cable_ns.quantile(0.5))}, {"p99", us(r.cable_ns.quantile(0.99))}, {"max", us(r.cable_ns.max())}}},
+      {"port_events", r.port_events},
+      {"port_events_unseen", r.port_events_unseen},
+      {"longest_turn_us", r.longest_turn_us},
+      {"longest_turn_cpu_us", r.longest_turn_cpu_us},
+      {"longest_turn_of", r.longest_turn_of},
+      {"turns", r.turns},
+      {"long_turns", r.long_turns},
+      {"peak_rss_bytes", r.peak_rss_bytes},
+      {"parked_peak", r.parked_peak},
+      {"resolve_us", r.resolve_us},
+      {"retried", r.retried},
+      {"put_back", r.put_back},
+      {"sweep_rescues", r.sweep_rescues},
+      {"feed_rows_per_second", r.feed_rows_per_second},
+      {"seconds", r.seconds}};
+  if (r.floor_per_second) object["netlink_floor_per_second"] = *r.floor_per_second;
+  return boost::json::serialize(object);
+}
+
+Status write_json(const Report& report, const std::string& path) {
+  std::ofstream file(path);
+  file << to_json(report) << '\n' << std::flush;
+  return file ? Status{} : status_from_errno(errno != 0 ? errno : EIO, "writing '" + path + "'");
+}
+
+}  // namespace rondo::demo

@@ -1,0 +1,43 @@
+// Report: the figures of one run, as text and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "rondo-demo/measurement/verify.h"
+#include "rondo/base/metrics.h"
+#include "rondo/base/status.h"
+
+namespace rondo::demo {
+
+struct Report {
+  std::string dataplane;
+  std::uint64_t routes = 0;
+  Comparison comparison;
+  double feed_rows_per_second = 0;
+  double routes_per_second = 0;  // From the first order to the data plane to its last answer.
+  std::optional<double> floor_per_second;
+  Histogram port_event_ns;  // From the kernel's announcement to rondod's handler.
+  Histogram cable_ns;       // From the cable's move, so it includes the kernel's work before its announcement.
+  std::uint64_t port_events = 0;
+  std::uint64_t port_events_unseen = 0;
+  double longest_turn_us = 0;
+  double longest_turn_cpu_us = 0;  // The CPU time of that turn, at most.
+  std::string longest_turn_of;     // The source of that turn.
+  std::uint64_t turns = 0;
+  std::uint64_t long_turns = 0;  // Above 5 ms.
+  std::uint64_t peak_rss_bytes = 0;
+  std::uint64_t parked_peak = 0;
+  double resolve_us = 0;  // Longest time from an announced fact to the first turn of a row that waited for it.
+  std::uint64_t retried = 0;
+  std::uint64_t put_back = 0;
+  std::uint64_t sweep_rescues = 0;
+  double seconds = 0;
+};
+
+std::string to_text(const Report& report);
+std::string to_json(const Report& report);
+Status write_json(const Report& report, const std::string& path);
+
+}  // namespace rondo::demo

@@ -1,0 +1,108 @@
+#include "rondo-demo/testbed/daemon_process.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <thread>
+
+namespace rondo::demo {
+
+namespace {
+
+std::string list_of(std::span<const unsigned> numbers) {
+  std::string text;
+  for (const unsigned number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + text + "]";
+}
+
+std::string toml_string(std::string_view text) {
+  std::string literal = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') literal.push_back('\\');
+    literal.push_back(letter);
+  }
+  return literal + "\"";
+}
+
+std::string configuration(const std::string& socket, const DaemonOptions& options) {
+  std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
+                     "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
+                     (options.simulated ? "simulated" : "linux") + "\"\n";
+  text += "cpus = " + list_of(options.cpus.others) + "\n";
+  if (options.simulated) {
+    text += "simulated_ports = [";
+    for (const std::string& port : options.ports) text += "\"" + port + "\", ";
+    text += "]\n";
+  }
+  // One file, so that the whole run can be replayed.
+  if (!options.journal.empty()) text += "[journal]\nfile = " + toml_string(options.journal) + "\nfile_mib = 0\n";
+  return text;
+}
+
+int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result); }
+
+}  // namespace
+
+Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions& options) {
+  const std::string& program = options.program;
+  std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
+  const char* base = std::getenv("TMPDIR");
+  std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) return failure(status_from_errno(errno, "making a directory " + pattern));
+  daemon->directory_ = pattern;
+  daemon->socket_ = pattern + "/rondod.sock";
+  const std::string path = pattern + "/rondod.toml";
+  std::ofstream file(path);
+  file << configuration(daemon->socket_, options) << std::flush;
+  if (!file) return failure(status_from_errno(errno, "writing " + path));
+
+  std::vector<std::string> words{program, "--config", path};
+  std::vector<char*> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
+  if (const int error = ::posix_spawn(&daemon->pid_, program.c_str(), nullptr, nullptr, arguments.data(), ::environ); error != 0) {
+    daemon->pid_ = -1;
+    return failure(status_from_errno(error, "starting " + program));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (daemon->connect()) return daemon;
+    if (!daemon->running()) return failure(Code::Unavailable, "rondod ended at once with exit code " + std::to_string(daemon->exit_code_));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return failure(Code::DeadlineExceeded, "rondod does not answer on " + daemon->socket_);
+}
+
+DaemonProcess::~DaemonProcess() {
+  stop();
+  std::error_code ignored;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
+
+bool DaemonProcess::running() {
+  if (pid_ <= 0) return false;
+  int result = 0;
+  if (::waitpid(pid_, &result, WNOHANG) == 0) return true;
+  exit_code_ = exit_code_of(result);
+  pid_ = -1;
+  return false;
+}
+
+int DaemonProcess::stop() {
+  if (pid_ <= 0) return exit_code_;
+  ::kill(pid_, SIGTERM);
+  int result = 0;
+  while (::waitpid(pid_, &result, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  exit_code_ = exit_code_of(result);
+  return exit_code_;
+}
+
+}  // namespace rondo::demo

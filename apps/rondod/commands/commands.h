@@ -1,0 +1,58 @@
+// Commands: rondod's additions to the standard commands (rondo/commands/standard_commands.h): ports, the configuration, the simulated data
+// plane, and the switch's part of stats, top and health. Each command reads what a module already keeps. docs/guide/admin-protocol.md
+// documents the answers.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <memory>
+#include <vector>
+
+#include "commands/command_adder.h"
+#include "commands/mishaps.h"
+#include "rondo/base/log.h"
+#include "rondo/dataplane/simulated.h"
+#include "rondo/orch/runtime.h"
+#include "rondod/configuration/config.h"
+#include "rondod/stores/direct.h"
+#include "rondod/stores/file.h"
+#include "rondod/stores/redis_watch.h"
+#include "switch_agent/agent.h"
+
+namespace rondo::daemon {
+
+/// The objects that the commands read. All must outlive the context; 'simulated' is null with a real kernel.
+struct CommandContext {
+  Runtime& runtime;
+  const switch_agent::Agent& agent;
+  switch_agent::SafetyStop& safety;
+  DataPlane& plane;
+  SimDataPlane* simulated = nullptr;
+  const std::vector<std::unique_ptr<DirectFeed>>& feeds;
+  const std::vector<std::unique_ptr<TableFile>>& files;
+  RedisWatch& redis;
+  const Config& config;
+  commands::Mishap refused_orders{"orders that the data plane refused"};
+};
+
+using DaemonAdder = commands::CommandAdder<CommandContext>;
+
+void add_port_commands(DaemonAdder& commands);   // ports, port-events, and the commands that move simulated ports.
+void add_config_command(DaemonAdder& commands);  // config.
+void add_safety_command(DaemonAdder& commands);  // confirm.
+void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
+
+/// Adds the switch's members to the answers of `stats`, `top` and `health`.
+void add_stats(const CommandContext& context, boost::json::object& stats);
+void add_top(const CommandContext& context, boost::json::object& top);
+void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// Adds the deletions that the safety stop holds to the troubles.
+void add_held(const CommandContext& context, boost::json::array& troubles);
+/// Logs an event of the safety stop.
+void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held);
+/// The audit's member of `stats` and `health`.
+boost::json::object audit_json(const CommandContext& context);
+void add_audit_health(const CommandContext& context, boost::json::array& troubles);
+/// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.
+void look_for_refused_orders(CommandContext& context);
+
+}  // namespace rondo::daemon

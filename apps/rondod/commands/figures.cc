@@ -1,0 +1,234 @@
+// The switch's part of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands/answers.h"
+#include "rondo/base/limits.h"
+#include "rondod/commands/commands.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using commands::microseconds;
+using commands::sentence;
+using commands::text;
+
+json::object agent_json(const switch_agent::Agent& agent) {
+  const switch_agent::Routes::Counts routes = agent.routes().counts();
+  const switch_agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
+  return json::object{{"routes", routes.routes},
+                      {"programmed", routes.programmed},
+                      {"refused", routes.refused},
+                      {"unchanged", routes.unchanged},
+                      {"put_back", routes.put_back},
+                      {"first_order_ns", routes.first_order.nanoseconds()},
+                      {"last_answer_ns", routes.last_answer.nanoseconds()},
+                      {"nexthops", groups.nexthops},
+                      {"restarted", agent.has_restarted()},
+                      {"restart_found", agent.reconciled().found},
+                      {"restart_kept", agent.reconciled().kept},
+                      {"restart_changed", agent.reconciled().changed},
+                      {"groups", groups.groups},
+                      {"usable_groups", groups.usable_groups},
+                      {"group_replaces", groups.group_replaces}};
+}
+
+/// A delete of an absent object is no refusal. It is counted when it is applied, a failure when it is answered.
+std::uint64_t refused_orders(const Programmer& programmer) {
+  const std::uint64_t failed = programmer.stats().failed;
+  return failed - std::min(failed, programmer.gone_deletes());
+}
+
+json::object dataplane_json(const CommandContext& context) {
+  const Programmer& programmer = context.agent.programmer();
+  const ProgrammerStats& stats = programmer.stats();
+  return json::object{{"kind", text(context.plane.describe())},
+                      {"submitted", stats.submitted},
+                      {"applied", stats.applied},
+                      {"failed", refused_orders(programmer)},
+                      {"gone_deletes", programmer.gone_deletes()},
+                      {"batches", stats.batches},
+                      {"full_batches", stats.full_batches},
+                      {"full", stats.full},
+                      {"in_flight", programmer.in_flight()},
+                      {"busy_us", microseconds(stats.busy)},
+                      {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
+                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
+}
+
+json::object port_events_json(const switch_agent::Ports& ports) {
+  const Histogram& wait = ports.event_wait_ns();
+  return json::object{{"count", wait.count()},
+                      {"p50_us", microseconds(wait.quantile(0.5))},
+                      {"p99_us", microseconds(wait.quantile(0.99))},
+                      {"max_us", microseconds(wait.max())}};
+}
+
+json::array files_json(const CommandContext& context) {
+  json::array rows;
+  const Instant now = context.runtime.clock().now();
+  for (const std::unique_ptr<TableFile>& one : context.files) {
+    const TableFileFigures file = one->figures();
+    const bool fails = !file.trouble.ok();
+    json::array damage;
+    for (const std::string& lost : file.damage) {
+      if (damage.size() == limits::kDamageShown) break;
+      damage.push_back(text(lost));
+    }
+    rows.push_back(json::object{{"file", text(one->path())},
+                                {"records", file.records},
+                                {"bytes", file.bytes},
+                                {"commits", file.commits},
+                                {"failed_commits", file.failed_commits},
+                                {"failed_upkeep", file.failed_upkeep},
+                                {"refused", file.refused},
+                                {"longest_commit_us", microseconds(file.longest_commit)},
+                                {"snapshots", file.snapshots},
+                                {"restored", file.restored},
+                                {"waiting", file.waiting},
+                                {"waiting_bytes", file.waiting_bytes},
+                                {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
+                                {"trouble", sentence(fails ? file.trouble.message() : std::string_view{})},
+                                {"damage_parts", file.damage.size()},
+                                {"damage", std::move(damage)},
+                                {"damaged_file", text(file.damaged_file)}});
+  }
+  return rows;
+}
+
+json::array direct_json(const CommandContext& context) {
+  json::array rows;
+  for (const auto& feed : context.feeds) {
+    const DirectFigures figures = feed->figures();
+    json::object faults;
+    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    json::array tables;
+    for (const std::string& table : figures.tables) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+                                {"tables", std::move(tables)},
+                                {"connections", figures.connections},
+                                {"open_connections", figures.open_connections},
+                                {"connections_most", figures.connections_most},
+                                {"frame_bytes", figures.frame_bytes},
+                                {"frames", figures.frames},
+                                {"entries", figures.entries},
+                                {"pauses", figures.pauses},
+                                {"faults", std::move(faults)},
+                                {"staged", figures.staged},
+                                {"recovered", figures.recovered},
+                                {"rows_recovered", figures.rows_recovered},
+                                {"written", figures.written},
+                                {"behind", figures.behind},
+                                {"left_out", figures.left_out}});
+  }
+  return rows;
+}
+
+/// 'holds': objects of an earlier run in the data plane are not deleted yet.
+void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, bool holds, json::array& troubles) {
+  if (!file.trouble.ok()) {
+    const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
+    const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
+                                                    " records wait and are lost when the daemon ends before that is mended: "
+                                              : "it could not be kept small for " + seconds + " s, it grows while writes go on: ";
+    troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
+  }
+  if (!file.damage.empty()) {
+    troubles.push_back(
+        sentence("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
+                 " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
+                 (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
+  }
+}
+
+/// A listener that cannot accept more connections excludes feeders.
+void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::array& notes) {
+  const auto count = [&feed](std::string_view cause) {
+    const auto place = std::ranges::find(feed.faults, cause, [](const auto& fault) { return fault.first; });
+    return place == feed.faults.end() ? std::uint64_t{0} : place->second;
+  };
+  const std::string who = "direct tables at " + feed.endpoint + ": ";
+  if (feed.open_connections >= feed.connections_most) {
+    troubles.push_back(sentence(who + "all " + std::to_string(feed.connections_most) + " connections are in use, and others wait"));
+  }
+  if (const std::uint64_t cut = count("too-many-peers"); cut != 0) {
+    notes.push_back(sentence(who + "its limits of connections were met " + std::to_string(cut) + " times since the start"));
+  }
+  if (const std::uint64_t cut = count("frame-memory"); cut != 0) {
+    notes.push_back(sentence(who + std::to_string(cut) + " connections were cut since the start, as parts of their frames held too much"));
+  }
+}
+
+/// "18500 routes", "1 route".
+std::string counted(std::size_t number, const std::string& what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
+
+/// The most ports named, so that they fit on a screen.
+constexpr std::size_t kPortsNamed = 10;
+
+/// Reports finished rows that the data plane has dropped because a port is down. It is a note, because only the operator knows whether
+/// that is intended.
+void add_withdrawn(const CommandContext& context, json::array& notes) {
+  std::string told;
+  for (const auto& [table, what] :
+       {std::pair{"ROUTE_TABLE", "route"}, std::pair{"NEXTHOP_GROUP_TABLE", "next-hop group"}, std::pair{"INTF_TABLE", "interface row"}}) {
+    const PlaneCounts counts = context.agent.row_states().counts(table);
+    if (counts.withdrawn != 0) told.append(told.empty() ? "" : ", ").append(counted(counts.withdrawn, what));
+  }
+  if (told.empty()) return;
+  const switch_agent::Withdrawals all = context.agent.withdrawals();
+  for (std::size_t i = 0; i < std::min(kPortsNamed, all.by_port.size()); ++i) {
+    const switch_agent::Withdrawal& one = all.by_port[i];
+    told.append("; ").append(one.why).append(": ").append(counted(one.routes, "route"));
+  }
+  if (all.is_cut || all.by_port.size() > kPortsNamed) told.append("; and more");
+  notes.push_back(sentence("withdrawn from the data plane: " + told));
+}
+
+}  // namespace
+
+void add_stats(const CommandContext& context, json::object& stats) {
+  stats["store"].as_object()["files"] = files_json(context);
+  stats["store"].as_object()["redis"] = context.redis.figures();
+  stats["direct"] = direct_json(context);
+  stats["dataplane"] = dataplane_json(context);
+  stats["agent"] = agent_json(context.agent);
+  stats["audit"] = audit_json(context);
+  stats["port_events"] = port_events_json(context.agent.ports());
+}
+
+void add_top(const CommandContext& context, json::object& top) {
+  const Programmer& programmer = context.agent.programmer();
+  const ProgrammerStats& programmed = programmer.stats();
+  top["dataplane"] = json::object{{"kind", text(context.plane.describe())}, {"submitted", programmed.submitted},
+                                  {"applied", programmed.applied},          {"failed", refused_orders(programmer)},
+                                  {"in_flight", programmer.in_flight()},    {"busy_us", microseconds(programmed.busy)}};
+}
+
+void add_health(CommandContext& context, json::array& troubles, json::array& notes) {
+  const Instant now = context.runtime.clock().now();
+  const bool holds = !context.agent.has_restarted();
+  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
+  for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
+  context.redis.add_health(context.runtime.clock(), troubles, notes);
+  add_held(context, troubles);
+  if (const auto held = context.agent.routes().held_by_others(); held.routes != 0) {
+    troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +
+                                ", which wait until they go: " + held.first));
+  }
+  add_withdrawn(context, notes);
+  add_audit_health(context, troubles);
+  look_for_refused_orders(context);
+  context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.
+}
+
+void look_for_refused_orders(CommandContext& context) {
+  context.refused_orders.look(refused_orders(context.agent.programmer()), "what it refuses for good is rejected, the log has why",
+                              context.runtime.clock());
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,471 @@
+#include "rondod/configuration/config.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include <toml++/toml.h>
+
+#include "admin/unix_socket.h"
+#include "rondo/admin/suggest.h"
+#include "rondo/base/limits.h"
+#include "rondo/store/redis_store.h"
+#include "rondod/configuration/section_reader.h"
+#include "rondod/configuration/user_names.h"
+#include "rondod/stores/direct.h"
+#include "rondod/stores/file.h"
+#include "rondod/stores/placement.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+using PolicyName = PolicySettings::Name;
+constexpr std::array<std::pair<std::string_view, PolicyName>, 4> kPolicies{{{"frames", PolicyName::Frames},
+                                                                            {"strict", PolicyName::Strict},
+                                                                            {"strictly-ordered", PolicyName::StrictlyOrdered},
+                                                                            {"quoted-round-robin", PolicyName::QuotedRoundRobin}}};
+constexpr std::array<std::pair<std::string_view, Tie>, 3> kTies{
+    {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}, {"consumed-time", Tie::ConsumedTime}}};
+constexpr std::array<std::pair<std::string_view, QuotaUnit>, 2> kQuotaUnits{
+    {{"items", QuotaUnit::Items}, {"microseconds", QuotaUnit::Microseconds}}};
+constexpr std::int64_t kBudgetUs = limits::kBudgetMost / 1us;
+constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
+    {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kOnDrift{{{"repair", true}, {"report", false}}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
+
+constexpr std::array<std::pair<std::string_view, Standby>, 2> kStandbys{{{"wait", Standby::Wait}, {"refuse", Standby::Refuse}}};
+constexpr std::int64_t kLeaseLeast = kShortestRedisLease / std::chrono::milliseconds{1};
+constexpr std::int64_t kLeaseMost = 3'600'000;
+
+void read_separator(SectionReader& section, std::string& value) {
+  std::string_view separator = value;
+  section.choice("separator", kSeparators, separator);
+  value = std::string{separator};
+}
+
+void read_place(SectionReader& section, StorePlace& place) {
+  section.store_url("url", place.url);
+  read_separator(section, place.separator);
+  section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
+  section.integer("replicas_timeout_ms", 1, limits::kRedisReplicasWait / std::chrono::milliseconds{1}, place.replicas_timeout_ms);
+  section.integer("lease_ms", 0, kLeaseMost, place.lease_ms);
+  section.choice("standby", kStandbys, place.standby);
+  section.flag("notify_each_key", place.notify_each_key);
+  if (place.lease_ms != 0 && place.lease_ms < kLeaseLeast) {
+    section.complain("lease_ms", "must be 0, for none, or at least " + std::to_string(kLeaseLeast));
+  }
+  if (!place.url.empty() && !is_durable(place.url)) return;
+  const StorePlace none;
+  const std::string_view set = place.replicas != none.replicas                         ? "replicas"
+                               : place.replicas_timeout_ms != none.replicas_timeout_ms ? "replicas_timeout_ms"
+                               : place.lease_ms != none.lease_ms                       ? "lease_ms"
+                               : place.standby != none.standby                         ? "standby"
+                               : place.notify_each_key                                 ? "notify_each_key"
+                                                                                       : "";
+  if (set.starts_with("replicas")) section.complain(set, "is for tables on a Redis: the embedded store has no replicas");
+  if (!set.empty()) section.complain(set, "is for tables on a Redis");
+}
+
+/// Parses [scheduler.KEY]: lines of PRIORITY = VALUE.
+void read_priorities(SectionReader& s, std::string_view key, std::int64_t low, std::int64_t high,
+                     std::vector<std::pair<unsigned, std::int64_t>>& values) {
+  const toml::table* const given = s.subsection(key);
+  if (given == nullptr) return;
+  for (const auto& [name, node] : *given) {
+    const std::string text{name.str()};
+    unsigned priority = limits::kPriorities;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+    const bool is_priority = error == std::errc{} && end == text.data() + text.size() && priority < limits::kPriorities;
+    const auto* const value = node.as_integer();
+    if (!is_priority) {
+      s.complain(key, node.source(), "has '" + text + "', which is no priority from 0 to " + std::to_string(limits::kPriorities - 1));
+    } else if (value == nullptr || value->get() < low || value->get() > high) {
+      s.complain(key, node.source(),
+                 "of priority " + text + " must be an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    } else {
+      values.emplace_back(priority, value->get());
+    }
+  }
+  std::ranges::sort(values);
+}
+
+/// Refuses SObjectizer's name for the policy, and ours.
+void refuse_thread_per_priority(SectionReader& s) {
+  for (const std::string_view name : {"one_per_prio", "one-per-priority"}) {
+    if (!s.says("policy", name)) continue;
+    s.complain("policy",
+               "cannot be '" + std::string{name} +
+                   "': the tables of a switch share one programmer of the kernel, numbers of ports and groups, and a journal, which "
+                   "belong to one thread. A program of your own can have a thread for each priority: rondo/orch/priority_workers.h");
+  }
+}
+
+void read_policy(SectionReader& s, PolicyChoice& policy) {
+  refuse_thread_per_priority(s);
+  s.choice("policy", kPolicies, policy.name);
+  s.choice("tie", kTies, policy.tie);
+  s.integer("batch", 1, limits::kBatchItems, policy.batch);
+  s.integer("turn_us", 10, limits::kTurnTimeMost / 1us, policy.turn_us);
+  // The range of each fits the default of the other; their relation is checked below.
+  s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
+  s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetUs, policy.highest_budget_us);
+  read_priorities(s, "budgets_us", 0, kBudgetUs, policy.budgets_us);
+  s.integer("quota", 1, limits::kQuotaMost, policy.quota);
+  s.choice("quota_unit", kQuotaUnits, policy.quota_unit);
+  read_priorities(s, "quotas", 1, limits::kQuotaMost, policy.quotas);
+  const bool by_arrival = policy.name == PolicyName::StrictlyOrdered || policy.name == PolicyName::QuotedRoundRobin;
+  if (by_arrival && policy.tie != PolicyChoice{}.tie && policy.tie != Tie::Arrival) {
+    s.complain("tie", "cannot be chosen for this policy: it goes by arrival");
+  }
+  if (const auto settings = resolve_policy(policy.options()); !settings) {
+    s.complain("policy", "cannot be used: " + std::string{settings.error().message()});
+  }
+}
+
+/// More connections than a daemon has feeders, and fewer descriptors than the unit file allows.
+constexpr std::int64_t kDirectConnectionsMost = 8192;
+
+void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
+  SectionReader s{&table, "store.group.direct", file, error};
+  s.text("endpoint", direct.endpoint);
+  s.text("database", direct.database);
+  s.text("secret_key_file", direct.secret_key_file);
+  s.texts("allowed_clients", direct.allowed_clients);
+  s.flag("open_to_network", direct.open_to_network);
+  s.integer("connections", 1, kDirectConnectionsMost, direct.connections);
+  s.integer("connections_per_address", 1, kDirectConnectionsMost, direct.connections_per_address);
+}
+
+/// Only one process at a time may open a file, and this one may open it once. Equal places share a store; direct tables never do.
+void check_files(SectionReader& group, const Config& config) {
+  const StoreGroup& newest = config.store_groups.back();
+  const std::optional<std::string> file = table_file(newest.place.url);
+  if (!file) return;
+  const auto clashes = [&](const StorePlace& place, bool shares) {
+    return table_file(place.url) == file && !(shares && place == newest.place);
+  };
+  bool taken = clashes(config.store, !newest.direct);
+  for (std::size_t i = 0; i + 1 < config.store_groups.size(); ++i) {
+    const StoreGroup& other = config.store_groups[i];
+    taken = taken || clashes(other.place, !newest.direct && !other.direct);
+  }
+  if (!taken) return;
+  group.complain("url", "names the file " + *file + ", which another store has already: " +
+                            (newest.direct ? "direct tables need a file of their own" : "one file, one address with the same options"));
+}
+
+void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
+  SectionReader s{table, "store", file, error};
+  read_place(s, config.store);
+  std::set<std::string> routed;
+  std::set<std::string> endpoints;
+  for (const toml::table* const group : s.groups("group")) {
+    SectionReader g{group, "store.group", file, error};
+    StoreGroup& read = config.store_groups.emplace_back();
+    g.texts("tables", read.tables);
+    read_place(g, read.place);
+    if (read.tables.empty()) g.complain("tables", "must name the tables that are in this store");
+    if (const toml::table* const direct = g.subsection("direct")) {
+      read_direct(*direct, file, error, read.direct.emplace());
+      if (read.direct->endpoint.empty()) {
+        g.complain("direct", "has no endpoint: where producers connect, such as \"tcp://127.0.0.1:8100\"");
+      } else if (Status bad = check_direct(*read.direct); !bad.ok()) {
+        g.complain("direct", "cannot be used: " + std::string{bad.message()});
+      } else if (!endpoints.insert(read.direct->endpoint).second) {
+        g.complain("direct", "has an endpoint that another group has");
+      }
+    }
+    check_files(g, config);
+    for (const std::string& name : read.tables) {
+      if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
+    }
+  }
+}
+
+template <std::size_t N, class Value>
+std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>& choices, Value value) {
+  return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
+}
+
+/// More objects than any data plane has.
+constexpr std::int64_t kSafetyLeastMost = 1'000'000'000;
+constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
+
+Result<Config> from_table(const toml::table& root, const std::string& file) {
+  Config config;
+  Status error;
+  constexpr std::array<std::string_view, 6> kSections{"scheduler", "admin", "log", "journal", "store", "dataplane"};
+  for (const auto& [key, node] : root) {
+    const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
+    if (std::ranges::find(kSections, key.str()) == kSections.end()) {
+      return failure(Code::InvalidArgument, at + "[" + std::string{key.str()} + "] is not a section" + did_you_mean(key.str(), kSections));
+    }
+    if (!node.is_table()) return failure(Code::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
+  }
+  const auto section = [&](const char* name) { return SectionReader{root[name].as_table(), name, file, error}; };
+  {
+    SectionReader s = section("scheduler");
+    read_policy(s, config.policy);
+    s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
+    s.integer("nice", -20, 19, config.nice);
+    s.cpus("cpus", config.scheduler_cpus);
+    s.integer("reserve_mib", 0, limits::kReserveMibMost, config.reserve_mib);
+    s.integer("stall_ms", 10, limits::kStallMost / 1ms, config.stall_ms);
+    s.flag("stall_stack", config.stall_stack);
+  }
+  {
+    SectionReader s = section("admin");
+    s.text("socket", config.socket);
+    s.text("read_group", config.read_group);
+    if (const auto group = group_named(config.read_group); !config.read_group.empty() && !group) {
+      s.complain("read_group", "cannot be used: " + std::string{group.error().message()});
+    }
+    if (Status bad = check_socket_path(config.socket); !bad.ok()) s.complain("socket", "cannot be used: " + std::string{bad.message()});
+  }
+  section("log").choice("level", kLevels, config.log_level);
+  {
+    SectionReader s = section("journal");
+    s.text("file", config.journal_file);
+    s.integer("file_mib", 0, limits::kJournalFileMib, config.journal_file_mib);
+    s.integer("files", 0, limits::kJournalFiles, config.journal_files);
+  }
+  read_store(root["store"].as_table(), file, error, config);
+  {
+    SectionReader s = section("dataplane");
+    s.choice("kind", kKinds, config.simulated);
+    s.text("network_namespace", config.network_namespace);
+    s.integer("protocol", 5, 255, config.protocol);
+    s.integer("metric", 1, 0xFFFFFFFF, config.metric);
+    s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
+    s.integer("table", 1, 0xFFFFFFFF, config.table);
+    s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
+    s.share("safety_share", config.safety_share);
+    s.integer("safety_least", 1, kSafetyLeastMost, config.safety_least);
+    s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
+    s.integer("audit_s", 0, 86400, config.audit_s);
+    s.choice("on_drift", kOnDrift, config.repairs_drift);
+    s.texts("simulated_ports", config.simulated_ports);
+    s.cpus("cpus", config.dataplane_cpus);
+  }
+  if (!error.ok()) return failure(std::move(error));
+  return config;
+}
+
+}  // namespace
+
+Status check_socket_path(const std::string& path) {
+  const Result<sockaddr_un> address = unix_address(path);
+  return address ? Status{} : address.error();
+}
+
+namespace {
+
+/// The number of the first line that nests deeper than the limit, judged by dots and brackets outside strings and comments; 0 if none
+/// does.
+std::size_t line_too_deep(std::string_view text) {
+  std::size_t line = 1;
+  std::size_t dots = 0;
+  std::size_t brackets = 0;
+  char inside = 0;  // Inside a string: its quote; inside a comment: '#'.
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+      inside = 0;
+    } else if (inside != 0) {
+      if (c == inside && c != '#') inside = 0;
+    } else if (c == '"' || c == '\'' || c == '#') {
+      inside = c;
+    } else if (c == '.') {
+      ++dots;
+    } else if (c == '[' || c == '{') {
+      ++brackets;
+    } else if ((c == ']' || c == '}') && brackets > 0) {
+      --brackets;
+    }
+    if (dots > limits::kConfigNesting || brackets > limits::kConfigNesting) return line;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& name) {
+  if (const std::size_t line = line_too_deep(text); line != 0) {
+    return failure(Code::InvalidArgument, name + ":" + std::to_string(line) + ": more than " + std::to_string(limits::kConfigNesting) +
+                                              " dots in a line, or brackets within each other");
+  }
+  try {
+    return from_table(toml::parse(text, name), name);
+  } catch (const toml::parse_error& error) {
+    return failure(Code::InvalidArgument, name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
+  }
+}
+
+Result<Config> read_config(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    return failure(status_from_errno(EISDIR, "cannot read the configuration '" + path + "'"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
+  Result<Config> config = parse_config(text.str(), path);
+  if (config) config->path = path;
+  return config;
+}
+
+PolicyOptions PolicyChoice::options() const {
+  const Duration turn = std::chrono::microseconds{turn_us};
+  switch (name) {
+    case PolicyName::Strict: return StrictPriority{.tie = tie, .batch = batch, .turn = turn};
+    case PolicyName::StrictlyOrdered: return StrictlyOrdered{.batch = batch, .turn = turn};
+    case PolicyName::QuotedRoundRobin: {
+      QuotedRoundRobin quoted{.quota = quota, .unit = quota_unit, .batch = batch, .turn = turn};
+      for (const auto& [priority, its] : quotas) quoted.set(Priority{priority}, static_cast<std::uint32_t>(its));
+      return quoted;
+    }
+    case PolicyName::Frames: break;
+  }
+  BudgetedFrames frames{.lowest = std::chrono::microseconds{lowest_budget_us},
+                        .highest = std::chrono::microseconds{highest_budget_us},
+                        .tie = tie,
+                        .batch = batch,
+                        .turn = turn};
+  for (const auto& [priority, its] : budgets_us) {
+    frames.set(Priority{priority}, its == 0 ? kNoBudget : Duration{std::chrono::microseconds{its}});
+  }
+  return frames;
+}
+
+namespace {
+
+toml::table place_table(const StorePlace& place) {
+  return toml::table{{"url", place.url},
+                     {"separator", place.separator},
+                     {"replicas", static_cast<std::int64_t>(place.replicas)},
+                     {"replicas_timeout_ms", place.replicas_timeout_ms},
+                     {"lease_ms", place.lease_ms},
+                     {"standby", name_of(kStandbys, place.standby)},
+                     {"notify_each_key", place.notify_each_key}};
+}
+
+toml::table direct_table(const DirectSettings& direct) {
+  toml::array clients;
+  for (const std::string& key : direct.allowed_clients) clients.push_back(key);
+  return toml::table{{"endpoint", direct.endpoint},
+                     {"database", direct.database},
+                     {"secret_key_file", direct.secret_key_file},
+                     {"allowed_clients", clients},
+                     {"open_to_network", direct.open_to_network},
+                     {"connections", direct.connections},
+                     {"connections_per_address", direct.connections_per_address}};
+}
+
+toml::table priorities_table(const std::vector<std::pair<unsigned, std::int64_t>>& values) {
+  toml::table table;
+  for (const auto& [priority, value] : values) table.insert(std::to_string(priority), value);
+  return table;
+}
+
+toml::table scheduler_table(const Config& config) {
+  toml::array cpus;
+  for (const unsigned cpu : config.scheduler_cpus) cpus.push_back(static_cast<std::int64_t>(cpu));
+  const PolicyChoice& policy = config.policy;
+  toml::table table{{"policy", name_of(kPolicies, policy.name)},
+                    {"tie", name_of(kTies, policy.tie)},
+                    {"batch", static_cast<std::int64_t>(policy.batch)},
+                    {"turn_us", policy.turn_us},
+                    {"lowest_budget_us", policy.lowest_budget_us},
+                    {"highest_budget_us", policy.highest_budget_us},
+                    {"quota", static_cast<std::int64_t>(policy.quota)},
+                    {"quota_unit", name_of(kQuotaUnits, policy.quota_unit)},
+                    {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
+                    {"nice", static_cast<std::int64_t>(config.nice)},
+                    {"cpus", std::move(cpus)},
+                    {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                    {"stall_ms", config.stall_ms},
+                    {"stall_stack", config.stall_stack}};
+  if (!policy.budgets_us.empty()) table.insert("budgets_us", priorities_table(policy.budgets_us));
+  if (!policy.quotas.empty()) table.insert("quotas", priorities_table(policy.quotas));
+  return table;
+}
+
+toml::table store_table(const Config& config) {
+  toml::table store = place_table(config.store);
+  toml::array groups;
+  for (const StoreGroup& group : config.store_groups) {
+    toml::array tables;
+    for (const std::string& name : group.tables) tables.push_back(name);
+    toml::table written = place_table(group.place);
+    written.insert("tables", std::move(tables));
+    if (group.direct) written.insert("direct", direct_table(*group.direct));
+    groups.push_back(std::move(written));
+  }
+  if (!groups.empty()) store.insert("group", groups);
+  return store;
+}
+
+}  // namespace
+
+namespace {
+
+toml::table to_table(const Config& config) {
+  toml::array ports;
+  for (const std::string& port : config.simulated_ports) ports.push_back(port);
+  const auto cpus = [](const std::vector<unsigned>& numbers) {
+    toml::array list;
+    for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
+    return list;
+  };
+  return toml::table{{"scheduler", scheduler_table(config)},
+                     {"admin", toml::table{{"socket", config.socket}, {"read_group", config.read_group}}},
+                     {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
+                     {"journal", toml::table{{"file", config.journal_file},
+                                             {"file_mib", config.journal_file_mib},
+                                             {"files", static_cast<std::int64_t>(config.journal_files)}}},
+                     {"store", store_table(config)},
+                     {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
+                                               {"network_namespace", config.network_namespace},
+                                               {"protocol", static_cast<std::int64_t>(config.protocol)},
+                                               {"metric", static_cast<std::int64_t>(config.metric)},
+                                               {"batch", static_cast<std::int64_t>(config.batch)},
+                                               {"table", static_cast<std::int64_t>(config.table)},
+                                               {"hold_s", config.hold_s},
+                                               {"safety_share", config.safety_share},
+                                               {"safety_least", config.safety_least},
+                                               {"safety_wait_s", config.safety_wait_s},
+                                               {"audit_s", config.audit_s},
+                                               {"on_drift", name_of(kOnDrift, config.repairs_drift)},
+                                               {"simulated_ports", ports},
+                                               {"cpus", cpus(config.dataplane_cpus)}}}};
+}
+
+}  // namespace
+
+std::string to_toml(const Config& config) {
+  std::ostringstream out;
+  out << to_table(config) << '\n';
+  return out.str();
+}
+
+std::string to_json(const Config& config) {
+  const toml::table root = to_table(config);
+  std::ostringstream out;
+  out << toml::json_formatter{root};
+  return out.str();
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,223 @@
+#include "rondod/configuration/description.h"
+
+namespace rondo::daemon {
+namespace {
+
+using manual::Section;
+using manual::Setting;
+
+Section scheduler() {
+  return {
+      .name = "scheduler",
+      .help = "Who is given turns, and the thread that gives them.",
+      .settings = {
+          {"policy", "\"frames\", \"strict\", \"strictly-ordered\" or \"quoted-round-robin\"", "\"frames\"",
+           "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: the "
+           "highest, "
+           "for ever. strictly-ordered: that, and tables of one priority in the order in which they became ready, one row a turn (rows of "
+           "several tables are not put into the order of their arrival). quoted-round-robin: each priority up to its quota, from the "
+           "highest down. SIGHUP reads the policy and what belongs to it again, and the log's level."},
+          {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
+           "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
+           "ready first, or the one that has consumed the least time."},
+          {"lowest_budget_us", "integer from 1 to 16000", "500", "Microseconds a frame of priority 0, with frames."},
+          {"highest_budget_us", "integer from 500 to 3600000000", "16000",
+           "The same of priority 63; those between grow by equal factors. Read: so long may this priority keep the others waiting."},
+          {"quota", "integer from 1 to 1000000000", "10", "Of each priority, with quoted-round-robin."},
+          {"quota_unit", "\"items\" or \"microseconds\"", "\"items\"", "What a quota counts."},
+          {"batch", "integer from 1 to 128", "128",
+           "Items a source may handle in one turn. Smaller: shorter turns. Larger: fuller batches for the kernel."},
+          {"turn_us", "integer from 10 to 1000000", "1000",
+           "Microseconds a turn may take: it ends at the first convenient step after this, whatever is left of its items."},
+          {"retry_quota", "integer from 0 to 128", "0", "Routes that a turn may retry while new ones wait, too. 0: half of the batch."},
+          {"nice", "integer from -20 to 19", "-20",
+           "Nice value of the thread that gives the turns. Where it is not permitted the log says so, and the thread ranks as the rest."},
+          {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that gives the turns. Empty: any."},
+          {"reserve_mib", "integer from 0 to 1048576", "0",
+           "MiB of memory that are touched at start and kept: where a hypervisor gives memory out on demand, turns seldom wait for it."},
+          {"stall_ms", "integer from 10 to 3600000", "1000",
+           "A turn that has not ended after so many milliseconds is told in the log while it lasts; a service manager that asks for a "
+           "heartbeat gets none meanwhile."},
+          {"stall_stack", "boolean", "false", "Tell with it where the thread is: the stack."},
+      }};
+}
+
+Section journal() {
+  return {.name = "journal",
+          .help = "The record of the day: what was consumed, decided and applied, for rondo journal and rondo replay.",
+          .settings = {{"file", "text", "\"\"",
+                        "File that is appended to; its directory must exist. Empty: no journal. SIGHUP begins a new one, for logrotate."},
+                       {"file_mib", "integer from 0 to 1048576", "256",
+                        "MiB after which a file is renamed to FILE.1 and a new one begun; 0: never."},
+                       {"files", "integer from 0 to 1000", "4", "Renamed files that are kept."}}};
+}
+
+std::vector<Setting> place() {
+  return {
+      {"url", "text", "\"\"",
+       "Where the tables are. Empty: in rondod itself. \"file:///PATH\": a file from which they come back after a restart, with "
+       "?durability=none, interval (the default: a killed process loses at most the last interval_ms, 50) or every-batch (it loses "
+       "nothing that was acknowledged). Or a Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://. A password goes "
+       "into a file: ?password_file=FILE."},
+      {"separator", "\":\" or \"|\"", "\":\"", "What stands between table and key on a Redis."},
+      {"replicas", "integer from 0 to 100", "0",
+       "Replicas of the Redis that must have what rondod writes before it counts as written (WAIT). Only with a Redis."},
+      {"replicas_timeout_ms", "integer from 1 to 60000", "1000", "Milliseconds that they may take. Only with a Redis."},
+      {"lease_ms", "0, or integer from 3000 to 3600000", "10000",
+       "One rondod at a time consumes the tables of a database: its lease ends after so many milliseconds without a sign of it. 0: no "
+       "lease. Only with a Redis."},
+      {"standby", "\"wait\" or \"refuse\"", "\"wait\"",
+       "What a rondod does while another one has the lease: it waits for its end, or it ends itself with exit code 69. Only with a Redis."},
+      {"notify_each_key", "boolean", "false",
+       "A notification for each key that rondod writes, for stock consumers that pop fewer than 128 keys a wake-up. Only with a Redis."}};
+}
+
+Section group() {
+  Section section{
+      .name = "store.group", .help = "Tables that are elsewhere, as many groups as there are stores.", .settings = place(), .many = true};
+  section.settings.insert(section.settings.begin(), {"tables", "list of texts", "", "The tables of this group."});
+  return section;
+}
+
+Section direct() {
+  return {.name = "store.group.direct",
+          .help = "Tables of the group above that other processes feed directly over ZeroMQ.",
+          .settings = {{"endpoint", "text", "", "Where producers connect: \"tcp://ADDRESS:PORT\" or \"ipc://PATH\"."},
+                       {"database", "text", "\"APPL_DB\"", "The database that the frames name."},
+                       {"secret_key_file", "text", "\"\"", "CURVE: the file with the server's secret key."},
+                       {"allowed_clients", "list of texts", "[]", "CURVE: the public keys of the clients that are let in."},
+                       {"open_to_network", "true or false", "false", "That machines without keys may come in from the network is meant."},
+                       {"connections", "1 to 8192", "256", "Connections at a time; further ones wait, and the log tells of it."},
+                       {"connections_per_address", "1 to 8192", "128", "Of them from one address."}}};
+}
+
+Section dataplane() {
+  return {
+      .name = "dataplane",
+      .help = "What is programmed.",
+      .settings = {
+          {"kind", "\"linux\" or \"simulated\"", "\"linux\"",
+           "The kernel, over rtnetlink (needs CAP_NET_ADMIN), or a kernel in memory, for trying things out."},
+          {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
+          {"protocol", "integer from 5 to 255", "201",
+           "rtm_protocol, nh_protocol and IFA_PROTO of all that rondod makes. What carries this number at the start is an earlier run's; "
+           "a route that carries another is neither replaced nor deleted: a row of the same table, prefix and metric waits until it is "
+           "gone. "
+           "One rondod at a time has a number in a network namespace: a second one does not start."},
+          {"metric", "integer from 1 to 4294967295", "201", "Metric of every route. Change it only before the first start."},
+          {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
+          {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
+          {"audit_s", "integer from 0 to 86400", "300",
+           "Seconds between two audits: what the kernel has is read back and compared with what the rows ask for. 0: only after changes "
+           "that "
+           "the kernel reports by itself (addresses, neighbours, next hops and routes; within a second, whatever is set here), and on "
+           "rondo "
+           "resync."},
+          {"on_drift", "\"repair\" or \"report\"", "\"repair\"",
+           "What becomes of a difference that an audit finds. repair: it is ordered again, or deleted. report: log, health and rondo diff "
+           "tell "
+           "it."},
+          {"hold_s", "integer from 0 to 3600", "0",
+           "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
+           "time "
+           "that feeders need to come back. 0: an hour if a file of tables was found damaged, else none."},
+          {"safety_share", "number from 0 to 1", "0.2",
+           "When more than this share of what an earlier run left would be deleted because no row asks for it, nothing of it is, until "
+           "`rondo confirm` or the end of safety_wait_s. Log and `rondo health` tell of it; rows are programmed meanwhile. 1: never."},
+          {"safety_least", "integer from 1 to 1000000000", "100", "But fewer objects than this are deleted at any share."},
+          {"safety_wait_s", "integer from 0 to 31536000", "0", "Seconds after which what is held is deleted unconfirmed. 0: never."},
+          {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
+          {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
+      }};
+}
+
+manual::Program described() {
+  return {
+      .name = "rondod",
+      .manual_section = 8,
+      .summary = "drives the data plane until it matches the tables",
+      .description =
+          "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
+          "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
+          "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once. It ends with 1\n"
+          "if anything that was accepted is lost; what a Redis or a file keeps is not, the next start has it again.\n"
+          "SIGHUP reopens the journal's file, and reads the scheduler's policy, the log's level and password files again (open "
+          "connections\n"
+          "stay). The log names what else has changed in the configuration and is taken at the next start only.",
+      .options = {{.name = "--config",
+                   .value = "FILE",
+                   .help = "Configuration file (TOML); without it the defaults hold",
+                   .word = manual::Word::File},
+                  {.name = "--socket",
+                   .value = "PATH",
+                   .help = "Path of the admin socket; goes before the configuration",
+                   .word = manual::Word::File},
+                  {.name = "--check-config",
+                   .value = {},
+                   .help =
+                       "Check the configuration and what the start needs (files, folders, addresses, tables, CPUs), as this user; print "
+                       "it whole, warn of what leaves waits without a bound, and exit: 78 if the start would fail. Changes nothing"}},
+      .exit_codes = {{"0", "ended as asked"},
+                     {"1", "failed"},
+                     {"2", "wrong usage"},
+                     {"69", "something needed is not available, or another rondod has it"},
+                     {"77", "not permitted"},
+                     {"78", "the configuration is wrong"}},
+      .files = {{"/etc/rondo/rondod.toml", "The configuration that the service uses: rondod.toml(5)."},
+                {"/run/rondo/rondod.sock",
+                 "The admin socket, mode 0660: who may open it may do everything, or what [admin] read_group says."}},
+      .examples = {{"rondod --config /etc/rondo/rondod.toml --check-config", "Look at a configuration without starting:"}},
+      .see_also = {"rondo(1)", "rondod.toml(5)"}};
+}
+
+manual::Program configuration_described() {
+  return {.name = "rondod.toml",
+          .manual_section = 5,
+          .summary = "configuration of rondod",
+          .description =
+              "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
+              "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
+              "results.",
+          .sections =
+              {scheduler(),
+               {.name = "scheduler.budgets_us",
+                .help = "Other budgets for some priorities, with frames: PRIORITY = MICROSECONDS; 0: no budget, which voids the bound "
+                        "on the waits of all others.",
+                .settings = {}},
+               {.name = "scheduler.quotas",
+                .help = "Other quotas for some priorities, with quoted-round-robin: PRIORITY = QUOTA.",
+                .settings = {}},
+               {.name = "admin",
+                .help = "The admin socket.",
+                .settings =
+                    {{"socket", "text", "\"/run/rondo/rondod.sock\"",
+                      "Unix socket for rondo and other clients; mode 0660, so its group may use it."},
+                     {"read_group", "text", "\"\"",
+                      "Group, by name or number, whose members may call what only reads. Everybody may then open the socket, and rondod "
+                      "asks the kernel who calls: root, its own user and the socket's group may do everything, others nothing."}}},
+               {.name = "log",
+                .help = "Lines on standard error.",
+                .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"", "The least that is written."}}},
+               journal(),
+               {.name = "store", .help = "Where the tables are.", .settings = place()},
+               group(),
+               direct(),
+               dataplane()},
+          .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
+                        "A rondod that needs no rights and changes nothing:"}},
+          .see_also = {"rondod(8)", "rondo(1)"}};
+}
+
+}  // namespace
+
+const manual::Program& program() {
+  static const manual::Program kProgram = described();
+  return kProgram;
+}
+
+const manual::Program& configuration() {
+  static const manual::Program kConfiguration = configuration_described();
+  return kConfiguration;
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,33 @@
+#include "rondod/configuration/user_names.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "rondo/store/record.h"
+
+namespace rondo::daemon {
+
+Result<std::uint32_t> group_named(const std::string& name) {
+  std::uint32_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (const auto read = std::from_chars(name.data(), end, number); read.ec == std::errc{} && read.ptr == end) return number;
+  const group* const found = ::getgrnam(name.c_str());
+  if (found == nullptr) return failure(Code::NotFound, "this system has no group " + quoted(name));
+  return found->gr_gid;
+}
+
+std::string user_name(std::uint32_t user) {
+  const auto close = [](std::FILE* file) { std::fclose(file); };
+  const std::unique_ptr<std::FILE, decltype(close)> file{std::fopen("/etc/passwd", "re")};
+  if (file == nullptr) return {};
+  while (const passwd* const entry = ::fgetpwent(file.get())) {
+    if (entry->pw_uid == user) return entry->pw_name;
+  }
+  return {};
+}
+
+}  // namespace rondo::daemon

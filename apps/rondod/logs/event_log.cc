@@ -1,0 +1,115 @@
+#include "rondod/logs/event_log.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace rondo::daemon {
+
+namespace {
+
+/// The most lines per second about rejected changes; further ones are only counted.
+constexpr std::uint32_t kRejectLines = 5;
+/// The most ports that a line about withdrawn rows names.
+constexpr std::size_t kNamedPorts = 3;
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamedPorts); ++i) list.append(i == 0 ? "" : ", ").append(names[i]);
+  if (names.size() > kNamedPorts) list.append(" and ").append(std::to_string(names.size() - kNamedPorts)).append(" more");
+  return list;
+}
+
+}  // namespace
+
+void EventLog::tell_port(std::string_view message, const Port& port, Instant now) {
+  const std::string state = port.carrier ? "up" : "down";
+  log_.warn(message, {{"port", port.name}, {"was", state}, {"for_s", seconds(now - port.since)}});
+  lost_ports_.push_back(port.name);
+}
+
+void EventLog::link(const LinkEvent& event, Instant now) {
+  const auto known = ports_.find(event.port);
+  if (event.removed) {
+    if (known == ports_.end()) return;
+    if (is_ours_(known->second.name)) tell_port("port vanished", known->second, now);
+    ports_.erase(known);
+    return;
+  }
+  if (known == ports_.end()) {
+    ports_[event.port] = {event.name, event.carrier, now};
+    return;
+  }
+  Port& port = known->second;
+  if (port.name != event.name) {
+    const std::string old = std::exchange(port.name, event.name);
+    if (is_ours_(old) || is_ours_(event.name)) {
+      log_.warn("port renamed", {{"from", old}, {"to", event.name}});
+      lost_ports_.push_back(old);
+    }
+  }
+  if (port.carrier == event.carrier) return;
+  if (!is_ours_(port.name)) {
+    // A row may name the port by the time of its next event.
+  } else if (event.carrier) {
+    log_.info("port up", {{"port", port.name}, {"was", "down"}, {"for_s", seconds(now - port.since)}});
+  } else {
+    tell_port(event.admin_up ? "port down" : "port down, set down by its administrator", port, now);
+  }
+  port.carrier = event.carrier;
+  port.since = now;
+}
+
+void EventLog::rejected(const Change& change, const Status& why) {
+  if (rejected_lines_ >= kRejectLines) {
+    ++rejected_left_out_;
+    return;
+  }
+  ++rejected_lines_;
+  log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
+}
+
+void EventLog::held_by_others(const switch_agent::Routes::HeldByOthers& held) {
+  const std::size_t before = std::exchange(held_by_others_, held.routes);
+  if (held.routes > before) {
+    log_.warn("routes of other programs are in the place of rows, which wait: 'rondo why' names them",
+              {{"rows", held.routes}, {"first", held.first}});
+  } else if (held.routes == 0 && before != 0) {
+    log_.info("no route of another program is in the place of a row any more", {{"rows", before}});
+  }
+}
+
+void EventLog::refused(const Operation& operation) {
+  if (operation.status.code() == Code::AlreadyExists && std::holds_alternative<RouteSet>(operation.order)) return;  // See held_by_others().
+  const int error = operation.status.origin_errno();
+  const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);
+  log_.warn(
+      "the data plane refused an order",
+      {{"order", to_string(operation.order)}, {"errno", static_cast<std::int64_t>(error)}, {"error", text}, {"why", operation.status}});
+}
+
+void EventLog::look(const std::vector<ConsumerStats>& consumers) {
+  if (const std::uint64_t more = std::exchange(rejected_left_out_, 0); more != 0) {
+    log_.warn("more changes were rejected: 'rondo rejected' lists the rows", {{"count", more}});
+  }
+  rejected_lines_ = 0;
+  std::vector<std::string> ports = std::exchange(lost_before_, lost_ports_);
+  for (std::string& port : std::exchange(lost_ports_, {})) {
+    if (std::ranges::find(ports, port) == ports.end()) ports.push_back(std::move(port));
+  }
+  for (const ConsumerStats& consumer : consumers) {
+    if (!consumer.plane) continue;
+    const std::size_t now = consumer.plane->withdrawn;
+    const std::size_t before = std::exchange(withdrawn_[consumer.table], now);
+    if (now > before) {
+      log_.warn("rows were withdrawn from the data plane: 'rondo why' says what each lacks",
+                {{"table", consumer.table}, {"rows", now - before}, {"withdrawn", now}, {"ports", list_of(ports)}});
+    } else if (now == 0 && before != 0) {
+      log_.info("withdrawn rows are back in the data plane", {{"table", consumer.table}, {"rows", before}});
+    }
+  }
+}
+
+}  // namespace rondo::daemon

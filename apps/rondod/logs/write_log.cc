@@ -1,0 +1,42 @@
+#include "rondod/logs/write_log.h"
+
+#include "rondo/admin/secrets.h"
+#include "rondod/configuration/user_names.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+/// The most sums between two calls of flush(), and the most user names kept: more than people and programs have connections.
+constexpr std::size_t kWritersMost = 256;
+
+}  // namespace
+
+void WriteLog::add(const AdminWrite& write) {
+  const Caller& caller = write.caller;
+  if (write.command == "load" || write.command == "write") {
+    if (rows_.size() >= kWritersMost) flush();
+    rows_[{caller.user, caller.process, std::string{write.what}}] += write.rows;
+    return;
+  }
+  const std::string what = hide_secrets(write.what);
+  log_.info("write",
+            {{"command", write.command}, {"what", what}, {"user", name_of(caller.user)}, {"uid", caller.user}, {"pid", caller.process}});
+}
+
+void WriteLog::flush() {
+  for (const auto& [writer, rows] : rows_) {
+    const auto& [user, process, table] = writer;
+    log_.info("bulk write", {{"table", table}, {"rows", rows}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
+  }
+  rows_.clear();
+}
+
+const std::string& WriteLog::name_of(std::uint32_t user) {
+  if (names_.size() >= kWritersMost) names_.clear();
+  const auto [place, is_new] = names_.try_emplace(user);
+  if (is_new) place->second = user_name(user);
+  return place->second;
+}
+
+}  // namespace rondo::daemon

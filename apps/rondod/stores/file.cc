@@ -1,0 +1,81 @@
+#include "rondod/stores/file.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "rondo/store/durable_store.h"
+#include "rondo/store/memory_store.h"
+#include "store/durable/link_target.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+class OpenFile final : public TableFile {
+ public:
+  OpenFile(DurableStore& store, std::string path) : store_(store), path_(std::move(path)) {}
+  const std::string& path() const override { return path_; }
+  void look_after() override { store_.look_after(); }
+  Status finish() override { return store_.finish(); }
+  TableFileFigures figures() const override {
+    const DurableStoreStats stats = store_.stats();
+    return {.records = stats.records,
+            .bytes = stats.bytes,
+            .commits = stats.commits,
+            .failed_commits = stats.failed,
+            .snapshots = stats.snapshots,
+            .restored = stats.restored,
+            .waiting = stats.waiting,
+            .waiting_bytes = stats.waiting_bytes,
+            .longest_commit = stats.longest_commit,
+            .failed_upkeep = stats.failed_upkeep,
+            .refused = stats.refused,
+            .trouble = store_.health(),
+            .writes_fail = stats.writes_fail,
+            .failing_since = stats.failing_since,
+            .damage = stats.damage,
+            .damaged_file = stats.damaged_file};
+  }
+
+ private:
+  DurableStore& store_;
+  std::string path_;
+};
+
+}  // namespace
+
+bool is_durable(std::string_view url) { return url.starts_with("file:"); }
+
+std::optional<std::string> table_file(std::string_view url) {
+  if (!is_durable(url)) return {};
+  const Result<DurableStoreOptions> options = parse_durable_address(url);
+  if (!options) return {};
+  std::error_code unknown;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(store::durable::link_target(options->path), unknown);
+  return unknown ? options->path : path.string();
+}
+
+bool waits_for_disk(std::string_view url) {
+  if (!is_durable(url)) return false;
+  const Result<DurableStoreOptions> options = parse_durable_address(url);
+  return options && options->durability == Durability::EveryBatch;
+}
+
+Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks) {
+  Result<DurableStoreOptions> options = parse_durable_address(url);
+  if (!options) return failure(options.error());
+  return StoreMaker{[options = std::move(*options), hooks = std::move(hooks)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
+    Result<std::unique_ptr<DurableStore>> store = DurableStore::open(scheduler, options);
+    if (!store) return store;
+    const DurableStoreStats& stats = (*store)->stats();
+    for (const std::string& lost : stats.damage) hooks.on_damage(options.path, stats.damaged_file, lost);
+    if (!stats.not_shrunk.empty()) hooks.on_not_shrunk(options.path, stats.not_shrunk);
+    hooks.on_restored(options.path, stats.restored);
+    hooks.on_open(std::make_unique<OpenFile>(**store, options.path));
+    return std::move(*store);
+  }};
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,67 @@
+// Stores that are restored from a file. A build with SQLite uses file.cc, any other no_file.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/result.h"
+#include "rondod/stores/redis.h"
+
+namespace rondo::daemon {
+
+struct TableFileFigures {
+  std::uint64_t records = 0;  // Written records.
+  std::uint64_t bytes = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t failed_commits = 0;
+  std::uint64_t snapshots = 0;
+  std::uint64_t restored = 0;
+  std::uint64_t waiting = 0;  // Records that are not written yet.
+  std::uint64_t waiting_bytes = 0;
+  Duration longest_commit{0};
+  std::uint64_t failed_upkeep = 0;
+  std::uint64_t refused = 0;  // Refused writes.
+  Status trouble;             // Why nothing can be written now, or why the file cannot be kept small.
+  bool writes_fail = false;   // Nothing can be written now.
+  Instant failing_since;      // Since when there is a trouble.
+  std::vector<std::string> damage;
+  std::string damaged_file;
+};
+
+/// The file of a store of this process. Valid as long as that store.
+class TableFile {
+ public:
+  virtual ~TableFile() = default;
+  virtual const std::string& path() const = 0;
+  virtual TableFileFigures figures() const = 0;
+  /// See DurableStore.
+  virtual void look_after() = 0;
+  /// Writes the waiting records at the end of the process; blocks. Returns the reason if they cannot be written.
+  virtual Status finish() = 0;
+};
+
+struct DurableHooks {
+  std::function<void(std::unique_ptr<TableFile> file)> on_open = {};
+  /// Called when rows were restored: for the log, the file, their number, and what was lost.
+  std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};
+  std::function<void(const std::string& file, const std::string& kept_as, const std::string& lost)> on_damage = {};
+  /// See DurableStoreStats.
+  std::function<void(const std::string& file, const std::string& why)> on_not_shrunk = {};
+};
+
+/// "file:///PATH", see parse_durable_address().
+bool is_durable(std::string_view url);
+/// The path of the file at 'url', without links and dots, so that two addresses of one file have one path; empty for another kind of
+/// store.
+std::optional<std::string> table_file(std::string_view url);
+/// True if a write there counts only when it is on the disk.
+bool waits_for_disk(std::string_view url);
+/// Makes a store whose tables are restored from the file at 'url'.
+Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks);
+
+}  // namespace rondo::daemon

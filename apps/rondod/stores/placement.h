@@ -1,0 +1,46 @@
+// Where rondod's tables are according to its configuration: in this process, or on one or several Redis.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/store.h"
+#include "rondod/configuration/config.h"
+#include "rondod/stores/direct.h"
+#include "rondod/stores/file.h"
+#include "rondod/stores/redis.h"
+
+namespace rondo::daemon {
+
+/// Checks that rondod can use a store at 'url'; empty is the embedded one. InvalidArgument for a malformed address and for one with a
+/// password: the configuration is printed, so a password belongs in a file (?password_file=FILE). Unimplemented for kinds that this
+/// program was built without. Reads the password file.
+Status check_store_url(const std::string& url);
+
+/// The callbacks of the stores.
+struct StoreHooks {
+  RedisHooks redis = {};
+  DirectHooks direct = {};
+  DurableHooks durable = {};
+};
+
+/// Makes the store that the configuration describes, for a Runtime. Returns the errors of check_store_url() and check_direct(); the maker
+/// returns the error of a file or a direct server that cannot be opened.
+Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
+
+/// True if a write to 'table' is accepted before it is done: on a Redis, or on the disk. A write to a direct table is staged in this
+/// process, so it returns false.
+bool ends_elsewhere(const Config& config, std::string_view table);
+/// True if a write to 'table' counts only when it is on the disk.
+bool waits_for_disk(const Config& config, std::string_view table);
+/// True if the rows of 'table' survive this process, because a Redis or a file has them.
+bool is_kept(const Config& config, std::string_view table);
+
+/// The addresses of the stores as text, or "embedded"; never with a password.
+std::string describe_stores(const Config& config);
+
+}  // namespace rondo::daemon

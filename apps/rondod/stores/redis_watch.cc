@@ -1,0 +1,124 @@
+// See redis_watch.h.
+#include "rondod/stores/redis_watch.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <utility>
+
+#include "commands/answers.h"
+#include "rondod/process/notify.h"
+
+namespace rondo::daemon {
+
+namespace {
+using commands::sentence;
+using commands::text;
+}  // namespace
+
+RedisHooks RedisWatch::hooks() {
+  RedisHooks hooks;
+  hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
+    log_.warn("the Redis was emptied or is another one now, what the last one had not saved or replicated is lost",
+              {{"store", where}, {"epoch", epoch}});
+  };
+  hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
+  hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisFigures& figures) {
+    tell_lease(place, where, figures);
+  };
+  hooks.may_take_lease = [this](const std::string& where) { return may_take_lease(where); };
+  return hooks;
+}
+
+void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures) {
+  if (figures.lease == "held") {
+    log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", figures.token}});
+    if (!figures.lease_damage.empty()) {
+      log_.warn("the last token of the lease was none of rondod's, counting anew: the field 'lease' of RONDO_EPOCH on the Redis",
+                {{"store", where}, {"was", figures.lease_damage}});
+    }
+    static_cast<void>(notify("STATUS=serving"));
+  } else if (figures.lease == "standby") {
+    if (place.standby == Standby::Refuse) {
+      return end_({Code::AlreadyExists, figures.holder + " consumes the tables on " + where +
+                                            " already, and two would split their rows: end that process, or set store.standby = \"wait\""});
+    }
+    log_.warn("standby: another process consumes the tables on the Redis, waiting for its lease to end",
+              {{"store", where}, {"holder", figures.holder}});
+    static_cast<void>(notify("STATUS=standby for " + figures.holder));
+  } else if (figures.lease == "lost") {
+    end_({Code::Unavailable, "this process was silent for longer than its lease of the tables on " + where + ", and " + figures.holder +
+                                 " consumes them now: start it again, to stand by"});
+  } else if (figures.lease == "refused") {
+    log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
+              {{"store", where}, {"why", figures.lease_refused}});
+  }
+}
+
+bool RedisWatch::may_take_lease(const std::string& where) const {
+  return std::ranges::none_of(
+      stores_, [&where](const std::unique_ptr<OpenRedis>& store) { return store->where() < where && store->waits_for_lease(); });
+}
+
+bool RedisWatch::release_leases() {
+  return std::ranges::count_if(stores_, [](const std::unique_ptr<OpenRedis>& store) { return !store->release_lease(); }) == 0;
+}
+
+void RedisWatch::look(const Clock& clock) {
+  damage_told_.resize(stores_.size());
+  std::uint64_t all = 0;
+  std::string newest;
+  std::uint64_t failovers = 0;
+  for (std::size_t i = 0; i < stores_.size(); ++i) {
+    const RedisFigures figures = stores_[i]->figures();
+    failovers += figures.failovers;
+    all += figures.malformed;
+    if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
+    const std::uint64_t news = figures.malformed - std::exchange(damage_told_[i], figures.malformed);
+    if (news == 0) continue;
+    log_.error("what was on the Redis could not be read and was dropped",
+               {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
+  }
+  damage_.look(all, newest, clock);
+  failovers_.look(failovers, {}, clock);
+}
+
+boost::json::array RedisWatch::figures() const {
+  boost::json::array rows;
+  for (const std::unique_ptr<OpenRedis>& store : stores_) {
+    const RedisFigures figures = store->figures();
+    rows.push_back(boost::json::object{{"store", text(store->where())},
+                                       {"lease", figures.lease},
+                                       {"holder", sentence(figures.holder)},
+                                       {"token", figures.token},
+                                       {"unanswered", store->unanswered()},
+                                       {"connects", figures.connects},
+                                       {"epoch", figures.epoch},
+                                       {"failovers", figures.failovers},
+                                       {"fenced", figures.fenced},
+                                       {"unfenced", figures.unfenced},
+                                       {"pops", figures.pops},
+                                       {"popped", figures.popped},
+                                       {"recovered", figures.recovered},
+                                       {"malformed", figures.malformed},
+                                       {"last_damage", sentence(figures.last_damage)}});
+  }
+  return rows;
+}
+
+void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes) {
+  for (const std::unique_ptr<OpenRedis>& store : stores_) {
+    const RedisFigures figures = store->figures();
+    if (figures.lease == "standby") {
+      notes.push_back(sentence("standby: " + figures.holder + " consumes the tables on " + store->where() +
+                               "; this rondod goes on when its lease ends"));
+    } else if (figures.lease == "refused") {
+      notes.push_back(sentence(store->where() +
+                               " refuses the lease of the tables, so nothing keeps a second rondod off them: " + figures.lease_refused));
+    }
+  }
+  look(clock);
+  damage_.tell(clock.now(), troubles, notes);
+  failovers_.tell(clock.now(), troubles, notes);
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,50 @@
+// RedisWatch: monitors rondod's stores on Redis: their leases, which decide whether this rondod consumes or stands by; data that they
+// could not read; and their figures for log, stats and health. Scheduler thread only.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands/mishaps.h"
+#include "rondo/base/clock.h"
+#include "rondo/base/log.h"
+#include "rondod/stores/redis.h"
+
+namespace rondo::daemon {
+
+class RedisWatch {
+ public:
+  /// Calls 'end' when this rondod must stop because another one consumes its tables.
+  RedisWatch(Log& log, std::function<void(Status why)> end) : log_(log), end_(std::move(end)) {}
+
+  /// The hooks for the stores. This must outlive the stores.
+  RedisHooks hooks();
+  const std::vector<std::unique_ptr<OpenRedis>>& stores() const noexcept { return stores_; }
+  /// Stops the consumers' input and returns the leases. Returns true when that is done; until then call it again.
+  bool release_leases();
+  /// Logs data that was dropped because it could not be read. Called every second.
+  void look(const Clock& clock);
+
+  boost::json::array figures() const;
+  void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
+
+ private:
+  void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
+  /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
+  bool may_take_lease(const std::string& where) const;
+
+  Log& log_;
+  const std::function<void(Status why)> end_;
+  std::vector<std::unique_ptr<OpenRedis>> stores_;
+  std::vector<std::uint64_t> damage_told_;  // By store.
+  commands::Mishap failovers_{
+      "times that a Redis was emptied or another one took its place; rows that it lacks are still programmed, and a "
+      "restart withdraws them unless their producers write them again"};
+  commands::Mishap damage_{"events, entries and batches on Redis that could not be read and were dropped"};
+};
+
+}  // namespace rondo::daemon
