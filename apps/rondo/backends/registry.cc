@@ -61,7 +61,7 @@ Result<std::unique_ptr<Backend>> open_store(const Options& options) {
   if (kind == nullptr) return failure(Code::InvalidArgument, "--store " + options.store.where + ": the scheme of no kind of store");
   if (kind->open == nullptr) {
     return failure(Code::Unimplemented,
-                   "--store: this rondo was built without " + std::string{kind->name} + " (" + std::string{kind->packages} + " missing)");
+                   "--store: this rondo was built without " + std::string{kind->name} + " (missing: " + std::string{kind->packages} + ")");
   }
   return kind->open(options);
 }

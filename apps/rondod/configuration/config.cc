@@ -19,9 +19,8 @@
 #include "rondo/store/redis_store.h"
 #include "rondod/configuration/section_reader.h"
 #include "rondod/configuration/user_names.h"
-#include "rondod/stores/direct.h"
-#include "rondod/stores/file.h"
 #include "rondod/stores/placement.h"
+#include "rondod/stores/registry.h"
 
 namespace rondo::daemon {
 
@@ -65,7 +64,7 @@ void read_place(SectionReader& section, StorePlace& place) {
   if (place.lease_ms != 0 && place.lease_ms < kLeaseLeast) {
     section.complain("lease_ms", "must be 0, for none, or at least " + std::to_string(kLeaseLeast));
   }
-  if (!place.url.empty() && !is_durable(place.url)) return;
+  if (is_remote(place.url)) return;
   const StorePlace none;
   const std::string_view set = place.replicas != none.replicas                         ? "replicas"
                                : place.replicas_timeout_ms != none.replicas_timeout_ms ? "replicas_timeout_ms"

@@ -15,8 +15,7 @@
 #include "base/unique_fd.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
-#include "rondod/stores/file.h"
-#include "rondod/stores/redis.h"
+#include "rondod/stores/registry.h"
 #include "switch_agent/tables.h"
 
 namespace rondo::daemon {
@@ -78,7 +77,7 @@ class StartCheck {
     const std::string setting = section + ".url";
     if (const auto file = table_file(place.url)) return check_place(setting, *file, S_IFREG, "a regular file");
     if (place.url.empty()) return;
-    for (const std::string& file : redis_files(place.url)) check_readable(setting, file);
+    for (const std::string& file : read_files(place.url)) check_readable(setting, file);
   }
 
   void check_group(const StoreGroup& group) {

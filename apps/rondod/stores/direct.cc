@@ -82,7 +82,7 @@ Status check_direct(const DirectSettings& settings) {
   return options ? ZmqServer::check(*options) : options.error();
 }
 
-Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks) {
+Result<StoreMaker> make_direct(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks) {
   Result<ZmqServerOptions> server = server_options(settings);
   if (!server) return failure(server.error());
   for (const std::string& table : tables) server->tables.push_back({.database = settings.database, .table = table});

@@ -1,4 +1,5 @@
-// Tables that other processes write directly into rondod over ZeroMQ. A build with ZeroMQ uses direct.cc, any other no_direct.cc.
+// Tables that other processes write directly into rondod over ZeroMQ. In a build without ZeroMQ registry.cc
+// has the functions, which return Unimplemented.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 #include "rondo/base/result.h"
 #include "rondod/configuration/config.h"
-#include "rondod/stores/redis.h"
+#include "rondod/stores/store_maker.h"
 
 namespace rondo::daemon {
 
@@ -50,11 +51,11 @@ struct DirectHooks {
   std::function<void(const Status& why, std::uint64_t count)> on_trouble = {};
 };
 
-/// Checks the parts of the settings that do not depend on the state of the system. Unimplemented if this program was built without ZeroMQ.
-/// Reads the key's file.
+/// Checks the parts of the settings that do not depend on the state of the system, and reads the key's file. Unimplemented, with the
+/// packages that were missing, if this program was built without direct tables.
 Status check_direct(const DirectSettings& settings);
 
-/// Makes a store whose tables 'tables' are direct and whose rows are in the store that 'wrapped' makes.
-Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks);
+/// Makes a store whose tables 'tables' are direct and whose rows are in the store that 'wrapped' makes. Errors as of check_direct().
+Result<StoreMaker> make_direct(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks);
 
 }  // namespace rondo::daemon

@@ -46,10 +46,7 @@ class OpenFile final : public TableFile {
 
 }  // namespace
 
-bool is_durable(std::string_view url) { return url.starts_with("file:"); }
-
-std::optional<std::string> table_file(std::string_view url) {
-  if (!is_durable(url)) return {};
+std::optional<std::string> durable_file(std::string_view url) {
   const Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return {};
   std::error_code unknown;
@@ -57,13 +54,12 @@ std::optional<std::string> table_file(std::string_view url) {
   return unknown ? options->path : path.string();
 }
 
-bool waits_for_disk(std::string_view url) {
-  if (!is_durable(url)) return false;
+bool durable_waits_for_disk(std::string_view url) {
   const Result<DurableStoreOptions> options = parse_durable_address(url);
   return options && options->durability == Durability::EveryBatch;
 }
 
-Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks) {
+Result<StoreMaker> make_durable(const std::string& url, DurableHooks hooks) {
   Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return failure(options.error());
   return StoreMaker{[options = std::move(*options), hooks = std::move(hooks)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {

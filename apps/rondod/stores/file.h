@@ -1,4 +1,4 @@
-// Stores that are restored from a file. A build with SQLite uses file.cc, any other no_file.cc.
+// Stores that are restored from a file. The functions exist in a build with SQLite only; registry.h is for every build.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
-#include "rondod/stores/redis.h"
+#include "rondod/stores/store_maker.h"
 
 namespace rondo::daemon {
 
@@ -54,14 +54,11 @@ struct DurableHooks {
   std::function<void(const std::string& file, const std::string& why)> on_not_shrunk = {};
 };
 
-/// "file:///PATH", see parse_durable_address().
-bool is_durable(std::string_view url);
-/// The path of the file at 'url', without links and dots, so that two addresses of one file have one path; empty for another kind of
-/// store.
-std::optional<std::string> table_file(std::string_view url);
+/// The path of the file at 'url' (parse_durable_address()), without links and dots; empty for a malformed address.
+std::optional<std::string> durable_file(std::string_view url);
 /// True if a write there counts only when it is on the disk.
-bool waits_for_disk(std::string_view url);
+bool durable_waits_for_disk(std::string_view url);
 /// Makes a store whose tables are restored from the file at 'url'.
-Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks);
+Result<StoreMaker> make_durable(const std::string& url, DurableHooks hooks);
 
 }  // namespace rondo::daemon

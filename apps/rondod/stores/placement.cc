@@ -6,30 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/store/memory_store.h"
 #include "store/routed_store.h"
 
 namespace rondo::daemon {
 namespace {
-
-/// "files://" or "http://" is neither a file nor a Redis.
-bool is_of_no_kind(std::string_view url) {
-  const std::size_t end = url.find("://");
-  const std::string_view kind = url.substr(0, end);
-  return end == std::string_view::npos || (kind != "unix" && kind.find("redis") == std::string_view::npos);
-}
-
-Result<StoreMaker> maker_of(const StorePlace& place, const StoreHooks& hooks) {
-  if (is_durable(place.url)) return durable_maker(place.url, hooks.durable);
-  if (!place.url.empty() && is_of_no_kind(place.url)) {
-    return failure(
-        Code::InvalidArgument,
-        "a file is file:///PATH, a Redis redis://, rediss://, unix:/// or redis+sentinel://, as in file:///var/lib/rondo/tables or "
-        "redis://127.0.0.1:6379/0");
-  }
-  if (!place.url.empty()) return redis_maker(place, hooks.redis);
-  return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
-}
 
 /// Returns null if the table is in the main store.
 const StoreGroup* group_of(const Config& config, std::string_view table) {
@@ -42,26 +22,26 @@ const StoreGroup* group_of(const Config& config, std::string_view table) {
 bool is_on_redis(const Config& config, std::string_view table) {
   const StoreGroup* const group = group_of(config, table);
   const std::string& url = group == nullptr ? config.store.url : group->place.url;
-  return !url.empty() && !is_durable(url) && (group == nullptr || !group->direct);
+  return is_remote(url) && (group == nullptr || !group->direct);
 }
 
 }  // namespace
 
 Status check_store_url(const std::string& url) {
-  const Result<StoreMaker> maker = maker_of({.url = url}, {});
+  const Result<StoreMaker> maker = make_store({.url = url}, {});
   return maker ? Status{} : maker.error();
 }
 
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
-  Result<StoreMaker> rest = maker_of(config.store, hooks);
+  Result<StoreMaker> rest = make_store(config.store, hooks);
   if (!rest || config.store_groups.empty()) return rest;
   std::map<StorePlace, std::vector<std::string>> tables;
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
   for (const StoreGroup& group : config.store_groups) {
     if (group.direct) {
-      Result<StoreMaker> wrapped = maker_of(group.place, hooks);
+      Result<StoreMaker> wrapped = make_store(group.place, hooks);
       if (!wrapped) return wrapped;
-      Result<StoreMaker> direct = direct_maker(*group.direct, group.tables, std::move(*wrapped), hooks.direct);
+      Result<StoreMaker> direct = make_direct(*group.direct, group.tables, std::move(*wrapped), hooks.direct);
       if (!direct) return direct;
       routes.emplace_back(std::move(*direct), group.tables);
     } else if (group.place != config.store) {
@@ -70,7 +50,7 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
     }
   }
   for (auto& [place, names] : tables) {
-    Result<StoreMaker> maker = maker_of(place, hooks);
+    Result<StoreMaker> maker = make_store(place, hooks);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }

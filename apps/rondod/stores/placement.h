@@ -10,9 +10,7 @@
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 #include "rondod/configuration/config.h"
-#include "rondod/stores/direct.h"
-#include "rondod/stores/file.h"
-#include "rondod/stores/redis.h"
+#include "rondod/stores/registry.h"
 
 namespace rondo::daemon {
 
@@ -20,13 +18,6 @@ namespace rondo::daemon {
 /// password: the configuration is printed, so a password belongs in a file (?password_file=FILE). Unimplemented for kinds that this
 /// program was built without. Reads the password file.
 Status check_store_url(const std::string& url);
-
-/// The callbacks of the stores.
-struct StoreHooks {
-  RedisHooks redis = {};
-  DirectHooks direct = {};
-  DurableHooks durable = {};
-};
 
 /// Makes the store that the configuration describes, for a Runtime. Returns the errors of check_store_url() and check_direct(); the maker
 /// returns the error of a file or a direct server that cannot be opened.

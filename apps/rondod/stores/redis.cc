@@ -82,7 +82,7 @@ std::vector<std::string> redis_files(const std::string& url) {
   return files;
 }
 
-Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
+Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks) {
   const std::string& url = place.url;
   Result<RedisAddress> address = parse_redis_address(url);
   if (!address) return failure(address.error());

@@ -1,4 +1,4 @@
-// Stores on Redis. A build with Redis uses redis.cc, any other no_redis.cc.
+// Stores on Redis. The functions exist in a build with Redis only; registry.h is for every build.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "rondo/base/result.h"
-#include "rondo/sched/scheduler.h"
-#include "rondo/store/store.h"
 #include "rondod/configuration/config.h"
+#include "rondod/stores/store_maker.h"
 
 namespace rondo::daemon {
-
-using StoreMaker = std::function<Result<std::unique_ptr<Store>>(Scheduler&)>;
 
 /// Called in a turn when a store uses another Redis than before: its address, and RedisStoreStats::epoch.
 using OnFailover = std::function<void(const std::string& store, std::uint64_t epoch)>;
@@ -69,6 +66,6 @@ struct RedisHooks {
 std::vector<std::string> redis_files(const std::string& url);
 
 /// Makes a store on the Redis at 'place.url'. See check_store_url() for refused addresses.
-Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks);
+Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks);
 
 }  // namespace rondo::daemon
