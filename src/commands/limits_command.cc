@@ -148,6 +148,11 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"dump_rows", limits::kDumpRows},
     {"load_bytes", limits::kLoadBytes},
     {"route_line_bytes", limits::kRouteLineBytes},
+    {"cron_bytes", limits::kCronBytes},
+    {"schedule_period_least_us", in_microseconds(limits::kSchedulePeriodLeast)},
+    {"excluded_dates", limits::kExcludedDates},
+    {"zone_file_bytes", limits::kZoneFileBytes},
+    {"zone_name_bytes", limits::kZoneNameBytes},
 });
 
 void command_limits(Context&, Reply reply) {

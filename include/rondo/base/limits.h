@@ -311,6 +311,16 @@ inline constexpr std::size_t kDumpRows = 10'000;
 inline constexpr std::size_t kLoadBytes = 1024 * 1024 * 1024;
 /// Bytes of one line of a file of routes; a longer one ends the load with its line number, because the file has another format.
 inline constexpr std::size_t kRouteLineBytes = 1024;
+/// Bytes of a cron or calendar expression; a longer one is refused.
+inline constexpr std::size_t kCronBytes = 512;
+/// The shortest period of a fixed rate and the shortest fixed delay of a schedule; a shorter one is refused.
+inline constexpr Duration kSchedulePeriodLeast = 10ms;
+/// Dates that the calendar of excluded days of one schedule may hold: 27 years of days. Weekdays and days of each year do not count.
+inline constexpr std::size_t kExcludedDates = 10'000;
+/// Bytes of the file of a time zone; the largest of the tz database has less than 4 KiB.
+inline constexpr std::size_t kZoneFileBytes = 64 * 1024;
+/// Bytes of the name of a time zone; the longest of the tz database has 30.
+inline constexpr std::size_t kZoneNameBytes = 255;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");

@@ -1,0 +1,93 @@
+// ZoneDirectory: names, files and changed files.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/unique_fd.h"
+#include "rondo/base/limits.h"
+#include "rondo/base/text.h"
+#include "rondo/calendar/zone.h"
+
+namespace rondo::calendar {
+
+namespace {
+
+/// Names are relative paths of letters, digits and -+_ that never leave the directory.
+bool is_zone_name(std::string_view name) {
+  if (name.empty() || name.size() > limits::kZoneNameBytes) return false;
+  char before = '/';
+  for (const char c : name) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '_';
+    if (!word && (c != '/' || before == '/')) return false;
+    before = c;
+  }
+  return before != '/';
+}
+
+}  // namespace
+
+ZoneDirectory::ZoneDirectory(std::string path) : path_(std::move(path)) {}
+
+Result<ZoneDirectory::Entry> ZoneDirectory::read(const std::string& name) const {
+  const std::string path = path_ + "/" + name;
+  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return failure(Code::NotFound, "there is no time zone '" + name + "' in " + path_);
+    return failure(status_from_errno(errno, "open " + path));
+  }
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) return failure(status_from_errno(errno, "stat " + path));
+  if (!S_ISREG(facts.st_mode)) return failure(Code::InvalidArgument, "'" + name + "' is not a time zone: " + path + " is not a file");
+  std::string bytes;
+  std::array<char, 8192> piece;
+  while (bytes.size() <= limits::kZoneFileBytes) {
+    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failure(status_from_errno(errno, "read " + path));
+    if (got == 0) break;
+    bytes.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  Result<Zone> zone = Zone::parse(name, bytes);
+  if (!zone) return failure(zone.error());
+  const FileMark mark{static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec, facts.st_size, facts.st_ino};
+  return Entry{mark, std::make_shared<const Zone>(*std::move(zone))};
+}
+
+Result<std::shared_ptr<const Zone>> ZoneDirectory::find(std::string_view name) {
+  if (const auto found = entries_.find(name); found != entries_.end()) return found->second.zone;
+  if (name == "UTC") return std::shared_ptr<const Zone>{std::shared_ptr<const Zone>{}, &Zone::utc()};
+  if (!is_zone_name(name)) return failure(Code::InvalidArgument, "'" + escape_text(name) + "' cannot be the name of a time zone");
+  const std::string key{name};
+  Result<Entry> entry = read(key);
+  if (!entry) return failure(entry.error());
+  return entries_.emplace(key, *std::move(entry)).first->second.zone;
+}
+
+std::vector<std::string> ZoneDirectory::refresh() {
+  std::vector<std::string> changed;
+  for (auto& [name, entry] : entries_) {
+    struct stat facts {};
+    if (::stat((path_ + "/" + name).c_str(), &facts) != 0) continue;
+    const FileMark mark{static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec, facts.st_size,
+                        facts.st_ino};
+    if (mark == entry.mark) continue;
+    Result<Entry> again = read(name);
+    if (!again) continue;
+    const auto& before = entry.zone->spans();
+    const auto& after = again->zone->spans();
+    const bool same = std::equal(before.begin(), before.end(), after.begin(), after.end(), [](const Zone::Span& a, const Zone::Span& b) {
+      return a.start == b.start && a.end == b.end && a.offset == b.offset;
+    });
+    entry.mark = again->mark;
+    if (same) continue;
+    entry.zone = std::move(again->zone);
+    changed.push_back(name);
+  }
+  return changed;
+}
+
+}  // namespace rondo::calendar
