@@ -4,32 +4,32 @@
 
 #include <cstdlib>
 
-#include "message/lane.h"
+#include "message/agent_queue.h"
 
 namespace rondo {
 
-Address::Address(const Address& other) noexcept : cell_(other.cell_) {
-  if (cell_ != nullptr) cell_->acquire();
+Address::Address(const Address& other) noexcept : state_(other.state_) {
+  if (state_ != nullptr) state_->acquire();
 }
 
 Address::~Address() {
-  if (cell_ != nullptr) cell_->release();
+  if (state_ != nullptr) state_->release();
 }
 
-std::string_view Address::name() const noexcept { return cell_ != nullptr ? std::string_view{cell_->name} : std::string_view{}; }
+std::string_view Address::name() const noexcept { return state_ != nullptr ? std::string_view{state_->name} : std::string_view{}; }
 
 Status Address::nobody() { return {Code::NotFound, "a message to nobody: the address is empty"}; }
 
 namespace message {
 
-Status post(Cell& cell, const MessageType& type, void* stored) {
-  const Handler* const handler = cell.find(type);
+Status post(AgentState& agent, const MessageType& type, void* stored) {
+  const Handler* const handler = agent.find(type);
   if (handler == nullptr)
-    return {Code::NotFound, "message " + name_of(type) + " to agent '" + cell.name + "': it has no handler for this type"};
-  return cell.lane->post(cell, *handler, stored);
+    return {Code::NotFound, "message " + name_of(type) + " to agent '" + agent.name + "': it has no handler for this type"};
+  return agent.queue->post(agent, *handler, stored);
 }
 
-void count_large(Cell& cell) noexcept { cell.lane->count_large(); }
+void count_large(AgentState& agent) noexcept { agent.queue->count_large(); }
 
 std::string name_of(const MessageType& type) {
   int status = 0;

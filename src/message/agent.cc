@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "message/core.h"
-#include "message/failed_agent.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/agents.h"
 
@@ -14,34 +13,22 @@ Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions opt
     throw message::FailedAgent({Code::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
                                                            ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});
   }
-  Agents::Core& core = *group.agents().core_;
-  Result<std::shared_ptr<message::Lane>> lane = core.lane(priority);
-  if (!lane) throw message::FailedAgent(lane.error().with_context("agent '" + name + "'"));
-  message::Figures* const figures = core.figures.take(name, priority);
-  if (figures == nullptr) {
-    throw message::FailedAgent({Code::ResourceExhausted, "agent '" + name + "': there are " + std::to_string(limits::kAgents) + " agents"});
-  }
-  try {
-    cell_ = new message::Cell(*this, std::move(name), priority, std::move(*lane), *figures);
-  } catch (...) {
-    core.figures.give_back(*figures);
-    throw;
-  }
+  state_ = &group.agents().core_->make_state(*this, std::move(name), priority);
 }
 
 Agent::~Agent() {
-  for (const std::shared_ptr<message::TopicCore>& topic : topics_) topic->remove(*cell_);
+  for (const std::shared_ptr<message::TopicCore>& topic : topics_) topic->remove(*state_);
   // An agent that was never added is known only to the holders of its address, and its figures are not reported.
-  if (cell_->group == nullptr) cell_->lane->home().core.forget_unadded(*cell_);
+  if (state_->group == nullptr) state_->queue->context().core.forget_unadded(*state_);
 }
 
-const std::string& Agent::name() const noexcept { return cell_->name; }
-Priority Agent::priority() const noexcept { return cell_->priority; }
-Address Agent::address() const noexcept { return cell_->address(); }
+const std::string& Agent::name() const noexcept { return state_->name; }
+Priority Agent::priority() const noexcept { return state_->priority; }
+Address Agent::address() const noexcept { return state_->address(); }
 
 Scheduler& Agent::scheduler() const {
-  RONDO_EXPECT(cell_->group != nullptr, "agent '" + name() + "': scheduler(), send_later() or send_every() in its constructor");
-  return cell_->lane->home().scheduler;
+  RONDO_EXPECT(state_->group != nullptr, "agent '" + name() + "': scheduler(), send_later() or send_every() in its constructor");
+  return state_->queue->context().scheduler;
 }
 
 void Agent::add_handler(message::Handler handler) {
@@ -49,23 +36,23 @@ void Agent::add_handler(message::Handler handler) {
     throw message::FailedAgent({Code::InvalidArgument, "agent '" + name() + "': its handler takes messages " + name_of(*handler.type) +
                                                            " over, so none of them can be tried again (Reaction::Retry)"});
   }
-  cell_->add_handler(handler);
+  state_->add_handler(handler);
 }
 
-void Agent::add_limit(const message::MessageType& type, Limit limit, message::KeyOf key) { cell_->add_limit(type, limit, key); }
+void Agent::add_limit(const message::MessageType& type, Limit limit, message::KeyOf key) { state_->add_limit(type, limit, key); }
 
 Status Agent::subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler) {
   if (std::ranges::find(topics_, topic) != topics_.end()) {
     return {Code::AlreadyExists, "agent '" + name() + "': it has subscribed to topic '" + topic->name() + "'"};
   }
   topics_.reserve(topics_.size() + 1);
-  RONDO_ASSERT(topic->add(*cell_, cell_->keep(handler)));
+  RONDO_ASSERT(topic->add(*state_, state_->keep(handler)));
   topics_.push_back(topic);  // Nothing after this fails.
   return {};
 }
 
 void Agent::unsubscribe(const std::shared_ptr<message::TopicCore>& topic) noexcept {
-  if (std::erase(topics_, topic) > 0) topic->remove(*cell_);
+  if (std::erase(topics_, topic) > 0) topic->remove(*state_);
 }
 
 }  // namespace rondo

@@ -1,9 +1,10 @@
-// The threads of priorities, each with a reactor, a scheduler and a home. A thread is made under the lock of Core, with the first agent of
-// its priority, and runs until the end.
+// The threads of priorities, each with a reactor, a scheduler and a context. A thread is made under the lock of Core, with the first agent
+// of its priority, and runs until the end.
 #include "rondo/message/agent_threads.h"
 
 #include <pthread.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -35,7 +36,9 @@ struct PriorityThread {
   const Priority priority;
   const std::unique_ptr<Reactor> reactor;
   Scheduler scheduler;
-  std::shared_ptr<message::Home> home;  // Destroyed before the scheduler.
+  std::shared_ptr<message::SchedulerContext> context;  // Destroyed before the scheduler.
+  Status started;                                      // Written by the thread before 'has_begun'.
+  std::atomic<bool> has_begun{false};
   std::thread thread;
 };
 
@@ -52,58 +55,35 @@ Status watch(const Scheduler& scheduler, const StallWatchdogOptions& options, st
   return {};
 }
 
-/// The result of starting a thread. A promise would allocate memory for its error.
-class Beginning {
- public:
-  void tell(Status status) noexcept {
-    const std::lock_guard<std::mutex> guard(lock_);
-    status_ = std::move(status);
-    is_told_ = true;
-    told_.notify_one();  // Under the lock: after its release this object may be destroyed.
-  }
-  Status wait() {
-    std::unique_lock<std::mutex> guard(lock_);
-    told_.wait(guard, [this] { return is_told_; });
-    return std::move(status_);
-  }
-
- private:
-  std::mutex lock_;
-  std::condition_variable told_;
-  bool is_told_ = false;
-  Status status_;
-};
-
 /// Returns when the thread runs its scheduler, or with the error if it could not be started.
 Status start(PriorityThread& made, const std::string& name, const AgentThreadSettings& settings) {
-  Beginning beginning;
   try {
-    made.thread = std::thread([&scheduler = made.scheduler, &name, &settings, &beginning] {
-      Status prepared;
+    made.thread = std::thread([&made, &name, &settings] {
       std::unique_ptr<StallWatchdog> watchdog;
       try {
-        prepared = prepare(name, settings);
-        if (prepared.ok() && settings.watchdog) prepared = watch(scheduler, *settings.watchdog, watchdog);
+        made.started = prepare(name, settings);
+        if (made.started.ok() && settings.watchdog) made.started = watch(made.scheduler, *settings.watchdog, watchdog);
       } catch (const std::bad_alloc&) {
-        prepared = Status::out_of_memory();
+        made.started = Status::out_of_memory();
       }
-      const bool goes_on = prepared.ok();
-      beginning.tell(std::move(prepared));
-      if (goes_on) scheduler.run();
+      const bool goes_on = made.started.ok();
+      made.has_begun = true;  // From here on 'name' and 'settings' may be gone.
+      made.has_begun.notify_one();
+      if (goes_on) made.scheduler.run();
     });
   } catch (const std::system_error& error) {
     return {Code::ResourceExhausted, std::string{"there is no thread: "} + error.what()};
   }
-  Status status = beginning.wait();
-  if (!status.ok()) made.thread.join();
-  return status;
+  made.has_begun.wait(false);
+  if (!made.started.ok()) made.thread.join();
+  return std::move(made.started);
 }
 
 }  // namespace
 
 struct AgentThreads::Parts {
   explicit Parts(AgentThreadsOptions given) : options(std::move(given)) {}
-  Result<std::shared_ptr<message::Home>> home_for(Priority priority);
+  Result<std::shared_ptr<message::SchedulerContext>> context_for(Priority priority);
   void stop() noexcept;
 
   AgentThreadsOptions options;
@@ -121,7 +101,7 @@ AgentThreads::AgentThreads(AgentThreadsOptions options) : parts_(std::make_uniqu
   Parts& p = *parts_;
   AgentsOptions inner = p.options.agents;
   inner.on_stop = [&p, theirs = p.options.agents.on_stop] { theirs ? theirs() : p.stop(); };
-  auto core = std::make_unique<Agents::Core>(std::move(inner), [&p](Priority priority) { return p.home_for(priority); });
+  auto core = std::make_unique<Agents::Core>(std::move(inner), [&p](Priority priority) { return p.context_for(priority); });
   p.core = core.get();
   p.agents = std::unique_ptr<Agents>(new Agents(std::move(core)));
   p.known_agents = p.agents.get();
@@ -140,25 +120,25 @@ AgentThreads::~AgentThreads() {
 
 Agents& AgentThreads::agents() noexcept { return *parts_->known_agents; }
 
-Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority priority) {
+Result<std::shared_ptr<message::SchedulerContext>> AgentThreads::Parts::context_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());
   for (const auto& one : threads) {
-    if (one->priority == priority) return one->home;  // Made earlier, for a queue whose allocation then failed.
+    if (one->priority == priority) return one->context;  // Made earlier, for a queue whose allocation then failed.
   }
   Result<std::unique_ptr<Reactor>> reactor = make_epoll_reactor();
   if (!reactor) return failure(reactor.error().with_context("thread '" + name + "'"));
   auto made = std::make_unique<PriorityThread>(priority, clock, std::move(*reactor), options.policy);
-  made->home = std::make_shared<message::Home>(*core, made->scheduler);
+  made->context = std::make_shared<message::SchedulerContext>(*core, made->scheduler);
   const AgentThreadSettings settings = options.settings ? options.settings(priority) : AgentThreadSettings{};
   threads.reserve(threads.size() + 1);
-  core->homes.reserve(core->homes.size() + 1);
-  made->home->enter();
+  core->contexts.reserve(core->contexts.size() + 1);
+  made->context->enter();
   const Status status = start(*made, name, settings);
   if (!status.ok()) return failure(status.with_context("thread '" + name + "'"));
   // Nothing after this fails.
-  core->homes.push_back(made->home);
+  core->contexts.push_back(made->context);
   threads.push_back(std::move(made));
-  return threads.back()->home;
+  return threads.back()->context;
 }
 
 void AgentThreads::Parts::stop() noexcept {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 
 #include "message/core.h"
-#include "message/failed_agent.h"
 #include "rondo/base/assert.h"
 
 namespace rondo {
@@ -44,10 +44,10 @@ void Group::adopt(std::unique_ptr<Agent> agent) { parts_->agents.push_back(std::
 Agents::Agents(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Agents::Agents(Scheduler& scheduler, AgentsOptions options) {
-  core_ = std::make_unique<Core>(std::move(options),
-                                 [this](Priority) -> Result<std::shared_ptr<message::Home>> { return core_->homes.front(); });
-  core_->homes.push_back(std::make_shared<message::Home>(*core_, scheduler));
-  core_->homes.front()->enter();
+  core_ = std::make_unique<Core>(
+      std::move(options), [this](Priority) -> Result<std::shared_ptr<message::SchedulerContext>> { return core_->contexts.front(); });
+  core_->contexts.push_back(std::make_shared<message::SchedulerContext>(*core_, scheduler));
+  core_->contexts.front()->enter();
 }
 
 Agents::~Agents() {
@@ -88,13 +88,20 @@ std::shared_ptr<message::TopicCore> Agents::topic_core(std::string_view name, co
   return topic;
 }
 
-std::vector<MessageFigures> Agents::figures_of_agents() const { return core_->figures.read_all(); }
+std::vector<MessageFigures> Agents::figures_of_agents() const {
+  std::vector<MessageFigures> all;
+  const std::lock_guard<std::mutex> guard(core_->lock);
+  for (const message::AgentState* agent : core_->agents) all.push_back(agent->figures.copy(agent->name, agent->priority));
+  return all;
+}
 
 std::vector<MessageFigures> Agents::figures_of_queues() const {
   std::vector<MessageFigures> all;
-  for (unsigned level = limits::kPriorities; level-- > 0;) {
-    const message::Lane* const lane = core_->lanes_in_use[level].load(std::memory_order_acquire);
-    if (lane != nullptr) all.push_back(lane->figures());
+  {
+    const std::lock_guard<std::mutex> guard(core_->lock);
+    for (const auto& queue : core_->queues) {
+      if (queue != nullptr) all.insert(all.begin(), queue->figures());
+    }
   }
   for (const MessageFigures& agent : figures_of_agents()) {
     for (MessageFigures& queue : all) {
@@ -117,46 +124,56 @@ AgentsFigures Agents::figures() const noexcept {
 
 // --- Core
 
-Result<std::shared_ptr<message::Lane>> Agents::Core::lane(Priority priority) {
+Result<std::shared_ptr<message::AgentQueue>> Agents::Core::queue(Priority priority) {
   const std::lock_guard<std::mutex> guard(lock);
   if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
-  std::shared_ptr<message::Lane>& known = lanes[priority.level()];
+  std::shared_ptr<message::AgentQueue>& known = queues[priority.level()];
   if (known == nullptr) {
-    Result<std::shared_ptr<message::Home>> home = home_for(priority);
-    if (!home) return failure(std::move(home.error()));
-    known = std::make_shared<message::Lane>(*home, priority, options.messages_max);
-    lanes_in_use[priority.level()].store(known.get(), std::memory_order_release);
-    (*home)->life.lanes_wait();
+    Result<std::shared_ptr<message::SchedulerContext>> context = context_for(priority);
+    if (!context) return failure(std::move(context.error()));
+    known = std::make_shared<message::AgentQueue>(*context, priority, options.messages_max);
+    (*context)->add(*known);
   }
   return known;
 }
 
-void Agents::Core::add_lanes(message::Home& home) {
+message::AgentState& Agents::Core::make_state(Agent& owner, std::string name, Priority priority) {
+  Result<std::shared_ptr<message::AgentQueue>> found = queue(priority);
+  if (!found) throw message::FailedAgent(found.error().with_context("agent '" + name + "'"));
   const std::lock_guard<std::mutex> guard(lock);
-  for (const std::shared_ptr<message::Lane>& lane : lanes) {
-    if (lane != nullptr && &lane->home() == &home && lane->scheduler() == nullptr) home.scheduler.add(*lane);
+  if (agents.size() == limits::kAgents) {
+    throw message::FailedAgent({Code::ResourceExhausted, "agent '" + name + "': there are " + std::to_string(limits::kAgents) + " agents"});
   }
+  agents.push_back(nullptr);
+  try {
+    agents.back() = new message::AgentState(owner, std::move(name), priority, std::move(*found));
+  } catch (...) {
+    agents.pop_back();
+    throw;
+  }
+  agents.back()->place = std::prev(agents.end());
+  return *agents.back();
 }
 
-Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
+Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
   auto group = std::make_shared<message::GroupState>();
-  for (const std::unique_ptr<Agent>& agent : agents) group->cells.push_back(message::Cell::of(*agent));
-  std::ranges::stable_sort(group->cells, std::ranges::greater{}, &message::Cell::priority);
-  group->left = group->cells.size();
+  for (const std::unique_ptr<Agent>& agent : made) group->agents.push_back(message::AgentState::of(*agent));
+  std::ranges::stable_sort(group->agents, std::ranges::greater{}, &message::AgentState::priority);
+  group->left = group->agents.size();
   const std::lock_guard<std::mutex> guard(lock);
   if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
   group->number = ++last_group;
   groups.emplace(group->number, group);
   // Nothing after this fails.
-  for (message::Cell* cell : group->cells) {
-    cell->acquire();
-    cell->group = group;
+  for (message::AgentState* agent : group->agents) {
+    agent->acquire();
+    agent->group = group;
   }
-  for (std::unique_ptr<Agent>& agent : agents) static_cast<void>(agent.release());
+  for (std::unique_ptr<Agent>& agent : made) static_cast<void>(agent.release());
   // Under the lock: the first message can stop the group, and the group would be gone before its last agent accepts messages.
-  for (message::Cell* cell : group->cells) cell->lane->set_accepting(*cell, true);
-  message::Cell& first = *group->cells.front();
-  first.lane->home().life.request(first, message::Cell::kStart);
+  for (message::AgentState* agent : group->agents) agent->queue->set_accepting(*agent, true);
+  message::AgentState& first = *group->agents.front();
+  first.queue->context().lifecycle.request(first, message::AgentState::kStart);
   return GroupId{group->number};
 }
 
@@ -171,9 +188,9 @@ bool Agents::Core::begin_removal(std::uint64_t number, Removal how, std::functio
   if (found == groups.end()) return false;
   message::GroupState& group = *found->second;
   if (!group.done) group.done.swap(done);
-  for (message::Cell* cell : group.cells) cell->lane->set_accepting(*cell, false);
-  const auto wanted = how == Removal::AtOnce ? message::Cell::kRemoveAtOnce : message::Cell::kRemoveAfterQueue;
-  for (message::Cell* cell : group.cells) cell->lane->home().life.request(*cell, wanted);
+  for (message::AgentState* agent : group.agents) agent->queue->set_accepting(*agent, false);
+  const auto wanted = how == Removal::AtOnce ? message::AgentState::kRemoveAtOnce : message::AgentState::kRemoveAfterQueue;
+  for (message::AgentState* agent : group.agents) agent->queue->context().lifecycle.request(*agent, wanted);
   return true;
 }
 
@@ -185,56 +202,61 @@ void Agents::Core::stop_group(message::GroupState& group) noexcept {
 void Agents::Core::stop_all() noexcept {
   if (options.on_stop) return options.on_stop();
   const std::lock_guard<std::mutex> guard(lock);
-  for (const std::shared_ptr<message::Home>& home : homes) home->scheduler.stop();
+  for (const std::shared_ptr<message::SchedulerContext>& context : contexts) context->scheduler.stop();
 }
 
-void Agents::Core::tell_fault(const message::Cell& cell, std::string_view what, std::exception_ptr error, Reaction reaction) noexcept {
+void Agents::Core::report_fault(const message::AgentState& agent, std::string_view what, std::exception_ptr error,
+                                Reaction reaction) noexcept {
   if (!options.on_fault) return;
-  options.on_fault({.agent = cell.name, .message = what, .error = std::move(error), .reaction = reaction});
+  options.on_fault({.agent = agent.name, .message = what, .error = std::move(error), .reaction = reaction});
 }
 
-Reaction Agents::Core::react(message::Cell& cell, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept {
+Reaction Agents::Core::react(message::AgentState& agent, const message::Handler& handler, std::exception_ptr error,
+                             unsigned attempts) noexcept {
   std::string name;
   try {
     name = message::name_of(*handler.type);
   } catch (const std::bad_alloc&) {  // The fault is reported without its text.
   }
-  Reaction reaction = cell.react({.agent = cell.name, .message = name, .error = error});
-  const bool may_retry = attempts < cell.agent_options().retries_max && !handler.takes_over;
+  Reaction reaction = agent.react({.agent = agent.name, .message = name, .error = error});
+  const bool may_retry = attempts < agent.agent_options().retries_max && !handler.takes_over;
   if (reaction == Reaction::Retry && !may_retry) reaction = Reaction::Drop;
-  tell_fault(cell, name, std::move(error), reaction);
+  report_fault(agent, name, std::move(error), reaction);
   return reaction;
 }
 
-void Agents::Core::gone(message::Cell& cell) noexcept {
+void Agents::Core::gone(message::AgentState& agent) noexcept {
   std::shared_ptr<message::GroupState> last;
   {
     const std::lock_guard<std::mutex> guard(lock);
-    const auto found = groups.find(cell.group->number);
+    const auto found = groups.find(agent.group->number);
     if (found == groups.end() || --found->second->left > 0) return;
     last = std::move(found->second);
     groups.erase(found);
   }
-  for (message::Cell* one : last->cells) one->release();
+  for (message::AgentState* one : last->agents) one->release();
   if (last->done) last->done();
 }
 
-void Agents::Core::forget(message::Cell& cell) noexcept {
-  cell.forgotten = true;
-  cell.lane->absorb(cell.figures);
-  forget_unadded(cell);
+void Agents::Core::forget(message::AgentState& agent) noexcept {
+  agent.forgotten = true;
+  agent.queue->absorb(agent.figures);
+  forget_unadded(agent);
 }
 
-void Agents::Core::forget_unadded(message::Cell& cell) noexcept {
-  figures.give_back(cell.figures);
-  cell.release();
+void Agents::Core::forget_unadded(message::AgentState& agent) noexcept {
+  {
+    const std::lock_guard<std::mutex> guard(lock);
+    agents.erase(agent.place);
+  }
+  agent.release();
 }
 
 void Agents::Core::accept_no_more() noexcept {
   const std::lock_guard<std::mutex> guard(lock);
   closed = true;
   for (const auto& [number, group] : groups) {
-    for (message::Cell* cell : group->cells) cell->lane->set_accepting(*cell, false);
+    for (message::AgentState* agent : group->agents) agent->queue->set_accepting(*agent, false);
   }
 }
 
@@ -243,20 +265,20 @@ void Agents::Core::close() noexcept {
     const std::lock_guard<std::mutex> guard(lock);
     closed = true;
   }
-  for (const auto& lane : lanes) {
-    if (lane != nullptr) lane->close();
+  for (const auto& queue : queues) {
+    if (queue != nullptr) queue->close();
   }
-  for (const auto& home : homes) home->close();
+  for (const auto& context : contexts) context->close();
   while (!groups.empty()) {
     const std::shared_ptr<message::GroupState> group = groups.rbegin()->second;
-    // Not all cells: some agents may have gone before, and the group releases every cell with its last agent.
-    for (std::size_t i = group->cells.size(); group->left > 0;) {
-      message::Cell& cell = *group->cells[--i];
-      cell.lane->home().life.finish(cell);
+    // Not all agents: some agents may have gone before, and the group releases every state with its last agent.
+    for (std::size_t i = group->agents.size(); group->left > 0;) {
+      message::AgentState& agent = *group->agents[--i];
+      agent.queue->context().lifecycle.finish(agent);
     }
   }
-  for (const auto& lane : lanes) {
-    if (lane != nullptr) lane->discard_all();
+  for (const auto& queue : queues) {
+    if (queue != nullptr) queue->discard_all();
   }
 }
 

@@ -1,11 +1,11 @@
-// Core: the implementation of Agents, shared by its files: the homes, lanes, groups, topics and figures. Members that are not atomic are
+// Core: the implementation of Agents, shared by its files: the contexts, queues, agents, groups and topics. Members that are not atomic are
 // guarded by 'lock'. Posting and handling a message touches none of them.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <exception>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,26 +13,24 @@
 #include <utility>
 #include <vector>
 
-#include "message/cell.h"
-#include "message/figures.h"
-#include "message/group_state.h"
-#include "message/home.h"
-#include "message/lane.h"
+#include "message/agent_queue.h"
+#include "message/agent_state.h"
+#include "message/scheduler_context.h"
 #include "message/topic_core.h"
 #include "rondo/message/agents.h"
 
 namespace rondo {
 
 struct Agents::Core {
-  using HomeFor = std::function<Result<std::shared_ptr<message::Home>>(Priority)>;
-  Core(AgentsOptions given, HomeFor find) : options(std::move(given)), home_for(std::move(find)) {}
+  using ContextFor = std::function<Result<std::shared_ptr<message::SchedulerContext>>(Priority)>;
+  Core(AgentsOptions given, ContextFor find) : options(std::move(given)), context_for(std::move(find)) {}
 
-  /// Returns the lane of 'priority' and makes it if it is absent.
-  Result<std::shared_ptr<message::Lane>> lane(Priority priority);
-  /// Adds to the scheduler of 'home' its lanes that are missing there. On the home's thread.
-  void add_lanes(message::Home& home);
-  /// Takes ownership of all 'agents', or of none.
-  Result<GroupId> add(std::vector<std::unique_ptr<Agent>>& agents);
+  /// Returns the queue of 'priority' and makes it if it is absent.
+  Result<std::shared_ptr<message::AgentQueue>> queue(Priority priority);
+  /// Makes the state of an agent in its constructor. Throws FailedAgent.
+  message::AgentState& make_state(Agent& owner, std::string name, Priority priority);
+  /// Takes ownership of all 'made', or of none.
+  Result<GroupId> add(std::vector<std::unique_ptr<Agent>>& made);
   /// Removes the group immediately; no effect if its removal is under way. Any thread. Allocates nothing.
   void stop_group(message::GroupState& group) noexcept;
   void stop_all() noexcept;
@@ -41,34 +39,42 @@ struct Agents::Core {
   /// instead.
   bool begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept;
   /// Returns the reaction to an exception of a handler, and reports the exception.
-  Reaction react(message::Cell& cell, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept;
+  Reaction react(message::AgentState& agent, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept;
   /// Reports an exception of a start or an end.
-  void tell_fault(const message::Cell& cell, std::string_view what, std::exception_ptr error, Reaction reaction) noexcept;
-  /// The agent of 'cell' has been destroyed. On its thread.
-  void gone(message::Cell& cell) noexcept;
+  void report_fault(const message::AgentState& agent, std::string_view what, std::exception_ptr error, Reaction reaction) noexcept;
+  /// The agent has been destroyed. On its thread.
+  void gone(message::AgentState& agent) noexcept;
   /// The agent has gone and none of its messages waits any more. On its thread.
-  void forget(message::Cell& cell) noexcept;
-  /// The agent of 'cell' was never added. Any thread.
-  void forget_unadded(message::Cell& cell) noexcept;
+  void forget(message::AgentState& agent) noexcept;
+  /// The agent was never added. Any thread.
+  void forget_unadded(message::AgentState& agent) noexcept;
   /// From now on no agent is added, and no message accepted. Any thread. O(agents).
   void accept_no_more() noexcept;
-  /// Finishes every agent and closes every lane. Called when no scheduler gives turns any more.
+  /// Finishes every agent and closes every queue. Called when no scheduler gives turns any more.
   void close() noexcept;
 
   AgentsOptions options;
-  HomeFor home_for;
-  message::FiguresRegistry figures;
+  ContextFor context_for;
   mutable std::mutex lock;
-  bool closed = false;  // No agent is added and no lane made any more.
-  std::vector<std::shared_ptr<message::Home>> homes;
-  std::array<std::shared_ptr<message::Lane>, limits::kPriorities> lanes;
-  std::array<std::atomic<message::Lane*>, limits::kPriorities> lanes_in_use{};  // The lanes again, for readers without the lock.
+  bool closed = false;  // No agent is added and no queue made any more.
+  std::vector<std::shared_ptr<message::SchedulerContext>> contexts;
+  std::array<std::shared_ptr<message::AgentQueue>, limits::kPriorities> queues;
+  std::list<message::AgentState*> agents;  // In the order in which they were made.
   std::map<std::uint64_t, std::shared_ptr<message::GroupState>> groups;
   std::uint64_t last_group = 0;
   message::Counter refused_groups{0};  // Written by any thread, as is queue_retries.
   message::Counter queue_retries{0};
   std::map<std::pair<std::string, const message::MessageType*>, std::weak_ptr<message::TopicCore>> topics;
 };
+
+namespace message {
+/// The exception of an agent's constructor when there is no place for it. Agents::add catches it, so it reaches no other code.
+struct FailedAgent final : std::exception {
+  explicit FailedAgent(Status status) : why(std::move(status)) {}
+  const char* what() const noexcept override { return "there is no place for an agent"; }
+  const Status why;
+};
+}  // namespace message
 
 struct Group::Parts {
   std::vector<std::unique_ptr<Agent>> agents;

@@ -1,17 +1,13 @@
 // Figures: the counters of one agent or one queue. Each is an atomic with one writer at a time, so counting costs a plain increment and
-// any thread may read. Blocks are returned to the system only with the registry. A generation that is odd while the block is in use tells
-// a reader whether the block changed owners meanwhile (a sequence lock; its fences are those of Boehm, MSPC 2012). No lock on either side.
+// any thread may read.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <string_view>
-#include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/metrics.h"
 #include "rondo/message/agents.h"
 
@@ -32,63 +28,42 @@ class SharedHistogram {
     const auto width = static_cast<unsigned>(std::bit_width(value));
     bump(counts_[width < kBuckets ? width : kBuckets - 1]);
   }
-  void clear() noexcept;
-  void add(const SharedHistogram& other) noexcept;
-  Log2Histogram copy() const noexcept;
+  void add(const SharedHistogram& other) noexcept {
+    for (unsigned i = 0; i < kBuckets; ++i) bump(counts_[i], read(other.counts_[i]));
+  }
+  Log2Histogram copy() const noexcept {
+    std::array<std::uint64_t, kBuckets> counts{};
+    for (unsigned i = 0; i < kBuckets; ++i) counts[i] = read(counts_[i]);
+    return Log2Histogram::from_counts(counts);
+  }
 
  private:
   static constexpr unsigned kBuckets = 48;
   std::array<Counter, kBuckets> counts_{};
 };
 
-struct alignas(64) Figures {
-  static constexpr std::size_t kNameWords = 6;
-  std::atomic<std::uint64_t> generation{0};
-  std::array<Counter, kNameWords> name{};
-  Counter priority{0};
+struct Figures {
   // Written by the agent's thread.
-  alignas(64) Counter posted_here{0};
-  Counter gone{0};  // Left the queue: handled or dropped.
+  alignas(64) Counter gone{0};  // Left the queue: handled or dropped.
   Counter served{0};
   Counter faults{0};
   Counter parked{0};
   // Written by the holder of the queue's lock.
-  alignas(64) Counter posted_elsewhere{0};
+  alignas(64) Counter posted{0};
   // Written by any thread, with atomic additions, because these events are rare.
   Counter refused{0};
   Counter dropped{0};
   Counter coalesced{0};
   alignas(64) SharedHistogram wait;
 
-  std::uint64_t posted() const noexcept { return read(posted_here) + read(posted_elsewhere); }
-  void reset(std::string_view called, Priority level) noexcept;
+  std::uint64_t waiting() const noexcept {
+    const std::uint64_t left = gone.load(std::memory_order_acquire);  // Read before the posts, so that the difference is not negative.
+    const std::uint64_t came = read(posted);
+    return came > left ? came - left : 0;
+  }
   /// Adds the counts of 'other', except those of waiting messages.
   void add(const Figures& other) noexcept;
-  /// Returns a copy; inconsistent if the block changes owners meanwhile.
-  MessageFigures copy() const;
-};
-
-class FiguresRegistry {
- public:
-  FiguresRegistry() = default;
-  ~FiguresRegistry();
-  FiguresRegistry(const FiguresRegistry&) = delete;
-  FiguresRegistry& operator=(const FiguresRegistry&) = delete;
-
-  /// Any thread; takes a lock. nullptr when limits::kAgents are in use. Throws bad_alloc.
-  Figures* take(std::string_view name, Priority priority);
-  void give_back(Figures& figures) noexcept;
-  /// Any thread, without a lock.
-  std::vector<MessageFigures> read_all() const;
-
- private:
-  static constexpr std::size_t kChunk = 64;
-  static constexpr std::size_t kChunks = limits::kAgents / kChunk;
-  using Chunk = std::array<Figures, kChunk>;
-  std::array<std::atomic<Chunk*>, kChunks> chunks_{};
-  std::mutex lock_;
-  std::vector<Figures*> free_;  // Guarded by lock_; room for all blocks is reserved, so give_back() allocates nothing.
-  std::size_t made_ = 0;        // Chunks; guarded by lock_.
+  MessageFigures copy(std::string_view name, Priority priority) const;
 };
 
 }  // namespace rondo::message

@@ -1,26 +1,37 @@
 #include "rondo/message/messaging_orch.h"
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "message/core.h"
-#include "message/orch_mailbox.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/runtime_agents.h"
 
 namespace rondo {
 
-std::unique_ptr<message::OrchMailbox> message::OrchMailbox::make(Agents& agents, std::string name, Priority priority) {
-  Group group(agents);
-  return std::make_unique<OrchMailbox>(group, std::move(name), priority);
-}
+/// The agent of a MessagingOrch. Its handlers are those of the Orch, which ends before the scheduler gives another turn.
+class message::OrchMailbox final : public Agent {
+ public:
+  OrchMailbox(Group& group, std::string name, Priority priority) : Agent(group, std::move(name), priority) {}
+  /// Makes a mailbox that is not added yet. Asserts that there is room for it.
+  static std::unique_ptr<OrchMailbox> make(Agents& agents, std::string name, Priority priority) {
+    Group group(agents);
+    return std::make_unique<OrchMailbox>(group, std::move(name), priority);
+  }
+  /// Adds 'mailbox' to 'agents', which own it from then on.
+  static void add(std::unique_ptr<OrchMailbox> mailbox, Agents& agents) {
+    std::vector<std::unique_ptr<Agent>> all;
+    all.push_back(std::move(mailbox));
+    const Result<GroupId> added = agents.core_->add(all);
+    RONDO_ASSERT(added.has_value());  // Refused only while the agents end.
+  }
 
-void message::OrchMailbox::add(std::unique_ptr<OrchMailbox> mailbox, Agents& agents) {
-  std::vector<std::unique_ptr<Agent>> all;
-  all.push_back(std::move(mailbox));
-  const Result<GroupId> added = agents.core_->add(all);
-  RONDO_ASSERT(added.has_value());  // Refused only while the agents end.
-}
+  void add(const Handler& handler) { add_handler(handler); }
+  void add(const MessageType& type, const Limit& limit, const KeyOf& key) { add_limit(type, limit, key); }
+  Status add(const std::shared_ptr<TopicCore>& topic, const Handler& handler) { return subscribe(topic, handler); }
+};
 
 MessagingOrch::MessagingOrch(Runtime& runtime, std::string name, Priority priority) : Orch(runtime, std::move(name), priority) {}
 

@@ -2,7 +2,7 @@
 // that fails, the message is dropped as if no retry had been requested. It belongs to its agent's thread.
 //
 // If its type has a limit, it counts against that, and a newer message can replace it. That is a message of the same key, or one over the
-// limit if the oldest is dropped. Other threads only mark it under the lane's lock ('is_superseded'). The agent's thread removes it when
+// limit if the oldest is dropped. Other threads only mark it under the queue's lock ('is_superseded'). The agent's thread removes it when
 // it parks the next message, or when it is due.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace rondo::message {
 
-class Lane;
+class AgentQueue;
 
 class ParkedMessage final : public TimerNode {
  public:
-  ParkedMessage(Lane& lane, Node& node) noexcept : lane_(lane), node_(node) {}
+  ParkedMessage(AgentQueue& queue, Node& node) noexcept : queue_(queue), node_(node) {}
   ~ParkedMessage() override = default;
 
-  bool is_superseded = false;  // Guarded by the lane's lock.
+  bool is_superseded = false;  // Guarded by the queue's lock.
 
   Node& node() noexcept { return node_; }
   /// Inserts it into its agent's list and into the timers.
@@ -30,15 +30,15 @@ class ParkedMessage final : public TimerNode {
   friend struct ParkedList;
   void on_due() override;
 
-  Lane& lane_;
+  AgentQueue& queue_;
   Node& node_;
   ParkedMessage* next_ = nullptr;  // In the agent's list.
   ParkedMessage* previous_ = nullptr;
-  ParkedMessage* list_next_ = nullptr;  // Guarded by the lane's lock: in the list of its type, or in the list of superseded messages.
+  ParkedMessage* list_next_ = nullptr;  // Guarded by the queue's lock: in the list of its type, or in the list of superseded messages.
   ParkedMessage* list_previous_ = nullptr;
 };
 
-/// Guarded by the lane's lock. Oldest first.
+/// Guarded by the queue's lock. Oldest first.
 struct ParkedList {
   ParkedMessage* first = nullptr;
   ParkedMessage* last = nullptr;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "message/cell.h"
+#include "message/agent_state.h"
 #include "rondo/sim/agent_kit.h"
 
 namespace rondo {
@@ -176,13 +176,13 @@ TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {
     ASSERT_TRUE(kit.agents()
                     .remove(id, Removal::AfterQueues,
                             [&] {
-                              for (int i = 0; i < 8; ++i) somebody_elses.emplace_back(sizeof(message::Cell) - 1, '\x7f');
+                              for (int i = 0; i < 8; ++i) somebody_elses.emplace_back(sizeof(message::AgentState) - 1, '\x7f');
                             })
                     .ok());
     kit.step();
     ASSERT_EQ(kit.agents().figures_of_agents().size(), 1U);
   }
-  EXPECT_EQ(somebody_elses, std::vector<std::string>(8, std::string(sizeof(message::Cell) - 1, '\x7f')));
+  EXPECT_EQ(somebody_elses, std::vector<std::string>(8, std::string(sizeof(message::AgentState) - 1, '\x7f')));
 }
 
 // The places of messages dropped outside of a turn can be used by other messages: here the limit leaves few others.

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <new>
 
-#include "message/lane.h"
+#include "message/agent_queue.h"
 #include "message/topic_core.h"
 
 namespace rondo::message {
@@ -14,8 +14,8 @@ std::shared_ptr<const TopicCore::Subscribers> TopicCore::current() const {
   return subscribers_;
 }
 
-bool TopicCore::add(Cell& cell, const Handler& handler) {
-  auto subscriber = std::make_shared<Subscriber>(cell.address(), handler);
+bool TopicCore::add(AgentState& agent, const Handler& handler) {
+  auto subscriber = std::make_shared<Subscriber>(agent.address(), handler);
   // Repeats if another thread changed the list first; the lock is not held during the allocation.
   for (;;) {
     const std::shared_ptr<const Subscribers> before = current();
@@ -23,10 +23,11 @@ bool TopicCore::add(Cell& cell, const Handler& handler) {
     after->reserve(before->size() + 1);
     for (const auto& one : *before) {
       if (one->gone.load(std::memory_order_relaxed)) continue;
-      if (Cell::of(one->address) == &cell) return false;
+      if (AgentState::of(one->address) == &agent) return false;
       after->push_back(one);
     }
-    const auto behind = std::ranges::find_if(*after, [&](const auto& one) { return Cell::of(one->address)->priority < cell.priority; });
+    const auto behind =
+        std::ranges::find_if(*after, [&](const auto& one) { return AgentState::of(one->address)->priority < agent.priority; });
     after->insert(behind, subscriber);
     const std::lock_guard guard(lock_);
     if (subscribers_ != before) continue;
@@ -36,10 +37,10 @@ bool TopicCore::add(Cell& cell, const Handler& handler) {
 }
 
 /// Allocates nothing: a subscriber that has gone is skipped, and left out of the next list.
-void TopicCore::remove(const Cell& cell) noexcept {
+void TopicCore::remove(const AgentState& agent) noexcept {
   const std::shared_ptr<const Subscribers> all = current();
   for (const auto& one : *all) {
-    if (Cell::of(one->address) == &cell) one->gone.store(true, std::memory_order_relaxed);
+    if (AgentState::of(one->address) == &agent) one->gone.store(true, std::memory_order_relaxed);
   }
   // A list made in between shares this subscriber and its mark.
 }
@@ -56,8 +57,8 @@ Delivery TopicCore::publish(const MessageType& type, const void* original, void 
       ++delivery.refused;
       continue;
     }
-    Cell& cell = *Cell::of(one->address);
-    const Code code = cell.lane->offer(cell, *one->handler, stored);
+    AgentState& agent = *AgentState::of(one->address);
+    const Code code = agent.queue->offer(agent, *one->handler, stored);
     if (type.destroy != nullptr) type.destroy(stored);
     if (code == Code::Ok) {
       ++delivery.delivered;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "message/cell.h"
+#include "message/agent_state.h"
 #include "rondo/message/topic.h"
 
 namespace rondo::message {
@@ -20,14 +20,14 @@ class TopicCore {
 
   const std::string& name() const noexcept { return name_; }
   /// Returns false if the agent has subscribed already.
-  bool add(Cell& cell, const Handler& handler);
-  void remove(const Cell& cell) noexcept;
+  bool add(AgentState& agent, const Handler& handler);
+  void remove(const AgentState& agent) noexcept;
   Delivery publish(const MessageType& type, const void* original, void (*copy)(void*, const void*)) const;
 
  private:
   struct Subscriber {
     Subscriber(Address to, const Handler& by) : address(std::move(to)), handler(&by) {}
-    const Address address;  // Keeps the cell, and with it the handler, alive.
+    const Address address;  // Keeps the agent, and with it the handler, alive.
     const Handler* const handler;
     std::atomic<bool> gone{false};
   };

@@ -1,5 +1,5 @@
 // TypeLimit: the messages of one type with a limit that wait for one agent, in the queue or parked for a retry. The lock of the agent's
-// lane guards everything here. O(1).
+// queue guards everything here. O(1).
 #pragma once
 
 #include <cstddef>

@@ -14,10 +14,10 @@
 namespace rondo {
 
 namespace message {
-class Cell;
-/// Moves the message at 'stored' into the queue of 'cell'; the caller destroys what remains at 'stored'.
-Status post(Cell& cell, const MessageType& type, void* stored);
-void count_large(Cell& cell) noexcept;
+class AgentState;
+/// Moves the message at 'stored' into the queue of 'agent'; the caller destroys what remains at 'stored'.
+Status post(AgentState& agent, const MessageType& type, void* stored);
+void count_large(AgentState& agent) noexcept;
 }  // namespace message
 
 /// Thread-safe like a shared_ptr.
@@ -26,9 +26,9 @@ class Address {
   /// The address of no agent.
   Address() noexcept = default;
   Address(const Address& other) noexcept;
-  Address(Address&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
+  Address(Address&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Address& operator=(Address other) noexcept {
-    std::swap(cell_, other.cell_);
+    std::swap(state_, other.state_);
     return *this;
   }
   ~Address();
@@ -43,27 +43,27 @@ class Address {
   requires Message<std::remove_cvref_t<M>> Status post(M&& message)
   const {
     using Type = std::remove_cvref_t<M>;
-    if (cell_ == nullptr) return nobody();
+    if (state_ == nullptr) return nobody();
     if constexpr (kTravelsInline<Type>) {
       Type stored(std::forward<M>(message));
-      return rondo::message::post(*cell_, rondo::message::kType<Type>, &stored);
+      return rondo::message::post(*state_, rondo::message::kType<Type>, &stored);
     } else {
       auto stored = std::make_shared<Type>(std::forward<M>(message));
-      rondo::message::count_large(*cell_);
-      return rondo::message::post(*cell_, rondo::message::kType<Type>, &stored);
+      rondo::message::count_large(*state_);
+      return rondo::message::post(*state_, rondo::message::kType<Type>, &stored);
     }
   }
 
   /// Name of the agent; empty for the address of no agent.
   std::string_view name() const noexcept;
-  explicit operator bool() const noexcept { return cell_ != nullptr; }
-  friend bool operator==(const Address& a, const Address& b) noexcept { return a.cell_ == b.cell_; }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  friend bool operator==(const Address& a, const Address& b) noexcept { return a.state_ == b.state_; }
 
  private:
-  friend class message::Cell;
-  explicit Address(message::Cell* cell) noexcept : cell_(cell) {}  // Takes over one reference.
+  friend class message::AgentState;
+  explicit Address(message::AgentState* state) noexcept : state_(state) {}  // Takes over one reference.
   static Status nobody();
-  message::Cell* cell_ = nullptr;
+  message::AgentState* state_ = nullptr;
 };
 
 }  // namespace rondo

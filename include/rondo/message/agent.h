@@ -59,7 +59,7 @@ struct MessageFault {
 /// Base of every agent. Group::make makes it. Its functions may be called on its own thread, and in its constructor.
 class Agent {
  public:
-  /// 'name' need not be unique; figures show its first 47 bytes. The priority never changes.
+  /// 'name' need not be unique. The priority never changes.
   Agent(Group& group, std::string name, Priority priority, AgentOptions options = {});
   virtual ~Agent();
   Agent(const Agent&) = delete;
@@ -130,14 +130,14 @@ class Agent {
 
  private:
   friend class Group;
-  friend class message::Cell;
+  friend class message::AgentState;
   friend class message::OrchMailbox;
   void add_handler(message::Handler handler);
   void add_limit(const message::MessageType& type, Limit limit, message::KeyOf key);
   Status subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler);
   void unsubscribe(const std::shared_ptr<message::TopicCore>& topic) noexcept;
 
-  message::Cell* cell_;
+  message::AgentState* state_;
   AgentOptions options_;
   std::vector<std::shared_ptr<message::TopicCore>> topics_;
 };

@@ -38,8 +38,8 @@ class MessageWatch {
 
 struct AgentsOptions {
   /// The most messages that may wait for all agents of one priority together; further ones are refused with ResourceExhausted. A queue has
-  /// limits::kMessagePlacesKept more places, which the scheduler thread may keep for its own posts. So the refusal may begin up to that
-  /// many messages later. SIZE_MAX: no limit but memory.
+  /// limits::kMessagePlacesKept more places, for messages that are being handled. So the refusal may begin up to that many messages later.
+  /// SIZE_MAX: no limit but memory.
   std::size_t messages_max = limits::kMessagesOfPriority;
   /// How long an agent removed with Removal::AfterQueues handles its queue; then the rest is dropped and counted.
   Duration drain = limits::kAgentDrain;
@@ -64,10 +64,10 @@ enum class Removal : std::uint8_t {
   AtOnce,  // Waiting messages are dropped and counted; each agent finishes in its next turn, which messages of other agents cannot delay.
 };
 
-/// Figures of one agent, or of one priority. A copy, made without a lock: each figure is correct by itself, but they may be of different
+/// Figures of one agent, or of one priority. A copy: each figure is correct by itself, but they may be of different
 /// times.
 struct MessageFigures {
-  std::string name;  // Name of the agent (its first 47 bytes), or of the queue.
+  std::string name;  // Name of the agent, or of the queue.
   Priority priority;
   std::uint64_t served = 0;     // Handled.
   std::uint64_t refused = 0;    // Refused by a limit, or because the queue was full.
@@ -160,8 +160,8 @@ class Agents {
     return Topic<M>{topic_core(name, message::kType<M>)};
   }
 
-  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, at any time, without a lock, also while
-  /// agents are added and removed. An agent that is being removed may be left out. O(agents).
+  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, also while agents are added
+  /// and removed: those wait meanwhile, while posts and handlers do not. An agent that is being removed may be left out. O(agents).
   std::vector<MessageFigures> figures_of_agents() const;
   std::vector<MessageFigures> figures_of_queues() const;
   AgentsFigures figures() const noexcept;

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "rondo/base/assert.h"
 #include "rondo/base/time.h"
 #include "rondo/message/address.h"
 #include "rondo/message/message.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo {
 
@@ -21,58 +23,69 @@ class Scheduler;
 class TimedMessage {
  public:
   /// An empty handle.
-  TimedMessage() noexcept;
-  TimedMessage(TimedMessage&&) noexcept;
-  TimedMessage& operator=(TimedMessage&&) noexcept;
-  ~TimedMessage();
+  TimedMessage() noexcept = default;
 
   template <Message M>
   static TimedMessage once(Scheduler& scheduler, Address to, M value, Duration delay) {
-    return TimedMessage{scheduler, std::make_unique<Once<M>>(std::move(to), std::move(value)), delay, Duration{0}};
+    return TimedMessage{std::make_unique<Once<M>>(scheduler, std::move(to), Duration{0}, std::move(value)), delay};
   }
   /// Due at the first instant plus multiples of 'period', which must be positive (assert). Instants that passed while the thread was busy
   /// are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
     RONDO_EXPECT(period > Duration{0}, "a periodic message with a period of " + std::to_string(period.count()) + " ns; it is above 0");
-    return TimedMessage{scheduler, std::make_unique<Again<M>>(std::move(to), std::move(value)), period, period};
+    return TimedMessage{std::make_unique<Again<M>>(scheduler, std::move(to), period, std::move(value)), period};
   }
 
-  void cancel() noexcept;
+  void cancel() noexcept {
+    if (timer_ != nullptr) timer_->cancel();
+  }
   /// Whether it will still be posted.
-  bool is_armed() const noexcept;
+  bool is_armed() const noexcept { return timer_ != nullptr && timer_->armed(); }
   /// Of a periodic message: number of skipped instants, and of refused posts.
-  std::uint64_t missed() const noexcept;
-  std::uint64_t refused() const noexcept;
+  std::uint64_t missed() const noexcept { return timer_ != nullptr ? timer_->missed : 0; }
+  std::uint64_t refused() const noexcept { return timer_ != nullptr ? timer_->refused : 0; }
 
  private:
-  class Content {
+  class Timer : public TimerNode {
    public:
-    virtual ~Content() = default;
+    Timer(Scheduler& scheduler, Address to, Duration period) : to_(std::move(to)), scheduler_(scheduler), period_(period) {}
+    ~Timer() override { cancel(); }
+    void arm(Duration delay);
+    void cancel() noexcept;
+    std::uint64_t missed = 0;
+    std::uint64_t refused = 0;
+
+   protected:
+    const Address to_;
+
+   private:
+    void on_due() override;
     virtual Status post() = 0;
+    Scheduler& scheduler_;
+    const Duration period_;  // 0: once.
   };
   template <class M>
-  class Once final : public Content {
+  class Once final : public Timer {
    public:
-    Once(Address to, M&& value) : to_(std::move(to)), value_(std::move(value)) {}
-    Status post() override { return to_.post(std::move(value_)); }
+    Once(Scheduler& scheduler, Address to, Duration period, M&& value)
+        : Timer(scheduler, std::move(to), period), value_(std::move(value)) {}
 
    private:
-    Address to_;
+    Status post() override { return this->to_.post(std::move(value_)); }
     M value_;
   };
   template <class M>
-  class Again final : public Content {
+  class Again final : public Timer {
    public:
-    Again(Address to, M&& value) : to_(std::move(to)), value_(std::move(value)) {}
-    Status post() override { return to_.post(value_); }
+    Again(Scheduler& scheduler, Address to, Duration period, M&& value)
+        : Timer(scheduler, std::move(to), period), value_(std::move(value)) {}
 
    private:
-    Address to_;
-    M value_;
+    Status post() override { return this->to_.post(value_); }
+    const M value_;
   };
-  class Timer;
-  TimedMessage(Scheduler& scheduler, std::unique_ptr<Content> content, Duration delay, Duration period);
+  TimedMessage(std::unique_ptr<Timer> timer, Duration delay) : timer_(std::move(timer)) { timer_->arm(delay); }
   std::unique_ptr<Timer> timer_;
 };
 
