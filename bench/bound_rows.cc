@@ -62,14 +62,14 @@ class Groups final : public Orch {
 class Routes final : public Orch {
  public:
   explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) {
-    consumer_ = &consume("ROUTE", this, &Routes::set, &Routes::remove);
+    consumer_ = consume("ROUTE", this, &Routes::set, &Routes::remove);
   }
   /// True: routes are done while their group exists. False: done permanently.
   bool binds = true;
   std::uint64_t withdrawn = 0;
   SteadyClock::time_point first_withdrawn;
 
-  void handle_again(std::string_view key) { requeue(*consumer_, key); }
+  void handle_again(std::string_view key) { requeue(consumer_, key); }
 
  private:
   Outcome set(std::string_view, const Fields& fields) {
@@ -79,7 +79,7 @@ class Routes final : public Orch {
     return Outcome::done();
   }
   Outcome remove(std::string_view) { return Outcome::done(); }
-  Consumer* consumer_ = nullptr;
+  ConsumerHandle consumer_;
 };
 
 class Ports final : public Orch {

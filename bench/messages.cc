@@ -66,7 +66,7 @@ void must(const Status& status) {
 
 class Worker final : public Agent {
  public:
-  Worker(Group& group, Priority priority) : Agent(group, "worker", priority) { receive<&Worker::work>(); }
+  Worker(AgentGroup& group, Priority priority) : Agent(group, "worker", priority) { receive<&Worker::work>(); }
   void work(const Task& task) {
     sum += task.number;
     ++handled;
@@ -86,7 +86,7 @@ class Worker final : public Agent {
 /// Eight agents with eight priorities, on a scheduler of the calling thread.
 struct Stage {
   explicit Stage(const PolicyOptions& policy = StrictPriority{}) : scheduler(kClock, *reactor, std::move(make_policy(policy).value())) {
-    must(agents.add([&](Group& group) {
+    must(agents.add([&](AgentGroup& group) {
                  for (unsigned i = 0; i < kPriorities; ++i) {
                    workers[i] = &group.make<Worker>(Priority{i});
                    workers[i]->self = workers[i]->address();

@@ -167,7 +167,7 @@ class ProgrammerWay {
  private:
   void feed() {
     while (next_ < bulks_.size() && programmer_.has_room()) {
-      programmer_.submit(Lane::Bulk, std::move(bulks_[next_++]), [this](std::span<Operation> ops) {
+      programmer_.submit(OrderLane::Bulk, std::move(bulks_[next_++]), [this](std::span<Operation> ops) {
         must_succeed(ops);
         answered_ += ops.size();
       });

@@ -107,7 +107,7 @@ class Rules final : public MessagingOrch {
   }
 
   Device& device_;
-  Consumer& rules_;
+  ConsumerHandle rules_;
 };
 // endregion
 

@@ -63,8 +63,8 @@ enum Lane : std::size_t { kRemovals, kAdditions };
 class Backends final : public Orch {
  public:
   Backends(Runtime& runtime, Executor<Call>& balancer) : Orch(runtime, "backends", Priority::p1), balancer_(balancer) {
-    table_ = &consume_batches("BACKEND", [this](Batch& batch) { call(batch); });
-    balancer_.on_room([this] { release(*table_); });
+    table_ = consume_batches("BACKEND", [this](Batch& batch) { call(batch); });
+    balancer_.on_room([this] { release(table_); });
   }
 
  private:
@@ -90,7 +90,7 @@ class Backends final : public Orch {
       lane.tickets.push_back(batch.stage(i));  // The answer arrives later.
     }
     for (const Lane lane : {kRemovals, kAdditions}) submit(lane, std::move(lanes[lane]));
-    if (!balancer_.has_room()) hold(*table_);  // Changes that are not taken merge in the table.
+    if (!balancer_.has_room()) hold(table_);  // Changes that are not taken merge in the table.
   }
 
   void submit(Lane lane, Calls of) {
@@ -107,7 +107,7 @@ class Backends final : public Orch {
   }
 
   Executor<Call>& balancer_;
-  Consumer* table_ = nullptr;
+  ConsumerHandle table_;
 };
 // endregion
 

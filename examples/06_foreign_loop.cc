@@ -62,7 +62,7 @@ struct Greeting {
 
 class Greeter final : public Agent {
  public:
-  explicit Greeter(Group& group) : Agent(group, "greeter", Priority::p3) {
+  explicit Greeter(AgentGroup& group) : Agent(group, "greeter", Priority::p3) {
     receive<&Greeter::greet>();
     receive<&Greeter::tick>();
   }
@@ -96,7 +96,7 @@ int main() {
     Scheduler scheduler(clock, *reactor, std::move(make_policy(StrictPriority{}).value()));
     Agents agents(scheduler);
     Greeter* greeter = nullptr;
-    const Result<GroupId> added = agents.add([&](Group& group) {
+    const Result<GroupId> added = agents.add([&](AgentGroup& group) {
       greeter = &group.make<Greeter>();
       return Status{};
     });

@@ -34,7 +34,7 @@ struct Shared {
 // region: agents
 class Configurator final : public Agent {
  public:
-  Configurator(Group& group, std::shared_ptr<Shared> shared) : Agent(group, "configurator", Priority::p1), shared_(std::move(shared)) {
+  Configurator(AgentGroup& group, std::shared_ptr<Shared> shared) : Agent(group, "configurator", Priority::p1), shared_(std::move(shared)) {
     receive<&Configurator::configure>();
   }
 
@@ -45,7 +45,7 @@ class Configurator final : public Agent {
 
 class JobTaker final : public Agent {
  public:
-  JobTaker(Group& group, std::shared_ptr<Shared> shared) : Agent(group, "jobs", Priority::p0), shared_(std::move(shared)) {
+  JobTaker(AgentGroup& group, std::shared_ptr<Shared> shared) : Agent(group, "jobs", Priority::p0), shared_(std::move(shared)) {
     limit<TakeJob>({.most = 100, .overflow = Overflow::Reject});  // Further senders get an error.
     receive<&JobTaker::take>();
   }
@@ -59,7 +59,7 @@ class JobTaker final : public Agent {
 // region: topic
 class Reporter final : public Agent {
  public:
-  Reporter(Group& group, const Topic<JobDone>& done, int last) : Agent(group, "reporter", Priority::p3), last_(last) {
+  Reporter(AgentGroup& group, const Topic<JobDone>& done, int last) : Agent(group, "reporter", Priority::p3), last_(last) {
     if (!subscribe<&Reporter::job_done>(done).ok()) std::abort();  // Only a second handler for one topic is refused.
   }
   std::string report;
@@ -76,7 +76,7 @@ class Reporter final : public Agent {
 // region: timer
 class Beat final : public Agent {
  public:
-  Beat(Group& group, Address jobs) : Agent(group, "beat", Priority::p2), jobs_(std::move(jobs)) { receive<&Beat::tick>(); }
+  Beat(AgentGroup& group, Address jobs) : Agent(group, "beat", Priority::p2), jobs_(std::move(jobs)) { receive<&Beat::tick>(); }
 
  private:
   struct Tick {};
@@ -102,7 +102,7 @@ int main() {
   Address jobs;
   Address configurator;
   Reporter* reporter = nullptr;
-  const Result<GroupId> added = agents.add([&](Group& group) {  // All of them, or none.
+  const Result<GroupId> added = agents.add([&](AgentGroup& group) {  // All of them, or none.
     configurator = group.make<Configurator>(shared).address();
     jobs = group.make<JobTaker>(shared).address();
     reporter = &group.make<Reporter>(shared->done, 6);

@@ -23,7 +23,7 @@ struct Work {};
 
 class Worker final : public Agent {
  public:
-  Worker(Group& group, Priority priority, SimClock& clock, std::string& order)
+  Worker(AgentGroup& group, Priority priority, SimClock& clock, std::string& order)
       : Agent(group, "worker", priority), clock_(clock), order_(order) {
     receive<&Worker::handle>();
   }
@@ -46,7 +46,7 @@ std::string order_under(const PolicyOptions& policy) {
   sim::AgentKit kit({.policy = policy});
   std::string order;
   std::vector<Worker*> workers;
-  const auto made = kit.agents().add([&](Group& group) {
+  const auto made = kit.agents().add([&](AgentGroup& group) {
     for (const Priority priority : {Priority::p7, Priority::p5, Priority::p3, Priority::p0}) {
       workers.push_back(&group.make<Worker>(priority, kit.world().clock(), order));
     }
@@ -71,7 +71,7 @@ struct Numbered {
 /// Runs on the thread of its priority. The agent that handles the last message stops the threads.
 class Alone final : public Agent {
  public:
-  Alone(Group& group, Priority priority, AgentThreads& threads, std::atomic<int>& left, std::string& order)
+  Alone(AgentGroup& group, Priority priority, AgentThreads& threads, std::atomic<int>& left, std::string& order)
       : Agent(group, "alone", priority), threads_(threads), left_(left), order_(order) {
     receive<&Alone::handle>();
   }
@@ -97,7 +97,7 @@ std::string orders_on_threads() {
   std::atomic<int> left{26};
   AgentThreads threads;
   std::vector<Alone*> agents;
-  const auto made = threads.agents().add([&](Group& group) {
+  const auto made = threads.agents().add([&](AgentGroup& group) {
     for (const Priority priority : {Priority::p7, Priority::p5, Priority::p3, Priority::p0}) {
       agents.push_back(&group.make<Alone>(priority, threads, left, orders[priority.level()]));
     }

@@ -33,7 +33,7 @@ struct Letter {
 
 class Inbox final : public Agent {
  public:
-  Inbox(Group& group, Receiver& receiver, unsigned priority) : Agent(group, "inbox", Priority{priority}), receiver_(receiver) {
+  Inbox(AgentGroup& group, Receiver& receiver, unsigned priority) : Agent(group, "inbox", Priority{priority}), receiver_(receiver) {
     receive<&Inbox::take>();
   }
 

@@ -198,8 +198,8 @@ Outcome Pools::remove(std::string_view name) {
 // region: services
 Services::Services(Runtime& runtime, const Pools& pools, Device& device)
     : Orch(runtime, "services", Priority::p1), pools_(pools), device_(device) {
-  table_ = &consume("SERVICE", this, &Services::set, &Services::remove);
-  device_.on_room([this] { release(*table_); });
+  table_ = consume("SERVICE", this, &Services::set, &Services::remove);
+  device_.on_room([this] { release(table_); });
 }
 
 Outcome Services::set(std::string_view service, const Fields& fields) {
@@ -229,7 +229,7 @@ Outcome Services::program(std::string_view service, std::vector<std::string> mem
                    if (status.ok()) return settle(ticket, success);
                    settle(ticket, is_refused ? Outcome::reject(status) : Outcome::retry_after(100ms, status));
                  });
-  if (!device_.has_room()) hold(*table_);
+  if (!device_.has_room()) hold(table_);
   return Outcome::staged();
 }
 // endregion
@@ -247,7 +247,7 @@ bool Services::knows_pools() {
 // --- Drainer
 
 // region: drainer
-Drainer::Drainer(Group& group, Runtime& runtime) : Agent(group, "drainer", Priority::p6), runtime_(runtime) {
+Drainer::Drainer(AgentGroup& group, Runtime& runtime) : Agent(group, "drainer", Priority::p6), runtime_(runtime) {
   receive<&Drainer::drain>();
   receive<&Drainer::undrain>();
 }

@@ -103,7 +103,7 @@ class Services final : public rondo::Orch {
 
   const Pools& pools_;
   Device& device_;
-  rondo::Consumer* table_ = nullptr;
+  rondo::ConsumerHandle table_;
   bool knows_pools_ = false;
 };
 
@@ -122,7 +122,7 @@ struct Undrain {
 /// Takes backends out of service and puts them back. It writes its decisions to the table DRAIN, so that they survive the process.
 class Drainer final : public rondo::Agent {
  public:
-  Drainer(rondo::Group& group, rondo::Runtime& runtime);
+  Drainer(rondo::AgentGroup& group, rondo::Runtime& runtime);
 
  private:
   void drain(const Drain& message);

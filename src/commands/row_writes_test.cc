@@ -26,7 +26,7 @@ using testing::HasSubstr;
 class WaitingWrites : public testing::Test, public RuntimeFixture {
  protected:
   WaitingWrites() {
-    consumer_ = &orch_.consume(
+    consumer_ = orch_.consume(
         "T", [this](std::string_view, const Fields& fields) { return handle(fields); },
         [this](std::string_view) { return handled_ += "del ", Outcome::done(); });
     add_groups();
@@ -71,7 +71,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
 
   std::string handled_;
   OpenOrch& orch_ = runtime.add<OpenOrch>();
-  Consumer* consumer_ = nullptr;
+  ConsumerHandle consumer_;
   CommandRegistry registry_;
   AdminServerOptions options_;
   AdminServerStats figures_;
@@ -108,13 +108,13 @@ TEST_F(WritesOfARow, AFieldIsUnsetAndTheOthersStay) {
 }
 
 TEST_F(WritesOfARow, WhatWaitsForTheConsumerIsReplacedTooAndNothingOfItIsUnsetBlindly) {
-  orch_.hold(*consumer_);
+  orch_.hold(consumer_);
   set("T", "a", {{"x", "1"}, {"y", "2"}});
   ask(R"({"id":1,"command":"set","table":"T","key":"a","unset":[["y",""]]})");
   EXPECT_THAT(answer(), AllOf(HasSubstr("failed-precondition"), HasSubstr("wait for its consumer")));
   ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["z","3"]],"replace":true})");
   run_for(10ms);
-  orch_.release(*consumer_);
+  orch_.release(consumer_);
   EXPECT_EQ(handled(), "del set,z=3 ");
 }
 
@@ -162,7 +162,7 @@ TEST_F(WaitingWrites, EndWithTheTimeAndSayWhereTheRowStands) {
 
 TEST_F(WaitingWrites, OfACallerThatGoesAreForgotten) {
   const std::size_t timers = runtime.scheduler().timers().size();
-  orch_.hold(*consumer_);
+  orch_.hold(consumer_);
   ask(R"({"id":1,"command":"set","table":"T","key":"a","wait_ms":1000000})");
   run_for(10ms);
   EXPECT_EQ(runtime.scheduler().timers().size(), timers + 1);

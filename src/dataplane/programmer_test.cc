@@ -141,7 +141,7 @@ TEST_P(ProgrammerTest, EveryOrderIsAnsweredOnceInOrderWithItsOwnStatus) {
   for (int i = 0; i < 200; ++i) {
     const std::uint32_t count = 1 + static_cast<std::uint32_t>(random() % (i % 10 == 0 ? 1000 : 20));
     for (std::uint32_t k = 0; k < count; ++k) expected.push_back(next + k);
-    programmer_->submit(Lane::Bulk, orders(next, count), collect());
+    programmer_->submit(OrderLane::Bulk, orders(next, count), collect());
     next += count;
   }
   EXPECT_EQ(programmer_->in_flight(), expected.size());
@@ -159,7 +159,7 @@ TEST_P(ProgrammerTest, EveryOrderIsAnsweredOnceInOrderWithItsOwnStatus) {
 
 TEST_P(ProgrammerTest, NoBatchAndNoTurnIsLargerThanItsLimit) {
   make();
-  programmer_->submit(Lane::Bulk, orders(1, 2000), collect());
+  programmer_->submit(OrderLane::Bulk, orders(1, 2000), collect());
   run_until_answered(2000);
   std::vector<std::size_t> batch_sizes;
   for (const auto& batch : plane_.batches()) batch_sizes.push_back(batch.size());
@@ -172,22 +172,22 @@ TEST_P(ProgrammerTest, AThrowingPlaneIsAFailureOfItsOrdersAndTheNextGoOn) {
   make();
   plane_.throw_once();
   std::vector<Status> statuses;
-  programmer_->submit(Lane::Bulk, orders(2, 3), [&statuses](std::span<Operation> ops) {
+  programmer_->submit(OrderLane::Bulk, orders(2, 3), [&statuses](std::span<Operation> ops) {
     for (const Operation& op : ops) statuses.push_back(op.status);
   });
   const Instant deadline = clock_.now() + 10s;
   for (scheduler_.run_until_idle(); statuses.size() < 3 && clock_.now() < deadline; scheduler_.run_until_idle()) scheduler_.wait(deadline);
   ASSERT_EQ(statuses.size(), 3U);
   for (const Status& status : statuses) EXPECT_EQ(status.to_string(), "internal: the data plane threw: out of order");
-  programmer_->submit(Lane::Bulk, orders(2, 1), collect());
+  programmer_->submit(OrderLane::Bulk, orders(2, 1), collect());
   run_until_answered(1);
 }
 
 TEST_P(ProgrammerTest, ANullCallbackAndAnEmptySubmissionAreFine) {
   make();
-  programmer_->submit(Lane::Bulk, {}, collect());
-  programmer_->submit(Lane::Bulk, orders(2, 1), nullptr);
-  programmer_->submit(Lane::Urgent, orders(4, 1), collect());
+  programmer_->submit(OrderLane::Bulk, {}, collect());
+  programmer_->submit(OrderLane::Bulk, orders(2, 1), nullptr);
+  programmer_->submit(OrderLane::Urgent, orders(4, 1), collect());
   run_until_answered(1);
   EXPECT_THAT(answered_, ElementsAre(4));
 }
@@ -201,14 +201,14 @@ TEST_P(ProgrammerTest, TheRoomIsAnnouncedEachTimeItComesBack) {
   });
   for (int i = 1; i <= 3; ++i) {
     EXPECT_TRUE(programmer_->has_room());
-    programmer_->submit(Lane::Bulk, orders(2, 99), collect());
+    programmer_->submit(OrderLane::Bulk, orders(2, 99), collect());
     EXPECT_TRUE(programmer_->has_room());
-    programmer_->submit(Lane::Bulk, orders(2, 1), collect());
+    programmer_->submit(OrderLane::Bulk, orders(2, 1), collect());
     EXPECT_FALSE(programmer_->has_room());
     run_until_answered(100U * static_cast<std::size_t>(i));
     EXPECT_EQ(announced, i);
   }
-  programmer_->submit(Lane::Bulk, orders(2, 5), collect());
+  programmer_->submit(OrderLane::Bulk, orders(2, 5), collect());
   run_until_answered(305);
   EXPECT_EQ(announced, 3) << "room was never short";
   EXPECT_EQ(programmer_->stats().full, 3U);
@@ -216,9 +216,9 @@ TEST_P(ProgrammerTest, TheRoomIsAnnouncedEachTimeItComesBack) {
 
 TEST_P(ProgrammerTest, TheRoomThatIsNotLimitedByAnOptionIsThatOfTheLimit) {
   make();
-  programmer_->submit(Lane::Bulk, orders(2, limits::kProgrammerOps - 1), collect());
+  programmer_->submit(OrderLane::Bulk, orders(2, limits::kProgrammerOps - 1), collect());
   EXPECT_TRUE(programmer_->has_room());
-  programmer_->submit(Lane::Bulk, orders(limits::kProgrammerOps + 2, 1), collect());
+  programmer_->submit(OrderLane::Bulk, orders(limits::kProgrammerOps + 2, 1), collect());
   EXPECT_FALSE(programmer_->has_room());
   run_until_answered(limits::kProgrammerOps);
   EXPECT_TRUE(programmer_->has_room());
@@ -230,16 +230,16 @@ TEST_P(ProgrammerTest, AnAnswerMaySubmitAgain) {
   int left = 50;
   std::function<void(std::span<Operation>)> again = [&](std::span<Operation> ops) {
     collect()(ops);
-    if (--left > 0) programmer_->submit(Lane::Urgent, orders(2, 1), again);
+    if (--left > 0) programmer_->submit(OrderLane::Urgent, orders(2, 1), again);
   };
-  programmer_->submit(Lane::Urgent, orders(2, 1), again);
+  programmer_->submit(OrderLane::Urgent, orders(2, 1), again);
   run_until_answered(50);
 }
 
 TEST_P(ProgrammerTest, TheEndAppliesWhatWasSubmittedAndAnswersNobody) {
   make();
-  programmer_->submit(Lane::Bulk, orders(1, 1000), collect());
-  programmer_->submit(Lane::Urgent, orders(5001, 3), collect());
+  programmer_->submit(OrderLane::Bulk, orders(1, 1000), collect());
+  programmer_->submit(OrderLane::Urgent, orders(5001, 3), collect());
   programmer_.reset();
   std::size_t applied = 0;
   for (const auto& batch : plane_.batches()) applied += batch.size();
@@ -258,8 +258,8 @@ class ThreadProgrammer : public ProgrammerTest {};
 TEST_P(ThreadProgrammer, TheEndAppliesWhatLiesReadyAndWhatWaitsBehindIt) {
   make();
   plane_.hold();
-  programmer_->submit(Lane::Bulk, orders(10'000, 3000), collect());
-  programmer_->submit(Lane::Urgent, orders(50'000, 3000), collect());
+  programmer_->submit(OrderLane::Bulk, orders(10'000, 3000), collect());
+  programmer_->submit(OrderLane::Urgent, orders(50'000, 3000), collect());
   scheduler_.run_until_idle();
   plane_.wait_until_entered(1);  // One batch is in the plane, some are ready, and the rest is in the lanes.
   {
@@ -280,10 +280,10 @@ TEST_P(ThreadProgrammer, TheEndAppliesWhatLiesReadyAndWhatWaitsBehindIt) {
 TEST_P(ThreadProgrammer, UrgentOvertakesBulkBetweenTwoBatchesAndSmallSubmissionsShareOne) {
   make();
   plane_.hold();
-  programmer_->submit(Lane::Bulk, orders(1000, 600), collect());
+  programmer_->submit(OrderLane::Bulk, orders(1000, 600), collect());
   scheduler_.run_until_idle();
   plane_.wait_until_entered(1);  // The first batch of 256 is in the kernel.
-  for (std::uint32_t i = 0; i < 10; ++i) programmer_->submit(Lane::Urgent, orders(2 * i, 2), collect());
+  for (std::uint32_t i = 0; i < 10; ++i) programmer_->submit(OrderLane::Urgent, orders(2 * i, 2), collect());
   scheduler_.run_until_idle();
   plane_.release();
   run_until_answered(620);
@@ -299,7 +299,7 @@ TEST_P(ThreadProgrammer, UrgentOvertakesBulkBetweenTwoBatchesAndSmallSubmissions
 
 TEST_P(ThreadProgrammer, WhatOneTurnSubmitsSharesABatch) {
   make();
-  for (std::uint32_t i = 0; i < 64; ++i) programmer_->submit(Lane::Urgent, orders(2 * i, 1), collect());
+  for (std::uint32_t i = 0; i < 64; ++i) programmer_->submit(OrderLane::Urgent, orders(2 * i, 1), collect());
   run_until_answered(64);
   EXPECT_EQ(plane_.batches().size(), 1U);
 }
@@ -307,12 +307,12 @@ TEST_P(ThreadProgrammer, WhatOneTurnSubmitsSharesABatch) {
 TEST_P(ThreadProgrammer, WhatWaitsBehindTheReadyBatchesSharesOne) {
   make();
   plane_.hold();
-  programmer_->submit(Lane::Bulk, orders(0, 1), collect());
+  programmer_->submit(OrderLane::Bulk, orders(0, 1), collect());
   scheduler_.run_until_idle();
   plane_.wait_until_entered(1);
   constexpr std::uint32_t kMore = 10;  // One submission per turn; each turn hands over what it can.
   for (std::uint32_t i = 1; i <= limits::kExecutorBatches + kMore; ++i) {
-    programmer_->submit(Lane::Bulk, orders(2 * i, 1), collect());
+    programmer_->submit(OrderLane::Bulk, orders(2 * i, 1), collect());
     scheduler_.run_until_idle();
   }
   plane_.release();
@@ -328,7 +328,7 @@ TEST_P(ThreadProgrammer, TheThreadStaysOnTheCpusItWasGiven) {
   make();
   EXPECT_EQ(programmer_->pin(std::vector<unsigned>{100000}).code(), Code::InvalidArgument);
   ASSERT_TRUE(programmer_->pin(std::vector<unsigned>{allowed_cpus().back()}).ok());
-  programmer_->submit(Lane::Bulk, orders(2, 1), collect());
+  programmer_->submit(OrderLane::Bulk, orders(2, 1), collect());
   run_until_answered(1);
   EXPECT_THAT(plane_.cpus(), Each(allowed_cpus().back()));
 }
@@ -336,7 +336,7 @@ TEST_P(ThreadProgrammer, TheThreadStaysOnTheCpusItWasGiven) {
 TEST_P(ThreadProgrammer, SubmittingNeverWaitsForTheKernel) {
   make();
   plane_.hold();
-  for (std::uint32_t i = 0; i < 100; ++i) programmer_->submit(Lane::Bulk, orders(2, 300), collect());
+  for (std::uint32_t i = 0; i < 100; ++i) programmer_->submit(OrderLane::Bulk, orders(2, 300), collect());
   EXPECT_FALSE(programmer_->has_room());
   scheduler_.run_until_idle();
   EXPECT_THAT(answered_, IsEmpty());

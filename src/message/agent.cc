@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
+Agent::Agent(AgentGroup& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
   if (options.retries_max > limits::kMessageRetriesMost) {
     throw message::FailedAgent({Code::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
                                                            ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});

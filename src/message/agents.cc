@@ -17,7 +17,7 @@ Status about(GroupId group, Code code, std::string_view what) {
 }
 
 /// Calls 'make' and returns its result.
-Status made(const std::function<Status(Group&)>& make, Group& group) {
+Status made(const std::function<Status(AgentGroup&)>& make, AgentGroup& group) {
   try {
     return make(group);
   } catch (const message::FailedAgent& failed) {
@@ -33,13 +33,13 @@ Status made(const std::function<Status(Group&)>& make, Group& group) {
 
 }  // namespace
 
-Group::Group(Agents& agents) : agents_(agents), parts_(std::make_unique<Parts>()) {}
+AgentGroup::AgentGroup(Agents& agents) : agents_(agents), parts_(std::make_unique<Parts>()) {}
 
-Group::~Group() {
+AgentGroup::~AgentGroup() {
   while (!parts_->agents.empty()) parts_->agents.pop_back();
 }
 
-void Group::adopt(std::unique_ptr<Agent> agent) { parts_->agents.push_back(std::move(agent)); }
+void AgentGroup::adopt(std::unique_ptr<Agent> agent) { parts_->agents.push_back(std::move(agent)); }
 
 Agents::Agents(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
@@ -54,15 +54,15 @@ Agents::~Agents() {
   if (core_ != nullptr) core_->close();
 }
 
-Result<GroupId> Agents::add_group(const std::function<Status(Group&)>& make) {
+Result<GroupId> Agents::add_group(const std::function<Status(AgentGroup&)>& make) {
   Result<GroupId> added = try_to_add(make);
   if (!added) core_->refused_groups.fetch_add(1, std::memory_order_relaxed);
   return added;
 }
 
-Result<GroupId> Agents::try_to_add(const std::function<Status(Group&)>& make) {
+Result<GroupId> Agents::try_to_add(const std::function<Status(AgentGroup&)>& make) {
   try {
-    Group group(*this);
+    AgentGroup group(*this);
     Status status = made(make, group);
     if (!status.ok()) return failure(std::move(status));
     if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");

@@ -27,7 +27,7 @@ using Lines = std::vector<std::string>;
 /// Records all that happens to it.
 class Writer : public Agent {
  public:
-  Writer(Group& group, std::string name, Priority priority, Lines& lines, AgentOptions options = {})
+  Writer(AgentGroup& group, std::string name, Priority priority, Lines& lines, AgentOptions options = {})
       : Agent(group, std::move(name), priority, options), lines_(lines) {
     receive<&Writer::text>();
     receive<&Writer::bang>();
@@ -56,7 +56,7 @@ struct Room {
   Writer& add(std::string name, Priority priority, AgentOptions options = {}) {
     Writer* writer = nullptr;
     id = kit.agents()
-             .add([&](Group& group) {
+             .add([&](AgentGroup& group) {
                writer = &group.make<Writer>(std::move(name), priority, lines, options);
                return Status{};
              })
@@ -90,7 +90,7 @@ TEST(Agents, AnUrgentMessageOfAHandlerIsHandledNextWhateverTheBatch) {
     const Address high = room.add("high", Priority::p7).address();
     class Forwarder final : public Agent {
      public:
-      Forwarder(Group& group, Address to) : Agent(group, "low", Priority::p1), to_(std::move(to)) { receive<&Forwarder::text>(); }
+      Forwarder(AgentGroup& group, Address to) : Agent(group, "low", Priority::p1), to_(std::move(to)) { receive<&Forwarder::text>(); }
 
      private:
       void text(const Text& message) { EXPECT_TRUE(to_.post(Text{message.text}).ok()); }
@@ -107,7 +107,7 @@ TEST(Agents, AnUrgentMessageOfAHandlerIsHandledNextWhateverTheBatch) {
 TEST(Agents, APolicyThatAHandlerSetsHoldsForTheRestOfItsTurn) {
   class Changer final : public Agent {
    public:
-    Changer(Group& group, Address to) : Agent(group, "low", Priority::p1), to_(std::move(to)) { receive<&Changer::text>(); }
+    Changer(AgentGroup& group, Address to) : Agent(group, "low", Priority::p1), to_(std::move(to)) { receive<&Changer::text>(); }
 
    private:
     void text(const Text& message) {
@@ -130,7 +130,7 @@ TEST(Agents, APolicyThatAHandlerSetsHoldsForTheRestOfItsTurn) {
 TEST(Agents, StartComesBeforeTheFirstMessageAndFromTheHighestPriorityDown) {
   Room room;
   ASSERT_TRUE(room.kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     group.make<Writer>("low", Priority::p0, room.lines);
                     group.make<Writer>("high", Priority::p7, room.lines);
                     group.make<Writer>("also low", Priority::p0, room.lines);
@@ -157,7 +157,7 @@ TEST(Agents, MessagesWhoseTurnComesBeforeTheStartWaitForItInTheirPlace) {
   Room room({.policy = StrictPriority{.tie = Tie::LeastRecentlyServed, .batch = 1}});
   Address last;
   ASSERT_TRUE(room.kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     for (unsigned i = 0; i < 10; ++i) {
                       last = group.make<Writer>(std::to_string(i), Priority{limits::kPriorities - 1}, room.lines).address();
                     }
@@ -178,7 +178,7 @@ TEST(Agents, AGroupIsAddedWhollyOrNotAtAll) {
   for (const bool throws : {false, true}) {
     Room room;
     Address first;
-    const Result<GroupId> added = room.kit.agents().add([&](Group& group) -> Status {
+    const Result<GroupId> added = room.kit.agents().add([&](AgentGroup& group) -> Status {
       first = group.make<Writer>("first", Priority::p3, room.lines).address();
       group.make<Writer>("second", Priority::p5, room.lines);
       if (throws) throw std::runtime_error("third has no licence");
@@ -201,7 +201,7 @@ TEST(Agents, AStartThatThrowsRemovesTheWholeGroup) {
                faults.push_back(std::string{fault.agent} + " " + std::string{fault.message});
              }}});
   ASSERT_TRUE(room.kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     group.make<Writer>("high", Priority::p7, room.lines);
                     group.make<Writer>("middle", Priority::p5, room.lines).fails_to_start = true;
                     group.make<Writer>("low", Priority::p1, room.lines);
@@ -265,7 +265,7 @@ TEST(Agents, TheAgeOfTheOldestIsKnownFromThePostToTheHandler) {
 /// Sends to itself without end.
 class Flooder final : public Agent {
  public:
-  explicit Flooder(Group& group) : Agent(group, "flooder", Priority::p7) { receive<&Flooder::again>(); }
+  explicit Flooder(AgentGroup& group) : Agent(group, "flooder", Priority::p7) { receive<&Flooder::again>(); }
 
  private:
   void on_start() override { EXPECT_TRUE(address().post(Bang{}).ok()); }
@@ -298,7 +298,7 @@ TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
   sim::AgentKit kit({.policy = StrictPriority{.tie = Tie::Arrival, .batch = 128}});
   class Slow final : public Agent {
    public:
-    Slow(Group& group, SimClock& clock) : Agent(group, "slow", Priority::p3), clock_(clock) { receive<&Slow::take>(); }
+    Slow(AgentGroup& group, SimClock& clock) : Agent(group, "slow", Priority::p3), clock_(clock) { receive<&Slow::take>(); }
 
    private:
     void take(const Bang&) { clock_.advance(10us); }
@@ -322,7 +322,7 @@ TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
 TEST(Agents, StartsAndEndsComeSomeInATurn) {
   Room room;
   constexpr int kAgentsHere = 3 * static_cast<int>(limits::kAgentLifePerTurn);
-  const Result<GroupId> added = room.kit.agents().add([&](Group& group) {
+  const Result<GroupId> added = room.kit.agents().add([&](AgentGroup& group) {
     for (int i = 0; i < kAgentsHere; ++i) group.make<Writer>("a", Priority::p3, room.lines);
     return Status{};
   });
@@ -349,9 +349,9 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
   sim::AgentKit kit;
   class Nobody final : public Agent {
    public:
-    explicit Nobody(Group& group) : Agent(group, "nobody", Priority::p3) {}
+    explicit Nobody(AgentGroup& group) : Agent(group, "nobody", Priority::p3) {}
   };
-  const Result<GroupId> all = kit.agents().add([](Group& group) {
+  const Result<GroupId> all = kit.agents().add([](AgentGroup& group) {
     for (std::size_t i = 0; i < limits::kAgents; ++i) group.make<Nobody>();
     return Status{};
   });
@@ -410,7 +410,7 @@ TEST(Agents, AMessageWithoutAHandlerIsRefusedByItsName) {
 TEST(Agents, LargeAndMoveOnlyMessagesAreHandedOver) {
   class Taker final : public Agent {
    public:
-    explicit Taker(Group& group) : Agent(group, "taker", Priority::p3) {
+    explicit Taker(AgentGroup& group) : Agent(group, "taker", Priority::p3) {
       receive<&Taker::large>();
       receive<&Taker::owned>();
     }
@@ -424,7 +424,7 @@ TEST(Agents, LargeAndMoveOnlyMessagesAreHandedOver) {
   sim::AgentKit kit;
   Taker* taker = nullptr;
   ASSERT_TRUE(kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     taker = &group.make<Taker>();
                     return Status{};
                   })
@@ -529,7 +529,7 @@ TEST(Agents, TheEndAtAnyMomentFinishesEveryAgentAndLeavesNothing) {
       const Address b = room.add("b", Priority::p6).address();
       class Holder final : public Agent {
        public:
-        explicit Holder(Group& group) : Agent(group, "holder", Priority::p1) { receive<&Holder::hold>(); }
+        explicit Holder(AgentGroup& group) : Agent(group, "holder", Priority::p1) { receive<&Holder::hold>(); }
 
        private:
         void on_start() override { timer_ = send_every(address(), std::shared_ptr<int>{}, 1ms); }

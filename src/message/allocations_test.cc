@@ -78,7 +78,7 @@ struct Loop {
 
 class Counter final : public Agent {
  public:
-  Counter(Group& group, const Topic<Small>& topic, Priority priority = Priority::p3) : Agent(group, "counter", priority) {
+  Counter(AgentGroup& group, const Topic<Small>& topic, Priority priority = Priority::p3) : Agent(group, "counter", priority) {
     coalesce<&Bounded::key, Bounded>(16);
     receive<&Counter::small>();
     receive<&Counter::bounded>();
@@ -106,7 +106,7 @@ TEST(MessageAllocations, PostingPublishingTimersAndHandlersAllocateNothing) {
   const Topic<Small> topic = loop.agents->topic<Small>("small");
   Counter* counter = nullptr;
   ASSERT_TRUE(loop.agents
-                  ->add([&](Group& group) {
+                  ->add([&](AgentGroup& group) {
                     counter = &group.make<Counter>(topic);
                     return Status{};
                   })
@@ -140,11 +140,11 @@ TEST(MessageAllocations, WithoutMemoryAgentsAreRemovedAndEnd) {
   bool done = false;
   const std::function<void()> tell = [&] { done = true; };
   const Topic<Small> topic = loop.agents->topic<Small>("small");
-  const Result<GroupId> group = loop.agents->add([&](Group& made) {
+  const Result<GroupId> group = loop.agents->add([&](AgentGroup& made) {
     made.make<Counter>(topic);
     return Status{};
   });
-  const Result<GroupId> other = loop.agents->add([&](Group& made) {
+  const Result<GroupId> other = loop.agents->add([&](AgentGroup& made) {
     made.make<Counter>(topic);
     return Status{};
   });
@@ -170,7 +170,7 @@ TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
     auto threads = std::make_unique<AgentThreads>(AgentThreadsOptions{.agents = {.on_fault = [&](const MessageFault&) { ++told; }}});
     const Topic<Small> topic = threads->agents().topic<Small>("small");
     std::array<Address, 2> addresses;
-    const auto group = threads->agents().add([&](Group& made) {
+    const auto group = threads->agents().add([&](AgentGroup& made) {
       addresses[0] = made.make<Counter>(topic, Priority::p3).address();
       addresses[1] = made.make<Counter>(topic, Priority::p6).address();
       return Status{};
@@ -204,7 +204,7 @@ TEST(MessageAllocations, AQueueThatFoundNoMemoryAtItsFirstTurnIsTriedAgain) {
   const Topic<Small> topic = loop.agents->topic<Small>("small");
   Counter* counter = nullptr;
   ASSERT_TRUE(loop.agents
-                  ->add([&](Group& group) {
+                  ->add([&](AgentGroup& group) {
                     counter = &group.make<Counter>(topic);
                     return Status{};
                   })
@@ -247,7 +247,7 @@ struct Told {
 
 class Listener final : public Agent {
  public:
-  Listener(Group& group, const Topic<Told>& topic, std::size_t most, int& handled)
+  Listener(AgentGroup& group, const Topic<Told>& topic, std::size_t most, int& handled)
       : Agent(group, "listener", Priority::p3), handled_(handled) {
     limit<Told>({.most = most});
     EXPECT_TRUE(subscribe<&Listener::told>(topic).ok());
@@ -289,7 +289,7 @@ TEST(MessageAllocations, WithoutMemoryAPublishedMessageThatOneRefusesReachesTheN
 
 class Taker final : public Agent {
  public:
-  Taker(Group& group, Priority priority, int& handled) : Agent(group, "taker, whose name is not short", priority), handled_(handled) {
+  Taker(AgentGroup& group, Priority priority, int& handled) : Agent(group, "taker, whose name is not short", priority), handled_(handled) {
     limit<Small>({.most = 10});
     receive<&Taker::small>();
     receive<&Taker::bang>();
@@ -343,7 +343,7 @@ TEST(MessageAllocations, WhicheverAllocationFailsAPriorityWithoutAThreadGetsOneL
       AgentThreads threads;
       failed = add_without_memory(threads.agents(), number, and_all_after, handled);
       Address to;
-      const Result<GroupId> again = threads.agents().add([&](Group& group) {
+      const Result<GroupId> again = threads.agents().add([&](AgentGroup& group) {
         to = group.make<Taker>(Priority::p3, handled).address();
         return Status{};
       });

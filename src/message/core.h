@@ -76,7 +76,7 @@ struct FailedAgent final : std::exception {
 };
 }  // namespace message
 
-struct Group::Parts {
+struct AgentGroup::Parts {
   std::vector<std::unique_ptr<Agent>> agents;
 };
 

@@ -48,7 +48,7 @@ using Numbers = std::vector<int>;
 
 class Limited final : public Agent {
  public:
-  Limited(Group& group, Limit given, Priority priority = Priority::p3) : Agent(group, "limited", priority) {
+  Limited(AgentGroup& group, Limit given, Priority priority = Priority::p3) : Agent(group, "limited", priority) {
     limit<Sample>(given);
     receive<&Limited::sample>();
     receive<&Limited::other>();
@@ -67,7 +67,7 @@ class Limited final : public Agent {
 struct Room {
   explicit Room(Limit limit, AgentsOptions options = {}) : kit({.agents = std::move(options)}) {
     id = kit.agents()
-             .add([&](Group& group) {
+             .add([&](AgentGroup& group) {
                agent = &group.make<Limited>(limit);
                return Status{};
              })
@@ -223,7 +223,7 @@ TEST(MessageLimits, AQueueWithoutABoundHasNone) {
 
 class Merging final : public Agent {
  public:
-  explicit Merging(Group& group, std::size_t keys = 2) : Agent(group, "merging", Priority::p3) {
+  explicit Merging(AgentGroup& group, std::size_t keys = 2) : Agent(group, "merging", Priority::p3) {
     coalesce<&Row::key, Row>(keys);
     receive<&Merging::row>();
     receive<&Merging::other>();
@@ -247,7 +247,7 @@ TEST(MessageLimits, MessagesOfOneKeyMergeAndKeepTheirPlace) {
   sim::AgentKit kit;
   Merging* agent = nullptr;
   ASSERT_TRUE(kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     agent = &group.make<Merging>();
                     return Status{};
                   })
@@ -274,7 +274,7 @@ struct Frame {
 
 class Switch final : public Agent {
  public:
-  Switch(Group& group, std::size_t keys, Overflow overflow) : Agent(group, "switch", Priority::p3) {
+  Switch(AgentGroup& group, std::size_t keys, Overflow overflow) : Agent(group, "switch", Priority::p3) {
     coalesce<&Frame::port, Frame>(keys, overflow);
     receive<&Switch::frame>();
   }

@@ -14,10 +14,10 @@ namespace rondo {
 /// The agent of a MessagingOrch. Its handlers are those of the Orch, which ends before the scheduler gives another turn.
 class message::OrchMailbox final : public Agent {
  public:
-  OrchMailbox(Group& group, std::string name, Priority priority) : Agent(group, std::move(name), priority) {}
+  OrchMailbox(AgentGroup& group, std::string name, Priority priority) : Agent(group, std::move(name), priority) {}
   /// Makes a mailbox that is not added yet. Asserts that there is room for it.
   static std::unique_ptr<OrchMailbox> make(Agents& agents, std::string name, Priority priority) {
-    Group group(agents);
+    AgentGroup group(agents);
     return std::make_unique<OrchMailbox>(group, std::move(name), priority);
   }
   /// Adds 'mailbox' to 'agents', which own it from then on.

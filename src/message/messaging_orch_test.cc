@@ -52,7 +52,7 @@ class Routes final : public MessagingOrch {
 
 class Asker final : public Agent {
  public:
-  explicit Asker(Group& group) : Agent(group, "asker", Priority::p5) { receive<&Asker::counted>(); }
+  explicit Asker(AgentGroup& group) : Agent(group, "asker", Priority::p5) { receive<&Asker::counted>(); }
   std::size_t routes = 0;
 
  private:
@@ -65,7 +65,7 @@ TEST(MessagingOrch, AnOrchIsAnAgentThatAlsoConsumesTables) {
   Routes& routes = runtime.add<Routes>(ports);
   Asker* asker = nullptr;
   ASSERT_TRUE(agents_of(runtime)
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     asker = &group.make<Asker>();
                     return Status{};
                   })
@@ -150,7 +150,7 @@ TEST(MessagingOrch, OptionsOfTheAgentsAreTheRuntimes) {
 /// Calls 'at_end' when it finishes.
 class Leaver final : public Agent {
  public:
-  Leaver(Group& group, std::function<void()> at_end) : Agent(group, "leaver", Priority::p3), at_end_(std::move(at_end)) {}
+  Leaver(AgentGroup& group, std::function<void()> at_end) : Agent(group, "leaver", Priority::p3), at_end_(std::move(at_end)) {}
 
  private:
   void on_finish() override { at_end_(); }

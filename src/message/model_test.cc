@@ -57,7 +57,7 @@ struct Directory {
 
 class Member final : public Agent {
  public:
-  Member(Group& group, int number, const Traits& traits, Directory& directory)
+  Member(AgentGroup& group, int number, const Traits& traits, Directory& directory)
       : Agent(group, std::to_string(number), Priority{traits.priority}), number_(number), directory_(directory) {
     limit<Bounded>(traits.limit);
     coalesce<&Keyed::key, Keyed>(traits.keys, Overflow::DropNewest);
@@ -231,7 +231,7 @@ class Life {
     const Traits traits{.priority = static_cast<unsigned>(random_.below(3)),
                         .limit = {.most = 1 + random_.below(4), .overflow = answers[random_.below(3)]},
                         .keys = 1 + random_.below(3)};
-    const Result<GroupId> group = kit_.agents().add([&](Group& made) {
+    const Result<GroupId> group = kit_.agents().add([&](AgentGroup& made) {
       directory_.addresses[number] = made.make<Member>(number, traits, directory_).address();
       return Status{};
     });

@@ -20,7 +20,7 @@ struct Job {
 
 class Doer final : public Agent {
  public:
-  Doer(Group& group, Priority priority, AgentOptions options) : Agent(group, "doer", priority, options) { receive<&Doer::job>(); }
+  Doer(AgentGroup& group, Priority priority, AgentOptions options) : Agent(group, "doer", priority, options) { receive<&Doer::job>(); }
   std::function<void(int)> on_job;
 
  private:
@@ -34,7 +34,7 @@ struct Room {
                 AgentsOptions agents = {})
       : kit({.policy = std::move(policy), .agents = std::move(agents)}) {
     id = kit.agents()
-             .add([&](Group& group) {
+             .add([&](AgentGroup& group) {
                doer = &group.make<Doer>(priority, options);
                return Status{};
              })
@@ -98,7 +98,7 @@ TEST(Removal, AfterAHandlerThatRemovedItsOwnGroupAtOnceNoOtherRuns) {
 TEST(Removal, AfterALimitStoppedTheAgentNoHandlerOfItRuns) {
   class Limited final : public Agent {
    public:
-    explicit Limited(Group& group) : Agent(group, "limited", Priority::p3) {
+    explicit Limited(AgentGroup& group) : Agent(group, "limited", Priority::p3) {
       limit<Job>({.most = 100, .overflow = Overflow::StopAgent});
       receive<&Limited::job>();
     }
@@ -165,7 +165,7 @@ TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {
     sim::AgentKit kit;
     Doer* low = nullptr;
     const GroupId id = kit.agents()
-                           .add([&](Group& group) {
+                           .add([&](AgentGroup& group) {
                              group.make<Doer>(Priority::p7, AgentOptions{});
                              low = &group.make<Doer>(Priority::p0, AgentOptions{});
                              return Status{};
@@ -192,7 +192,7 @@ TEST(Removal, PlacesOfDroppedMessagesAreThereForOtherAgents) {
   room.doer->on_job = [](int) { throw std::runtime_error("not now"); };
   Doer* other = nullptr;
   ASSERT_TRUE(room.kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     other = &group.make<Doer>(Priority::p3, AgentOptions{});
                     return Status{};
                   })

@@ -26,7 +26,7 @@ struct Free {
 class Keeper final : public Agent {
  public:
   using Setup = std::function<void(Keeper&)>;
-  Keeper(Group& group, AgentOptions options, const Setup& setup) : Agent(group, "keeper", Priority::p3, options) {
+  Keeper(AgentGroup& group, AgentOptions options, const Setup& setup) : Agent(group, "keeper", Priority::p3, options) {
     if (setup) setup(*this);
     receive<&Keeper::row>();
     receive<&Keeper::free>();
@@ -53,7 +53,7 @@ struct Room {
   explicit Room(AgentOptions options, const Keeper::Setup& setup = {}, AgentsOptions agents = {}, PolicyOptions policy = StrictPriority{})
       : kit({.policy = std::move(policy), .agents = std::move(agents)}) {
     options.reaction = Reaction::Retry;
-    const Result<GroupId> added = kit.agents().add([&](Group& group) {
+    const Result<GroupId> added = kit.agents().add([&](AgentGroup& group) {
       keeper = &group.make<Keeper>(options, setup);
       return Status{};
     });
@@ -100,7 +100,7 @@ TEST(Retries, AreAsManyAsTheyMayBe) {
 
 TEST(Retries, MoreThanThereMayBeAreRefusedWithTheAgent) {
   sim::AgentKit kit;
-  const Result<GroupId> added = kit.agents().add([&](Group& group) {
+  const Result<GroupId> added = kit.agents().add([&](AgentGroup& group) {
     group.make<Keeper>(AgentOptions{.reaction = Reaction::Retry, .retries_max = limits::kMessageRetriesMost + 1}, Keeper::Setup{});
     return Status{};
   });
@@ -275,7 +275,8 @@ struct Parcel {
 
 class Taker final : public Agent {
  public:
-  Taker(Group& group, Reaction given, Reaction answered) : Agent(group, "taker", Priority::p3, {.reaction = given}), answered_(answered) {
+  Taker(AgentGroup& group, Reaction given, Reaction answered)
+      : Agent(group, "taker", Priority::p3, {.reaction = given}), answered_(answered) {
     receive<&Taker::take>();
   }
   std::vector<std::string> seen;
@@ -304,7 +305,7 @@ TEST(Retries, AMessageThatWasTakenOverIsDroppedInsteadAndToldSo) {
   sim::AgentKit kit({.agents = {.on_fault = [&](const MessageFault& fault) { told.push_back(fault.reaction); }}});
   Taker* taker = nullptr;
   ASSERT_TRUE(kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     taker = &group.make<Taker>(Reaction::Drop, Reaction::Retry);
                     return Status{};
                   })

@@ -17,7 +17,7 @@ struct Job {
 
 class Doer final : public Agent {
  public:
-  explicit Doer(Group& group) : Agent(group, "doer", Priority::p3) { receive<&Doer::job>(); }
+  explicit Doer(AgentGroup& group) : Agent(group, "doer", Priority::p3) { receive<&Doer::job>(); }
   std::uint64_t sum = 0;
 
  private:
@@ -28,7 +28,7 @@ TEST(SameNames, EachFileHasItsOwnHandlers) {
   sim::AgentKit kit;
   Doer* doer = nullptr;
   ASSERT_TRUE(kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     doer = &group.make<Doer>();
                     return Status{};
                   })

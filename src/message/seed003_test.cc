@@ -22,7 +22,7 @@ struct Event {
 
 class Receiver final : public Agent {
  public:
-  Receiver(Group& group, unsigned priority, std::vector<int>& order)
+  Receiver(AgentGroup& group, unsigned priority, std::vector<int>& order)
       : Agent(group, "a" + std::to_string(priority), Priority{priority}), order_(order) {
     receive<&Receiver::event>();
   }
@@ -40,7 +40,7 @@ class Receiver final : public Agent {
 struct Eight {
   explicit Eight(PolicyOptions options) : kit({.policy = std::move(options)}) {
     EXPECT_TRUE(kit.agents()
-                    .add([&](Group& group) {
+                    .add([&](AgentGroup& group) {
                       for (unsigned p = 0; p < 8; ++p) agents[p] = &group.make<Receiver>(p, order);
                       return Status{};
                     })

@@ -22,7 +22,7 @@ struct Pass {
 /// Notes its name and passes the number, one less, on to another agent.
 class Player final : public Agent {
  public:
-  Player(Group& group, std::string name, Priority priority, std::vector<std::string>& played)
+  Player(AgentGroup& group, std::string name, Priority priority, std::vector<std::string>& played)
       : Agent(group, name, priority), played_(played) {
     receive<&Player::pass>();
   }
@@ -41,7 +41,7 @@ class Player final : public Agent {
 Player* add_player(Agents& agents, const std::string& name, Priority priority, std::vector<std::string>& played) {
   Player* player = nullptr;
   EXPECT_TRUE(agents
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     player = &group.make<Player>(name, priority, played);
                     return Status{};
                   })
@@ -93,7 +93,7 @@ TEST(SeveralAgents, MessagesOfOnePriorityKeepTheOrderOfArrivalOverBoth) {
 /// Counts down with an agent on another thread; the last one tells 'done'.
 class Counter final : public Agent {
  public:
-  Counter(Group& group, Priority priority, std::atomic<bool>& done) : Agent(group, "counter", priority), done_(done) {
+  Counter(AgentGroup& group, Priority priority, std::atomic<bool>& done) : Agent(group, "counter", priority), done_(done) {
     receive<&Counter::meet>();
     receive<&Counter::pass>();
   }

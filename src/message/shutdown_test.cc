@@ -55,7 +55,7 @@ using AtMessage = std::function<void(int number)>;
 /// Passes its jobs to the next priority and has timers of its own; some jobs fail and are parked.
 class Relay final : public Agent {
  public:
-  Relay(Group& group, Priority priority, std::atomic<int>& handled, AtMessage& at_message)
+  Relay(AgentGroup& group, Priority priority, std::atomic<int>& handled, AtMessage& at_message)
       : Agent(group, "relay", priority, {.reaction = Reaction::Retry, .retry_delay = 2ms}), handled_(handled), at_message_(at_message) {
     receive<&Relay::job>();
     receive<&Relay::large>();
@@ -88,7 +88,7 @@ class Relay final : public Agent {
 class Ring {
  public:
   explicit Ring(AtMessage at_message) : at_message_(std::move(at_message)) {
-    const auto made = threads->agents().add([this](Group& group) {
+    const auto made = threads->agents().add([this](AgentGroup& group) {
       for (const Priority priority : {Priority::p1, Priority::p4, Priority::p6}) {
         relays_.push_back(&group.make<Relay>(priority, handled_, at_message_));
       }
@@ -191,7 +191,7 @@ TEST(AgentsShutdown, WhileEveryThreadIsInAHandlerItEndsWithinASecondOfTheirEnd) 
 /// Calls 'at_end' when it finishes.
 class Leaver final : public Agent {
  public:
-  Leaver(Group& group, std::latch& started, std::function<void()> at_end)
+  Leaver(AgentGroup& group, std::latch& started, std::function<void()> at_end)
       : Agent(group, "leaver", Priority::p3), started_(started), at_end_(std::move(at_end)) {}
 
  private:

@@ -40,7 +40,7 @@ struct Loop {
 /// Checks that each producer's messages arrive in order, and stops when all have arrived.
 class Sink final : public Agent {
  public:
-  Sink(Group& group, Priority priority, std::atomic<int>& total, int wanted, std::function<void()> done)
+  Sink(AgentGroup& group, Priority priority, std::atomic<int>& total, int wanted, std::function<void()> done)
       : Agent(group, "sink", priority), total_(total), wanted_(wanted), done_(std::move(done)) {
     receive<&Sink::work>();
   }
@@ -65,7 +65,7 @@ void take_all_of_the_producers(Loop& loop) {
   std::atomic<int> total{0};
   std::vector<Sink*> sinks;
   ASSERT_TRUE(loop.agents
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     for (unsigned level = 0; level < 4; ++level) {
                       sinks.push_back(&group.make<Sink>(Priority{level}, total, kProducers * kEach, [&] { loop.scheduler.stop(); }));
                     }
@@ -118,7 +118,7 @@ TEST(AgentsThreads, ThePolicyMayChangeWhileSeveralProducersPost) {
 /// Answers each Work with one to the other agent: each message meets a receiver that is falling asleep.
 class Player final : public Agent {
  public:
-  Player(Group& group, Priority priority, int rounds, std::promise<void>& done)
+  Player(AgentGroup& group, Priority priority, int rounds, std::promise<void>& done)
       : Agent(group, "player", priority), rounds_(rounds), done_(done) {
     receive<&Player::work>();
   }
@@ -142,7 +142,7 @@ TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
   Player* one = nullptr;
   Player* two = nullptr;
   ASSERT_TRUE(threads.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     one = &group.make<Player>(Priority::p1, 20'000, done);
                     two = &group.make<Player>(Priority::p2, 20'000, done);
                     one->other = two->address();
@@ -158,7 +158,8 @@ TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
 /// Records what it handles in a list that all agents of one thread share.
 class Scribe final : public Agent {
  public:
-  Scribe(Group& group, std::vector<int>& list, std::promise<void>& done) : Agent(group, "scribe", Priority::p2), list_(list), done_(done) {
+  Scribe(AgentGroup& group, std::vector<int>& list, std::promise<void>& done)
+      : Agent(group, "scribe", Priority::p2), list_(list), done_(done) {
     receive<&Scribe::work>();
   }
 
@@ -186,7 +187,7 @@ TEST(AgentsThreads, OnTheThreadOfAPriorityMessagesAreHandledInTheOrderOfArrivalO
 
 class Native final : public Agent {
  public:
-  Native(Group& group, Priority priority, std::promise<std::thread::id>& where, std::atomic<int>& starts)
+  Native(AgentGroup& group, Priority priority, std::promise<std::thread::id>& where, std::atomic<int>& starts)
       : Agent(group, "native", priority), where_(where), starts_(starts) {
     receive<&Native::work>();
   }
@@ -215,7 +216,7 @@ TEST(AgentsThreads, APriorityHasAThreadAndAGroupStartsFromTheHighestDownOverThre
     std::array<Native*, 3> agents{};
     std::atomic<int> starts{0};
     ASSERT_TRUE(threads.agents()
-                    .add([&](Group& group) {
+                    .add([&](AgentGroup& group) {
                       for (unsigned i = 0; i < 3; ++i) agents[i] = &group.make<Native>(Priority{i}, where[i], starts);
                       return Status{};
                     })
@@ -252,7 +253,7 @@ TEST(AgentsThreads, AWatchdogTellsOfAHandlerThatDoesNotReturn) {
   }});
   class Stuck final : public Agent {
    public:
-    Stuck(Group& group, std::future<void> until, std::promise<void>& done)
+    Stuck(AgentGroup& group, std::future<void> until, std::promise<void>& done)
         : Agent(group, "stuck", Priority::p1), until_(std::move(until)), done_(done) {
       receive<&Stuck::work>();
     }
@@ -280,7 +281,7 @@ TEST(AgentsThreads, ACpuThatDoesNotExistFailsTheGroupWhole) {
   }});
   std::promise<std::thread::id> unused;
   std::atomic<int> starts{0};
-  const Result<GroupId> added = threads.agents().add([&](Group& group) {
+  const Result<GroupId> added = threads.agents().add([&](AgentGroup& group) {
     group.make<Native>(Priority::p2, unused, starts);
     group.make<Native>(Priority::p1, unused, starts);
     return Status{};
@@ -309,7 +310,7 @@ TEST(AgentsThreads, FiguresAreReadWhileAgentsComeAndGo) {
   std::atomic<int> total{0};
   for (int round = 0; round < 300; ++round) {
     Address to;
-    const Result<GroupId> added = threads.agents().add([&](Group& group) {
+    const Result<GroupId> added = threads.agents().add([&](AgentGroup& group) {
       to = group.make<Sink>(Priority{static_cast<unsigned>(round % 3)}, total, -1, [] {}).address();
       return Status{};
     });
@@ -336,7 +337,7 @@ TEST(AgentsThreads, TheEndMayComeAtAnyMomentWhileOthersPost) {
       AgentThreads threads;
       Address to;
       ASSERT_TRUE(threads.agents()
-                      .add([&](Group& group) {
+                      .add([&](AgentGroup& group) {
                         to = group.make<Sink>(Priority::p3, total, -1, [] {}).address();
                         return Status{};
                       })
@@ -360,7 +361,7 @@ TEST(AgentsThreads, TheEndMayComeAtAnyMomentWhileOthersPost) {
 TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
   class Bounded final : public Agent {
    public:
-    Bounded(Group& group, Overflow overflow, std::promise<void>& done) : Agent(group, "bounded", Priority::p3), done_(done) {
+    Bounded(AgentGroup& group, Overflow overflow, std::promise<void>& done) : Agent(group, "bounded", Priority::p3), done_(done) {
       limit<Work>({.most = 10, .overflow = overflow});
       receive<&Bounded::work>();
       receive<&Bounded::stop>();
@@ -383,7 +384,7 @@ TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
     std::promise<void> done;
     Bounded* agent = nullptr;
     ASSERT_TRUE(threads.agents()
-                    .add([&](Group& group) {
+                    .add([&](AgentGroup& group) {
                       agent = &group.make<Bounded>(overflow, done);
                       return Status{};
                     })
@@ -406,7 +407,7 @@ TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
 /// Counts what it handles; if set, stops all agents with the first message.
 class Taker final : public Agent {
  public:
-  Taker(Group& group, Priority priority, std::function<void(int)> on_work = {})
+  Taker(AgentGroup& group, Priority priority, std::function<void(int)> on_work = {})
       : Agent(group, "taker", priority), on_work_(std::move(on_work)) {
     receive<&Taker::work>();
   }
@@ -456,7 +457,7 @@ TEST(AgentsThreads, TheFirstMessageToANewQueueIsNotLeftLying) {
     Agents agents(scheduler, {.messages_max = 16});
     Taker* taker = nullptr;
     ASSERT_TRUE(agents
-                    .add([&](Group& group) {
+                    .add([&](AgentGroup& group) {
                       taker = &group.make<Taker>(Priority::p3);
                       return Status{};
                     })
@@ -480,7 +481,7 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
   std::atomic<int> refused{0};
   std::thread other([&] {
     while (!ended.load()) {
-      const Result<GroupId> added = loop.agents.add([](Group& group) -> Status {
+      const Result<GroupId> added = loop.agents.add([](AgentGroup& group) -> Status {
         for (int i = 0; i < 64; ++i) group.make<Taker>(Priority::p3);
         return {Code::PermissionDenied, "no"};
       });
@@ -491,7 +492,7 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
   std::uint64_t served = 0;
   for (int round = 0; served == accepted && (round < 50'000 || refused.load() < 100); ++round) {
     Address to;
-    const Result<GroupId> added = loop.agents.add([&](Group& group) {
+    const Result<GroupId> added = loop.agents.add([&](AgentGroup& group) {
       to = group.make<Taker>(Priority::p3).address();
       return Status{};
     });
@@ -509,7 +510,7 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
 /// Posts to itself as other threads do, and retries some messages.
 class Talker final : public Agent {
  public:
-  Talker(Group& group, std::atomic<int>& handled)
+  Talker(AgentGroup& group, std::atomic<int>& handled)
       : Agent(group, "talker", Priority::p3, {.reaction = Reaction::Retry, .retry_delay = Duration{0}, .retries_max = 1}),
         handled_(handled) {
     limit<Work>({.most = 10'000});
@@ -554,7 +555,8 @@ TEST(AgentsThreads, OwnMessagesOfALimitedTypeHaveOnePlaceAmongThoseOfOthers) {
 /// Starts when the test allows it.
 class Starter final : public Agent {
  public:
-  Starter(Group& group, std::shared_future<void> may_start) : Agent(group, "starter", Priority::p5), may_start_(std::move(may_start)) {}
+  Starter(AgentGroup& group, std::shared_future<void> may_start)
+      : Agent(group, "starter", Priority::p5), may_start_(std::move(may_start)) {}
 
  private:
   void on_start() override { may_start_.wait(); }
@@ -564,7 +566,7 @@ class Starter final : public Agent {
 /// Has a bounded number of messages.
 class Bounded final : public Agent {
  public:
-  Bounded(Group& group, std::function<void(int)> on_work) : Agent(group, "bounded", Priority::p3), on_work_(std::move(on_work)) {
+  Bounded(AgentGroup& group, std::function<void(int)> on_work) : Agent(group, "bounded", Priority::p3), on_work_(std::move(on_work)) {
     limit<Work>({.most = 10});
     receive<&Bounded::work>();
   }
@@ -579,7 +581,7 @@ class Bounded final : public Agent {
 struct Early {
   Early() {
     Address runs = threads.agents().make<Taker>(Priority::p3, [this](int number) { work(number); }).value();
-    const auto make_late = [this](Group& group) {
+    const auto make_late = [this](AgentGroup& group) {
       group.make<Starter>(may_start.get_future().share());
       late = group.make<Bounded>([this](int number) { work(number); }).address();
       return Status{};
@@ -649,7 +651,7 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   Address to;
   Status own;
   ASSERT_TRUE(threads->agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     to = group
                              .make<Taker>(Priority::p3,
                                           [&, all_posted](int number) {

@@ -24,7 +24,7 @@ struct Tick {
 
 class Subscriber final : public Agent {
  public:
-  Subscriber(Group& group, std::string name, Priority priority, const Topic<PortDown>& topic)
+  Subscriber(AgentGroup& group, std::string name, Priority priority, const Topic<PortDown>& topic)
       : Agent(group, std::move(name), priority), topic_(topic) {
     limit<PortDown>({.most = 3});
     EXPECT_TRUE(subscribe<&Subscriber::port_down>(topic_).ok());
@@ -51,7 +51,7 @@ struct Room {
   Subscriber& add(std::string name, Priority priority) {
     Subscriber* made = nullptr;
     id = kit.agents()
-             .add([&](Group& group) {
+             .add([&](AgentGroup& group) {
                made = &group.make<Subscriber>(std::move(name), priority, topic);
                return Status{};
              })
@@ -124,7 +124,7 @@ TEST(Topics, ALimitOfOneSubscriberRefusesForItAlone) {
 TEST(Topics, LargeMessagesAreShared) {
   class Reader final : public Agent {
    public:
-    Reader(Group& group, const Topic<Table>& topic) : Agent(group, "reader", Priority::p3) {
+    Reader(AgentGroup& group, const Topic<Table>& topic) : Agent(group, "reader", Priority::p3) {
       EXPECT_TRUE(subscribe<&Reader::table>(topic).ok());
     }
     const Table* seen = nullptr;
@@ -137,7 +137,7 @@ TEST(Topics, LargeMessagesAreShared) {
   Reader* one = nullptr;
   Reader* other = nullptr;
   ASSERT_TRUE(kit.agents()
-                  .add([&](Group& group) {
+                  .add([&](AgentGroup& group) {
                     one = &group.make<Reader>(topic);
                     other = &group.make<Reader>(topic);
                     return Status{};

@@ -338,7 +338,7 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   const bool in_range =
       is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
       is_time(record.span.count()) && record.op <= Op::Event && record.lane < limits::kExecutorLanes &&
-      (record.lane <= static_cast<unsigned>(Lane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
+      (record.lane <= static_cast<unsigned>(OrderLane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
       ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
       (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
   return from.ok() && from.at_end() && in_range;
@@ -380,7 +380,8 @@ std::string facts_text(const JournalRecord& record, const Names& names) {
 }
 
 std::string orders_text(const JournalRecord& record) {
-  std::string text = std::to_string(record.count) + " orders, " + (record.lane == static_cast<unsigned>(Lane::Urgent) ? "urgent" : "bulk");
+  std::string text =
+      std::to_string(record.count) + " orders, " + (record.lane == static_cast<unsigned>(OrderLane::Urgent) ? "urgent" : "bulk");
   for (const JournalRecord::Failure& failure : record.failures) {
     text.append("; ").append(std::to_string(failure.order)).append(": ").append(failure.status.to_string());
   }

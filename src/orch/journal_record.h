@@ -60,7 +60,7 @@ struct JournalRecord {
   std::vector<Field> fields;
   std::vector<Fact> facts;
   Status why;
-  unsigned lane = 0;  // For orders: a number; Lane has those of the switch.
+  unsigned lane = 0;  // For orders: a number; OrderLane has those of the switch.
   std::uint64_t digest = 0;
   std::vector<Failure> failures;
   LinkEvent link;

@@ -265,19 +265,15 @@ void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
   ticket.consumer->settle(ticket, outcome);
 }
 
-void Orch::hold(Consumer& consumer) {
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("hold()", consumer.table()));
-  consumer.hold();
+Consumer& Orch::named(ConsumerHandle handle, std::string_view function, std::string_view key) const {
+  RONDO_EXPECT(static_cast<bool>(handle), "Orch " + quoted(name_) + ": " + std::string{function} + " with an empty ConsumerHandle");
+  Consumer& consumer = *handle.consumer_;
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called(function, consumer.table() + (key.empty() ? "" : " " + quoted(key))));
+  return consumer;
 }
 
-void Orch::release(Consumer& consumer) {
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("release()", consumer.table()));
-  consumer.release();
-}
-
-void Orch::requeue(Consumer& consumer, std::string_view key) {
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("requeue()", consumer.table() + " " + quoted(key)));
-  consumer.requeue(key);
-}
+void Orch::hold(ConsumerHandle consumer) { named(consumer, "hold()").hold(); }
+void Orch::release(ConsumerHandle consumer) { named(consumer, "release()").release(); }
+void Orch::requeue(ConsumerHandle consumer, std::string_view key) { named(consumer, "requeue()", key).requeue(key); }
 
 }  // namespace rondo

@@ -68,13 +68,13 @@ class Backends final : public Orch {
   /// 'changed': decides differently from the recorded run.
   Backends(Runtime& runtime, Executor<Call>& balancer, bool changed) : Orch(runtime, "backends", Priority{20}), balancer_(balancer) {
     provide(kThree, [this](std::string_view key) { return three_.contains(key); });
-    table_ = &consume(
+    table_ = consume(
         "BACKEND",
         [this, changed](std::string_view key, const Fields& fields) {
           return call(1, {.key = std::string{key}, .value = *fields.text("v") + (changed ? "!" : "")});
         },
         [this](std::string_view key) { return call(0, {.key = std::string{key}, .value = {}}); });
-    balancer_.on_room([this] { release(*table_); });
+    balancer_.on_room([this] { release(table_); });
   }
   std::uint64_t holds = 0;
 
@@ -92,7 +92,7 @@ class Backends final : public Orch {
     });
     if (!balancer_.has_room()) {
       ++holds;
-      hold(*table_);
+      hold(table_);
     }
     return Outcome::staged();
   }
@@ -105,7 +105,7 @@ class Backends final : public Orch {
   }
 
   Executor<Call>& balancer_;
-  Consumer* table_ = nullptr;
+  ConsumerHandle table_;
   std::set<std::string, std::less<>> three_;
 };
 

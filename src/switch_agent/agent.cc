@@ -143,10 +143,10 @@ void Agent::delete_unwanted() {
     (std::holds_alternative<NeighborDelete>(one) ? neighbors : stage).push_back({order_of(one), {}});
   }
   const auto ignore = [](std::span<Operation>) {};
-  if (!neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(neighbors), ignore);
+  if (!neighbors.empty()) programmer_.submit(OrderLane::Urgent, std::move(neighbors), ignore);
   if (!stage.empty()) {
     const bool of_routes = std::holds_alternative<RouteDelete>(stage.front().order);
-    programmer_.submit(of_routes ? Lane::Bulk : Lane::Urgent, std::move(stage), ignore);
+    programmer_.submit(of_routes ? OrderLane::Bulk : OrderLane::Urgent, std::move(stage), ignore);
   }
   if (programmer_.in_flight() == 0) end_restart();
 }
@@ -220,8 +220,8 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
   const auto answered = [this](std::span<Operation> done) {
     if (audit_ != nullptr) audit_->deletes_answered(done);
   };
-  if (!routes.empty()) programmer_.submit(Lane::Bulk, std::move(routes), answered);
-  if (!others.empty()) programmer_.submit(Lane::Urgent, std::move(others), answered);
+  if (!routes.empty()) programmer_.submit(OrderLane::Bulk, std::move(routes), answered);
+  if (!others.empty()) programmer_.submit(OrderLane::Urgent, std::move(others), answered);
 }
 
 std::vector<Drift> Agent::port_differences() const {

@@ -13,7 +13,7 @@ namespace rondo::switch_agent {
 inline void program(Programmer& programmer, Order order, std::function<void(const Status&)> answer) {
   std::vector<Operation> ops;
   ops.push_back(Operation{std::move(order), {}});
-  programmer.submit(Lane::Urgent, std::move(ops), [answer = std::move(answer)](std::span<Operation> done) {
+  programmer.submit(OrderLane::Urgent, std::move(ops), [answer = std::move(answer)](std::span<Operation> done) {
     for (const Operation& op : done) answer(op.status);
   });
 }

@@ -59,7 +59,7 @@ class Routes::PutBack final : public Source {
     }
     if (!operations.empty()) {
       routes_.counts_.put_back += operations.size();
-      routes_.programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { answered(done); });
+      routes_.programmer_.submit(OrderLane::Bulk, std::move(operations), [this](std::span<Operation> done) { answered(done); });
     }
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     return turn;
@@ -126,13 +126,13 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       put_back_(std::make_unique<PutBack>(*this)),
       sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
       sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
-  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); },
-                               {.retry_quota = retry_quota, .batch_max = kBatch, .set_replaces_delete = true});
+  consumer_ = consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); },
+                              {.retry_quota = retry_quota, .batch_max = kBatch, .set_replaces_delete = true});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
   sweep_timer_.arm_every(kSetSweep, runtime.scheduler().now() + kSetSweep);
   programmer_.on_room([this] {
-    release(*consumer_);
+    release(consumer_);
     if (put_back_->has_backlog()) put_back_->wake();
   });
   for (const auto& [kind, unused] : {std::pair{kNexthopGroup, kGroupUnused}, std::pair{kNexthopSet, kSetUnused}}) {
@@ -177,7 +177,7 @@ void Routes::apply(Batch& batch) {
   }
   for (std::size_t i = 0; i < batch.size(); ++i) apply(batch, i, keys_[i]);
   submit();
-  if (!programmer_.has_room()) hold(*consumer_);
+  if (!programmer_.has_room()) hold(consumer_);
 }
 
 void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key) {
@@ -338,7 +338,8 @@ void Routes::submit() {
   if (counts_.first_order == Instant{}) counts_.first_order = runtime().clock().now();
   auto bulk = std::make_shared<Bulk>();
   bulk->ordered = std::move(ordered_);
-  programmer_.submit(Lane::Bulk, std::move(operations_), [this, bulk](std::span<Operation> operations) { answered(*bulk, operations); });
+  programmer_.submit(OrderLane::Bulk, std::move(operations_),
+                     [this, bulk](std::span<Operation> operations) { answered(*bulk, operations); });
   operations_ = {};
   ordered_ = {};
 }

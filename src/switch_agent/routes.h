@@ -159,7 +159,7 @@ class Routes final : public Orch {
   Programmer& programmer_;
   const GroupIds& ids_;
   const std::uint32_t table_;
-  Consumer* consumer_ = nullptr;
+  ConsumerHandle consumer_;
   RouteMap routes_;
   const std::uint32_t nowhere_;  // The group of the routes without next hops; it always exists.
   Spellings spellings_;

@@ -142,7 +142,7 @@ void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects)
     operations.push_back({order_of(routes_[slot]), {}});
   }
   if (operations.empty()) return;
-  programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });
+  programmer_.submit(OrderLane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });
 }
 
 }  // namespace rondo::switch_agent

@@ -23,11 +23,11 @@ namespace rondo {
 class Scheduler;
 
 /// The lanes of a Programmer, by number.
-enum class Lane : std::uint8_t { Urgent, Bulk };
+enum class OrderLane : std::uint8_t { Urgent, Bulk };
 
 using ProgrammerStats = ExecutorStats;
 
-/// Receives the orders and the answers. A lane is the number of a Lane.
+/// Receives the orders and the answers. A lane is the number of an OrderLane.
 using OrderWatch = ExecutorWatch<Operation>;
 
 /// Replaces a data plane: gives the answers of a recorded run, at the recorded times.
@@ -56,7 +56,7 @@ class Programmer {
 
   using Done = Executor<Operation>::Done;
   /// See Executor.
-  void submit(Lane lane, std::vector<Operation> ops, Done done) {
+  void submit(OrderLane lane, std::vector<Operation> ops, Done done) {
     executor_.submit(static_cast<std::size_t>(lane), std::move(ops), std::move(done));
   }
   bool has_room() const noexcept { return executor_.has_room(); }

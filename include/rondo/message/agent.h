@@ -24,7 +24,7 @@
 
 namespace rondo {
 
-class Group;
+class AgentGroup;
 class Scheduler;
 
 namespace message {
@@ -56,11 +56,11 @@ struct MessageFault {
   Reaction reaction = Reaction::Drop;  // The reaction to this fault.
 };
 
-/// Base of every agent. Group::make makes it. Its functions may be called on its own thread, and in its constructor.
+/// Base of every agent. AgentGroup::make makes it. Its functions may be called on its own thread, and in its constructor.
 class Agent {
  public:
   /// 'name' need not be unique. The priority never changes.
-  Agent(Group& group, std::string name, Priority priority, AgentOptions options = {});
+  Agent(AgentGroup& group, std::string name, Priority priority, AgentOptions options = {});
   virtual ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -129,7 +129,7 @@ class Agent {
   Scheduler& scheduler() const;
 
  private:
-  friend class Group;
+  friend class AgentGroup;
   friend class message::AgentState;
   friend class message::OrchMailbox;
   void add_handler(message::Handler handler);

@@ -93,7 +93,7 @@ struct AgentsFigures {
 };
 
 /// A group while it is being made.
-class Group {
+class AgentGroup {
  public:
   /// Calls T(*this, arguments...) and keeps the agent. Use the reference on one thread only; give T's address() to others.
   template <class T, class... Arguments>
@@ -110,8 +110,8 @@ class Group {
   friend class Agents;
   friend class message::OrchMailbox;
   struct Parts;
-  explicit Group(Agents& agents);
-  ~Group();
+  explicit AgentGroup(Agents& agents);
+  ~AgentGroup();
   void adopt(std::unique_ptr<Agent> agent);
   Agents& agents_;
   std::unique_ptr<Parts> parts_;
@@ -126,18 +126,18 @@ class Agents {
   Agents(const Agents&) = delete;
   Agents& operator=(const Agents&) = delete;
 
-  /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`. 'make' is a
-  /// callable that takes a Group& and returns a Status. If it returns an error or throws, or memory is exhausted, the agents made so far
-  /// are destroyed, latest first, without having received a message. The error is returned (an exception as Internal, bad_alloc as
+  /// Makes a group of agents, all or nothing: `agents.add([&](AgentGroup& group) { group.make<Router>(...); return Status{}; })`. 'make' is
+  /// a callable that takes an AgentGroup& and returns a Status. If it returns an error or throws, or memory is exhausted, the agents made
+  /// so far are destroyed, latest first, without having received a message. The error is returned (an exception as Internal, bad_alloc as
   /// ResourceExhausted). Constructors run on the calling thread; on_start() and all later functions on the agents' own thread. Any thread,
   /// also inside handlers.
   template <class Make>
-  requires std::is_invocable_r_v<Status, Make&, Group&> Result<GroupId> add(Make&& make) { return add_group(std::ref(make)); }
+  requires std::is_invocable_r_v<Status, Make&, AgentGroup&> Result<GroupId> add(Make&& make) { return add_group(std::ref(make)); }
   /// Makes a group of one agent and returns its address.
   template <class T, class... Arguments>
   Result<Address> make(Arguments&&... arguments) {
     Address address;
-    Result<GroupId> added = add([&](Group& group) {
+    Result<GroupId> added = add([&](AgentGroup& group) {
       address = group.make<T>(std::forward<Arguments>(arguments)...).address();
       return Status{};
     });
@@ -171,11 +171,11 @@ class Agents {
  private:
   friend class Agent;
   friend class AgentThreads;
-  friend class Group;
+  friend class AgentGroup;
   friend class message::OrchMailbox;
   explicit Agents(std::unique_ptr<Core> core);
-  Result<GroupId> add_group(const std::function<Status(Group&)>& make);
-  Result<GroupId> try_to_add(const std::function<Status(Group&)>& make);
+  Result<GroupId> add_group(const std::function<Status(AgentGroup&)>& make);
+  Result<GroupId> try_to_add(const std::function<Status(AgentGroup&)>& make);
   std::shared_ptr<message::TopicCore> topic_core(std::string_view name, const message::MessageType& type);
   std::unique_ptr<Core> core_;
 };

@@ -81,6 +81,19 @@ struct Ticket {
   std::uint32_t generation = 0;
 };
 
+/// The consumer of a table, for hold(), release() and requeue(): a value. It is valid while the Orch of the table exists. An empty one
+/// names no consumer, and must not be given to a function.
+class ConsumerHandle {
+ public:
+  ConsumerHandle() noexcept = default;
+  ConsumerHandle(Consumer& consumer) noexcept : consumer_(&consumer) {}  // NOLINT(google-explicit-constructor): Orch::consume returns it.
+  explicit operator bool() const noexcept { return consumer_ != nullptr; }
+
+ private:
+  friend class Orch;
+  Consumer* consumer_ = nullptr;
+};
+
 class Orch {
  public:
   Orch(Runtime& runtime, std::string name, Priority priority);
@@ -147,10 +160,10 @@ class Orch {
   /// as a device that lost its state. Does nothing if there is no such row, or if a change of it already waits: that change will be handled
   /// later anyway. A staged row is handled again after its outcome. Never refused. With an external store the row is read again, which
   /// needs the connection, unless the row is done while facts hold. O(1).
-  void requeue(Consumer& consumer, std::string_view key);
+  void requeue(ConsumerHandle consumer, std::string_view key);
   /// A held consumer takes and handles nothing until release(); its changes wait in order. For back-pressure (a full data plane).
-  void hold(Consumer& consumer);
-  void release(Consumer& consumer);
+  void hold(ConsumerHandle consumer);
+  void release(ConsumerHandle consumer);
 
   /// Calls 'handler' in a turn of this Orch every 'period', for the life of the Orch; the first call is one period from now. The period
   /// must be above 0 (assert). Periods that pass while the runtime is busy are skipped. What the handler throws is reported to
@@ -182,6 +195,7 @@ class Orch {
   std::unique_ptr<Subscription> open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority);
   void refuse(const Status& why);
   std::string called(std::string_view function, std::string_view what) const;
+  Consumer& named(ConsumerHandle handle, std::string_view function, std::string_view key = {}) const;
   void expect_provided(const Constraint& fact, std::string_view function) const;
 
   Runtime& runtime_;
