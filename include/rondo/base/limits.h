@@ -76,7 +76,7 @@ inline constexpr std::size_t kMessagesOfPriority = 262'144;
 inline constexpr std::size_t kMessagesOfType = 4096;
 /// A queue ends its turn after this time, when a reactor poll is due, too (kPollAfter, kPollPeriod): a port event waits no longer.
 inline constexpr Duration kMessagesTurn = 32us;
-/// Free places that the receiving thread keeps for its own posts before it returns them to other threads; a queue has as many more.
+/// Places of handled messages that the receiving thread keeps before it returns them together; a queue has as many more.
 inline constexpr std::size_t kMessagePlacesKept = 64;
 /// Places of a queue that are allocated at a time: 64 KiB.
 inline constexpr std::size_t kMessagePlacesChunk = 512;
