@@ -1,0 +1,91 @@
+// Job: what runs, when, and what happens when it is late or still running. A plain value; JobStore keeps it, Jobs runs it. The rules follow
+// the Orth job scheduler (its time ring, misfire bands, block strategies and pools).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "rondo/calendar/schedule.h"
+#include "rondo/jobs/limits.h"
+#include "rondo/sched/priority.h"
+
+namespace rondo::jobs {
+
+/// What happens to scheduled instants that are later than JobsOptions::grace when the planner finds them.
+enum class Misfire : std::uint8_t {
+  DoNothing,  // They are recorded in one run row, and do not run.
+  FireOnce,   // The newest of them runs once, immediately.
+};
+/// "do-nothing" or "fire-once".
+std::string_view to_string(Misfire misfire) noexcept;
+std::optional<Misfire> misfire_of(std::string_view name) noexcept;
+
+/// What a due run does while another run of its job is running.
+enum class Overlap : std::uint8_t {
+  Serial,      // It waits until the others have ended.
+  Discard,     // It ends as Discarded.
+  Cover,       // It stops the others, and begins when they have ended.
+  Concurrent,  // It runs beside the others, up to Job::concurrency runs; further ones wait.
+};
+/// "serial", "discard", "cover" or "concurrent".
+std::string_view to_string(Overlap overlap) noexcept;
+std::optional<Overlap> overlap_of(std::string_view name) noexcept;
+
+/// When a job is due, as text. compile() checks it.
+struct ScheduleText {
+  /// "cron EXPRESSION", "every DURATION" (a fixed rate, in phase with 1970-01-01 00:00:00 UTC), "after DURATION" (from the end of a run to
+  /// the next one), "at RFC3339", or "manual". A duration is a whole number with the unit ms, s, min, h or d, of at least 10 ms.
+  std::string when = "manual";
+  /// The dialect of a cron expression, as in calendar::dialect_of(); empty: detected.
+  std::string dialect = {};
+  /// A name of the tz database; empty: UTC.
+  std::string zone = {};
+  /// "vixie", "quartz" or "spring"; empty: vixie.
+  std::string dst = {};
+  /// No firing before 'from', and none from 'until' on.
+  std::optional<WallTime> from = {};
+  std::optional<WallTime> until = {};
+  Duration jitter{0};
+  friend bool operator==(const ScheduleText&, const ScheduleText&) = default;
+};
+
+/// InvalidArgument that names the field and the reason; the zone is not looked up. 'seed' makes the jitter of different jobs differ.
+Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed);
+
+struct Job {
+  /// 1 to limits::kJobName bytes: letters, digits, '.', '_', '-' and '/'. Unique in a store.
+  std::string name = {};
+  /// The handler of this program that runs it: Jobs::handle().
+  std::string handler = {};
+  std::string parameters = {};  // Up to limits::kJobParameters bytes; the handler receives them.
+  ScheduleText schedule = {};
+  Priority priority{8};
+  Misfire misfire = Misfire::FireOnce;
+  Overlap overlap = Overlap::Serial;
+  std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
+  std::uint32_t retries = 0;      // Attempts after a failed one: up to limits::kJobRetries.
+  Duration backoff{1s};           // Before the first retry; each further one waits twice as long, up to an hour.
+  Duration timeout{0};            // Of one attempt; 0: none.
+  std::string owner = {};
+  std::vector<std::string> tags = {};
+  std::string note = {};  // For people, such as why the job is stopped.
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+/// InvalidArgument that names the field and the reason.
+Status check(const Job& job);
+
+/// A job as a JobStore keeps it.
+struct StoredJob {
+  std::int64_t id = 0;  // Given by the store; stays the same when the job is edited.
+  Job job;
+  bool is_running = false;         // Started: its schedule is in force. A stopped job runs only when it is triggered.
+  std::optional<WallTime> next{};  // The first scheduled instant that has no run row; empty: none.
+};
+
+}  // namespace rondo::jobs

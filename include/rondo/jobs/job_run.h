@@ -1,0 +1,53 @@
+// JobRun: one firing of a job, from its scheduled instant to its end. The store keeps a row of each run (JobStore).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/base/time.h"
+
+namespace rondo::jobs {
+
+enum class RunState : std::uint8_t {
+  Due,        // Planned; it waits for its time, for facts, for other runs of its job, or for a place in a pool. Also between two attempts.
+  Succeeded,  // The handler returned ok.
+  Failed,     // The handler returned an error, and no attempt is left.
+  TimedOut,   // An attempt exceeded Job::timeout, and no attempt is left.
+  Killed,     // Stopped by a user, or by a newer run (Overlap::Cover).
+  Discarded,  // Another run of the job was running (Overlap::Discard).
+  Skipped,    // Too late (Misfire::DoNothing), or the job was stopped before the run began.
+};
+/// "due", "succeeded", "failed", "timed-out", "killed", "discarded" or "skipped".
+std::string_view to_string(RunState state) noexcept;
+std::optional<RunState> run_state_of(std::string_view name) noexcept;
+constexpr bool is_final(RunState state) noexcept { return state != RunState::Due; }
+
+/// Why a run exists, and how late the planner found its instant.
+enum class Band : std::uint8_t {
+  Ring,     // In the look-ahead window, or late by at most that window: it fired from the time ring.
+  Direct,   // Later, but within JobsOptions::grace: it fired immediately.
+  Misfire,  // Beyond: Job::misfire decided.
+  Manual,   // Triggered by a user or a program.
+};
+/// "ring", "direct", "misfire" or "manual".
+std::string_view to_string(Band band) noexcept;
+std::optional<Band> band_of(std::string_view name) noexcept;
+
+struct JobRun {
+  std::int64_t id = 0;  // Given by the store, never used again. It stays the same over restarts and attempts.
+  std::int64_t job_id = 0;
+  std::string job = {};     // The name of the job.
+  WallTime scheduled = {};  // Unique by job for runs of the schedule.
+  WallTime due = {};        // When it may begin: scheduled plus jitter, or the time of the next attempt.
+  Band band = Band::Ring;
+  RunState state = RunState::Due;
+  std::uint32_t attempt = 0;        // Attempts that have ended.
+  std::uint64_t missed = 0;         // Scheduled instants that this row stands for besides its own (Band::Misfire).
+  std::optional<WallTime> begun{};  // Of the last attempt that has ended.
+  std::optional<WallTime> ended{};
+  std::string note = {};  // Why it did not succeed, or what the handler returned; at most limits::kRunNote bytes.
+};
+
+}  // namespace rondo::jobs

@@ -1,0 +1,87 @@
+// JobStore: keeps jobs and the rows of their runs. A seam: SQLite is one implementation (make_sqlite_job_store), and each passes the
+// contract tests of src/jobs/store_contract.h.
+//
+// Promise: each function is one transaction. When it returns ok its effect survives a crash of the process, and, with Durability::Full, of
+// the machine. When it returns an error it has no effect. plan() moves the next time of jobs and writes the rows of their runs together: so
+// after a crash at any moment each scheduled instant has exactly one row, and a row without a final state is run again with the same id.
+//
+// Errors: Unavailable if the database is locked, cannot be read or written, or the disk is full; DataLoss if it is damaged;
+// InvalidArgument and NotFound as stated. Threads: one thread at a time. The functions may block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/jobs/job.h"
+#include "rondo/jobs/job_run.h"
+
+namespace rondo::jobs {
+
+/// The new next time of a job, with the runs of the instants before it.
+struct Plan {
+  std::int64_t job_id = 0;
+  std::optional<WallTime> next{};
+  std::vector<JobRun> runs = {};  // plan() sets the ids.
+};
+
+/// The end of an attempt, or of a run that did not begin.
+struct RunEnd {
+  std::int64_t id = 0;
+  RunState state = RunState::Due;  // Due: another attempt follows at 'due'.
+  WallTime due = {};
+  std::uint32_t attempt = 0;
+  std::optional<WallTime> begun{};
+  WallTime ended = {};
+  std::string note = {};
+  /// For a schedule "after DURATION": the next scheduled instant of its job.
+  std::optional<WallTime> next{};
+};
+
+class JobStore {
+ public:
+  virtual ~JobStore() = default;
+
+  /// Adds or edits a job. An edited one keeps its id, its state and its runs; 'next' becomes its next time.
+  virtual Result<StoredJob> put(const Job& job, std::optional<WallTime> next) = 0;
+  /// Removes a job and its runs; NotFound.
+  virtual Status remove(std::string_view name) = 0;
+  /// Starts or stops a job; NotFound.
+  virtual Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) = 0;
+  /// NotFound.
+  virtual Result<StoredJob> find(std::string_view name) = 0;
+  /// At most 'max' jobs in the order of their names, beginning behind 'after'. O(result).
+  virtual Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) = 0;
+  /// At most 'max' started jobs whose next time is at most 'until', the earliest first. O(log jobs + result).
+  virtual Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) = 0;
+
+  /// See above. A run whose (job, scheduled) has a row already is left out: its id becomes 0.
+  virtual Status plan(std::span<Plan> plans) = 0;
+  /// Adds a run of Band::Manual and returns it with its id.
+  virtual Result<JobRun> add_run(const JobRun& run) = 0;
+  /// Sets the ends of runs. A run that has a final state keeps it: the first one wins.
+  virtual Status finish(std::span<const RunEnd> ends) = 0;
+  /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
+  virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
+  /// At most 'max' runs of a job whose id is below 'before', the newest first.
+  virtual Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) = 0;
+  /// Removes at most 'max' final runs that ended before 'before', and returns their number.
+  virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
+};
+
+enum class Durability : std::uint8_t {
+  Normal,  // A crash of the machine may lose the last transactions; one of the process loses none.
+  Full,    // Each transaction is synchronised to the disk.
+};
+
+/// A store in an SQLite database in WAL mode. Creates the file, readable by its user alone, and its tables; a database of an earlier
+/// version is migrated. FailedPrecondition for a database of a later version, or of another program.
+Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
+
+}  // namespace rondo::jobs

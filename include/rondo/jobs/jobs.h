@@ -1,0 +1,132 @@
+// Jobs: runs jobs in a runtime. It plans their firings ahead (JobStore keeps each as a row), fires each at its millisecond, and runs its
+// handler in a turn of the job's priority or on a thread of a pool.
+//   Jobs jobs(runtime, std::move(*make_sqlite_job_store("jobs.db")));
+//   jobs.handle("clean", [](const JobContext& context) { return clean(context.parameters, context.stop); });
+//   jobs.define({.name = "clean-cache", .handler = "clean", .schedule = {.when = "every 10s"}});
+//   jobs.start();
+//
+// Promise: a run is stored before it fires. It runs at least once: a run whose end is not stored when the process crashes is run again
+// after the next start, with the same id. If the store fails, nothing new fires until it works again, and health() returns the reason.
+//
+// A due run is a row of the table JOB_RUN_<priority>, so it takes turns with all other tables under the runtime's policy, and `rondo why`,
+// `parked` and `tables` show it. A run that waits for other runs of its job waits for the fact job-free:<job>. Late runs: see Misfire and
+// JobsOptions. Runs that are still running: see Overlap.
+//
+// Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own. A
+// replay does not repeat jobs: their operations have no codec.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/metrics.h"
+#include "rondo/base/result.h"
+#include "rondo/jobs/job.h"
+#include "rondo/jobs/job_run.h"
+#include "rondo/jobs/job_store.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+
+struct PoolOptions {
+  unsigned threads;
+  /// Runs in the pool, running ones included. Further runs wait in their table, by priority, so a small number keeps a flood of low runs
+  /// from delaying a high one.
+  std::size_t runs_max;
+};
+
+struct JobsOptions {
+  Duration window{5s};  // How far ahead runs are planned: 1 to 50 s (asserted).
+  Duration grace{10s};  // Runs that are later follow Job::misfire. At least 'window' (asserted).
+  Duration cycle{1s};   // Between two looks for due jobs; at most half of 'window' (asserted).
+  PoolOptions fast{.threads = 8, .runs_max = 16};
+  PoolOptions slow{.threads = 4, .runs_max = 8};
+  /// A job uses the slow pool for the rest of a minute in which more than 'slow_runs' of its runs took longer than 'slow_run'.
+  Duration slow_run{500ms};
+  unsigned slow_runs = 10;
+  Duration kept{30 * 24 * 3600s};  // Ended runs are removed after this time.
+};
+
+/// What a handler receives. Valid during the call.
+struct JobContext {
+  std::int64_t run;  // The same in each attempt, also after a crash: use it to make the effect happen once.
+  const std::string& job;
+  const std::string& parameters;
+  WallTime scheduled;
+  std::uint32_t attempt;       // 0 for the first one.
+  const std::stop_token stop;  // Requested when the run is killed, covered, or has exceeded its timeout.
+};
+
+struct JobsStats {
+  std::uint64_t planned = 0;
+  std::uint64_t fired = 0;  // Rows that were given to the tables.
+  std::uint64_t attempts = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;  // Also TimedOut.
+  std::uint64_t retried = 0;
+  std::uint64_t not_run = 0;    // Discarded, Skipped and Killed before they began.
+  std::uint64_t recovered = 0;  // Found without an end at the start.
+  std::size_t pending = 0;      // Runs without a stored end.
+  std::size_t running = 0;
+  Histogram lateness_ns;  // From the due time to the beginning of the first attempt.
+};
+
+class Jobs {
+ public:
+  /// Returns ok, or why the run failed: retried, if the job has retries left. An exception counts as a failure.
+  using Handler = std::function<Status(const JobContext& context)>;
+  template <class T>
+  using Done = std::function<void(Result<T>)>;
+
+  /// 'runtime' must outlive it.
+  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
+  /// Requests the stop of running handlers and waits for them.
+  ~Jobs();
+  Jobs(const Jobs&) = delete;
+  Jobs& operator=(const Jobs&) = delete;
+
+  /// Sets the handler for jobs that name it. It runs on a thread of a pool and may block.
+  void handle(std::string name, Handler handler);
+  /// The same for a short handler, which runs in a turn of the job's priority and must not block.
+  void handle_in_turn(std::string name, Handler handler);
+  /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
+  void start();
+
+  // The following functions return immediately; 'done' is called in a later turn, never within the call. It may be empty.
+  /// Adds a job and starts it, or edits it. A job that equals the stored one does not change, so a program may define its jobs at
+  /// each start.
+  void define(Job job, Done<StoredJob> done = {});
+  /// Adds a stopped job, or edits one. InvalidArgument: see check().
+  void put(Job job, Done<StoredJob> done = {});
+  /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
+  void start(std::string name, Done<StoredJob> done = {});
+  /// Stops a job: runs that have not begun are skipped. 'note' is for people.
+  void stop(std::string name, std::string note, Done<StoredJob> done = {});
+  /// Stops a job and removes it with its runs. Running handlers are asked to stop.
+  void remove(std::string name, Done<StoredJob> done = {});
+  /// Runs a job once, now, whether it is started or not.
+  void trigger(std::string name, Done<JobRun> done = {});
+  /// Asks a running handler to stop, or ends a run that has not begun. NotFound if the run has ended.
+  Status kill(std::int64_t run);
+  void find(std::string name, Done<StoredJob> done);
+  void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
+  void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
+
+  const JobsStats& stats() const;
+  /// Ok, or why nothing is planned or stored at present.
+  Status health() const;
+
+ private:
+  struct Parts;
+  void put_job(Job job, bool starts, Done<StoredJob> done);
+  void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo::jobs

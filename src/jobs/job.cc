@@ -1,0 +1,126 @@
+#include "rondo/jobs/job.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "jobs/names.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+constexpr Names<Misfire, 2> kMisfires{{"do-nothing", "fire-once"}};
+constexpr Names<Overlap, 4> kOverlaps{{"serial", "discard", "cover", "concurrent"}};
+
+bool is_name(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+  };
+  return !name.empty() && name.size() <= limits::kJobName && std::ranges::all_of(name, is_letter);
+}
+
+Status refuse(std::string_view field, std::string_view why) {
+  return {Code::InvalidArgument, std::string{field} + ": " + std::string{why}};
+}
+
+/// A whole number with a unit. Empty for other texts, and for more than 100 years.
+std::optional<Duration> duration_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 0) return std::nullopt;
+  constexpr std::array<std::pair<std::string_view, Duration>, 5> kUnits{
+      {{"ms", 1ms}, {"s", 1s}, {"min", 60s}, {"h", 3600s}, {"d", 24 * 3600s}}};
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const auto found = std::ranges::find(kUnits, unit, [](const auto& known) { return known.first; });
+  constexpr Duration kCentury = 100 * 365 * 24 * 3600s;
+  if (found == kUnits.end() || number > kCentury / found->second) return std::nullopt;
+  return number * found->second;
+}
+
+Result<calendar::Cron> compile_cron(std::string_view expression, const std::string& dialect) {
+  const auto chosen = calendar::dialect_of(dialect);
+  if (!dialect.empty() && !chosen) {
+    return failure(refuse("schedule.dialect", "'" + dialect + "' is none of quartz, spring, unix, unix6 and systemd"));
+  }
+  auto cron = chosen ? calendar::Cron::parse(expression, *chosen) : calendar::Cron::parse(expression);
+  if (!cron) return failure(refuse("schedule.when", "cron expression, " + cron.error().to_string()));
+  return std::move(*cron);
+}
+
+Result<Duration> compile_period(std::string_view text) {
+  const std::optional<Duration> period = duration_of(text);
+  if (!period) {
+    return failure(refuse("schedule.when", "'" + std::string{text} + "' is no duration: a whole number with the unit ms, s, min, h or d"));
+  }
+  return *period;
+}
+
+/// Sets 'schedule.when' from the text of ScheduleText::when.
+Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
+  const std::string_view when = text.when;
+  const std::size_t blank = std::min(when.find(' '), when.size());
+  const std::string_view kind = when.substr(0, blank);
+  const std::string_view rest = when.substr(std::min(blank + 1, when.size()));
+  if (kind == "cron") {
+    auto cron = compile_cron(rest, text.dialect);
+    if (!cron) return cron.error();
+    schedule.when = std::move(*cron);
+  } else if (kind == "every" || kind == "after") {
+    const Result<Duration> period = compile_period(rest);
+    if (!period) return period.error();
+    if (kind == "every") schedule.when = calendar::FixedRate{.period = *period, .anchor = WallTime{}};
+    if (kind == "after") schedule.when = calendar::FixedDelay{.delay = *period};
+  } else if (kind == "at") {
+    const Result<WallTime> at = calendar::parse_rfc3339(rest);
+    if (!at) return at.error().with_context("schedule.when");
+    schedule.when = calendar::OneShot{*at};
+  } else if (when != "manual") {
+    return refuse("schedule.when",
+                  "'" + std::string{when} + "' is none of: cron EXPRESSION, every DURATION, after DURATION, at RFC3339, manual");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
+std::optional<Misfire> misfire_of(std::string_view name) noexcept { return kMisfires.find(name); }
+std::string_view to_string(Overlap overlap) noexcept { return kOverlaps.of(overlap); }
+std::optional<Overlap> overlap_of(std::string_view name) noexcept { return kOverlaps.find(name); }
+
+Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed) {
+  calendar::Schedule schedule;
+  if (Status status = compile_when(text, schedule); !status.ok()) return failure(std::move(status));
+  if (!text.dst.empty()) {
+    const auto rule = calendar::dst_rule_of(text.dst);
+    if (!rule) return failure(refuse("schedule.dst", "'" + text.dst + "' is none of vixie, quartz and spring"));
+    schedule.dst = *rule;
+  }
+  schedule.from = text.from;
+  schedule.until = text.until;
+  schedule.jitter = {.most = text.jitter, .seed = seed};
+  if (Status status = calendar::check(schedule); !status.ok()) return failure(status.with_context("schedule"));
+  return schedule;
+}
+
+Status check(const Job& job) {
+  if (!is_name(job.name)) {
+    return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) + " letters, digits and characters of '._-/'");
+  }
+  if (job.handler.empty()) return refuse("handler", "it names none");
+  if (job.parameters.size() > limits::kJobParameters) {
+    return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
+  }
+  if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
+    return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));
+  }
+  if (job.retries > limits::kJobRetries) return refuse("retries", "more than " + std::to_string(limits::kJobRetries));
+  if (job.backoff < Duration{0}) return refuse("backoff", "it is negative");
+  if (job.timeout < Duration{0}) return refuse("timeout", "it is negative");
+  const auto schedule = compile(job.schedule, 0);
+  return schedule ? Status{} : schedule.error();
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,171 @@
+#include "rondo/jobs/jobs.h"
+
+#include <utility>
+
+#include "jobs/parts.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+/// Stores a job and its first time. 'starts': a new one is started.
+Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, WallTime now, bool starts) {
+  auto stored = store.find(job.name);
+  if (!stored && stored.error().code() != Code::NotFound) return stored;
+  const bool is_new = !stored;
+  if (stored && starts) {
+    Job known = stored->job;
+    known.note = job.note;
+    if (known == job) return stored;  // Its next time stays, too.
+  }
+  // The first time of a new job needs its id, so it is set below.
+  const bool is_running = is_new ? starts : stored->is_running;
+  if (is_new) {
+    stored = store.put(job, std::nullopt);
+    if (!stored) return stored;
+  }
+  const auto next = planner.first_after(job, stored->id, now);
+  if (!next) return failure(next.error());
+  if (!is_new) {
+    stored = store.put(job, is_running ? *next : std::nullopt);
+  } else if (is_running) {
+    if (Status started = store.set_running(job.name, true, *next, job.note); !started.ok()) return failure(std::move(started));
+    stored = store.find(job.name);
+  }
+  return stored;
+}
+
+Result<StoredJob> start_job(JobStore& store, Planner& planner, const std::string& name, WallTime now) {
+  const auto stored = store.find(name);
+  if (!stored || stored->is_running) return stored;
+  const auto next = planner.first_after(stored->job, stored->id, now);
+  if (!next) return failure(next.error());
+  if (Status started = store.set_running(name, true, *next, {}); !started.ok()) return failure(std::move(started));
+  return store.find(name);
+}
+
+Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::string& note) {
+  if (Status stopped = store.set_running(name, false, std::nullopt, note); !stopped.ok()) return failure(std::move(stopped));
+  return store.find(name);
+}
+
+Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
+  auto stored = store.find(name);
+  if (!stored) return stored;
+  if (Status removed = store.remove(name); !removed.ok()) return failure(std::move(removed));
+  return stored;
+}
+
+struct Triggered {
+  JobRun run;
+  Job job;
+};
+
+Result<Triggered> trigger_job(JobStore& store, const std::string& name, WallTime now) {
+  auto stored = store.find(name);
+  if (!stored) return failure(std::move(stored.error()));
+  auto run = store.add_run({.job_id = stored->id, .job = name, .scheduled = now, .due = now, .band = Band::Manual});
+  if (!run) return failure(std::move(run.error()));
+  return Triggered{std::move(*run), std::move(stored->job)};
+}
+
+}  // namespace
+
+Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options)
+    : parts_(std::make_unique<Parts>(runtime, std::move(store), options)) {}
+Jobs::~Jobs() = default;
+
+void Jobs::handle(std::string name, Handler handler) {
+  parts_->handlers[std::move(name)] = {std::make_shared<const Handler>(std::move(handler)), false};
+}
+void Jobs::handle_in_turn(std::string name, Handler handler) {
+  parts_->handlers[std::move(name)] = {std::make_shared<const Handler>(std::move(handler)), true};
+}
+void Jobs::start() { parts_->recover(0); }
+
+/// Calls 'done', takes over an edited job, and looks for due runs: the next one may be within the window.
+void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
+  if (stored) {
+    const auto live = parts_->jobs.find(stored->id);
+    if (live != parts_->jobs.end()) live->second.job = std::make_shared<const Job>(stored->job);
+    if (parts_->is_started) parts_->cycle();
+  }
+  if (done) done(stored);
+}
+
+void Jobs::define(Job job, Done<StoredJob> done) { put_job(std::move(job), true, std::move(done)); }
+void Jobs::put(Job job, Done<StoredJob> done) { put_job(std::move(job), false, std::move(done)); }
+void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
+  const WallTime now = parts_->runtime.clock().wall_now();
+  parts_->store.submit<StoredJob>(
+      [job = std::move(job), now, starts](JobStore& store, Planner& planner) -> Result<StoredJob> {
+        if (Status status = check(job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
+        // The zone is looked up before anything is stored.
+        if (const auto first = planner.first_after(job, 0, now); !first)
+          return failure(first.error().with_context("job '" + job.name + "'"));
+        return store_job(store, planner, job, now, starts);
+      },
+      [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
+}
+
+void Jobs::start(std::string name, Done<StoredJob> done) {
+  const WallTime now = parts_->runtime.clock().wall_now();
+  parts_->store.submit<StoredJob>(
+      [name = std::move(name), now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
+      [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
+}
+
+void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
+  parts_->store.submit<StoredJob>(
+      [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
+      [this, done = std::move(done)](const Result<StoredJob>& stored) {
+        if (stored) parts_->skip_runs(stored->id, "the job was stopped");
+        edited(stored, done);
+      });
+}
+
+void Jobs::remove(std::string name, Done<StoredJob> done) {
+  parts_->store.submit<StoredJob>([name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
+                                  [this, done = std::move(done)](const Result<StoredJob>& removed) {
+                                    if (removed) parts_->drop_runs(removed->id);
+                                    if (done) done(removed);
+                                  });
+}
+
+void Jobs::trigger(std::string name, Done<JobRun> done) {
+  const WallTime now = parts_->runtime.clock().wall_now();
+  parts_->store.submit<Triggered>([name = std::move(name), now](JobStore& store, Planner&) { return trigger_job(store, name, now); },
+                                  [this, done = std::move(done)](Result<Triggered> triggered) {
+                                    if (triggered) parts_->adopt(triggered->run, triggered->job);
+                                    if (!done) return;
+                                    triggered ? done(std::move(triggered->run)) : done(failure(triggered.error()));
+                                  });
+}
+
+Status Jobs::kill(std::int64_t run) {
+  LiveRun* const live = parts_->find(run);
+  if (live == nullptr) return {Code::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
+  parts_->stop(*live, RunState::Killed, "killed by a user");
+  return {};
+}
+
+void Jobs::find(std::string name, Done<StoredJob> done) {
+  parts_->store.submit<StoredJob>([name = std::move(name)](JobStore& store, Planner&) { return store.find(name); }, std::move(done));
+}
+void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
+  parts_->store.submit<std::vector<StoredJob>>(
+      [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); }, std::move(done));
+}
+void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
+  parts_->store.submit<std::vector<JobRun>>(
+      [job = std::move(job), before, max](JobStore& store, Planner&) { return store.runs(job, before, max); }, std::move(done));
+}
+
+const JobsStats& Jobs::stats() const { return parts_->stats; }
+Status Jobs::health() const {
+  if (!parts_->store_status.ok()) return parts_->store_status.with_context("jobs");
+  if (!parts_->planning_trouble.empty()) return {Code::FailedPrecondition, "jobs: " + parts_->planning_trouble};
+  return {};
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,395 @@
+// Jobs on a real clock and real threads: firing, overlap, retries, timeouts, kills, and what a restart takes up.
+#include "rondo/jobs/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Duration kPatience = 30s;
+
+/// A program with jobs; close() and open() are a restart on the same database.
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~JobsTest() override {
+    close();
+    std::filesystem::remove_all(folder);
+  }
+  void open() {
+    runtime = std::make_unique<Runtime>();
+    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), options);
+  }
+  void close() {
+    jobs.reset();
+    runtime.reset();
+  }
+  /// Runs turns until 'condition' holds.
+  bool becomes(const std::function<bool()>& condition) {
+    const Instant deadline = runtime->clock().now() + kPatience;
+    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
+    return condition();
+  }
+  /// Waits for the answer of an asynchronous function.
+  template <class T>
+  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
+    std::optional<Result<T>> got;
+    call([&got](Result<T> result) { got = std::move(result); });
+    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
+    return got ? std::move(*got) : failure(Code::DeadlineExceeded, "no answer");
+  }
+  StoredJob defined(const Job& job) {
+    const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
+    EXPECT_TRUE(stored.has_value()) << stored.error().to_string();
+    return stored.value_or(StoredJob{});
+  }
+  JobRun triggered(const std::string& name) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
+    EXPECT_TRUE(run.has_value()) << run.error().to_string();
+    return run.value_or(JobRun{});
+  }
+  /// The stored runs of a job as "state note", the oldest first.
+  std::vector<std::string> runs(const std::string& name) {
+    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
+    std::vector<std::string> texts;
+    for (const JobRun& run : found.value_or(std::vector<JobRun>{})) {
+      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
+    }
+    return texts;
+  }
+  bool ends(std::size_t runs) {
+    return becomes([this, runs] {
+      const JobsStats& stats = jobs->stats();
+      return stats.succeeded + stats.failed + stats.not_run >= runs && stats.pending == 0;
+    });
+  }
+
+  std::filesystem::path folder;
+  JobsOptions options{.cycle = 100ms};
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Jobs> jobs;
+};
+
+/// A handler that waits until it is let go, or asked to stop.
+class Gate {
+ public:
+  Jobs::Handler handler() {
+    return [this](const JobContext& context) {
+      std::unique_lock lock(mutex_);
+      ++inside_;
+      most_ = std::max(most_, inside_);
+      began_.push_back(context.run);
+      changed_.wait(lock, context.stop, [this] { return open_ > 0; });
+      --inside_;
+      if (open_ == 0) return Status{Code::Cancelled, "asked to stop"};
+      --open_;
+      return Status{};
+    };
+  }
+  void let(int runs) {
+    const std::lock_guard lock(mutex_);
+    open_ += runs;
+    changed_.notify_all();
+  }
+  int inside() const {
+    const std::lock_guard lock(mutex_);
+    return inside_;
+  }
+  int most() const {
+    const std::lock_guard lock(mutex_);
+    return most_;
+  }
+  std::vector<std::int64_t> began() const {
+    const std::lock_guard lock(mutex_);
+    return began_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  int open_ = 0;
+  int inside_ = 0;
+  int most_ = 0;
+  std::vector<std::int64_t> began_;
+};
+
+TEST_F(JobsTest, AJobFiresAtEachOfItsInstantsAndEachRunHasARow) {
+  std::vector<WallTime> scheduled;
+  jobs->handle_in_turn("note", [&scheduled](const JobContext& context) {
+    scheduled.push_back(context.scheduled);
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "often", .handler = "note", .schedule = {.when = "every 50ms"}});
+  ASSERT_TRUE(becomes([&scheduled] { return scheduled.size() >= 20; }));
+  for (std::size_t i = 1; i < scheduled.size(); ++i) EXPECT_EQ(scheduled[i] - scheduled[i - 1], 50ms);
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("often", "enough", done); }).has_value());
+  ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 0; }));
+  const std::size_t fired = scheduled.size();
+  std::size_t succeeded = 0;
+  for (const std::string& run : runs("often")) {
+    EXPECT_THAT(run, testing::AnyOf("succeeded", "skipped the job was stopped"));
+    if (run == "succeeded") ++succeeded;
+  }
+  EXPECT_EQ(succeeded, fired);
+  EXPECT_EQ(scheduled.size(), fired) << "a stopped job does not fire what is in the ring";
+}
+
+TEST_F(JobsTest, NoRunFiresBeforeItsTime) {
+  std::vector<Duration> early;
+  jobs->handle_in_turn("note", [&](const JobContext& context) {
+    const Duration late = runtime->clock().wall_now() - context.scheduled;
+    if (late < Duration{0}) early.push_back(late);
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
+  ASSERT_TRUE(becomes([this] { return jobs->stats().succeeded >= 100; }));
+  EXPECT_THAT(early, testing::IsEmpty());
+}
+
+TEST_F(JobsTest, SerialRunsWaitForEachOtherAndWhySaysForWhich) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate"});
+  const JobRun first = triggered("one");
+  const JobRun second = triggered("one");
+  const JobRun third = triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 3; }));
+  ASSERT_TRUE(becomes([&] { return runtime->parked_rows("JOB_RUN_8", 10).size() == 2; }));
+  const Why why = runtime->why("JOB_RUN_8", "one#" + std::to_string(third.id));
+  ASSERT_EQ(why.chain.size(), 2U);
+  EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);
+  EXPECT_EQ(why.chain[1].key, "one#" + std::to_string(first.id));
+  gate.let(3);
+  ASSERT_TRUE(ends(3));
+  EXPECT_EQ(gate.most(), 1);
+  EXPECT_THAT(gate.began(), ElementsAre(first.id, second.id, third.id));
+  EXPECT_THAT(runs("one"), ElementsAre("succeeded", "succeeded", "succeeded"));
+}
+
+TEST_F(JobsTest, WithDiscardARunEndsWhileAnotherIsRunning) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate", .overlap = Overlap::Discard});
+  const JobRun first = triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
+  triggered("one");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().not_run == 1; }));
+  gate.let(1);
+  ASSERT_TRUE(ends(2));
+  EXPECT_THAT(runs("one"), ElementsAre("succeeded", "discarded another run was running: " + std::to_string(first.id)));
+}
+
+TEST_F(JobsTest, WithCoverTheNewestRunStopsTheOthers) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate", .overlap = Overlap::Cover});
+  triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
+  const JobRun second = triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.began().size() == 2; }));
+  EXPECT_EQ(gate.most(), 1) << "the newer one begins when the older one has ended";
+  gate.let(1);
+  ASSERT_TRUE(ends(2));
+  EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("killed covered by the run " + std::to_string(second.id)), "succeeded"));
+}
+
+TEST_F(JobsTest, ConcurrentRunsHaveACap) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate", .overlap = Overlap::Concurrent, .concurrency = 3});
+  for (int i = 0; i < 7; ++i) triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 3 && jobs->stats().fired == 7; }));
+  gate.let(7);
+  ASSERT_TRUE(ends(7));
+  EXPECT_EQ(gate.most(), 3);
+}
+
+TEST_F(JobsTest, AFullPoolLosesNothingAndTheHighestPriorityGoesFirst) {
+  close();
+  options.fast = {.threads = 1, .runs_max = 1};
+  open();
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  for (const char* const name : {"first", "low", "high"}) {
+    defined({.name = name,
+             .handler = "gate",
+             .priority = Priority{name[0] == 'h' ? 20U : 8U},
+             .overlap = Overlap::Concurrent,
+             .concurrency = 20});
+  }
+  const JobRun first = triggered("first");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
+  std::vector<std::int64_t> low;
+  for (int i = 0; i < 10; ++i) low.push_back(triggered("low").id);
+  const JobRun high = triggered("high");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().fired == 12; }));
+  gate.let(12);
+  ASSERT_TRUE(ends(12));
+  std::vector<std::int64_t> expected{first.id, high.id};
+  expected.insert(expected.end(), low.begin(), low.end());
+  EXPECT_EQ(gate.began(), expected);
+}
+
+TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
+  std::vector<std::pair<std::int64_t, std::uint32_t>> attempts;
+  jobs->handle_in_turn("fail", [&attempts](const JobContext& context) {
+    attempts.emplace_back(context.run, context.attempt);
+    return Status{Code::Unavailable, "no server"};
+  });
+  jobs->start();
+  defined({.name = "one", .handler = "fail", .retries = 2, .backoff = 1ms});
+  const JobRun run = triggered("one");
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(attempts, ElementsAre(std::pair{run.id, 0U}, std::pair{run.id, 1U}, std::pair{run.id, 2U}));
+  EXPECT_THAT(runs("one"), ElementsAre("failed unavailable: no server"));
+}
+
+TEST_F(JobsTest, AnExceptionIsAFailureOfItsRun) {
+  jobs->handle("throw", [](const JobContext&) -> Status { throw std::runtime_error("oh"); });
+  jobs->start();
+  defined({.name = "one", .handler = "throw"});
+  triggered("one");
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(runs("one"), ElementsAre("failed internal: the handler threw: oh"));
+}
+
+TEST_F(JobsTest, ARunThatExceedsItsTimeoutIsAskedToStop) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate", .timeout = 20ms});
+  triggered("one");
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("timed-out the timeout of 20 ms has passed")));
+}
+
+TEST_F(JobsTest, AKillEndsARunThatWaitsAndAsksOneThatRuns) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate"});
+  const JobRun first = triggered("one");
+  const JobRun second = triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 2; }));
+  EXPECT_TRUE(jobs->kill(second.id).ok());
+  EXPECT_TRUE(jobs->kill(first.id).ok());
+  ASSERT_TRUE(ends(2));
+  EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("killed killed by a user"), HasSubstr("killed killed by a user")));
+  EXPECT_EQ(gate.began().size(), 1U);
+  EXPECT_EQ(jobs->kill(first.id).code(), Code::NotFound);
+}
+
+TEST_F(JobsTest, AJobWithoutAHandlerSaysWhichOneIsMissing) {
+  jobs->start();
+  defined({.name = "one", .handler = "none"});
+  triggered("one");
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(runs("one"), ElementsAre("failed this program has no handler 'none'"));
+}
+
+TEST_F(JobsTest, ADelayIsMeasuredFromTheEndOfARun) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate", .schedule = {.when = "after 30ms"}});
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
+  EXPECT_EQ(jobs->stats().planned, 1U) << "no second run while the first one runs";
+  gate.let(3);
+  ASSERT_TRUE(becomes([&] { return jobs->stats().succeeded == 3; }));
+  const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("one", INT64_MAX, 10, done); }).value();
+  for (std::size_t i = found.size() - 1; i > 0; --i) {
+    ASSERT_TRUE(found[i].ended.has_value());
+    EXPECT_GE(found[i - 1].scheduled - *found[i].ended, 29ms);
+  }
+}
+
+TEST_F(JobsTest, ADefinitionThatIsTheSameChangesNothing) {
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  const Job job{.name = "one", .handler = "ok", .schedule = {.when = "every 1h"}};
+  const StoredJob first = defined(job);
+  const StoredJob again = defined(job);
+  EXPECT_EQ(again.id, first.id);
+  EXPECT_EQ(again.next, first.next);
+  EXPECT_TRUE(again.is_running);
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("one", "not now", done); }).has_value());
+  EXPECT_FALSE(defined(job).is_running) << "a program that starts again does not start a job that an operator stopped";
+}
+
+TEST_F(JobsTest, AWrongJobIsRefusedWithItsNameAndField) {
+  jobs->start();
+  const auto refused =
+      answer<StoredJob>([&](auto done) { jobs->put({.name = "one", .handler = "h", .schedule = {.when = "cron 99 * * * *"}}, done); });
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().to_string(), testing::AllOf(HasSubstr("job 'one'"), HasSubstr("schedule.when")));
+}
+
+TEST_F(JobsTest, ARunWithoutAnEndRunsAgainAfterARestartWithTheSameId) {
+  jobs->start();
+  std::int64_t left = 0;
+  {
+    // Another process planned a run, and crashed before it ended.
+    auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const StoredJob job = store->put({.name = "one", .handler = "note"}, std::nullopt).value();
+    left =
+        store
+            ->add_run(
+                {.job_id = job.id, .scheduled = WallTime::from_nanoseconds(1), .due = WallTime::from_nanoseconds(1), .band = Band::Manual})
+            ->id;
+  }
+  close();
+  open();
+  std::vector<std::int64_t> ran;
+  jobs->handle_in_turn("note", [&ran](const JobContext& context) {
+    ran.push_back(context.run);
+    return Status{};
+  });
+  jobs->start();
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(ran, ElementsAre(left));
+  EXPECT_EQ(jobs->stats().recovered, 1U);
+}
+
+TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  defined({.name = "one", .handler = "gate"});
+  triggered("one");
+  triggered("one");
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 2; }));
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("one", done); }).has_value());
+  EXPECT_EQ(jobs->stats().pending, 0U);
+  ASSERT_TRUE(becomes([&] { return gate.inside() == 0 && jobs->stats().running == 0; })) << "its handler was asked to stop";
+  EXPECT_THAT(runs("one"), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace rondo::jobs

@@ -1,0 +1,139 @@
+// kill -9 of a process that runs jobs, again and again: afterwards each scheduled instant has exactly one row, and each row was dispatched
+// at least once with its id.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rondo/base/random.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+constexpr int kJobs = 20;
+constexpr int kKills = 15;
+constexpr std::int64_t kPeriodMs = 10;
+
+std::string job_name(int job) { return "job-" + std::to_string(job); }
+
+/// The life of a process: it writes the id of each run that it begins to 'log', and a byte to 'pipe'.
+[[noreturn]] void live(const std::string& database, int log, int pipe) {
+  Runtime runtime;
+  Jobs jobs(runtime, std::move(*make_sqlite_job_store(database)), {.cycle = 20ms});
+  const auto note = [log, pipe](const JobContext& context) {
+    if (::write(log, &context.run, sizeof context.run) != sizeof context.run || ::write(pipe, "", 1) != 1) ::_exit(3);
+    return Status{};
+  };
+  jobs.handle_in_turn("turn", note);
+  jobs.handle("thread", note);
+  for (int job = 0; job < kJobs; ++job) {
+    jobs.define({.name = job_name(job),
+                 .handler = job % 2 == 0 ? "turn" : "thread",
+                 .schedule = {.when = "every " + std::to_string(kPeriodMs) + "ms"}});
+  }
+  jobs.start();
+  runtime.run();
+  ::_exit(4);
+}
+
+class JobsKill : public ::testing::Test {
+ protected:
+  JobsKill() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    database = (folder / "jobs.db").string();
+    log = (folder / "log").string();
+  }
+  ~JobsKill() override { std::filesystem::remove_all(folder); }
+
+  /// Starts a process, and kills it when it has begun that many runs.
+  void live_and_die(std::uint64_t runs) const {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const int file = ::open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    const pid_t child = ::fork();
+    if (child == 0) live(database, file, ends[1]);
+    ::close(file);
+    ::close(ends[1]);
+    char byte = 0;
+    for (; runs > 0; --runs) ASSERT_EQ(::read(ends[0], &byte, 1), 1) << "the process ended by itself";
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ::close(ends[0]);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+  std::set<std::int64_t> begun() const {
+    std::set<std::int64_t> ids;
+    const int file = ::open(log.c_str(), O_RDONLY | O_CLOEXEC);
+    for (std::int64_t id = 0; ::read(file, &id, sizeof id) == sizeof id;) ids.insert(id);
+    ::close(file);
+    return ids;
+  }
+  /// All runs of a job, the oldest first.
+  static std::vector<JobRun> runs_of(JobStore& store, const std::string& job) {
+    std::vector<JobRun> all;
+    for (std::int64_t before = INT64_MAX;;) {
+      const std::vector<JobRun> page = store.runs(job, before, 1000).value();
+      if (page.empty()) break;
+      before = page.back().id;
+      all.insert(all.end(), page.begin(), page.end());
+    }
+    std::ranges::sort(all, {}, &JobRun::scheduled);
+    return all;
+  }
+
+  std::filesystem::path folder;
+  std::string database;
+  std::string log;
+};
+
+TEST_F(JobsKill, LosesNoInstantAndRunsEachRowAtLeastOnce) {
+  Random random{11};
+  for (int kill = 0; kill < kKills; ++kill) ASSERT_NO_FATAL_FAILURE(live_and_die(1 + random.below(2000)));
+  // The last process takes up what the others left; it has dispatched each row that is not in the future when it has begun enough runs.
+  std::size_t left = SIZE_MAX;
+  for (int lives = 0; left > 0 && lives < 20; ++lives) {
+    ASSERT_NO_FATAL_FAILURE(live_and_die(1000));
+    const auto store = std::move(*make_sqlite_job_store(database));
+    const std::set<std::int64_t> ids = begun();
+    left = 0;
+    const WallTime now = SystemClock{}.wall_now();
+    const std::vector<JobRun> open = store->unfinished(0, 100'000).value();
+    for (const JobRun& run : open) left += run.due < now + Duration{-1s} && !ids.contains(run.id) ? 1U : 0U;
+  }
+  EXPECT_EQ(left, 0U);
+
+  const auto store = std::move(*make_sqlite_job_store(database));
+  const std::set<std::int64_t> ids = begun();
+  std::uint64_t checked = 0;
+  for (int job = 0; job < kJobs; ++job) {
+    const std::vector<JobRun> runs = runs_of(*store, job_name(job));
+    ASSERT_GT(runs.size(), 100U);
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      const auto gap = static_cast<std::uint64_t>((runs[i].scheduled - runs[i - 1].scheduled) / (kPeriodMs * 1ms));
+      EXPECT_EQ(gap, 1 + runs[i].missed) << job_name(job) << ", the row " << runs[i].id;
+    }
+    for (const JobRun& run : runs) {
+      if (!is_final(run.state)) continue;
+      EXPECT_EQ(run.state, RunState::Succeeded) << run.note;
+      EXPECT_TRUE(ids.contains(run.id)) << "the row " << run.id << " was never dispatched";
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 10'000U);
+}
+
+}  // namespace
+}  // namespace rondo::jobs

@@ -1,0 +1,52 @@
+// LiveRun and LiveJob: the runs without a stored end, and their jobs. Scheduler thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+
+#include "jobs/pools.h"
+#include "rondo/jobs/job.h"
+#include "rondo/jobs/job_run.h"
+#include "rondo/orch/orch.h"
+
+namespace rondo::jobs {
+
+struct LiveRun;
+
+/// A job that has live runs.
+struct LiveJob {
+  std::shared_ptr<const Job> job;    // As it was edited last.
+  std::set<std::int64_t> runs;       // All of its live runs.
+  std::set<std::int64_t> begun;      // Those that run, and those that may begin now.
+  std::deque<std::int64_t> waiting;  // Those that wait for others of the job, the oldest first. May contain runs that have ended.
+  PoolChoice pool;
+
+  std::size_t most() const noexcept { return job->overlap == Overlap::Concurrent ? job->concurrency : 1; }
+};
+
+struct LiveRun {
+  enum class Stage : std::uint8_t {
+    Planned,  // In the time ring, or in line for it.
+    Fired,    // A row of its table; it has not begun.
+    Running,  // Its handler runs.
+    Ending,   // The end of an attempt, or of the run, is being stored.
+  };
+  JobRun run;
+  LiveJob* job = nullptr;
+  Stage stage = Stage::Planned;
+  Priority priority;             // Of the table that has its row.
+  std::optional<Ticket> ticket;  // While its row is in flight: it runs, or waits for a place in a pool.
+  std::optional<PoolKind> pool;  // The pool for a place in which it waits.
+  std::stop_source stop;
+  std::optional<RunState> verdict;  // Why it was asked to stop: Killed or TimedOut.
+  std::string verdict_note;
+  Instant deadline = Instant::never();
+};
+
+}  // namespace rondo::jobs

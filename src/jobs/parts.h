@@ -1,0 +1,126 @@
+// Jobs::Parts: the running job scheduler: from a planned run to its stored end. See jobs.h for the promises.
+//
+//   planner (store thread) -> adopt -> time ring -> fire -> row of JOB_RUN_<priority> -> begin -> pool -> attempt_ended -> store -> forget
+//
+// Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "jobs/live_run.h"
+#include "jobs/planner.h"
+#include "jobs/pools.h"
+#include "jobs/run_queue.h"
+#include "jobs/store_thread.h"
+#include "jobs/time_ring.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::jobs {
+
+struct HandlerEntry {
+  std::shared_ptr<const Jobs::Handler> handler;
+  bool in_turn = false;
+};
+
+struct Jobs::Parts {
+  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options);
+  ~Parts();
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  // --- planning (parts_planning.cc)
+  /// Takes up the runs that an earlier process left, a page at a time, and begins to plan.
+  void recover(std::int64_t after);
+  void begin_planning();
+  void cycle();
+  void planned(Planner::Cycle& found);
+  /// Removes ended runs that are old, a slice each minute.
+  void forget_old();
+  /// Makes a run live. Ignores one that is live.
+  void adopt(const JobRun& run, const Job& job);
+  /// Puts a planned run in line for its time.
+  void wait_until_due(LiveRun& live);
+  void arm_ring();
+  void fire_due();
+
+  // --- running (parts_running.cc)
+  void fire(LiveRun& live);
+  Outcome begin(std::int64_t run, const Ticket& ticket);
+  Outcome begin_handler(LiveRun& live, const Ticket& ticket);
+  void cover(LiveRun& live);
+  Outcome overlap(LiveRun& live);
+  bool may_begin(std::int64_t run) const;
+  /// Lets the next runs of a job begin that wait for a turn.
+  void pass_turn(LiveJob& job);
+  void submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler);
+  void pool_has_room(PoolKind pool);
+  Attempt attempt_of(LiveRun& live, const HandlerEntry& handler);
+  void attempt_ended(Attempt& attempt);
+  /// Asks a running handler to stop, or ends a run that has not begun.
+  void stop(LiveRun& live, RunState verdict, std::string note);
+  void watch_deadlines();
+
+  // --- ending (parts_ending.cc)
+  /// The run ends without an attempt.
+  void end(LiveRun& live, RunState state, std::string note);
+  void end_attempt(LiveRun& live, const Attempt& attempt);
+  /// Skips the runs of a job that have not begun, except those that were triggered by hand.
+  void skip_runs(std::int64_t job_id, const std::string& note);
+  /// Forgets the runs of a job that the store has no more.
+  void drop_runs(std::int64_t job_id);
+  void store_end(LiveRun& live, RunEnd end);
+  void flush_ends();
+  void ends_stored(const Status& status);
+  void forget(LiveRun& live);
+
+  LiveRun* find(std::int64_t run) {
+    const auto found = runs.find(run);
+    return found == runs.end() ? nullptr : &found->second;
+  }
+  /// The Orch of a priority; null, with health set, if the runtime refuses its table.
+  RunQueue* queue(Priority priority);
+
+  struct Ending {
+    RunEnd end;
+    std::int64_t job_id;
+    std::shared_ptr<const Job> job;
+    bool is_scheduled;  // Not triggered by hand.
+  };
+
+  Runtime& runtime;
+  const JobsOptions options;
+  HooksOf hooks;
+  JobTurns& turns;
+  std::map<unsigned, RunQueue*> queues;  // By the level of the priority.
+  StoreThread store;
+  Pools pools;
+  std::map<std::string, HandlerEntry, std::less<>> handlers;
+  std::unordered_map<std::int64_t, LiveJob> jobs;  // By id.
+  std::unordered_map<std::int64_t, LiveRun> runs;
+  TimeRing ring;
+  std::multimap<WallTime, std::int64_t> later;  // Runs that are due beyond the ring: attempts after a long backoff.
+  /// Runs that wait for a place in a pool: the highest priority first, then the oldest.
+  std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
+  std::uint64_t next_in_line = 0;
+  std::multimap<Instant, std::int64_t> deadlines;
+  std::vector<Ending> ends;     // Not given to the store yet.
+  std::vector<Ending> storing;  // Given to the store; no answer yet.
+  bool is_started = false;
+  bool is_planning = false;
+  Status store_status;           // Of the last use of the store.
+  std::string planning_trouble;  // Why a job could not be planned.
+  Instant last_forget;
+  JobsStats stats;
+  TimerSource cycle_timer;
+  TimerSource ring_timer;
+  TimerSource deadline_timer;
+};
+
+}  // namespace rondo::jobs

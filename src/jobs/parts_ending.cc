@@ -1,0 +1,149 @@
+// parts.h: the end of a run, and its way into the store.
+#include <algorithm>
+#include <utility>
+
+#include "jobs/parts.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+Duration backoff_of(const Job& job, std::uint32_t attempt) {
+  Duration wait = job.backoff;
+  for (; attempt > 0 && wait < limits::kJobBackoff; --attempt) wait *= 2;
+  return std::min(wait, limits::kJobBackoff);
+}
+
+/// The end of an attempt, with the state that follows from it.
+RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
+  RunEnd end{.id = live.run.id,
+             .state = RunState::Succeeded,
+             .due = live.run.due,
+             .attempt = live.run.attempt + 1,
+             .begun = attempt.begun,
+             .ended = now,
+             .note = attempt.status.ok() ? std::string{} : attempt.status.to_string()};
+  if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
+  if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(RunState::Failed);
+  const bool may_retry = end.state == RunState::Failed || end.state == RunState::TimedOut;
+  if (may_retry && live.run.attempt < live.job->job->retries) {
+    end.state = RunState::Due;
+    end.due = now + backoff_of(*live.job->job, live.run.attempt);
+  }
+  return end;
+}
+
+}  // namespace
+
+void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
+  state == RunState::Failed ? ++stats.failed : ++stats.not_run;
+  store_end(live, {.id = live.run.id,
+                   .state = state,
+                   .due = live.run.due,
+                   .attempt = live.run.attempt,
+                   .ended = runtime.clock().wall_now(),
+                   .note = std::move(note)});
+}
+
+void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
+  RunEnd end = end_of(live, attempt, runtime.clock().wall_now());
+  if (end.state == RunState::Due) {
+    ++stats.retried;
+  } else {
+    ++(end.state == RunState::Succeeded ? stats.succeeded : stats.failed);
+  }
+  store_end(live, std::move(end));
+}
+
+void Jobs::Parts::skip_runs(std::int64_t job_id, const std::string& note) {
+  const auto job = jobs.find(job_id);
+  if (job == jobs.end()) return;
+  const std::set<std::int64_t> of_job = job->second.runs;
+  for (const std::int64_t id : of_job) {
+    LiveRun& live = *find(id);
+    const bool has_begun = live.stage == LiveRun::Stage::Running || live.stage == LiveRun::Stage::Ending;
+    if (!has_begun && live.run.band != Band::Manual) end(live, RunState::Skipped, note);
+  }
+}
+
+void Jobs::Parts::drop_runs(std::int64_t job_id) {
+  const auto job = jobs.find(job_id);
+  if (job == jobs.end()) return;
+  const std::set<std::int64_t> of_job = job->second.runs;
+  for (const std::int64_t id : of_job) {
+    LiveRun& live = *find(id);
+    live.stop.request_stop();
+    if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
+    forget(live);
+  }
+}
+
+void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
+  live.stage = LiveRun::Stage::Ending;
+  live.pool.reset();
+  live.deadline = Instant::never();
+  live.verdict.reset();
+  live.run.state = end.state;
+  live.run.due = end.due;
+  live.run.attempt = end.attempt;
+  if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
+  ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.band != Band::Manual});
+  LiveJob& job = *live.job;
+  job.begun.erase(live.run.id);
+  pass_turn(job);
+  flush_ends();
+}
+
+void Jobs::Parts::flush_ends() {
+  if (ends.empty() || !storing.empty()) return;
+  storing = std::exchange(ends, {});
+  store.submit<bool>(
+      [endings = storing](JobStore& of, Planner& planner) mutable -> Result<bool> {
+        std::vector<RunEnd> all;
+        for (Ending& ending : endings) {
+          // A schedule "after DURATION" goes on from the end of its run.
+          if (is_final(ending.end.state) && ending.is_scheduled && ending.job->schedule.when.starts_with("after ")) {
+            const auto next = planner.first_after(*ending.job, ending.job_id, ending.end.ended);
+            if (next) ending.end.next = *next;
+          }
+          all.push_back(std::move(ending.end));
+        }
+        if (Status status = of.finish(all); !status.ok()) return failure(std::move(status));
+        return true;
+      },
+      [this](Result<bool> stored) { ends_stored(stored ? Status{} : stored.error()); });
+}
+
+void Jobs::Parts::ends_stored(const Status& status) {
+  store_status = status;
+  std::vector<Ending> stored = std::exchange(storing, {});
+  if (!status.ok()) {  // The next cycle tries again.
+    stored.insert(stored.end(), std::make_move_iterator(ends.begin()), std::make_move_iterator(ends.end()));
+    ends = std::move(stored);
+    return;
+  }
+  for (const Ending& ending : stored) {
+    LiveRun* const live = find(ending.end.id);
+    if (live == nullptr) continue;
+    if (is_final(ending.end.state)) {
+      forget(*live);
+    } else {
+      live->stop = std::stop_source{};
+      wait_until_due(*live);
+    }
+  }
+  flush_ends();
+}
+
+void Jobs::Parts::forget(LiveRun& live) {
+  if (const auto of = queues.find(live.priority.level()); of != queues.end()) of->second->remove(live.run);
+  LiveJob& job = *live.job;
+  const std::int64_t job_id = live.run.job_id;
+  job.begun.erase(live.run.id);
+  job.runs.erase(live.run.id);
+  runs.erase(live.run.id);
+  if (job.runs.empty()) jobs.erase(job_id);
+  stats.pending = runs.size();
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,189 @@
+// parts.h: from the start to a run that is due.
+#include <algorithm>
+#include <utility>
+
+#include "jobs/parts.h"
+#include "rondo/base/assert.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+constexpr std::size_t kPage = 1000;
+/// The most runs that fire in one turn of the ring's timer.
+constexpr std::size_t kFiresOfTurn = 256;
+constexpr Duration kForgetPeriod = 60s;
+
+/// Runs with their jobs, as recover() reads them.
+struct Found {
+  std::vector<JobRun> runs;
+  std::map<std::string, Job> jobs;
+};
+
+Result<Found> read_unfinished(JobStore& store, std::int64_t after) {
+  Found found;
+  auto runs = store.unfinished(after, kPage);
+  if (!runs) return failure(std::move(runs.error()));
+  found.runs = std::move(*runs);
+  for (const JobRun& run : found.runs) {
+    if (found.jobs.contains(run.job)) continue;
+    auto job = store.find(run.job);
+    if (!job) return failure(std::move(job.error()));
+    found.jobs.emplace(run.job, std::move(job->job));
+  }
+  return found;
+}
+
+}  // namespace
+
+Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options)
+    : runtime(of_runtime),
+      options(of_options),
+      hooks(std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())),
+      turns(runtime.add<JobTurns>(hooks)),
+      store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace}),
+      pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),
+      cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
+      ring_timer("jobs:ring", Priority{56}, [this] { fire_due(); }),
+      deadline_timer("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }) {
+  RONDO_EXPECT(options.window >= 1s && options.window <= 50s, "JobsOptions::window is 1 to 50 s");
+  RONDO_EXPECT(options.grace >= options.window, "JobsOptions::grace is at least the window");
+  RONDO_EXPECT(options.cycle > Duration{0} && options.cycle <= options.window / 2,
+               "JobsOptions::cycle is above 0, and at most half of the window");
+  (*hooks)->begin = [this](std::int64_t run, const Ticket& ticket) { return begin(run, ticket); };
+  (*hooks)->may_begin = [this](std::int64_t run) { return may_begin(run); };
+  runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+    std::vector<FactOrigin> origins;
+    const auto held = weak.lock();
+    const std::optional<std::int64_t> id = run_of(key);
+    if (!held || *held == nullptr || !id) return origins;
+    const LiveRun* const live = find(*id);
+    if (live == nullptr) return origins;
+    for (const std::int64_t other : live->job->begun) {
+      if (const LiveRun* const begun = find(other))
+        origins.push_back({table_of(begun->priority), key_of(begun->run), "another run of the job"});
+    }
+    return origins;
+  });
+  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
+}
+
+Jobs::Parts::~Parts() {
+  hooks->reset();  // The Orchs outlive it.
+  for (auto& [id, live] : runs) live.stop.request_stop();
+}
+
+void Jobs::Parts::recover(std::int64_t after) {
+  store.submit<Found>([after](JobStore& of, Planner&) { return read_unfinished(of, after); },
+                      [this, after](Result<Found> found) {
+                        store_status = found ? Status{} : found.error();
+                        if (!found) {  // Without it a run could be planned, and be unknown. Tries again until the store can be read.
+                          cycle_timer.arm_at(runtime.scheduler().now() + options.cycle);
+                          return;
+                        }
+                        for (const JobRun& run : found->runs) {
+                          if (find(run.id) == nullptr) ++stats.recovered;
+                          adopt(run, found->jobs.at(run.job));
+                        }
+                        if (found->runs.size() == kPage) return recover(found->runs.back().id);
+                        begin_planning();
+                      });
+}
+
+void Jobs::Parts::begin_planning() {
+  is_started = true;
+  cycle();
+  cycle_timer.arm_every(options.cycle, runtime.scheduler().now() + options.cycle);
+}
+
+void Jobs::Parts::cycle() {
+  if (!is_started) return recover(0);
+  flush_ends();
+  const WallTime now = runtime.clock().wall_now();
+  while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
+  arm_ring();  // The wall clock may have jumped.
+  forget_old();
+  if (is_planning) return;
+  is_planning = true;
+  store.submit<Planner::Cycle>([now](JobStore& of, Planner& planner) { return planner.run(of, now); },
+                               [this](Result<Planner::Cycle> found) {
+                                 is_planning = false;
+                                 store_status = found ? Status{} : found.error();
+                                 if (found) planned(*found);
+                               });
+}
+
+void Jobs::Parts::planned(Planner::Cycle& found) {
+  planning_trouble = found.trouble;
+  for (std::size_t i = 0; i < found.plans.size(); ++i) {
+    for (const JobRun& run : found.plans[i].runs) {
+      if (run.id == 0) continue;  // The instant has a row.
+      ++stats.planned;
+      is_final(run.state) ? static_cast<void>(++stats.not_run) : adopt(run, found.jobs[i].job);
+    }
+  }
+  if (!found.is_complete) cycle();
+}
+
+void Jobs::Parts::forget_old() {
+  const Instant now = runtime.scheduler().now();
+  if (last_forget != Instant{} && now - last_forget < kForgetPeriod) return;
+  last_forget = now;
+  const WallTime before = runtime.clock().wall_now() + -options.kept;
+  store.submit<std::size_t>([before](JobStore& of, Planner&) { return of.forget(before, kPage); },
+                            [this](Result<std::size_t> removed) {
+                              // More are left: the next cycle goes on.
+                              if (removed && *removed == kPage) last_forget = Instant{};
+                            });
+}
+
+void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
+  const auto [place, is_new] = runs.try_emplace(run.id);
+  if (!is_new) return;
+  LiveRun& live = place->second;
+  LiveJob& of = jobs[run.job_id];
+  if (of.job == nullptr || *of.job != job) of.job = std::make_shared<const Job>(job);
+  of.runs.insert(run.id);
+  live.run = run;
+  live.job = &of;
+  stats.pending = runs.size();
+  wait_until_due(live);
+}
+
+void Jobs::Parts::wait_until_due(LiveRun& live) {
+  live.stage = LiveRun::Stage::Planned;
+  if (!ring.push({live.run.due, live.run.id}, runtime.clock().wall_now())) later.emplace(live.run.due, live.run.id);
+  arm_ring();
+}
+
+void Jobs::Parts::arm_ring() {
+  const std::optional<WallTime> due = ring.next_due();
+  if (!due) return ring_timer.disarm();
+  const Instant at = runtime.scheduler().now() + std::max(Duration{0}, *due - runtime.clock().wall_now());
+  ring_timer.arm_at(at);
+}
+
+void Jobs::Parts::fire_due() {
+  std::vector<TimeRing::Entry> due;
+  ring.take(runtime.clock().wall_now(), kFiresOfTurn, due);
+  for (const TimeRing::Entry& entry : due) {
+    LiveRun* const live = find(entry.run);
+    // A run that was killed or skipped meanwhile, or whose time has changed, is not due here.
+    if (live != nullptr && live->stage == LiveRun::Stage::Planned && live->run.due == entry.due) fire(*live);
+  }
+  arm_ring();
+}
+
+RunQueue* Jobs::Parts::queue(Priority priority) {
+  const auto known = queues.find(priority.level());
+  if (known != queues.end()) return known->second;
+  const Result<RunQueue*> added = runtime.try_add<RunQueue>(priority, hooks);
+  if (!added) {
+    planning_trouble = added.error().to_string();
+    return nullptr;
+  }
+  queues.emplace(priority.level(), *added);
+  return *added;
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,174 @@
+// parts.h: from a due run to the end of an attempt.
+#include <algorithm>
+#include <utility>
+
+#include "jobs/parts.h"
+
+namespace rondo::jobs {
+
+void Jobs::Parts::fire(LiveRun& live) {
+  live.priority = live.job->job->priority;
+  RunQueue* const of = queue(live.priority);
+  const Status added = of == nullptr ? Status{Code::Unavailable, planning_trouble} : of->add(live.run);
+  if (!added.ok()) {  // A store of tables that is full or away. The run stays due.
+    planning_trouble = "the run " + key_of(live.run) + ": " + std::string{added.message()};
+    later.emplace(live.run.due, live.run.id);
+    return;
+  }
+  live.stage = LiveRun::Stage::Fired;
+  ++stats.fired;
+}
+
+Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
+  LiveRun* const live = find(run);
+  if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
+  LiveJob& job = *live->job;
+  if (!job.begun.contains(run)) {
+    if (job.begun.size() >= job.most()) cover(*live);
+    if (job.begun.size() >= job.most()) return overlap(*live);
+    job.begun.insert(run);
+  }
+  return begin_handler(*live, ticket);
+}
+
+/// Overlap::Cover: ends the runs of the job that wait, and asks those that run to stop.
+void Jobs::Parts::cover(LiveRun& live) {
+  LiveJob& job = *live.job;
+  if (job.job->overlap != Overlap::Cover) return;
+  std::deque<std::int64_t> others = std::exchange(job.waiting, {});
+  others.insert(others.end(), job.begun.begin(), job.begun.end());
+  for (const std::int64_t other : others) {
+    LiveRun* const covered = find(other);
+    if (covered != nullptr && other != live.run.id) stop(*covered, RunState::Killed, "covered by the run " + std::to_string(live.run.id));
+  }
+}
+
+/// As many runs of the job as may are running.
+Outcome Jobs::Parts::overlap(LiveRun& live) {
+  LiveJob& job = *live.job;
+  if (job.job->overlap == Overlap::Discard) {
+    end(live, RunState::Discarded, "another run was running: " + std::to_string(*job.begun.begin()));
+    return Outcome::done();
+  }
+  if (std::ranges::find(job.waiting, live.run.id) == job.waiting.end()) job.waiting.push_back(live.run.id);
+  return Outcome::wait_for({kJobTurn, key_of(live.run)});
+}
+
+bool Jobs::Parts::may_begin(std::int64_t run) const {
+  const auto found = runs.find(run);
+  return found == runs.end() || found->second.stage != LiveRun::Stage::Fired || found->second.job->begun.contains(run);
+}
+
+void Jobs::Parts::pass_turn(LiveJob& job) {
+  while (!job.waiting.empty() && job.begun.size() < job.most()) {
+    const std::int64_t next = job.waiting.front();
+    job.waiting.pop_front();
+    LiveRun* const live = find(next);
+    if (live == nullptr || live->stage != LiveRun::Stage::Fired) continue;
+    job.begun.insert(next);
+    turns.allow(live->run);
+  }
+}
+
+Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
+  const Job& job = *live.job->job;
+  const auto handler = handlers.find(job.handler);
+  if (handler == handlers.end()) {
+    end(live, RunState::Failed, "this program has no handler '" + job.handler + "'");
+    return Outcome::done();
+  }
+  if (handler->second.in_turn) {
+    Attempt attempt = attempt_of(live, handler->second);
+    run_attempt(attempt, runtime.clock());
+    attempt_ended(attempt);
+    return Outcome::done();
+  }
+  live.ticket = ticket;
+  const PoolKind pool = live.job->pool.pool(runtime.clock().wall_now(), options);
+  auto& line = waiting[static_cast<std::size_t>(pool)];
+  if (line.empty() && pools.has_room(pool)) {
+    submit(live, pool, handler->second);
+  } else {
+    live.pool = pool;
+    line.emplace(std::pair{-static_cast<int>(live.priority.level()), next_in_line++}, live.run.id);
+  }
+  return Outcome::staged();
+}
+
+Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
+  if (live.run.attempt == 0) {
+    const Duration late = runtime.clock().wall_now() - live.run.due;
+    stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0)));
+  }
+  ++stats.attempts;
+  ++stats.running;
+  live.stage = LiveRun::Stage::Running;
+  return {.handler = handler.handler,
+          .job = live.job->job,
+          .run = live.run.id,
+          .scheduled = live.run.scheduled,
+          .number = live.run.attempt,
+          .stop = live.stop.get_token(),
+          .begun = {},
+          .took = {},
+          .status = {}};
+}
+
+void Jobs::Parts::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler) {
+  const Duration timeout = live.job->job->timeout;
+  if (timeout > Duration{0}) {
+    live.deadline = runtime.scheduler().now() + timeout;
+    deadlines.emplace(live.deadline, live.run.id);
+    deadline_timer.arm_at(deadlines.begin()->first);
+  }
+  pools.submit(pool, attempt_of(live, handler), [this](Attempt& attempt) { attempt_ended(attempt); });
+}
+
+void Jobs::Parts::pool_has_room(PoolKind pool) {
+  auto& line = waiting[static_cast<std::size_t>(pool)];
+  while (!line.empty() && pools.has_room(pool)) {
+    const std::int64_t next = line.begin()->second;
+    line.erase(line.begin());
+    LiveRun* const live = find(next);
+    if (live == nullptr || live->pool != pool) continue;  // It was killed meanwhile.
+    live->pool.reset();
+    const auto handler = handlers.find(live->job->job->handler);
+    if (handler == handlers.end()) {
+      end(*live, RunState::Failed, "this program has no handler '" + live->job->job->handler + "'");
+    } else {
+      submit(*live, pool, handler->second);
+    }
+  }
+}
+
+void Jobs::Parts::attempt_ended(Attempt& attempt) {
+  --stats.running;
+  LiveRun* const live = find(attempt.run);
+  if (live == nullptr) return;  // Its job was removed.
+  live->job->pool.ended(runtime.clock().wall_now(), attempt.took, options);
+  end_attempt(*live, attempt);
+}
+
+void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
+  if (live.stage == LiveRun::Stage::Ending) return;
+  if (live.stage != LiveRun::Stage::Running) return end(live, verdict, std::move(note));
+  if (!live.verdict) {
+    live.verdict = verdict;
+    live.verdict_note = std::move(note);
+  }
+  live.stop.request_stop();
+}
+
+void Jobs::Parts::watch_deadlines() {
+  const Instant now = runtime.scheduler().now();
+  while (!deadlines.empty() && deadlines.begin()->first <= now) {
+    LiveRun* const live = find(deadlines.begin()->second);
+    if (live != nullptr && live->stage == LiveRun::Stage::Running && live->deadline <= now) {
+      stop(*live, RunState::TimedOut, "the timeout of " + std::to_string(live->job->job->timeout / 1ms) + " ms has passed");
+    }
+    deadlines.erase(deadlines.begin());
+  }
+  if (!deadlines.empty()) deadline_timer.arm_at(deadlines.begin()->first);
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,123 @@
+#include "jobs/planner.h"
+
+#include <utility>
+#include <variant>
+
+namespace rondo::jobs {
+
+namespace {
+
+bool is_delay(const CompiledSchedule& compiled) { return std::holds_alternative<calendar::FixedDelay>(compiled.schedule.when); }
+
+/// The firing whose scheduled instant is 'at'.
+calendar::Firing firing_at(const CompiledSchedule& compiled, WallTime at) {
+  if (const auto firing = next_after(compiled, at + Duration{-1}); firing && firing->scheduled == at) return *firing;
+  return {at, at};  // The schedule was edited since, or the instant follows from the end of a run.
+}
+
+JobRun misfire_of_job(const StoredJob& stored, WallTime newest, std::uint64_t missed, WallTime now) {
+  JobRun run{.job_id = stored.id, .job = stored.job.name, .scheduled = newest, .due = now, .band = Band::Misfire, .missed = missed - 1};
+  if (stored.job.misfire == Misfire::DoNothing) {
+    run.state = RunState::Skipped;
+    run.ended = now;
+    run.note = "too late";
+  }
+  return run;
+}
+
+}  // namespace
+
+std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after) {
+  if (is_delay(compiled)) return std::nullopt;
+  return calendar::next_firing(compiled.schedule, *compiled.zone, after);
+}
+
+Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options) {
+  Plan plan{.job_id = stored.id, .next = stored.next, .runs = {}};
+  const auto move_on = [&](WallTime after) {
+    const auto firing = next_after(compiled, after);
+    plan.next = firing ? std::optional{firing->scheduled} : std::nullopt;
+  };
+  std::uint64_t missed = 0;
+  WallTime newest_missed;
+  while (plan.next && *plan.next <= now + options.window && plan.runs.size() < limits::kRunsOfPlan) {
+    const WallTime at = *plan.next;
+    const Duration late = now - at;
+    if (late > options.grace) {
+      newest_missed = at;
+      // After a long outage of a frequent job the instants in between are not counted.
+      ++missed >= limits::kMissedCounted ? move_on(now + -options.grace + Duration{-1}) : move_on(at);
+      continue;
+    }
+    const calendar::Firing firing = firing_at(compiled, at);
+    plan.runs.push_back({.job_id = stored.id,
+                         .job = stored.job.name,
+                         .scheduled = at,
+                         .due = firing.due,
+                         .band = late > options.window ? Band::Direct : Band::Ring});
+    move_on(at);
+  }
+  if (missed == 0) return plan;
+  plan.runs.insert(plan.runs.begin(), misfire_of_job(stored, newest_missed, missed, now));
+  // No run will end from which a fixed delay could go on.
+  if (is_delay(compiled) && stored.job.misfire == Misfire::DoNothing) {
+    const auto firing = calendar::next_firing(compiled.schedule, *compiled.zone, now);
+    plan.next = firing ? std::optional{firing->scheduled} : std::nullopt;
+  }
+  return plan;
+}
+
+Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
+  Cycle cycle;
+  auto due = store.due(now + options_.window, limits::kJobsOfCycle);
+  if (!due) return failure(std::move(due.error()));
+  cycle.is_complete = due->size() < limits::kJobsOfCycle;
+  for (StoredJob& job : *due) {
+    const auto compiled = this->compiled(job.job, job.id);
+    Plan plan{.job_id = job.id, .next = std::nullopt, .runs = {}};  // Without a schedule the job has no next time.
+    if (compiled) {
+      plan = plan_job(job, **compiled, now, options_);
+    } else {
+      cycle.trouble = "job '" + job.job.name + "': " + std::string{compiled.error().message()};
+    }
+    if (plan.next && *plan.next <= now + options_.window) cycle.is_complete = false;
+    job.next = plan.next;
+    cycle.plans.push_back(std::move(plan));
+    cycle.jobs.push_back(std::move(job));
+  }
+  if (cycle.plans.empty()) return cycle;
+  if (Status status = store.plan(cycle.plans); !status.ok()) return failure(std::move(status));
+  return cycle;
+}
+
+Result<const CompiledSchedule*> Planner::compiled(const Job& job, std::int64_t id) {
+  const auto known = schedules_.find(id);
+  if (known != schedules_.end() && known->second.text == job.schedule) return &known->second;
+  auto schedule = compile(job.schedule, static_cast<std::uint64_t>(id));
+  if (!schedule) return failure(std::move(schedule.error()));
+  std::string zone_name = job.schedule.zone;
+  if (const auto* const cron = std::get_if<calendar::Cron>(&schedule->when); cron != nullptr && !cron->zone().empty()) {
+    zone_name = cron->zone();
+  }
+  auto zone = zones_.find(zone_name.empty() ? "UTC" : zone_name);
+  if (!zone) return failure(zone.error().with_context("schedule.zone"));
+  if (schedules_.size() >= limits::kCompiledSchedules) schedules_.clear();
+  CompiledSchedule& kept = schedules_[id];
+  kept = {job.schedule, std::move(*schedule), std::move(*zone)};
+  return &kept;
+}
+
+Result<std::optional<WallTime>> Planner::first_after(const Job& job, std::int64_t id, WallTime now) {
+  const auto compiled = this->compiled(job, id);
+  if (!compiled) return failure(compiled.error());
+  const auto firing = calendar::next_firing((*compiled)->schedule, *(*compiled)->zone, now);
+  return firing ? std::optional{firing->scheduled} : std::nullopt;
+}
+
+bool Planner::refresh_zones() {
+  if (zones_.refresh().empty()) return false;
+  schedules_.clear();
+  return true;
+}
+
+}  // namespace rondo::jobs

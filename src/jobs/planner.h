@@ -1,0 +1,66 @@
+// Planner: decides which scheduled instants become runs. plan_job() is a pure function. Planner runs one cycle: it reads the due jobs of a
+// store, plans their runs, and writes runs and next times in one transaction. The bands are those of the Orth job scheduler, with both
+// bounds as settings. One thread, which may block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rondo/calendar/schedule.h"
+#include "rondo/calendar/zone.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+struct PlannerOptions {
+  Duration window{5s};  // Instants up to this far ahead are planned; those late by at most this are Band::Ring.
+  Duration grace{10s};  // Instants late by more than this are Band::Misfire.
+};
+
+/// A schedule ready for use.
+struct CompiledSchedule {
+  ScheduleText text;
+  calendar::Schedule schedule;
+  std::shared_ptr<const calendar::Zone> zone;
+};
+
+/// The first scheduled instant after 'after'. Empty if there is none, and for schedules that begin with a trigger: manual, and the first
+/// run of "after DURATION" if 'after' is not the end of a run (see first_after).
+std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after);
+
+/// Plans all instants from 'stored.next' to 'now' + window, at most limits::kRunsOfPlan. Missed instants become one run, which is first.
+/// The further instants of a plan that reached a bound remain for the next cycle. O(instants), and at most limits::kMissedCounted.
+Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options);
+
+class Planner {
+ public:
+  explicit Planner(PlannerOptions options) : options_(options) {}
+
+  struct Cycle {
+    std::vector<StoredJob> jobs;  // Those that had runs; 'next' is the new one.
+    std::vector<Plan> plans;      // In the same order.
+    bool is_complete = true;      // False: more jobs are due; another cycle should follow immediately.
+    std::string trouble;          // Why a job could not be planned; empty if each one could.
+  };
+  /// One transaction. On an error nothing was planned.
+  Result<Cycle> run(JobStore& store, WallTime now);
+
+  /// The compiled schedule of a job: InvalidArgument for a schedule or a zone that does not exist.
+  Result<const CompiledSchedule*> compiled(const Job& job, std::int64_t id);
+  /// The first instant of a job that is started at 'now', or whose run ended then.
+  Result<std::optional<WallTime>> first_after(const Job& job, std::int64_t id, WallTime now);
+  /// Reads changed zones of the system again. Returns true if any changed.
+  bool refresh_zones();
+
+ private:
+  const PlannerOptions options_;
+  calendar::ZoneDirectory zones_;
+  std::unordered_map<std::int64_t, CompiledSchedule> schedules_;  // By job id: only those that were due lately.
+};
+
+}  // namespace rondo::jobs

@@ -1,0 +1,125 @@
+// plan_job(): which scheduled instants become runs, in which band, and what becomes of those that were missed.
+#include "jobs/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+WallTime at(std::string_view text) { return calendar::parse_rfc3339(text).value(); }
+
+class PlanTest : public ::testing::Test {
+ protected:
+  /// Plans a job whose next time is 'next', and returns each run as "TIME band state +missed".
+  std::vector<std::string> plan(std::string_view next, std::string_view now) {
+    StoredJob stored{.id = 3, .job = job, .is_running = true, .next = at(next)};
+    const auto compiled = planner.compiled(job, 3);
+    EXPECT_TRUE(compiled.has_value());
+    const Plan plan = plan_job(stored, **compiled, at(now), options);
+    next_time = plan.next ? calendar::format_rfc3339(*plan.next) : "never";
+    std::vector<std::string> runs;
+    for (const JobRun& run : plan.runs) {
+      std::string text =
+          calendar::format_rfc3339(run.scheduled) + " " + std::string{to_string(run.band)} + " " + std::string{to_string(run.state)};
+      if (run.missed > 0) text += " +" + std::to_string(run.missed);
+      runs.push_back(std::move(text));
+    }
+    return runs;
+  }
+
+  PlannerOptions options;
+  Planner planner{options};
+  Job job{.name = "j", .handler = "h", .schedule = {.when = "every 10s"}};
+  std::string next_time;
+};
+
+TEST_F(PlanTest, AnInstantWithinTheWindowGoesIntoTheRing) {
+  EXPECT_THAT(plan("2026-01-01T10:00:10Z", "2026-01-01T10:00:05Z"), ElementsAre("2026-01-01T10:00:10Z ring due"));
+  EXPECT_EQ(next_time, "2026-01-01T10:00:20Z");
+}
+
+TEST_F(PlanTest, AnInstantBeyondTheWindowWaitsForALaterCycle) {
+  EXPECT_THAT(plan("2026-01-01T10:00:10Z", "2026-01-01T10:00:04.999Z"), IsEmpty());
+  EXPECT_EQ(next_time, "2026-01-01T10:00:10Z");
+}
+
+// The bands of the Orth scheduler: up to 5 s late normal, up to 10 s late direct, later a misfire.
+TEST_F(PlanTest, TheBandFollowsFromTheLateness) {
+  job.schedule.when = "every 1h";
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:05Z"), ElementsAre("2026-01-01T10:00:00Z ring due"));
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:05.001Z"), ElementsAre("2026-01-01T10:00:00Z direct due"));
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:10Z"), ElementsAre("2026-01-01T10:00:00Z direct due"));
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:10.001Z"), ElementsAre("2026-01-01T10:00:00Z misfire due"));
+}
+
+TEST_F(PlanTest, OfMissedInstantsTheNewestRunsOnceAndCountsTheOthers) {
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:01:02Z"),
+              ElementsAre("2026-01-01T10:00:50Z misfire due +5", "2026-01-01T10:01:00Z ring due"));
+  EXPECT_EQ(next_time, "2026-01-01T10:01:10Z");
+}
+
+TEST_F(PlanTest, WithDoNothingTheMissedInstantsAreOneSkippedRun) {
+  job.misfire = Misfire::DoNothing;
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:01:02Z"),
+              ElementsAre("2026-01-01T10:00:50Z misfire skipped +5", "2026-01-01T10:01:00Z ring due"));
+}
+
+TEST_F(PlanTest, TheLeadRecoversAfterASlowCycle) {
+  job.schedule.when = "every 1s";
+  EXPECT_THAT(plan("2026-01-01T10:00:01Z", "2026-01-01T10:00:04Z").size(), 9U) << "3 s late, and 5 s ahead";
+  EXPECT_EQ(next_time, "2026-01-01T10:00:10Z");
+}
+
+TEST_F(PlanTest, AnOutageOfAYearOfAFrequentJobIsBounded) {
+  job.schedule.when = "every 10ms";
+  const auto runs = plan("2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(runs.front(), "2025-01-01T00:01:39.990Z misfire due +9999") << "the further ones are not counted";
+  EXPECT_EQ(runs.size(), limits::kRunsOfPlan + 1);
+  EXPECT_THAT(runs[1], testing::StartsWith("2025-12-31T23:59:50Z direct"));
+}
+
+TEST_F(PlanTest, AnInstantThatComesOnceIsTheLastOne) {
+  job.schedule.when = "at 2026-01-01T10:00:00Z";
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:00Z"), ElementsAre("2026-01-01T10:00:00Z ring due"));
+  EXPECT_EQ(next_time, "never");
+}
+
+TEST_F(PlanTest, ADelayGoesOnAfterItsRunAndAlsoWhereNothingRan) {
+  job.schedule.when = "after 30s";
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:00Z"), ElementsAre("2026-01-01T10:00:00Z ring due"));
+  EXPECT_EQ(next_time, "never") << "until the run has ended";
+  job.misfire = Misfire::DoNothing;
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z"), ElementsAre("2026-01-01T10:00:00Z misfire skipped"));
+  EXPECT_EQ(next_time, "2026-01-01T10:05:30Z");
+}
+
+TEST_F(PlanTest, AZoneThatDoesNotExistIsAnErrorWithItsName) {
+  job.schedule = {.when = "cron 0 2 * * *", .zone = "Europe/Nowhere"};
+  const auto compiled = planner.compiled(job, 4);
+  ASSERT_FALSE(compiled.has_value());
+  EXPECT_THAT(compiled.error().to_string(), testing::HasSubstr("Europe/Nowhere"));
+}
+
+TEST(JobCheck, NamesTheFieldAndTheReason) {
+  const auto message = [](const Job& job) { return check(job).to_string(); };
+  EXPECT_THAT(message({.name = "a b", .handler = "h"}), testing::HasSubstr("name: "));
+  EXPECT_THAT(message({.name = "a", .handler = ""}), testing::HasSubstr("handler: "));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every 9ms"}}), testing::HasSubstr("schedule"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every ten"}}), testing::HasSubstr("'ten' is no duration"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "cron 61 * * * *"}}), testing::HasSubstr("column 1"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "sometimes"}}), testing::HasSubstr("'sometimes' is none of"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .concurrency = 0}), testing::HasSubstr("concurrency: "));
+  EXPECT_TRUE(check({.name = "a", .handler = "h"}).ok());
+}
+
+}  // namespace
+}  // namespace rondo::jobs

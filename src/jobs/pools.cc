@@ -1,0 +1,53 @@
+#include "jobs/pools.h"
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace rondo::jobs {
+
+void run_attempt(Attempt& attempt, const Clock& clock) {
+  attempt.begun = clock.wall_now();
+  const Instant began = clock.now();
+  try {
+    attempt.status = (*attempt.handler)({.run = attempt.run,
+                                         .job = attempt.job->name,
+                                         .parameters = attempt.job->parameters,
+                                         .scheduled = attempt.scheduled,
+                                         .attempt = attempt.number,
+                                         .stop = attempt.stop});
+  } catch (const std::exception& error) {
+    attempt.status = {Code::Internal, std::string{"the handler threw: "} + error.what()};
+  } catch (...) {
+    attempt.status = {Code::Internal, "the handler threw something that is no std::exception"};
+  }
+  attempt.took = clock.now() - began;
+}
+
+Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& options, std::function<void(PoolKind)> on_room) {
+  for (const PoolKind pool : kPools) {
+    const bool is_fast = pool == PoolKind::Fast;
+    const PoolOptions& of_pool = is_fast ? options.fast : options.slow;
+    const auto apply = [&clock](std::span<Attempt> attempts) {
+      for (Attempt& attempt : attempts) run_attempt(attempt, clock);
+    };
+    auto& executor = executors_[static_cast<std::size_t>(pool)];
+    executor = std::make_unique<Executor<Attempt>>(scheduler, apply,
+                                                   ExecutorOptions{.name = is_fast ? "jobs:fast" : "jobs:slow",
+                                                                   .target = "the handlers of jobs",
+                                                                   .threads = of_pool.threads,
+                                                                   .priority = Priority{56},
+                                                                   .operations_max = of_pool.runs_max,
+                                                                   .batch_max = 1,
+                                                                   .at_end = ExecutorEnd::Drop});
+    executor->on_room([on_room, pool] { on_room(pool); });
+  }
+}
+
+void Pools::submit(PoolKind pool, Attempt attempt, Ended ended) {
+  std::vector<Attempt> attempts;
+  attempts.push_back(std::move(attempt));
+  executor(pool).submit(0, std::move(attempts), [ended = std::move(ended)](std::span<Attempt> done) { ended(done.front()); });
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,78 @@
+// Pools: the threads that run handlers: a fast pool, and a slow one for jobs whose runs take long, so that they do not hold up the others
+// (Orth's adaptive pools). A pool takes only as many runs as it has room for; further ones wait in the order of their priority. Scheduler
+// thread only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "rondo/base/clock.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/sched/executor.h"
+
+namespace rondo::jobs {
+
+/// One attempt of a run, with what its handler needs.
+struct Attempt {
+  std::shared_ptr<const Jobs::Handler> handler;
+  std::shared_ptr<const Job> job;
+  std::int64_t run = 0;
+  WallTime scheduled;
+  std::uint32_t number = 0;
+  std::stop_token stop;
+  WallTime begun;
+  Duration took{0};
+  Status status;
+};
+
+/// Calls the handler and sets status, begun and took. Exceptions become a status.
+void run_attempt(Attempt& attempt, const Clock& clock);
+
+enum class PoolKind : std::uint8_t { Fast, Slow };
+inline constexpr std::array kPools{PoolKind::Fast, PoolKind::Slow};
+
+class Pools {
+ public:
+  using Ended = std::function<void(Attempt& attempt)>;
+  /// 'on_room' is called, in a turn, each time a pool that was full has room again.
+  Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& options, std::function<void(PoolKind)> on_room);
+
+  bool has_room(PoolKind pool) const noexcept { return executor(pool).has_room(); }
+  void submit(PoolKind pool, Attempt attempt, Ended ended);
+
+ private:
+  Executor<Attempt>& executor(PoolKind pool) const noexcept { return *executors_[static_cast<std::size_t>(pool)]; }
+  std::array<std::unique_ptr<Executor<Attempt>>, kPools.size()> executors_;
+};
+
+/// The slow runs of one job in the present minute.
+class PoolChoice {
+ public:
+  PoolKind pool(WallTime now, const JobsOptions& options) noexcept {
+    renew(now);
+    return slow_ > options.slow_runs ? PoolKind::Slow : PoolKind::Fast;
+  }
+  void ended(WallTime now, Duration took, const JobsOptions& options) noexcept {
+    renew(now);
+    if (took > options.slow_run) ++slow_;
+  }
+
+ private:
+  void renew(WallTime now) noexcept {
+    const std::int64_t minute = now.nanoseconds() / 60'000'000'000;
+    if (minute != minute_) slow_ = 0;
+    minute_ = minute;
+  }
+  std::int64_t minute_ = 0;
+  unsigned slow_ = 0;
+};
+
+}  // namespace rondo::jobs

@@ -1,0 +1,55 @@
+// RunQueue: the table of the due runs of one priority, and its Orch. A due run is a row: it takes turns with the rows of all other tables.
+// JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin". Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/jobs/job_run.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+
+inline constexpr ConstraintKind kJobTurn{"job-turn"};
+
+/// The key of a run's row, and of its fact: "backup#1234".
+std::string key_of(const JobRun& run);
+/// The id in such a key; empty for another text.
+std::optional<std::int64_t> run_of(std::string_view key);
+std::string table_of(Priority priority);
+
+/// What the Orchs call. They live as long as the runtime, and so may outlive Jobs: the pointer is null then.
+struct RunHooks {
+  /// Begins the run, or says for what it waits.
+  std::function<Outcome(std::int64_t run, const Ticket& ticket)> begin;
+  std::function<bool(std::int64_t run)> may_begin;
+};
+using HooksOf = std::shared_ptr<std::unique_ptr<RunHooks>>;
+
+class RunQueue final : public Orch {
+ public:
+  RunQueue(Runtime& runtime, Priority priority, HooksOf hooks);
+
+  Status add(const JobRun& run);
+  void remove(const JobRun& run);
+  void settle_done(const Ticket& ticket) { settle(ticket, Outcome::done()); }
+
+ private:
+  Outcome set(std::string_view key, const Fields& fields);
+
+  HooksOf hooks_;
+  Table table_;
+};
+
+class JobTurns final : public Orch {
+ public:
+  JobTurns(Runtime& runtime, HooksOf hooks);
+  void allow(const JobRun& run) { announce({kJobTurn, key_of(run)}); }
+};
+
+}  // namespace rondo::jobs

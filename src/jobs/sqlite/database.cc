@@ -1,0 +1,132 @@
+#include "jobs/sqlite/database.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace rondo::jobs::sqlite {
+
+namespace {
+
+/// Waits this long for another process that reads or copies the database.
+constexpr int kBusyMilliseconds = 1000;
+
+Status status_of(sqlite3* database, int result, std::string_view what) {
+  const std::string text = std::string{what} + ": " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(result));
+  switch (result & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return {Code::DataLoss, text};
+    case SQLITE_CONSTRAINT: return {Code::AlreadyExists, text};
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return {Code::PermissionDenied, text};
+    case SQLITE_NOMEM: return Status::out_of_memory();
+    default: return {Code::Unavailable, text};
+  }
+}
+
+/// SQLite would create the file with the permissions of the umask. A file that exists is not opened: closing it would end the locks that
+/// another connection of this process holds.
+Status create_private(const std::string& path) {
+  const UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  return file.get() < 0 && errno != EEXIST ? status_from_errno(errno, "creating '" + path + "'") : Status{};
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* database, const char* text) : database_(database) {
+  result_ = sqlite3_prepare_v3(database, text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++place_, value);
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+  // A null pointer would bind NULL.
+  const char* const data = text.data() == nullptr ? "" : text.data();
+  if (result_ == SQLITE_OK) {
+    result_ = sqlite3_bind_text64(statement_, ++place_, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  return *this;
+}
+
+Statement& Statement::bind(const std::optional<WallTime>& time) {
+  if (time) return bind(*time);
+  if (result_ == SQLITE_OK) result_ = sqlite3_bind_null(statement_, ++place_);
+  return *this;
+}
+
+Status Statement::error() const {
+  return status_of(database_, result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_), "the database of jobs");
+}
+
+Result<bool> Statement::step() {
+  if (result_ != SQLITE_OK) return failure(error());
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  Status status = status_of(database_, result, "the database of jobs");
+  reset();
+  return failure(std::move(status));
+}
+
+Status Statement::run() {
+  for (;;) {
+    const Result<bool> row = step();
+    if (!row) return row.error();
+    if (!*row) break;
+  }
+  reset();
+  return {};
+}
+
+void Statement::reset() noexcept {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+  place_ = 0;
+  result_ = SQLITE_OK;
+}
+
+std::string Statement::text(int column) const {
+  const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return bytes == nullptr ? std::string{} : std::string{bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+std::optional<WallTime> Statement::optional_time(int column) const {
+  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
+  return time(column);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+  if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
+  sqlite3* handle = nullptr;
+  const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<Database> database{new Database(handle, path)};
+  if (result != SQLITE_OK) return failure(status_of(handle, result, "opening '" + path + "'"));
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  return database;
+}
+
+Status Database::execute(const char* text) {
+  const int result = sqlite3_exec(handle_, text, nullptr, nullptr, nullptr);
+  return result == SQLITE_OK ? Status{} : status_of(handle_, result, "'" + path_ + "'");
+}
+
+Result<std::int64_t> Database::query(const char* text) {
+  Statement statement(handle_, text);
+  const Result<bool> row = statement.step();
+  if (!row) return failure(row.error().with_context("'" + path_ + "'"));
+  return *row ? statement.integer(0) : 0;
+}
+
+Status Database::error(std::string_view what) const { return status_of(handle_, sqlite3_errcode(handle_), what); }
+
+}  // namespace rondo::jobs::sqlite

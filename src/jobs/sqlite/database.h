@@ -1,0 +1,79 @@
+// Database and Statement: SQLite's handles with their lifetimes, and its results as a Status. One thread.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+
+namespace rondo::jobs::sqlite {
+
+/// A prepared statement, for use again and again. Values are bound in order, from the first place on.
+class Statement {
+ public:
+  Statement(sqlite3* database, const char* text);
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::int64_t value);
+  Statement& bind(std::string_view text);
+  Statement& bind(WallTime time) { return bind(time.nanoseconds()); }
+  Statement& bind(const std::optional<WallTime>& time);
+
+  /// Executes up to the next row: true if there is one.
+  Result<bool> step();
+  /// Executes to the end, and resets.
+  Status run();
+  /// Ready for new values.
+  void reset() noexcept;
+
+  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  std::string text(int column) const;
+  WallTime time(int column) const { return WallTime::from_nanoseconds(integer(column)); }
+  std::optional<WallTime> optional_time(int column) const;
+
+ private:
+  Status error() const;
+  sqlite3* database_;
+  sqlite3_stmt* statement_ = nullptr;
+  int place_ = 0;
+  int result_ = SQLITE_OK;
+};
+
+class Database {
+ public:
+  static Result<std::unique_ptr<Database>> open(const std::string& path);
+  ~Database() { sqlite3_close_v2(handle_); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  sqlite3* handle() noexcept { return handle_; }
+  /// Statements without values.
+  Status execute(const char* text);
+  /// Executes one statement and returns the integer of its row.
+  Result<std::int64_t> query(const char* text);
+  Status error(std::string_view what) const;
+  /// Runs 'work' in a transaction, which an error undoes.
+  template <class Work>
+  Status transaction(Work work) {
+    if (Status begun = execute("BEGIN IMMEDIATE"); !begun.ok()) return begun;
+    Status status = work();
+    if (status.ok()) status = execute("COMMIT");
+    if (!status.ok()) static_cast<void>(execute("ROLLBACK"));
+    return status;
+  }
+
+ private:
+  Database(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  sqlite3* handle_;
+  std::string path_;
+};
+
+}  // namespace rondo::jobs::sqlite

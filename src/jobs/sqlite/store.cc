@@ -1,0 +1,258 @@
+// make_sqlite_job_store(): jobs and runs in two tables. A job is kept as JSON beside the columns by which it is found.
+#include <array>
+#include <utility>
+
+#include "jobs/job_json.h"
+#include "jobs/sqlite/database.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+
+/// "Rndj".
+constexpr std::int64_t kApplicationId = 0x526e646a;
+
+/// The steps from each version to the next one; the version is the number of steps that the database has had.
+constexpr std::array kMigrations{
+    "CREATE TABLE jobs ("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "  name TEXT NOT NULL UNIQUE,"
+    "  spec TEXT NOT NULL,"
+    "  running INTEGER NOT NULL,"
+    "  next INTEGER);"
+    "CREATE INDEX jobs_due ON jobs (next) WHERE running = 1 AND next IS NOT NULL;"
+    "CREATE TABLE runs ("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "  job INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+    "  scheduled INTEGER NOT NULL,"
+    "  due INTEGER NOT NULL,"
+    "  band INTEGER NOT NULL,"
+    "  state INTEGER NOT NULL,"
+    "  attempt INTEGER NOT NULL,"
+    "  missed INTEGER NOT NULL,"
+    "  begun INTEGER,"
+    "  ended INTEGER,"
+    "  note TEXT NOT NULL);"
+    "CREATE UNIQUE INDEX runs_scheduled ON runs (job, scheduled) WHERE band <> 3;"  // 3: Band::Manual.
+    "CREATE INDEX runs_of_job ON runs (job, id);"
+    "CREATE INDEX runs_unfinished ON runs (id) WHERE state = 0;"  // 0: RunState::Due.
+    "CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;"};
+static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
+
+constexpr const char* kRunColumns =
+    "runs.id, runs.job, jobs.name, runs.scheduled, runs.due, runs.band, runs.state, runs.attempt, runs.missed, runs.begun, runs.ended, "
+    "runs.note FROM runs JOIN jobs ON jobs.id = runs.job ";
+
+std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
+
+class SqliteJobStore final : public JobStore {
+ public:
+  explicit SqliteJobStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+
+  Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override {
+    put_.bind(job.name).bind(to_json(job)).bind(next);
+    if (Status status = put_.run(); !status.ok()) return failure(std::move(status));
+    return find(job.name);
+  }
+  Status remove(std::string_view name) override { return changed_one(remove_.bind(name), name); }
+  Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {
+    auto stored = find(name);
+    if (!stored) return stored.error();
+    stored->job.note = note;
+    return changed_one(set_running_.bind(is_running ? 1 : 0).bind(next).bind(to_json(stored->job)).bind(name), name);
+  }
+  Result<StoredJob> find(std::string_view name) override {
+    auto found = jobs_of(find_.bind(name));
+    if (!found) return failure(std::move(found.error()));
+    if (found->empty()) return failure(no_job(name));
+    return std::move(found->front());
+  }
+  Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override {
+    return jobs_of(list_.bind(after).bind(static_cast<std::int64_t>(max)));
+  }
+  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
+    return jobs_of(due_.bind(until).bind(static_cast<std::int64_t>(max)));
+  }
+
+  Status plan(std::span<Plan> plans) override {
+    return database_->transaction([&] {
+      for (Plan& plan : plans) {
+        if (Status moved = move_.bind(plan.next).bind(plan.job_id).run(); !moved.ok()) return moved;
+        for (JobRun& run : plan.runs) {
+          if (Status added = add(run); !added.ok()) return added;
+        }
+      }
+      return Status{};
+    });
+  }
+  Result<JobRun> add_run(const JobRun& run) override {
+    JobRun added = run;
+    if (Status status = add(added); !status.ok()) return failure(std::move(status));
+    return added;
+  }
+  Status finish(std::span<const RunEnd> ends) override {
+    return database_->transaction([&] {
+      for (const RunEnd& end : ends) {
+        if (Status status = finish_one(end); !status.ok()) return status;
+      }
+      return Status{};
+    });
+  }
+  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
+    return runs_of(unfinished_.bind(after).bind(static_cast<std::int64_t>(max)));
+  }
+  Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
+    return runs_of(runs_.bind(job).bind(before).bind(static_cast<std::int64_t>(max)));
+  }
+  Result<std::size_t> forget(WallTime before, std::size_t max) override {
+    if (Status status = forget_.bind(before).bind(static_cast<std::int64_t>(max)).run(); !status.ok()) return failure(std::move(status));
+    return static_cast<std::size_t>(sqlite3_changes(database_->handle()));
+  }
+
+ private:
+  static Status no_job(std::string_view name) { return {Code::NotFound, "no job '" + std::string{name} + "'"}; }
+
+  Status changed_one(Statement& statement, std::string_view name) {
+    if (Status status = statement.run(); !status.ok()) return status;
+    return sqlite3_changes(database_->handle()) == 0 ? no_job(name) : Status{};
+  }
+
+  Result<std::vector<StoredJob>> jobs_of(Statement& statement) {
+    std::vector<StoredJob> jobs;
+    for (;;) {
+      const Result<bool> row = statement.step();
+      if (!row) return failure(row.error());
+      if (!*row) break;
+      auto job = job_from_json(statement.text(1));
+      if (!job) {
+        const std::int64_t id = statement.integer(0);
+        statement.reset();
+        return failure(Code::DataLoss, "the job with the id " + std::to_string(id) + ": " + std::string{job.error().message()});
+      }
+      jobs.push_back({statement.integer(0), std::move(*job), statement.integer(2) != 0, statement.optional_time(3)});
+    }
+    statement.reset();
+    return jobs;
+  }
+
+  /// Sets run.id, to 0 if the instant has a row.
+  Status add(JobRun& run) {
+    add_.bind(run.job_id).bind(run.scheduled).bind(run.due).bind(static_cast<std::int64_t>(run.band));
+    add_.bind(static_cast<std::int64_t>(run.state)).bind(static_cast<std::int64_t>(run.missed)).bind(run.ended).bind(cut(run.note));
+    if (Status status = add_.run(); !status.ok()) return status;
+    run.id = sqlite3_changes(database_->handle()) == 0 ? 0 : sqlite3_last_insert_rowid(database_->handle());
+    return {};
+  }
+
+  Status finish_one(const RunEnd& end) {
+    finish_.bind(static_cast<std::int64_t>(end.state)).bind(end.due).bind(std::int64_t{end.attempt}).bind(end.begun);
+    finish_.bind(is_final(end.state) ? std::optional{end.ended} : std::nullopt).bind(cut(end.note)).bind(end.id);
+    if (Status status = finish_.run(); !status.ok()) return status;
+    if (!end.next || sqlite3_changes(database_->handle()) == 0) return {};
+    return delay_.bind(*end.next).bind(end.id).run();
+  }
+
+  static Result<std::vector<JobRun>> runs_of(Statement& statement) {
+    std::vector<JobRun> runs;
+    for (;;) {
+      const Result<bool> row = statement.step();
+      if (!row) return failure(row.error());
+      if (!*row) break;
+      runs.push_back({.id = statement.integer(0),
+                      .job_id = statement.integer(1),
+                      .job = statement.text(2),
+                      .scheduled = statement.time(3),
+                      .due = statement.time(4),
+                      .band = static_cast<Band>(statement.integer(5)),
+                      .state = static_cast<RunState>(statement.integer(6)),
+                      .attempt = static_cast<std::uint32_t>(statement.integer(7)),
+                      .missed = static_cast<std::uint64_t>(statement.integer(8)),
+                      .begun = statement.optional_time(9),
+                      .ended = statement.optional_time(10),
+                      .note = statement.text(11)});
+      const JobRun& run = runs.back();
+      if (run.band > Band::Manual || run.state > RunState::Skipped) {
+        statement.reset();
+        return failure(Code::DataLoss, "the run " + std::to_string(run.id) + " has an unknown state or band");
+      }
+    }
+    statement.reset();
+    return runs;
+  }
+
+  std::unique_ptr<Database> database_;
+  sqlite3* const handle_ = database_->handle();
+  Statement put_{handle_,
+                 "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "
+                 "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
+  Statement remove_{handle_, "DELETE FROM jobs WHERE name = ?"};
+  Statement set_running_{handle_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
+  Statement find_{handle_, "SELECT id, spec, running, next FROM jobs WHERE name = ?"};
+  Statement list_{handle_, "SELECT id, spec, running, next FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
+  Statement due_{handle_,
+                 "SELECT id, spec, running, next FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
+  Statement move_{handle_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
+  Statement add_{handle_,
+                 "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?) "
+                 "ON CONFLICT DO NOTHING"};
+  Statement finish_{handle_, "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
+  Statement delay_{handle_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
+  Statement unfinished_{handle_,
+                        (std::string{"SELECT "} + kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id LIMIT ?").c_str()};
+  Statement runs_{handle_,
+                  (std::string{"SELECT "} + kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC LIMIT ?").c_str()};
+  Statement forget_{handle_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
+};
+
+/// Returns the version of the database: the number of steps that it has had. An error for a database that is not ours; it is not changed.
+Result<std::size_t> version_of(Database& database, const std::string& path) {
+  const auto application = database.query("PRAGMA application_id");
+  if (!application) return failure(application.error());
+  const auto version = database.query("PRAGMA user_version");
+  if (!version) return failure(version.error());
+  const auto tables = database.query("SELECT count(*) FROM sqlite_schema");
+  if (!tables) return failure(tables.error());
+  if (*tables > 0 && *application != kApplicationId) {
+    return failure(Code::FailedPrecondition, "'" + path + "' is a database of another program");
+  }
+  if (*version < 0 || *version > static_cast<std::int64_t>(kMigrations.size())) {
+    return failure(Code::FailedPrecondition, "'" + path + "' has the version " + std::to_string(*version) + "; this program knows up to " +
+                                                 std::to_string(kMigrations.size()));
+  }
+  return static_cast<std::size_t>(*version);
+}
+
+/// Brings the database to the newest version, each step in a transaction.
+Status migrate(Database& database, std::size_t version) {
+  for (; version < kMigrations.size(); ++version) {
+    const std::string marks =
+        "PRAGMA application_id = " + std::to_string(kApplicationId) + "; PRAGMA user_version = " + std::to_string(version + 1);
+    const Status moved = database.transaction([&] {
+      Status status = database.execute(kMigrations[version]);
+      return status.ok() ? database.execute(marks.c_str()) : status;
+    });
+    if (!moved.ok()) return moved.with_context("migrating the database of jobs");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability) {
+  auto database = Database::open(path);
+  if (!database) return failure(std::move(database.error()));
+  const auto version = version_of(**database, path);
+  if (!version) return failure(version.error());
+  const char* const settings = durability == Durability::Full
+                                   ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"
+                                   : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON";
+  if (Status set = (*database)->execute(settings); !set.ok()) return failure(std::move(set));
+  if (Status migrated = migrate(**database, *version); !migrated.ok()) return failure(std::move(migrated));
+  return std::unique_ptr<JobStore>{std::make_unique<SqliteJobStore>(std::move(*database))};
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,92 @@
+// The contract of JobStore on SQLite, and what is SQLite's own: foreign files, later versions, damage, a full disk.
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "jobs/store_contract.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::HasSubstr;
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, JobStoreContract,
+                         ::testing::Values(StoreKind{
+                             "sqlite",
+                             [](const std::filesystem::path& folder) { return make_sqlite_job_store((folder / "jobs.db").string()); }}),
+                         [](const auto& kind) { return kind.param.name; });
+
+class SqliteJobStore : public ::testing::Test {
+ protected:
+  SqliteJobStore() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    path = (folder / "jobs.db").string();
+  }
+  ~SqliteJobStore() override { std::filesystem::remove_all(folder); }
+  void execute(const char* text) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, text, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+  Status opened() const {
+    const auto store = make_sqlite_job_store(path);
+    return store ? Status{} : store.error();
+  }
+
+  std::filesystem::path folder;
+  std::string path;
+};
+
+TEST_F(SqliteJobStore, IsReadableByItsUserAlone) {
+  ASSERT_TRUE(opened().ok());
+  struct stat file {};
+  ASSERT_EQ(::stat(path.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777U, 0600U);
+}
+
+TEST_F(SqliteJobStore, ADatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
+  execute("CREATE TABLE theirs (a)");
+  EXPECT_EQ(opened().code(), Code::FailedPrecondition);
+  EXPECT_THAT(opened().to_string(), HasSubstr("another program"));
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+}
+
+TEST_F(SqliteJobStore, ADatabaseOfALaterVersionIsRefused) {
+  ASSERT_TRUE(opened().ok());
+  execute("PRAGMA user_version = 99");
+  EXPECT_THAT(opened().to_string(), HasSubstr("has the version 99"));
+}
+
+TEST_F(SqliteJobStore, AFileThatIsNoDatabaseIsDataLoss) {
+  std::ofstream(path) << std::string(10'000, 'x');
+  EXPECT_EQ(opened().code(), Code::DataLoss) << opened().to_string();
+}
+
+TEST_F(SqliteJobStore, AFolderThatDoesNotExistIsNamed) {
+  path = (folder / "none" / "jobs.db").string();
+  EXPECT_THAT(opened().to_string(), HasSubstr(path));
+}
+
+TEST_F(SqliteJobStore, AnErrorInTheMiddleOfAPlanUndoesAllOfIt) {
+  auto store = std::move(*make_sqlite_job_store(path));
+  const auto job = store->put({.name = "a", .handler = "h"}, std::nullopt).value();
+  ASSERT_TRUE(store->set_running("a", true, WallTime{}, {}).ok());
+  execute("CREATE TRIGGER full BEFORE INSERT ON runs WHEN NEW.scheduled = 2 BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+  const WallTime next = WallTime::from_nanoseconds(3);
+  std::vector<Plan> plans{{.job_id = job.id,
+                           .next = next,
+                           .runs = {{.job_id = job.id, .scheduled = WallTime::from_nanoseconds(1)},
+                                    {.job_id = job.id, .scheduled = WallTime::from_nanoseconds(2)}}}};
+  EXPECT_FALSE(store->plan(plans).ok());
+  EXPECT_EQ(store->find("a")->next, WallTime{});
+  EXPECT_TRUE(store->unfinished(0, 10)->empty());
+  execute("DROP TRIGGER full");
+  EXPECT_TRUE(store->plan(plans).ok()) << "the store goes on";
+  EXPECT_EQ(store->unfinished(0, 10)->size(), 2U);
+}
+
+}  // namespace
+}  // namespace rondo::jobs

@@ -1,0 +1,216 @@
+// The contract of JobStore as tests that each implementation instantiates: JobStoreContract with a function that opens a store in a folder.
+// Opening the same folder again is a restart. Tests only.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+struct StoreKind {
+  std::string name;
+  std::function<Result<std::unique_ptr<JobStore>>(const std::filesystem::path& folder)> open;
+};
+
+class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    reopen();
+  }
+  void TearDown() override {
+    store.reset();
+    std::filesystem::remove_all(folder);
+  }
+  void reopen() {
+    store.reset();
+    auto opened = GetParam().open(folder);
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    store = std::move(*opened);
+  }
+  static WallTime at(std::int64_t second) { return WallTime::from_nanoseconds(second * 1'000'000'000); }
+  /// A started job whose next time is 'next'.
+  StoredJob started(const std::string& name, WallTime next) {
+    EXPECT_TRUE(store->put({.name = name, .handler = "h"}, std::nullopt).has_value());
+    EXPECT_TRUE(store->set_running(name, true, next, {}).ok());
+    return store->find(name).value();
+  }
+  /// Plans one run of a job.
+  JobRun planned(const StoredJob& job, WallTime scheduled, std::optional<WallTime> next) {
+    std::vector<Plan> plans{{.job_id = job.id, .next = next, .runs = {{.job_id = job.id, .scheduled = scheduled, .due = scheduled}}}};
+    EXPECT_TRUE(store->plan(plans).ok());
+    return plans[0].runs[0];
+  }
+  std::vector<std::string> names(const Result<std::vector<StoredJob>>& jobs) {
+    std::vector<std::string> names;
+    for (const StoredJob& job : jobs.value()) names.push_back(job.job.name);
+    return names;
+  }
+  std::vector<std::int64_t> ids(const Result<std::vector<JobRun>>& runs) {
+    std::vector<std::int64_t> ids;
+    for (const JobRun& run : runs.value()) ids.push_back(run.id);
+    return ids;
+  }
+
+  std::filesystem::path folder;
+  std::unique_ptr<JobStore> store;
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JobStoreContract);
+
+TEST_P(JobStoreContract, AJobComesBackAsItWasPut) {
+  const Job job{.name = "a/b.c_d-e",
+                .handler = "h",
+                .parameters = "p \"q\" \n",
+                .schedule = {.when = "cron 0 2 * * *",
+                             .dialect = "unix",
+                             .zone = "Europe/Berlin",
+                             .dst = "spring",
+                             .from = at(5),
+                             .until = at(9),
+                             .jitter = 1s},
+                .priority = Priority{63},
+                .misfire = Misfire::DoNothing,
+                .overlap = Overlap::Concurrent,
+                .concurrency = 3,
+                .retries = 4,
+                .backoff = 5s,
+                .timeout = 6s,
+                .owner = "me",
+                .tags = {"x", "y"},
+                .note = "n"};
+  ASSERT_TRUE(store->put(job, at(100)).has_value());
+  reopen();
+  const auto found = store->find(job.name);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->job, job);
+  EXPECT_EQ(found->next, at(100));
+  EXPECT_FALSE(found->is_running);
+}
+
+TEST_P(JobStoreContract, AnEditedJobKeepsItsIdItsStateAndItsRuns) {
+  const StoredJob before = started("a", at(10));
+  const JobRun run = planned(before, at(10), at(20));
+  const auto after = store->put({.name = "a", .handler = "other"}, at(30));
+  ASSERT_TRUE(after.has_value());
+  EXPECT_EQ(after->id, before.id);
+  EXPECT_TRUE(after->is_running);
+  EXPECT_EQ(after->job.handler, "other");
+  EXPECT_THAT(ids(store->runs("a", INT64_MAX, 10)), testing::ElementsAre(run.id));
+}
+
+TEST_P(JobStoreContract, DueJobsAreTheStartedOnesInTheOrderOfTheirTimes) {
+  started("late", at(30));
+  started("early", at(10));
+  started("beyond", at(31));
+  ASSERT_TRUE(store->put({.name = "stopped", .handler = "h"}, at(1)).has_value());
+  EXPECT_THAT(names(store->due(at(30), 10)), testing::ElementsAre("early", "late"));
+  EXPECT_THAT(names(store->due(at(30), 1)), testing::ElementsAre("early"));
+  EXPECT_THAT(names(store->list("", 3)), testing::ElementsAre("beyond", "early", "late"));
+  EXPECT_THAT(names(store->list("late", 3)), testing::ElementsAre("stopped"));
+}
+
+TEST_P(JobStoreContract, APlanMovesTheNextTimeAndWritesTheRunTogether) {
+  const StoredJob job = started("a", at(10));
+  const JobRun run = planned(job, at(10), at(20));
+  EXPECT_GT(run.id, 0);
+  reopen();
+  EXPECT_EQ(store->find("a")->next, at(20));
+  EXPECT_THAT(ids(store->unfinished(0, 10)), testing::ElementsAre(run.id));
+  EXPECT_EQ(store->unfinished(0, 10)->front().job, "a");
+}
+
+TEST_P(JobStoreContract, AnInstantHasOneRowHoweverOftenItIsPlanned) {
+  const StoredJob job = started("a", at(10));
+  planned(job, at(10), at(20));
+  EXPECT_EQ(planned(job, at(10), at(20)).id, 0);
+  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 1U);
+}
+
+TEST_P(JobStoreContract, ATriggerOfTheSameInstantIsAnotherRun) {
+  const StoredJob job = started("a", at(10));
+  planned(job, at(10), at(20));
+  const JobRun manual{.job_id = job.id, .job = "a", .scheduled = at(10), .due = at(10), .band = Band::Manual};
+  EXPECT_GT(store->add_run(manual)->id, 0);
+  EXPECT_GT(store->add_run(manual)->id, 0);
+  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 3U);
+}
+
+TEST_P(JobStoreContract, TheFirstFinalStateWins) {
+  const JobRun run = planned(started("a", at(10)), at(10), at(20));
+  const std::vector<RunEnd> retried{
+      {.id = run.id, .state = RunState::Due, .due = at(15), .attempt = 1, .begun = at(11), .ended = at(12), .note = "x"}};
+  ASSERT_TRUE(store->finish(retried).ok());
+  EXPECT_EQ(store->unfinished(0, 10)->front().due, at(15));
+  EXPECT_EQ(store->unfinished(0, 10)->front().attempt, 1U);
+  const std::vector<RunEnd> first{
+      {.id = run.id, .state = RunState::Succeeded, .due = at(15), .attempt = 2, .begun = at(15), .ended = at(16)}};
+  const std::vector<RunEnd> second{
+      {.id = run.id, .state = RunState::Failed, .due = at(15), .attempt = 3, .begun = at(17), .ended = at(18)}};
+  ASSERT_TRUE(store->finish(first).ok());
+  ASSERT_TRUE(store->finish(second).ok());
+  const JobRun ended = store->runs("a", INT64_MAX, 10)->front();
+  EXPECT_EQ(ended.state, RunState::Succeeded);
+  EXPECT_EQ(ended.attempt, 2U);
+  EXPECT_EQ(ended.ended, at(16));
+  EXPECT_TRUE(store->unfinished(0, 10)->empty());
+}
+
+TEST_P(JobStoreContract, TheEndOfARunMaySetTheNextTimeOfItsJob) {
+  const JobRun run = planned(started("a", at(10)), at(10), std::nullopt);
+  const std::vector<RunEnd> end{{.id = run.id, .state = RunState::Succeeded, .due = at(10), .attempt = 1, .ended = at(12), .next = at(42)}};
+  ASSERT_TRUE(store->finish(end).ok());
+  EXPECT_EQ(store->find("a")->next, at(42));
+}
+
+TEST_P(JobStoreContract, ARemovedJobTakesItsRunsWithItAndItsIdIsNotUsedAgain) {
+  const StoredJob job = started("a", at(10));
+  planned(job, at(10), at(20));
+  ASSERT_TRUE(store->remove("a").ok());
+  EXPECT_EQ(store->find("a").error().code(), Code::NotFound);
+  EXPECT_TRUE(store->unfinished(0, 10)->empty());
+  EXPECT_EQ(store->remove("a").code(), Code::NotFound);
+  EXPECT_EQ(store->set_running("a", true, std::nullopt, {}).code(), Code::NotFound);
+  EXPECT_NE(started("a", at(10)).id, job.id);
+}
+
+TEST_P(JobStoreContract, RunsOfAStoppedJobKeepItStopped) {
+  const StoredJob job = started("a", at(10));
+  ASSERT_TRUE(store->set_running("a", false, std::nullopt, "maintenance").ok());
+  planned(job, at(10), at(20));
+  EXPECT_EQ(store->find("a")->next, std::nullopt) << "a plan that was made before the stop does not start it again";
+  EXPECT_EQ(store->find("a")->job.note, "maintenance");
+}
+
+TEST_P(JobStoreContract, OldEndedRunsAreForgottenInSlices) {
+  const StoredJob job = started("a", at(0));
+  std::vector<RunEnd> ends;
+  for (int i = 0; i < 10; ++i) ends.push_back({.id = planned(job, at(i), at(i + 1)).id, .state = RunState::Succeeded, .ended = at(i)});
+  planned(job, at(10), at(11));
+  ASSERT_TRUE(store->finish(ends).ok());
+  EXPECT_EQ(store->forget(at(8), 5).value(), 5U);
+  EXPECT_EQ(store->forget(at(8), 5).value(), 3U);
+  EXPECT_EQ(store->forget(at(8), 5).value(), 0U);
+  EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 3U) << "two ended later, one has no end";
+}
+
+TEST_P(JobStoreContract, RunsComeInPagesNewestFirst) {
+  const StoredJob job = started("a", at(0));
+  for (int i = 0; i < 5; ++i) planned(job, at(i), at(i + 1));
+  const auto page = store->runs("a", INT64_MAX, 2).value();
+  ASSERT_EQ(page.size(), 2U);
+  EXPECT_EQ(page[0].scheduled, at(4));
+  EXPECT_EQ(store->runs("a", page[1].id, 10)->front().scheduled, at(2));
+  EXPECT_EQ(store->unfinished(page[1].id, 10)->size(), 1U);
+}
+
+}  // namespace rondo::jobs
