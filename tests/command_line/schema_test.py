@@ -23,7 +23,7 @@ except ImportError:
 
 # Commands that a daemon cannot answer, or whose output is no JSON.
 ELSEWHERE = {"completion": "prints a script", "confirm": "nothing is held here: tests/system/safety_linux_test.cc"}
-GROUPS = ("feed", "journal")  # Words before a command.
+GROUPS = ("cron", "feed", "journal")  # Words before a command.
 PASSWORD = "correct-horse"
 
 
@@ -165,6 +165,15 @@ def check_streams(daemon, checker):
     assert "SOURCE" in daemon.run("top").stdout, "without a terminal: a frame as text"
 
 
+def check_cron(daemon, checker):
+    for words in (("0 0 * * *",), ("0 0 30 2 *",), ("0 0 0 1 1 ? 2030", "--zone", "Europe/Berlin")):
+        checker.check("cron-next", daemon.run("--json", "cron", "next", *words).stdout)
+    checker.check("cron-explain", daemon.run("--json", "cron", "explain", "0 0 * * *").stdout)
+    said = daemon.run("--json", "cron", "next", "0 24 * * *")
+    assert said.returncode == 2 and not said.stdout, said
+    checker.check("error", said.stderr)
+
+
 def check_journal(daemon, checker):
     """The daemon's own journal so far; the daemon keeps running."""
     path = os.path.join(daemon.folder, "day.journal")
@@ -264,6 +273,7 @@ def main():
         check_calls(daemon, checker)
         check_writes(daemon, checker)
         check_streams(daemon, checker)
+        check_cron(daemon, checker)
         check_journal(daemon, checker)
         check_dump(daemon, checker)
         check_file(daemon, checker, rondod)

@@ -352,6 +352,47 @@ std::vector<Command> journal_commands() {
   };
 }
 
+Argument expression() { return {.name = "EXPR", .help = "Such as '30 2 * * 1-5', '0 0 12 ? * 6#3' or 'Mon..Fri 10:00'"}; }
+Option dialect() {
+  return {.name = "--dialect",
+          .value = "NAME",
+          .help = "Whose rules the expression follows; default: detected by its form",
+          .word = Word::Choice,
+          .choices = {"quartz", "spring", "unix", "unix6", "systemd"}};
+}
+
+std::vector<Command> cron_commands() {
+  return {{.name = "cron",
+           .help = "When an expression of the calendar fires; no daemon is needed",
+           .answered_by = Nobody,
+           .commands = {
+               {.name = "next",
+                .help = "Its next instants in UTC, one a line; NEVER when none is left",
+                .arguments = {expression()},
+                .options =
+                    {dialect(),
+                     {.name = "--zone",
+                      .value = "ZONE",
+                      .help = "Time zone, such as Europe/Berlin; one in the expression precedes it",
+                      .fallback = "UTC"},
+                     {.name = "--from", .value = "INSTANT", .help = "After this instant (RFC 3339); default: now"},
+                     {.name = "--count", .value = "N", .help = "How many", .word = Word::Number, .low = 1, .high = 1e6, .fallback = "10"},
+                     {.name = "--dst",
+                      .value = "RULE",
+                      .help = "What becomes of local times that the zone skips or repeats",
+                      .word = Word::Choice,
+                      .fallback = "vixie",
+                      .choices = {"vixie", "quartz", "spring"}}},
+                .answered_by = Nobody,
+                .examples = {{"rondo cron next '30 2 * * 1-5' --zone Europe/Berlin", "02:30 in Berlin on working days:"}}},
+               {.name = "explain",
+                .help = "The expression in words",
+                .arguments = {expression()},
+                .options = {dialect()},
+                .answered_by = Nobody,
+                .examples = {{"rondo cron explain '0 0 12 ? * 6#3'", "What it means:"}}}}}};
+}
+
 std::vector<Command> program_commands() {
   return {
       {.name = "feed",
@@ -438,8 +479,8 @@ manual::Program described() {
                  "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
       .see_also = {"rondod(8)", "rondod.toml(5)"},
   };
-  for (auto part :
-       {row_commands(), report_commands(), audit_commands(), figure_commands(), store_commands(), journal_commands(), program_commands()}) {
+  for (auto part : {row_commands(), report_commands(), audit_commands(), figure_commands(), store_commands(), journal_commands(),
+                    cron_commands(), program_commands()}) {
     rondo.commands.insert(rondo.commands.end(), part.begin(), part.end());
   }
   return rondo;

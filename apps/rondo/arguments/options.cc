@@ -251,6 +251,17 @@ Action read_journal(const Words& words) {
   return call;
 }
 
+template <CronCall::Verb verb>
+Action cron_call(const Words& words) {
+  return CronCall{.verb = verb,
+                  .expression = words.text("EXPR"),
+                  .dialect = words.text("--dialect"),
+                  .zone = words.text("--zone", "UTC"),
+                  .from = words.text("--from"),
+                  .dst = words.text("--dst", "vixie"),
+                  .count = words.number("--count", 10)};
+}
+
 Action replay(const Words& words) { return ReplayRun{words.all("FILE"), static_cast<unsigned>(words.number("--run", 0))}; }
 
 Action dump(const Words& words) { return Dump{words.text("FILE")}; }
@@ -289,7 +300,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that need more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 19> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 21> kMakers{
     {{"set", write_row<false>},
      {"del", write_row<true>},
      {"send", send_event},
@@ -306,6 +317,8 @@ constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 19> 
      {"journal audit", read_journal<ReadJournal::Verb::Audit>},
      {"journal check", read_journal<ReadJournal::Verb::Check>},
      {"replay", replay},
+     {"cron next", cron_call<CronCall::Verb::Next>},
+     {"cron explain", cron_call<CronCall::Verb::Explain>},
      {"completion", completion},
      {"manual", manual_page},
      {"version", version}}};

@@ -127,6 +127,18 @@ struct ReadJournal {
   bool retry = false;  // Export the form of retry.rec instead of swss.rec.
 };
 
+/// An expression of the calendar, and the options as typed.
+struct CronCall {
+  enum class Verb : unsigned char { Next, Explain };
+  Verb verb = Verb::Next;
+  std::string expression;
+  std::string dialect;  // Empty: detected.
+  std::string zone;
+  std::string from;  // Empty: now.
+  std::string dst;
+  std::uint64_t count = 0;
+};
+
 struct ReplayRun {
   std::vector<std::string> files;  // Oldest first.
   unsigned run = 0;                // From 1; 0: the last run.
@@ -138,8 +150,8 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete,
-               ShowSchema, Manual>
+  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, Top, Dump, Completion,
+               Complete, ShowSchema, Manual>
       action;
 };
 

@@ -16,6 +16,8 @@ int load_file(const Options& options, const LoadFile& load);
 int read_journal(const Options& options, const ReadJournal& call);
 int audit_journal(const Options& options, const ReadJournal& call);
 int replay_run(const Options& options, const ReplayRun& call);
+/// rondo cron.
+int cron(const Options& options, const CronCall& call);
 /// rondo top; rondo dump.
 int show_top(const Options& options, const Top& top);
 int dump(const Options& options, const Dump& dump);
