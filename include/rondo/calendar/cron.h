@@ -64,8 +64,8 @@ class Cron {
   /// Checks and compiles 'text'. An error for text that breaks the dialect's rules, for more than limits::kCronBytes bytes, and for an
   /// expression that no day of the years 1970 to 2261 satisfies. O(length), at most 100 us.
   static tl::expected<Cron, CronError> parse(std::string_view text, CronDialect dialect);
-  /// Detects the dialect: macros such as @daily and five fields are unix; seven fields, and six with '?', are quartz; other six fields are
-  /// spring, and an error where unix6 would mean something else; texts with systemd's words or with ':' are systemd.
+  /// Detects the dialect: macros and five fields are unix; seven fields, and six with '?', are quartz; other six fields are spring, and an
+  /// error where unix6 would mean something else; texts with systemd's words or with ':' are systemd.
   static tl::expected<Cron, CronError> parse(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
