@@ -1,8 +1,10 @@
 #include "base/private_file.h"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 
@@ -15,18 +17,7 @@ namespace {
 bool others_have_rights(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & 07U) != 0; }
 mode_t without_others(const struct stat& file) { return file.st_mode & 0770U; }
 
-}  // namespace
-
-void keep_others_out(int fd) noexcept {
-  struct stat found {};
-  if (::fstat(fd, &found) == 0 && others_have_rights(found)) ::fchmod(fd, without_others(found));
-}
-
-void keep_others_out(const std::string& path) noexcept {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) == 0 && others_have_rights(found)) ::chmod(path.c_str(), without_others(found));
-}
-
+/// ": process 4711 (cat) of user 1000", or "" if the kernel does not list the holder.
 std::string lock_holder(int fd) {
   struct stat found {};
   if (::fstat(fd, &found) != 0) return {};
@@ -49,6 +40,25 @@ std::string lock_holder(int fd) {
     return holder;
   }
   return {};
+}
+
+}  // namespace
+
+void keep_others_out(int fd) noexcept {
+  struct stat found {};
+  if (::fstat(fd, &found) == 0 && others_have_rights(found)) ::fchmod(fd, without_others(found));
+}
+
+void keep_others_out(const std::string& path) noexcept {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0 && others_have_rights(found)) ::chmod(path.c_str(), without_others(found));
+}
+
+Status lock_file(int fd, const std::string& what) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
+  const int error = errno;
+  if (error != EWOULDBLOCK) return status_from_errno(error, what + ": locking");
+  return {Code::Unavailable, what + ": another process has it open" + lock_holder(fd)};
 }
 
 }  // namespace rondo

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "rondo/base/status.h"
+
 namespace rondo {
 
 /// The mode of a file that we create.
@@ -16,8 +18,9 @@ inline constexpr mode_t kPrivateMode = 0600;
 void keep_others_out(int fd) noexcept;
 void keep_others_out(const std::string& path) noexcept;
 
-/// Returns the holder of a lock on the open file, for a message: ": process 4711 (cat) of user 1000", or "" if the kernel does not list
-/// it. Reads /proc/locks.
-std::string lock_holder(int fd);
+/// Locks the open file (flock) for this process until it is closed. Never waits. Unavailable: another process, or another descriptor of
+/// this one, holds the lock. The message is 'what', and the holder as /proc/locks lists it: "WHAT: another process has it open: process
+/// 4711 (cat) of user 1000".
+Status lock_file(int fd, const std::string& what);
 
 }  // namespace rondo

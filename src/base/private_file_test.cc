@@ -46,10 +46,14 @@ TEST_F(PrivateFile, OthersLoseTheirRightsAndTheGroupKeepsThem) {
 }
 
 TEST_F(PrivateFile, TheHolderOfALockIsNamed) {
-  EXPECT_EQ(lock_holder(file.get()), "");
-  ASSERT_EQ(::flock(file.get(), LOCK_EX | LOCK_NB), 0);
+  ASSERT_TRUE(lock_file(file.get(), "opening").ok());
+  EXPECT_TRUE(lock_file(file.get(), "opening").ok()) << "its own";
+  const UniqueFd second{::open(path().c_str(), O_RDONLY | O_CLOEXEC)};
+  const Status refused = lock_file(second.get(), "opening");
+  EXPECT_EQ(refused.code(), Code::Unavailable);
   const std::string me = std::to_string(::getpid());
-  EXPECT_THAT(lock_holder(file.get()), testing::MatchesRegex(": process " + me + " \\(.*\\) of user " + std::to_string(::geteuid())));
+  EXPECT_THAT(refused.to_string(), testing::MatchesRegex(".*opening: another process has it open: process " + me + " \\(.*\\) of user " +
+                                                         std::to_string(::geteuid())));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "orch/journal_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,11 +56,7 @@ Result<UniqueFd> open_locked(const std::string& path) {
     struct stat found {};
     if (::fstat(file.get(), &found) != 0) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
     if (!S_ISREG(found.st_mode)) return failure(no_regular_file(path));
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
-      if (error != EWOULDBLOCK) return failure(status_from_errno(error, "cannot lock the journal '" + path + "'"));
-      return failure(Code::Unavailable, "cannot write the journal '" + path + "': another process has it open" + lock_holder(file.get()));
-    }
+    if (Status taken = lock_file(file.get(), "cannot write the journal '" + path + "'"); !taken.ok()) return failure(std::move(taken));
     if (!is_at(file.get(), path)) continue;
     if (Status foreign = check_begin(file.get(), path); !foreign.ok()) return failure(std::move(foreign));
     keep_others_out(file.get());

@@ -1,7 +1,6 @@
 #include "store/durable/store_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,10 +48,8 @@ Result<StoreLock> StoreLock::take(const std::string& path) {
   if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));
   keep_others_out(file.get());  // The permissions of the lock file do not depend on those of the store's file.
   // flock() locks the open file, while SQLite's locks belong to the process: so two stores of one process exclude each other, too.
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return StoreLock{std::move(file)};
-  if (errno == EWOULDBLOCK)
-    return failure(Code::Unavailable, "opening " + quoted(path) + ": another process has it open" + lock_holder(file.get()));
-  return failure(status_from_errno(errno, "locking " + quoted(name)));
+  if (Status taken = lock_file(file.get(), "opening " + quoted(path)); !taken.ok()) return failure(std::move(taken));
+  return StoreLock{std::move(file)};
 }
 
 }  // namespace rondo::store::durable
