@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +22,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/redis_store.h"
+#include "store/redis/testing/empty_redis.h"
 
 namespace {
 
@@ -45,8 +45,6 @@ class Script {
   std::string_view rest_;
 };
 
-std::string bulk(std::string_view text) { return "$" + std::to_string(text.size()) + "\r\n" + std::string{text} + "\r\n"; }
-
 /// The server's end of one connection.
 class Peer {
  public:
@@ -57,11 +55,11 @@ class Peer {
     std::array<char, 65536> buffer;
     const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (size == 0) return false;
-    if (size > 0) in_.append(buffer.data(), static_cast<std::size_t>(size));
-    for (std::vector<std::string> words; !(words = next_command()).empty();) {
+    if (size > 0) redis_.receive({buffer.data(), static_cast<std::size_t>(size)});
+    for (std::vector<std::string> words; !(words = redis_.next_command()).empty();) {
       if (script.at_end()) return false;
       const std::string_view scripted = script.next();
-      const std::string honest = honest_answer(words);
+      const std::string honest = redis_.answer(words);
       const std::string_view answer = scripted.empty() ? std::string_view{honest} : scripted;
       if (::send(socket_.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return false;
     }
@@ -69,66 +67,8 @@ class Peer {
   }
 
  private:
-  /// Parses the number after the sign at 'at', and moves 'at' behind the line. The store always sends well-formed commands.
-  std::size_t number_at(std::size_t& at) const {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(in_.data() + at + 1, in_.data() + in_.size(), number);
-    RONDO_ASSERT(error == std::errc{});
-    at = static_cast<std::size_t>(end - in_.data()) + 2;
-    return number;
-  }
-  std::vector<std::string> next_command() {
-    if (in_.find("\r\n") == std::string::npos) return {};
-    std::size_t at = 0;
-    std::vector<std::string> words(number_at(at));
-    for (std::string& word : words) {
-      if (at >= in_.size() || in_.find("\r\n", at) == std::string::npos) return {};
-      const std::size_t size = number_at(at);
-      if (at + size + 2 > in_.size()) return {};
-      word = in_.substr(at, size);
-      at += size + 2;
-    }
-    in_.erase(0, at);
-    return words;
-  }
-
-  std::string honest_answer(const std::vector<std::string>& words) {
-    const std::string& verb = words[0];
-    if (verb == "EXEC") {
-      std::string all = "*" + std::to_string(queued_) + "\r\n";
-      for (; queued_ > 0; --queued_) all += ":0\r\n";
-      in_transaction_ = false;
-      return all;
-    }
-    if (in_transaction_) {
-      ++queued_;
-      return "+QUEUED\r\n";
-    }
-    if (verb == "MULTI") {
-      in_transaction_ = true;
-      return "+OK\r\n";
-    }
-    if (verb == "PING") return "+PONG\r\n";
-    if (verb == "INFO") return bulk("# Server\r\nrun_id:abcdef\r\nredis_mode:standalone\r\n");
-    if (verb == "CLIENT") return words[1] == "ID" ? ":7\r\n" : words[1] == "KILL" ? ":0\r\n" : "+OK\r\n";
-    if (verb == "AUTH" || verb == "SELECT") return "+OK\r\n";
-    if (verb == "SCAN" || verb == "SSCAN") return "*2\r\n$1\r\n0\r\n*0\r\n";
-    if (verb == "HGETALL") return "*0\r\n";
-    if (verb == "SUBSCRIBE") {
-      std::string all;
-      for (std::size_t i = 1; i < words.size(); ++i) all += "*3\r\n" + bulk("subscribe") + bulk(words[i]) + ":1\r\n";
-      return all;
-    }
-    if (verb == "EVAL" && words[1].find("HINCRBY") != std::string::npos) return ":1\r\n";
-    if (verb == "EVAL" && words[1].find("lease_holder") != std::string::npos) return "*2\r\n:1\r\n$0\r\n\r\n";
-    if (verb == "EVAL" && words[1].find("cmsgpack") != std::string::npos) return "*2\r\n:0\r\n*0\r\n";
-    return ":0\r\n";
-  }
-
   UniqueFd socket_;
-  std::string in_;
-  bool in_transaction_ = false;
-  std::size_t queued_ = 0;
+  redis_kit::EmptyRedis redis_;
 };
 
 /// Listens once for all inputs.

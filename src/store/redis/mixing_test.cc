@@ -175,6 +175,59 @@ TEST_F(RedisMixing, TheRowOfAQueuesEmptyKeyHasTheNameThatAStockConsumerGivesIt) 
   }
 }
 
+/// A stock peer that subscribes to keyspace events.
+class KeyspaceSubscriber {
+ public:
+  explicit KeyspaceSubscriber(const RedisAddress& address) : client_(address), ear_(address) {
+    EXPECT_EQ(client_.command({"CONFIG", "SET", "notify-keyspace-events", "AKE"}), "OK");
+    ear_.command({"PSUBSCRIBE", "__keyspace@0__:T:*", "until now"});
+    ear_.next();
+  }
+  ~KeyspaceSubscriber() { client_.command({"CONFIG", "SET", "notify-keyspace-events", ""}); }
+  KeyspaceSubscriber(const KeyspaceSubscriber&) = delete;
+  KeyspaceSubscriber& operator=(const KeyspaceSubscriber&) = delete;
+  /// The events of rows until now, as "KEY EVENT".
+  std::vector<std::string> events() {
+    std::vector<std::string> found;
+    client_.command({"PUBLISH", "until now", "x"});
+    const std::string begin = "[pmessage, __keyspace@0__:T:*, __keyspace@0__:";
+    for (std::string message = ear_.next(); message.starts_with(begin); message = ear_.next()) {
+      std::string event = message.substr(begin.size(), message.size() - begin.size() - 1);
+      event.erase(event.find(','), 1);
+      found.push_back(std::move(event));
+    }
+    return found;
+  }
+
+ private:
+  redis_kit::RedisClient client_;
+  redis_kit::RedisClient ear_;
+};
+
+// A stock consumer copies the fields of a staged row. Ours renames the staging hash onto a row that does not exist, if at least 32 keys
+// wait.
+TEST_F(RedisMixing, ManyNewRowsAreRenamedToAndOthersAreSetAsAKeyspaceSubscriberSees) {
+  std::vector<std::string> renamed;
+  for (int i = 0; i < 40; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    set(driver(), "T", key, {{"a", "1"}, {"b", "2"}});
+    renamed.push_back("T:" + key + " rename_to");
+  }
+  driver().settle();
+  KeyspaceSubscriber subscriber(server().address());
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_EQ(take_all(driver(), *consumer).size(), renamed.size());
+  EXPECT_THAT(subscriber.events(), testing::UnorderedElementsAreArray(renamed));
+  EXPECT_EQ(server().hash("T:k7"), (Row{{"a", "1"}, {"b", "2"}})) << "the same row";
+  set(driver(), "T", "k7", {{"a", "3"}});
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 1U);
+  EXPECT_THAT(subscriber.events(), ElementsAre("T:k7 hset")) << "the row exists";
+  EXPECT_EQ(server().hash("T:k7"), (Row{{"a", "3"}, {"b", "2"}}));
+  set(driver(), "T", "new", {{"a", "1"}});
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 1U);
+  EXPECT_THAT(subscriber.events(), ElementsAre("T:new hset")) << "one key waits";
+}
+
 TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
   const std::string nul("a\0b", 3);
   set(driver(), "Q", "ours", {{"x", nul}});

@@ -1,7 +1,10 @@
 // Stock peers beside ours: a producer and a consumer with the effects of SONiC's ProducerStateTable and ConsumerStateTable, played by plain
 // commands and short scripts of this test. Random groups of writes, with pops in between, run in three combinations: stock producer and our
-// consumer, our producer and stock consumer, both producers together. A plain model predicts the rows in Redis and what each consumer has
-// received in the end.
+// consumer, our producer and stock consumer, both producers by turns. One test has both producers at once. A plain model predicts the rows
+// in Redis and what each consumer has received in the end.
+#include <atomic>
+#include <thread>
+
 #include "rondo/store/table_view.h"
 #include "store/redis/testing/table.h"
 
@@ -73,6 +76,10 @@ class StockConsumer {
   void pop_all() {
     for (listen(); owed_ > 0;) pop();
   }
+  /// At most 'max' pops.
+  void pop_some(std::uint64_t max) {
+    for (; max > 0; --max) pop();
+  }
   const Rows& told() const noexcept { return told_.rows(); }
   /// The changes delivered since the last call, without the fields.
   std::vector<std::string> changes() { return std::exchange(changes_, {}); }
@@ -104,7 +111,8 @@ return told)";
 
 class RedisStock : public RedisTableTest {
  protected:
-  void begin(std::uint64_t seed) {
+  /// The result names the seed in failures while it lives.
+  std::unique_ptr<testing::ScopedTrace> begin(std::uint64_t seed) {
     server().command({"FLUSHALL"});
     random_ = Random{seed};
     model_ = {};
@@ -115,6 +123,7 @@ class RedisStock : public RedisTableTest {
     driver_ = std::make_unique<StoreDriver>(options);
     declare(*driver_, "T");
     driver_->settle();
+    return std::make_unique<testing::ScopedTrace>(__FILE__, __LINE__, "seed " + std::to_string(seed));
   }
   Random& random() noexcept { return random_; }
   StoreDriver& driver() noexcept { return *driver_; }
@@ -172,6 +181,32 @@ class RedisStock : public RedisTableTest {
   }
   const Rows& model() const noexcept { return model_.rows(); }
   const Rows& told() const noexcept { return told_.rows(); }
+  /// Applies the view. The stock consumer pops in the end, or also while it is applied. Then the rows equal the view.
+  void apply(TableView& view, const Rows& wanted, StockConsumer& consumer, bool pops_meanwhile) {
+    for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
+    ASSERT_TRUE(view.apply().ok());
+    ASSERT_TRUE(driver_->run_until([&] {
+      if (pops_meanwhile) consumer.pop_all();
+      return !view.is_applying();
+    }));
+    consumer.pop_all();
+    EXPECT_EQ(rows_in_redis("T:"), wanted);
+    expect_nothing_waits();
+  }
+  /// Everything that was written is in Redis, our consumer has it, and nothing waits.
+  void expect_all_arrives(Subscription& consumer) {
+    drain(consumer);
+    EXPECT_EQ(rows_in_redis("T:"), model());
+    EXPECT_EQ(told(), model());
+    expect_nothing_waits();
+  }
+  /// The same for a stock consumer, which pops for each "G" that it receives and never otherwise.
+  void expect_all_arrives(StockConsumer& consumer) {
+    driver_->settle();
+    consumer.pop_all();
+    expect_nothing_waits();
+    EXPECT_EQ(rows_in_redis("T:"), model());
+  }
   void expect_nothing_waits() {
     for (const char* key : {"T_KEY_SET", "T_DEL_SET"}) EXPECT_EQ(server().command({"EXISTS", key}), "0") << key;
     EXPECT_THAT(server().list({"KEYS", "_T:*"}), testing::IsEmpty());
@@ -187,26 +222,21 @@ class RedisStock : public RedisTableTest {
 
 TEST_F(RedisStock, StockProducerAndOurConsumerModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     StockProducer producer(server().address());
     const auto consumer = subscribe(driver(), "T");
     for (int group = 0; group < kGroups; ++group) {
       write_group(&producer);
       step(*consumer);
     }
-    drain(*consumer);
-    EXPECT_EQ(rows_in_redis("T:"), model());
-    EXPECT_EQ(told(), model());
-    expect_nothing_waits();
+    expect_all_arrives(*consumer);
   }
 }
 
 // A stock consumer does not receive a Delete that a Set follows, so its copy may have older fields beside the right ones.
 TEST_F(RedisStock, OurProducerAndStockConsumerModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     write_group(nullptr);
     wait_for_our_writes();  // The consumer must find writes that waited before it started.
     StockConsumer consumer(server().address());
@@ -214,13 +244,9 @@ TEST_F(RedisStock, OurProducerAndStockConsumerModel) {
       write_group(nullptr);
       for (std::uint64_t turns = random().below(4); turns > 0; --turns) driver().scheduler().run_until_idle();
       consumer.listen();
-      for (std::uint64_t pops = random().below(4); pops > 0; --pops) consumer.pop();
+      consumer.pop_some(random().below(4));
     }
-    driver().settle();
-    consumer.listen();
-    while (consumer.owed() > 0) consumer.pop();
-    expect_nothing_waits();
-    EXPECT_EQ(rows_in_redis("T:"), model());
+    expect_all_arrives(consumer);
     for (const auto& [key, row] : model()) {
       const auto told = consumer.told().find(key);
       ASSERT_NE(told, consumer.told().end()) << key;
@@ -230,10 +256,9 @@ TEST_F(RedisStock, OurProducerAndStockConsumerModel) {
   }
 }
 
-TEST_F(RedisStock, BothProducersAtOnceAndOurConsumerModel) {
+TEST_F(RedisStock, BothProducersByTurnsAndOurConsumerModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     StockProducer producer(server().address());
     const auto consumer = subscribe(driver(), "T");
     for (int group = 0; group < kGroups; ++group) {
@@ -242,17 +267,13 @@ TEST_F(RedisStock, BothProducersAtOnceAndOurConsumerModel) {
       write_group(stock ? &producer : nullptr);
       step(*consumer);
     }
-    drain(*consumer);
-    EXPECT_EQ(rows_in_redis("T:"), model());
-    EXPECT_EQ(told(), model());
-    expect_nothing_waits();
+    expect_all_arrives(*consumer);
   }
 }
 
-TEST_F(RedisStock, BothProducersAtOnceNeverLeaveAStockConsumerShortModel) {
+TEST_F(RedisStock, BothProducersByTurnsNeverLeaveAStockConsumerShortModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     StockProducer producer(server().address());
     StockConsumer consumer(server().address());
     for (int group = 0; group < kGroups; ++group) {
@@ -261,22 +282,80 @@ TEST_F(RedisStock, BothProducersAtOnceNeverLeaveAStockConsumerShortModel) {
       write_group(stock ? &producer : nullptr);
       if (random().chance(0.3)) driver().scheduler().run_until_idle();
       consumer.listen();
-      for (std::uint64_t pops = random().below(3); pops > 0; --pops) consumer.pop();
+      consumer.pop_some(random().below(3));
     }
-    driver().settle();
-    consumer.listen();
-    while (consumer.owed() > 0) consumer.pop();
-    expect_nothing_waits();
-    EXPECT_EQ(rows_in_redis("T:"), model());
+    expect_all_arrives(consumer);
   }
+}
+
+// Two producers on one table at once: the stock one writes on a thread of its own, without waiting for ours. The last write of a key that
+// both write is not known, so each has its keys, and both have 'shared' keys, of which the row must be one that was written.
+TEST_F(RedisStock, BothProducersAtOnceOnOneTableModel) {
+  constexpr int kWrites = 3000;
+  constexpr std::uint64_t kShared = 10;
+  const auto key_of = [](const char* who, std::uint64_t number) { return (number < kShared ? "shared" : who) + std::to_string(number); };
+  const auto trace = begin(1);
+  const auto consumer = subscribe(driver(), "T");
+  std::atomic<int> stock_writes{0};
+  RowModel stock_model;
+  std::thread stock([&, address = server().address()] {
+    StockProducer producer(address);
+    Random random{2};
+    for (int i = 0; i < kWrites; ++i, ++stock_writes) {
+      const std::string key = key_of("stock", random.below(100));
+      const Row row{{"stock", std::to_string(i)}};
+      const bool removes = random.chance(0.2);
+      removes ? producer.remove(key) : producer.set(key, row);
+      removes ? stock_model.remove(key) : stock_model.set(key, row);
+    }
+  });
+  RowModel our_model;
+  int ours = 0;
+  int interleaved = 0;
+  for (int before = 0; ours < kWrites || stock_writes < kWrites;) {
+    for (int burst = 0; burst < 10 && ours < kWrites; ++burst, ++ours) {
+      const std::string key = key_of("ours", random().below(100));
+      const Row row{{"ours", std::to_string(ours)}};
+      const bool removes = random().chance(0.2);
+      write(driver(), "T", removes ? Change::remove(key) : Change::set(key, fields_of(row)));
+      removes ? our_model.remove(key) : our_model.set(key, row);
+    }
+    step(*consumer);
+    const int now = stock_writes;
+    if (ours < kWrites && now < kWrites && now != before) ++interleaved;
+    before = now;
+  }
+  stock.join();
+  EXPECT_GT(interleaved, 10) << "the producers did not write at the same time";
+  drain(*consumer);
+  expect_nothing_waits();
+  const Rows found = rows_in_redis("T:");
+  EXPECT_EQ(told(), found) << "the consumer has what Redis has";
+  Rows expected;
+  for (const Rows* const rows : {&stock_model.rows(), &our_model.rows()}) {
+    for (const auto& [key, row] : *rows) {
+      if (!key.starts_with("shared")) expected[key] = row;
+    }
+  }
+  Rows unshared;
+  for (const auto& [key, row] : found) {
+    if (!key.starts_with("shared")) {
+      unshared[key] = row;
+      continue;
+    }
+    for (const auto& [name, value] : row) {
+      EXPECT_TRUE(name == "ours" || name == "stock") << key;
+      EXPECT_LT(std::stoi(value), kWrites) << key;
+    }
+  }
+  EXPECT_EQ(unshared, expected);
 }
 
 // A view over rows of a stock producer, some of them not popped yet. The stock consumer receives each row that differs, once, and no other
 // row. In the end the rows equal the view.
 TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     StockProducer producer(server().address());
     StockConsumer consumer(server().address());
     for (int group = 0; group < 40; ++group) write_group(&producer);
@@ -299,24 +378,15 @@ TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
       wanted[key] = some_fields();
       expected.push_back("SET " + key);
     }
-    for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
-    ASSERT_TRUE(view.apply().ok());
-    ASSERT_TRUE(driver().run_until([&] {
-      if (seed % 2 == 0) consumer.pop_all();  // The consumer pops before the view has ended.
-      return !view.is_applying();
-    }));
-    consumer.pop_all();
+    apply(view, wanted, consumer, seed % 2 == 0);
     EXPECT_THAT(consumer.changes(), testing::UnorderedElementsAreArray(expected));
-    EXPECT_EQ(rows_in_redis("T:"), wanted);
-    expect_nothing_waits();
   }
 }
 
 // Changes that a stock producer left waiting count as existing, and none of them reappears after the view.
 TEST_F(RedisStock, ViewOverWhatAStockProducerLeftWaitingModel) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     StockProducer producer(server().address());
     StockConsumer consumer(server().address());
     for (int group = 0; group < 40; ++group) {
@@ -329,15 +399,7 @@ TEST_F(RedisStock, ViewOverWhatAStockProducerLeftWaitingModel) {
     for (const auto& [key, row] : model()) {
       if (random().chance(0.7)) wanted[key] = random().chance(0.5) ? row : some_fields();
     }
-    for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
-    ASSERT_TRUE(view.apply().ok());
-    ASSERT_TRUE(driver().run_until([&] {
-      if (seed % 2 == 0) consumer.pop_all();
-      return !view.is_applying();
-    }));
-    consumer.pop_all();
-    EXPECT_EQ(rows_in_redis("T:"), wanted);
-    expect_nothing_waits();
+    apply(view, wanted, consumer, seed % 2 == 0);
   }
 }
 
@@ -370,8 +432,7 @@ TEST_F(RedisStock, QueueGoesBothWaysInOrder) {
 // Our Watched table and a stock writer of plain hashes: the consumer receives the newest state of each key, whatever happened to the key.
 TEST_F(RedisStock, StockWriterAndOurWatcherModel) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    begin(seed);
+    const auto trace = begin(seed);
     declare(driver(), "W", TableKind::Watched);
     tells_whole_rows();
     const auto watcher = subscribe(driver(), "W");

@@ -8,20 +8,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 #include <list>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "rondo/base/random.h"
 #include "rondo/store/redis_address.h"
+#include "store/redis/testing/empty_redis.h"
 #include "store/redis/testing/process.h"
 
 namespace rondo::redis_kit {
@@ -114,9 +112,7 @@ class LyingRedis {
  private:
   struct Client {
     int socket = -1;
-    std::string in;
-    bool in_transaction = false;
-    std::size_t queued = 0;
+    EmptyRedis redis = {};
   };
 
   void run() {
@@ -126,7 +122,7 @@ class LyingRedis {
       ::poll(watched.data(), watched.size(), 20);
       if ((watched[0].revents & POLLIN) != 0) {
         const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (socket >= 0) clients_.push_back({socket, {}, false, 0});
+        if (socket >= 0) clients_.push_back({.socket = socket});
       }
       std::size_t at = 1;
       for (auto it = clients_.begin(); it != clients_.end() && at < watched.size(); ++at) {
@@ -141,86 +137,24 @@ class LyingRedis {
     std::array<char, 65536> buffer{};
     const ssize_t got = ::recv(client.socket, buffer.data(), buffer.size(), 0);
     if (got <= 0) return false;
-    client.in.append(buffer.data(), static_cast<std::size_t>(got));
+    client.redis.receive({buffer.data(), static_cast<std::size_t>(got)});
     std::string out;
-    for (std::vector<std::string> words; !(words = next_command(client.in)).empty();) out += answer(client, words);
+    for (std::vector<std::string> words; !(words = client.redis.next_command()).empty();) out += answer(client, words);
     return out.empty() || ::send(client.socket, out.data(), out.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(out.size());
   }
 
-  static std::size_t number_at(std::string_view text, std::size_t& at) {
-    std::size_t number = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at + 1, text.data() + text.size(), number);
-    at = static_cast<std::size_t>(stop - text.data()) + 2;
-    return error == std::errc{} ? number : 0;
-  }
-  /// Empty when the command is not complete yet.
-  static std::vector<std::string> next_command(std::string& in) {
-    if (in.find("\r\n") == std::string::npos) return {};
-    std::size_t at = 0;
-    std::vector<std::string> words(number_at(in, at));
-    for (std::string& word : words) {
-      if (at >= in.size() || in.find("\r\n", at) == std::string::npos) return {};
-      const std::size_t size = number_at(in, at);
-      if (at + size + 2 > in.size()) return {};
-      word = in.substr(at, size);
-      at += size + 2;
-    }
-    in.erase(0, at);
-    return words;
-  }
-
-  static std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
   static bool is_handshake(const std::vector<std::string>& words) {
     return words[0] == "AUTH" || words[0] == "SELECT" || words[0] == "PING" || words[0] == "INFO" || words[0] == "CLIENT";
   }
   std::string answer(Client& client, const std::vector<std::string>& words) {
-    const bool endless = endless_ && words[0] == "SCAN" && !client.in_transaction;
-    const std::string honest = endless ? "*2\r\n$1\r\n7\r\n*2\r\n" + bulk("T:a") + bulk("T:b") : honest_answer(client, words);
+    const bool endless = endless_ && words[0] == "SCAN" && !client.redis.in_transaction();
+    const std::string honest =
+        endless ? "*2\r\n$1\r\n7\r\n*2\r\n" + EmptyRedis::bulk("T:a") + EmptyRedis::bulk("T:b") : client.redis.answer(words);
     const std::lock_guard lock(mutex_);
     if (!lies_ || is_handshake(words)) return honest;
     if (always_.empty() && random_.below(2) == 0) return honest;
     ++told_;
     return always_.empty() ? lies()[static_cast<std::size_t>(random_.below(lies().size()))] : always_;
-  }
-
-  static std::string honest_answer(Client& client, const std::vector<std::string>& words) {
-    const std::string& verb = words[0];
-    if (verb == "EXEC") {
-      client.in_transaction = false;
-      std::string all = "*" + std::to_string(client.queued) + "\r\n";
-      for (std::size_t i = 0; i < client.queued; ++i) all += ":0\r\n";
-      return all;
-    }
-    if (client.in_transaction) {
-      ++client.queued;
-      return "+QUEUED\r\n";
-    }
-    if (verb == "MULTI") {
-      client.in_transaction = true;
-      client.queued = 0;
-      return "+OK\r\n";
-    }
-    if (verb == "PING") return "+PONG\r\n";
-    if (verb == "INFO") return bulk("# Server\r\nrun_id:abcdef\r\nredis_mode:standalone\r\n");
-    if (verb == "CLIENT") return words[1] == "ID" ? ":7\r\n" : words[1] == "KILL" ? ":0\r\n" : "+OK\r\n";
-    if (verb == "AUTH" || verb == "SELECT") return "+OK\r\n";
-    if (verb == "SCAN" || verb == "SSCAN") return "*2\r\n$1\r\n0\r\n*0\r\n";
-    if (verb == "HGETALL") return "*0\r\n";
-    if (verb == "SUBSCRIBE") {
-      std::string all;
-      for (std::size_t i = 1; i < words.size(); ++i) all += "*3\r\n" + bulk("subscribe") + bulk(words[i]) + ":1\r\n";
-      return all;
-    }
-    if (verb == "EVAL" && words[1].find("HINCRBY") != std::string::npos) return ":1\r\n";
-    if (verb == "EVAL" && words[1].find("lease_holder") != std::string::npos) return "*2\r\n:1\r\n$0\r\n\r\n";
-    if (verb == "EVAL" && words[1].find("SISMEMBER") != std::string::npos) {  // The rows do not exist.
-      const std::size_t keys = words.size() - std::min<std::size_t>(words.size(), 8);
-      std::string all = "*" + std::to_string(3 * keys) + "\r\n";
-      for (std::size_t i = 0; i < keys; ++i) all += ":0\r\n*0\r\n*0\r\n";
-      return all;
-    }
-    if (verb == "EVAL" && words[1].find("cmsgpack") != std::string::npos) return "*2\r\n:0\r\n*0\r\n";
-    return ":0\r\n";
   }
 
   TempFolder folder_;
