@@ -223,7 +223,7 @@ TEST(CronProperty, NextTimesAreThoseOfAWalkOverEverySecond) {
                               "Pacific/Kwajalein", "Asia/Pyongyang",    "Antarctica/Troll",    "America/Scoresbysund"};
   ZoneDirectory zones;
   std::size_t firings = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random{seed};
     const Sample sample = random_sample(random);
     const auto cron = Cron::parse(sample.text, sample.dialect);
@@ -249,7 +249,7 @@ TEST(CronProperty, NextTimesAreThoseOfAWalkOverEverySecond) {
     ASSERT_EQ(actual, expected) << random.describe() << ": " << to_string(sample.dialect) << " '" << sample.text << "' in " << zone->name()
                                 << ", " << to_string(rule) << ", from " << format_rfc3339(wall(from));
   }
-  EXPECT_GT(firings, 50'000U);
+  EXPECT_GT(firings, 30'000U);
 }
 
 }  // namespace
