@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -252,14 +253,18 @@ struct Run {
 
 }  // namespace
 
-/// Each command checks the members of an answer that decide something. All others throw if their kind is wrong; that is reported here.
+/// Each command checks the members of an answer that decide something. Access to all others throws if their kind is wrong. Which exception
+/// is thrown depends on the version of Boost: system_error, or a logic_error such as out_of_range or invalid_argument.
 int run(const Options& options) {
+  const auto wrong_shape = [&options](const std::exception& wrong) {
+    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
+  };
   try {
     return std::visit(Run{options}, options.action);
   } catch (const boost::system::system_error& wrong) {
-    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
-  } catch (const std::out_of_range& lacking) {
-    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + lacking.what()});
+    return wrong_shape(wrong);
+  } catch (const std::logic_error& wrong) {
+    return wrong_shape(wrong);
   }
 }
 

@@ -41,7 +41,8 @@ const json::object* named(const json::array& all, std::string_view member, const
 
 /// 1,234,567
 std::string whole(double value) {
-  std::string digits = std::to_string(static_cast<std::int64_t>(std::max(value, 0.0) + 0.5));
+  // Larger numbers, which no daemon has, do not fit the integer.
+  std::string digits = std::to_string(static_cast<std::int64_t>(std::clamp(value, 0.0, 1e18) + 0.5));
   for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
   return digits;
 }

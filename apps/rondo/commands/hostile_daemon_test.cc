@@ -1,0 +1,228 @@
+// The program against a daemon whose answers have any shape. Goal: no answer ends the program by a signal, and an action that takes an
+// answer apart reports one of the wrong shape. Method: a socket on which a thread answers every request with the same two frames; each
+// action that calls the daemon is run against each answer of a table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "admin/frame.h"
+#include "base/unique_fd.h"
+
+namespace rondo::cli {
+namespace {
+
+struct Answer {
+  std::string_view rows;  // The rows of the first page.
+  std::string_view result;
+};
+
+/// The first ones have a row that is no object, which no action accepts that takes rows apart.
+constexpr std::size_t kNoObjects = 4;
+constexpr std::array<Answer, 27> kAnswers{{
+    {"[1]", R"({"rows":[]})"},
+    {"[null]", "{}"},
+    {R"(["a"])", R"({"rows":[1]})"},
+    {"[[]]", R"({"rows":[[]]})"},
+    {"[{}]", R"({"rows":[{}]})"},
+    {"1", R"({"rows":1})"},
+    {"{}", R"({"rows":{}})"},
+    {"null", R"({"rows":null})"},
+    {"[[0,1,2]]", R"({"key":1,"fields":1})"},
+    {R"([[0,"a","b"],[-9223372036854775808,"a","b"],[9223372036854775807,"a","b"]])", R"({"key":[],"fields":[[]]})"},
+    {R"([{"key":1,"fields":[]}])", R"({"key":"k","fields":[["a"]]})"},
+    {R"([{"key":"k"}])", R"({"key":"k","fields":[["a",1]]})"},
+    {R"([{"key":"k","fields":1}])", R"({"key":"k","fields":{"a":1}})"},
+    {R"([{"key":"k","fields":[1]}])", R"({"key":"k","fields":[{}]})"},
+    {R"([{"key":"k","fields":[[]]}])", R"({"key":"k","fields":null})"},
+    {R"([{"key":"k","fields":[["a"]]}])", R"({"state":1,"note":1,"facts":1})"},
+    {R"([{"key":"k","fields":[["a",{}]]}])", R"({"state":"done","note":[],"plane":1})"},
+    {R"([{"key":"k","large":1}])", R"({"state":"parked"})"},
+    {R"([{"table":1,"kind":"staged"}])", R"({"name":1,"version":[]})"},
+    {R"([{"table":"ROUTE_TABLE","kind":1}])", R"({"name":"rondod","version":"1"})"},
+    {R"([{"table":"ROUTE_TABLE","kind":"staged","pending":"x"}])", R"({"accepted":"x","refused":"x","first_error":{}})"},
+    {R"([{"table":"ROUTE_TABLE","kind":"staged","pending":1e300}])", R"({"accepted":-1,"refused":1e300,"unwritten":[]})"},
+    {R"([{"table":"ROUTE_TABLE","kind":"staged","pending":-1}])",
+     R"({"accepted":0,"refused":1,"first_error":{"row":-1,"code":1,"message":[]}})"},
+    {R"([{"name":"drain","arguments":1},{"name":1},{"name":"drain","arguments":[1]}])", R"({"refused":18446744073709551615})"},
+    {R"([{"state":1,"parent":-7,"lists":1,"line":[],"number":1e300}])",
+     R"({"chain":[{"parent":-7},{"parent":1e300},1],"healthy":"no","differences":[],"troubles":1,"problems":{}})"},
+    {R"([{"table":"T","queued":1e300,"turns":-1e300,"ran_us":"x","depth":[]}])",
+     R"({"at_us":1e300,"tables":[1,{"table":1,"taken":1e300}],"sources":[1,{"turns":1e300}],"ports":[1],"dataplane":{"applied":1e300}})"},
+    {R"([{"at_us":[],"what":1,"op":{},"facts":[1],"fields":[[1,2]]}])", R"({"healthy":1,"lists":[1],"waits_for":[[]]})"},
+}};
+
+struct Action {
+  const char* name;
+  const char* words;  // FILE is a file of two rows, BUNDLE a file that does not exist.
+  bool takes_apart = false;
+};
+
+constexpr Action kActions[] = {
+    {"Set", "set ROUTE_TABLE 10.0.0.0/24 a=b"},
+    {"SetWait", "set --wait=5 ROUTE_TABLE 10.0.0.0/24 a=b"},
+    {"SetWaitJson", "--json set --wait=5 ROUTE_TABLE 10.0.0.0/24 a=b"},
+    {"SetReplace", "set --replace --unset c ROUTE_TABLE 10.0.0.0/24 a=b"},
+    {"Del", "del ROUTE_TABLE 10.0.0.0/24"},
+    {"DelWait", "del --wait=5 ROUTE_TABLE 10.0.0.0/24"},
+    {"Get", "get ROUTE_TABLE 10.0.0.0/24"},
+    {"GetJson", "--json get ROUTE_TABLE 10.0.0.0/24"},
+    {"Keys", "keys ROUTE_TABLE"},
+    {"KeysPattern", "keys ROUTE_TABLE '10*' --count 5"},
+    {"Show", "show ROUTE_TABLE"},
+    {"ShowJson", "--json show ROUTE_TABLE --count 5"},
+    {"Tables", "tables"},
+    {"Load", "load FILE"},
+    {"LoadDiff", "load --diff FILE"},
+    {"LoadDiffJson", "--json load --diff FILE"},
+    {"LoadChanges", "load --changes FILE"},
+    {"LoadReplace", "load --replace FILE"},
+    {"LoadAtomic", "load --atomic FILE"},
+    {"LoadWait", "load --wait=0.2 FILE"},
+    {"LoadMany", "load --diff MANY", true},
+    {"LoadManyWait", "load --wait=0.2 MANY"},
+    {"Feed", "feed routes --synthetic 20"},
+    {"Diff", "diff"},
+    {"DiffTable", "diff ROUTE_TABLE"},
+    {"Verify", "verify"},
+    {"Resync", "resync"},
+    {"Why", "why ROUTE_TABLE 10.0.0.0/24"},
+    {"WhyJson", "--json why ROUTE_TABLE 10.0.0.0/24"},
+    {"Parked", "parked"},
+    {"ParkedTable", "parked ROUTE_TABLE"},
+    {"Rejected", "rejected"},
+    {"Watch", "--timeout 1 watch ROUTE_TABLE"},
+    {"Trace", "--timeout 1 trace"},
+    {"TopOnce", "top --once"},
+    {"TopBatch", "top --batch 2 --every 0.1"},
+    {"Sources", "sources"},
+    {"SourcesWide", "sources --wide"},
+    {"Ports", "ports"},
+    {"Stats", "stats"},
+    {"Config", "config"},
+    {"Limits", "limits"},
+    {"Health", "health"},
+    {"Confirm", "confirm"},
+    {"Log", "log"},
+    {"Dump", "dump BUNDLE"},
+    {"Commands", "commands"},
+    {"Call", "call drain backend=b"},
+    {"Version", "version"},
+    {"Clear", "clear --yes ROUTE_TABLE"},
+    {"Export", "export", true},
+    {"ExportTable", "export ROUTE_TABLE", true},
+    {"CompleteKey", "complete -- get ROUTE_TABLE 1"},
+    {"CompleteCommand", "complete -- call d"},
+    {"CompleteParameter", "complete -- call drain b"},
+};
+
+class HostileDaemon : public testing::TestWithParam<Action> {
+ protected:
+  HostileDaemon() {
+    char name[] = "/tmp/rondo-cli-test-XXXXXX";
+    directory = ::mkdtemp(name);
+    std::ofstream(directory + "/rows") << R"([{"ROUTE_TABLE:10.0.0.0/24":{"nexthop_group":"1"},"OP":"SET"},
+                                              {"ROUTE_TABLE:10.0.1.0/24":{},"OP":"DEL"}])";
+    std::ofstream many(directory + "/many");  // More rows than are read one by one.
+    for (int i = 0; i < 300; ++i) many << (i == 0 ? "[" : ",") << R"({"ROUTE_TABLE:10.1.)" << i << R"(.0/24":{"a":"b"},"OP":"SET"})";
+    many << "]";
+    many.close();
+    listener = UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = directory + "/socket";
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener.get(), 16), 0);
+    server = std::thread([this] { serve(); });
+  }
+  ~HostileDaemon() override {
+    ::shutdown(listener.get(), SHUT_RDWR);  // Ends the accept() of the thread.
+    server.join();
+    for (const char* const file : {"/rows", "/many", "/socket", "/bundle"}) ::unlink((directory + file).c_str());
+    ::rmdir(directory.c_str());
+  }
+
+  /// One connection after the other; each request gets the page and the result of 'answer'.
+  void serve() const {
+    for (;;) {
+      const UniqueFd caller{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+      if (caller.get() < 0) return;
+      std::string heard;
+      char buffer[65536];
+      for (ssize_t got = 0; (got = ::recv(caller.get(), buffer, sizeof buffer, 0)) > 0;) {
+        heard.append(buffer, static_cast<std::size_t>(got));
+        for (auto frame = next_frame(heard); frame && *frame; frame = next_frame(heard)) {
+          const std::string reply = (**frame).kind == FrameKind::Json ? page() + last() : last();
+          heard.erase(0, (**frame).bytes);
+          if (::send(caller.get(), reply.data(), reply.size(), MSG_NOSIGNAL) < 0) break;
+        }
+      }
+    }
+  }
+  static std::string frame_of(FrameKind kind, const std::string& payload) {
+    std::string frame;
+    const std::size_t start = begin_frame(frame, kind);
+    frame.append(payload);
+    end_frame(frame, start);
+    return frame;
+  }
+  std::string page() const { return frame_of(FrameKind::More, R"({"id":1,"rows":)" + std::string{answer->rows} + "}"); }
+  std::string last() const { return frame_of(FrameKind::Json, R"({"id":1,"ok":true,"result":)" + std::string{answer->result} + "}"); }
+
+  std::string words_of(std::string words) const {
+    for (const auto& [name, file] : {std::pair{"FILE", "/rows"}, {"MANY", "/many"}, {"BUNDLE", "/bundle"}}) {
+      if (const std::size_t at = words.find(name); at != std::string::npos) words.replace(at, std::strlen(name), directory + file);
+    }
+    return words;
+  }
+
+  /// Runs `rondo`. Returns its output and its exit code; 128 and more if a signal ended it.
+  std::pair<std::string, int> rondo(const std::string& words) const {
+    const char* const program = std::getenv("RONDO");
+    if (program == nullptr) return {"RONDO does not name the program", -1};
+    const std::string command = "RONDO_SOCKET=" + directory + "/socket " + program + " " + words + " 2>&1 </dev/null";
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    std::string out;
+    char buffer[4096];
+    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, got);
+    const int status = ::pclose(pipe);
+    return {out, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+  }
+
+  std::string directory;
+  UniqueFd listener;
+  const Answer* answer = &kAnswers[0];  // Changes only while no program runs.
+  std::thread server;
+};
+
+/// An export of rows that are no objects ended with SIGABRT.
+TEST_P(HostileDaemon, ReportsAnswersOfEveryShape) {
+  for (std::size_t i = 0; i < kAnswers.size(); ++i) {
+    answer = &kAnswers[i];
+    const auto [out, code] = rondo(words_of(GetParam().words));
+    const std::string context = "rows " + std::string{answer->rows} + ", result " + std::string{answer->result} + "\n" + out;
+    EXPECT_THAT(code, testing::AnyOf(0, 1, 2, 4, 69, 75)) << context;
+    EXPECT_THAT(out, testing::Not(testing::AnyOf(testing::HasSubstr("terminate called"), testing::HasSubstr("runtime error")))) << context;
+    if (!GetParam().takes_apart || i >= kNoObjects) continue;
+    EXPECT_EQ(code, 1) << context;
+    EXPECT_THAT(out, testing::HasSubstr("makes no sense")) << context;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Actions, HostileDaemon, testing::ValuesIn(kActions),
+                         [](const auto& info) { return std::string{info.param.name}; });
+
+}  // namespace
+}  // namespace rondo::cli
