@@ -95,7 +95,7 @@ Status refusal_of(const json::object& result, std::string_view table) {
   const json::object& object = error->get_object();
   std::string message = "row '" + std::string{table} + ":" + text_of(object, "key") + "': " + text_of(object, "code");
   message.append(": ").append(text_of(object, "message"));
-  return Status{Code::InvalidArgument, std::move(message)};
+  return Status{code_named(text_of(object, "code")), std::move(message)};
 }
 
 /// Returns the index of that row in its frame.
@@ -104,7 +104,32 @@ std::uint64_t row_of(const json::object& result) {
   return error == nullptr || !error->is_object() ? 0 : count_of(error->get_object(), "row");
 }
 
+/// Adds the answer to a frame for 'table', whose first row has the number 'first_row'.
+void add_answer(BulkTotals& totals, const json::object& result, const std::string& table, std::uint64_t first_row) {
+  totals.accepted += count_of(result, "accepted");
+  totals.refused += count_of(result, "refused");
+  totals.unwritten += count_of(result, "unwritten");
+  if (!totals.first_error.ok()) return;
+  totals.first_error = refusal_of(result, table);
+  totals.first_row = first_row + row_of(result);
+}
+
 }  // namespace
+
+/// The daemon goes on with the frames that were sent already, so the totals need their answers.
+Status BulkWriter::stop_at_refused_table(Status why) {
+  totals_.stopped_at = frames_->waiting.front().first_row;
+  frames_->waiting.pop_front();
+  while (!frames_->waiting.empty()) {
+    const Result<AdminAnswer> answer = client_.wire_->await_answer();
+    if (!answer) break;
+    const Frames::Frame& frame = frames_->waiting.front();
+    if (answer->error.ok()) add_answer(totals_, answer->body, frame.table, frame.first_row);
+    frames_->waiting.pop_front();
+  }
+  if (on_answer_) on_answer_(totals_);
+  return fail(std::move(why));
+}
 
 Status BulkWriter::take_answers(std::size_t in_flight_max) {
   for (;;) {
@@ -115,16 +140,11 @@ Status BulkWriter::take_answers(std::size_t in_flight_max) {
       if (Status waited = client_.wire_->wait_and_exchange(); !waited.ok()) return fail(std::move(waited));
       continue;
     }
-    if (!(**answer).error.ok()) return fail(std::move((**answer).error));
-    if (frames_->waiting.empty()) return fail(Status{Code::DataLoss, "the daemon answered a bulk write that was not sent"});
-    totals_.accepted += count_of((**answer).body, "accepted");
-    totals_.refused += count_of((**answer).body, "refused");
-    totals_.unwritten += count_of((**answer).body, "unwritten");
-    if (totals_.first_error.ok()) {
-      const Frames::Frame& frame = frames_->waiting.front();
-      totals_.first_error = refusal_of((**answer).body, frame.table);
-      totals_.first_row = frame.first_row + row_of((**answer).body);
-    }
+    const bool is_asked = !frames_->waiting.empty();
+    if (!(**answer).error.ok()) return is_asked ? stop_at_refused_table((**answer).error) : fail((**answer).error);
+    if (!is_asked) return fail(Status{Code::DataLoss, "the daemon answered a bulk write that was not sent"});
+    const Frames::Frame& frame = frames_->waiting.front();
+    add_answer(totals_, (**answer).body, frame.table, frame.first_row);
     frames_->waiting.pop_front();
     if (on_answer_) on_answer_(totals_);
   }

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,13 +20,6 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kReplyBytes = 256 * 1024;
-
-Code code_named(std::string_view name) {
-  for (unsigned char code = 1; code <= static_cast<unsigned char>(Code::Internal); ++code) {
-    if (name == to_string(static_cast<Code>(code))) return static_cast<Code>(code);
-  }
-  return Code::Internal;
-}
 
 Status nonsense(std::string_view what) { return Status{Code::DataLoss, "the daemon's answer makes no sense: " + std::string{what}}; }
 
@@ -89,6 +83,13 @@ Result<AdminAnswer> take_apart(const Frame& frame) {
 }
 
 }  // namespace
+
+Code code_named(std::string_view name) {
+  for (unsigned char code = 1; code <= static_cast<unsigned char>(Code::Internal); ++code) {
+    if (name == to_string(static_cast<Code>(code))) return static_cast<Code>(code);
+  }
+  return Code::Internal;
+}
 
 Status AdminClient::Wire::write_some() {
   while (peer_reads && !output.empty()) {
@@ -170,6 +171,11 @@ AdminClient::~AdminClient() = default;
 
 Result<std::unique_ptr<AdminClient>> AdminClient::connect(const std::string& path, Duration patience) {
   Result<UniqueFd> fd = connect_unix(path);
+  struct stat found {};
+  if (!fd && fd.error().code() == Code::Unavailable && ::stat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
+    return failure(Code::Unavailable, std::string{fd.error().message()} +
+                                          ": it is no socket; a running daemon makes its socket anew within a second after it is removed");
+  }
   if (!fd) return failure(fd.error());
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Wire>(std::move(*fd), patience)));
 }

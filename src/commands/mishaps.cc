@@ -63,13 +63,14 @@ void Mishap::note(Instant now, boost::json::array& notes) const {
 void Mishaps::look(Runtime& runtime, const WriteFailures& writes) {
   const Clock& clock = runtime.clock();
   const ForgottenFacts& facts = runtime.forgotten_facts();
-  writes_.look(writes.count(), writes.last().message(), clock);
+  refused_writes_.look(writes.refused().count, writes.refused().last.message(), clock);
+  writes_.look(writes.later().count, writes.later().last.message(), clock);
   facts_.look(facts.announcements + facts.withdrawals, facts.newest, clock);
   wakes_.look(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
 }
 
 void Mishaps::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
-  for (const Mishap* const one : {&wakes_, &writes_, &facts_}) one->tell(now, troubles, notes);
+  for (const Mishap* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->tell(now, troubles, notes);
 }
 
 }  // namespace rondo::commands

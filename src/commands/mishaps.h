@@ -1,6 +1,7 @@
-// Mishaps: counted faults that are over once they have happened: accepted writes that failed later, lost wake-ups, forgotten facts. `rondo
-// health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a note. So a past fault does not
-// remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats` shows them. Scheduler thread.
+// Mishaps: counted faults that are over once they have happened: writes that the store refused, accepted writes that failed later, lost
+// wake-ups, forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a
+// note. So a past fault does not remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats`
+// shows them. Scheduler thread.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -52,6 +53,7 @@ class Mishaps {
 
  private:
   Mishap wakes_{"lost wake-ups that were rescued"};
+  Mishap refused_writes_{"writes that the store refused"};
   Mishap writes_{"accepted writes that failed later"};
   Mishap facts_{"facts that an Orch forgot to announce or withdraw"};
 };

@@ -39,8 +39,12 @@ bool brings(const Change& taken, const Change& written) {
 
 class RowWaits::Wait {
  public:
-  Wait(std::string table, Change change, Instant deadline, Reply reply)
-      : table_(std::move(table)), change_(std::move(change)), deadline_(deadline), reply_(std::move(reply)) {}
+  Wait(std::string table, Change change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply)
+      : table_(std::move(table)),
+        change_(std::move(change)),
+        deadline_(deadline),
+        is_stored_(std::move(is_stored)),
+        reply_(std::move(reply)) {}
 
   void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
   /// When the wait must be checked even without an event.
@@ -64,7 +68,7 @@ class RowWaits::Wait {
   }
 
   /// Returns true when the answer has ended or its caller is gone.
-  bool is_over(const Runtime& runtime, Instant now) {
+  bool is_over(Runtime& runtime, Instant now) {
     if (!reply_.wanted()) return true;
     const WhyLink link = runtime.row_state(table_, change_.key());
     const bool is_parked = link.state == WhyLink::State::Parked && link.missing > 0;
@@ -73,7 +77,8 @@ class RowWaits::Wait {
     if (taken_ && (is_parked ? now >= due() : has_end(link))) {
       answer(link);
     } else if (now >= deadline_) {
-      reply_.fail(Status{Code::DeadlineExceeded, "the row was written and the time is over: " + still(link)});
+      reply_.fail(Status{Code::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
+                                                                       : unconfirmed(runtime.store())});
     }
     return !reply_.wanted();
   }
@@ -104,9 +109,17 @@ class RowWaits::Wait {
     return "it is still " + std::string{state_word(link)} + (note.empty() ? "" : ", " + note);
   }
 
+  static std::string unconfirmed(const Store& store) {
+    const Status health = store.health();
+    return "the time is over, and the store has not confirmed the write; it is written when the store answers, and lost if this process "
+           "ends before" +
+           (health.ok() ? std::string{} : ": " + std::string{health.message()});
+  }
+
   const std::string table_;
   const Change change_;
   const Instant deadline_;
+  const std::shared_ptr<const bool> is_stored_;
   Reply reply_;
   std::unique_ptr<RowTap> tap_;
   bool taken_ = false;                  // The consumer has taken the change.
@@ -120,9 +133,9 @@ RowWaits::RowWaits(Runtime& runtime, Priority priority) : runtime_(runtime), tim
 
 RowWaits::~RowWaits() = default;
 
-Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, Reply reply) {
+Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply) {
   reply.on_gone([this] { look_soon(); });
-  auto wait = std::make_unique<Wait>(table, change, deadline, std::move(reply));
+  auto wait = std::make_unique<Wait>(table, change, deadline, std::move(is_stored), std::move(reply));
   auto tap = runtime_.tap(table, [this, wait = wait.get()](const RowEvent& event) {
     if (wait->hear(event)) look_soon();
   });

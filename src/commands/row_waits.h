@@ -20,10 +20,11 @@ class RowWaits {
   RowWaits(const RowWaits&) = delete;
   RowWaits& operator=(const RowWaits&) = delete;
 
-  /// Call it before the write of 'change'. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
+  /// Call it before the write of 'change'. The caller sets '*is_stored' when the store has confirmed the write; until then no answer claims
+  /// that the row was written. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
   /// 'deadline'. A caller that ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime
   /// consumes 'table'.
-  Status add(const std::string& table, const Change& change, Instant deadline, Reply reply);
+  Status add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply);
   /// Checks every wait in a turn of its own.
   void look_soon();
   std::size_t size() const noexcept { return waits_.size(); }

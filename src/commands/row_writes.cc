@@ -64,18 +64,21 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
   const std::string key{write.change.key()};
   // Done means on the disk, or in the server, if the table's contract says so.
   const bool waits = context.failures.waits_for_end(write.table);
+  const auto is_stored = std::make_shared<bool>(!waits);
   if (write.wait) {
     const Instant deadline = context.runtime.clock().now() + *write.wait;
-    if (Status added = context.waits.add(write.table, changes.back(), deadline, reply); !added.ok()) {
+    if (Status added = context.waits.add(write.table, changes.back(), deadline, is_stored, reply); !added.ok()) {
       return reply.fail(added.with_context("nothing was written"));
     }
   }
   for (const Change& change : changes) {
     WriteDone done = context.failures.listener(write.table);
     if (waits) {
-      const bool ends = &change == &changes.back() && !write.wait;
-      done = [answer = context.failures.answerer(write.table, key), ends, reply](const Status& end) mutable {
+      const bool is_last = &change == &changes.back();
+      const bool ends = is_last && !write.wait;
+      done = [answer = context.failures.answerer(write.table, key), is_last, ends, is_stored, reply](const Status& end) mutable {
         if (!end.ok()) return reply.fail(answer(end));
+        *is_stored = *is_stored || is_last;
         if (ends) reply.finish();
       };
     }

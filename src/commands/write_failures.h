@@ -1,5 +1,6 @@
-// WriteFailures: when writes of the admin socket are answered, and the accepted writes that failed later. Their callers got "accepted" and
-// may be gone, so the failures are counted for `stats` and `health`. Scheduler thread.
+// WriteFailures: when writes of the admin socket are answered, and the writes that failed. They are counted for `stats` and `health`: those
+// that the store refused, whose callers got the reason, and those that failed later, whose callers got "accepted" or may be gone. Scheduler
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,16 @@ class WriteFailures {
   /// Returns the callback for Store::write() to 'table' that counts a later failure; empty unless failures of the table are counted.
   WriteDone listener(std::string_view table) {
     if (answer_of(table) != WriteAnswer::Counted) return {};
-    return counter();
+    return [failures = failures_](const Status& end) {
+      if (!end.ok()) failures->add(failures->later, end);
+    };
   }
-  /// Returns a callback that counts failed writes.
+  /// Returns a callback that counts failed writes to a table that refuses(). A write that was sent and not confirmed, such as one that too
+  /// few replicas have, may have taken effect, so it counts as one that failed later.
   WriteDone counter() {
     return [failures = failures_](const Status& end) {
       if (end.ok()) return;
-      ++failures->count;
-      failures->last = end;
+      failures->add(end.code() == Code::DeadlineExceeded ? failures->later : failures->refused, end);
     };
   }
   bool waits_for_end(std::string_view table) const {
@@ -52,14 +55,30 @@ class WriteFailures {
   }
   /// True if a write to 'table' that fails later has not taken effect.
   bool refuses(std::string_view table) const { return answer_of(table) == WriteAnswer::Confirmed; }
-  std::uint64_t count() const noexcept { return failures_->count; }
+
+  struct Count {
+    std::uint64_t count = 0;
+    Status last;  // The newest.
+  };
+  /// Writes that the store refused.
+  const Count& refused() const noexcept { return failures_->refused; }
+  /// Accepted writes that failed later.
+  const Count& later() const noexcept { return failures_->later; }
+  /// All of them, and the newest.
+  std::uint64_t count() const noexcept { return failures_->refused.count + failures_->later.count; }
   const Status& last() const noexcept { return failures_->last; }
 
  private:
   WriteAnswer answer_of(std::string_view table) const { return answer_of_ ? answer_of_(table) : WriteAnswer::Counted; }
 
   struct Failures {
-    std::uint64_t count = 0;
+    void add(Count& kind, const Status& end) {
+      ++kind.count;
+      kind.last = end;
+      last = end;
+    }
+    Count refused;
+    Count later;
     Status last;
   };
   const AnswerOf answer_of_;

@@ -48,6 +48,7 @@ class CountingSink final : public BulkSink {
   }
   Status row(BulkOp, std::string_view key, std::span<const BulkField>) override {
     if (key.starts_with("bad")) return Status{Code::InvalidArgument, "a bad key"};
+    if (key == "full") return Status{Code::ResourceExhausted, "no memory"};
     ++rows_[table_];
     return {};
   }
@@ -271,6 +272,29 @@ TEST_F(Program, ErrorsGoToStandardErrorAndHaveTheirExitCode) {
   EXPECT_THAT(version.out, AllOf(HasSubstr("rondo " RONDO_VERSION), HasSubstr("no daemon answers")));
   EXPECT_EQ(json::parse(rondo("version --json 2>/dev/null").out).at("daemon"), json::value(nullptr));
   EXPECT_EQ(rondo("--version").code, 0);
+}
+
+/// A plain load of a table that there is not named neither the line nor what was written.
+TEST_F(Program, LoadNamesTheLineOfATableThatTheDaemonDoesNotHave) {
+  open();
+  { std::ofstream(file()) << "[{\"T:a\": {}, \"OP\": \"SET\"},\n {\"closed:b\": {}, \"OP\": \"SET\"},\n {\"U:c\": {}, \"OP\": \"SET\"}]"; }
+  for (const char* const options : {"", "--wait "}) {
+    const Outcome stopped = rondo(std::string{"load "} + options + file() + " 2>&1 >/dev/null");
+    EXPECT_EQ(stopped.code, 1) << options;
+    EXPECT_THAT(stopped.out, HasSubstr("rondo: " + file() + ":2:2: no table 'closed'; of the other rows ")) << options;
+  }
+  EXPECT_THAT(rondo("load --json " + file() + " 2>&1 >/dev/null").out,
+              AllOf(HasSubstr("\"code\":\"not-found\""), HasSubstr("file:2:2: no table")));
+  EXPECT_EQ(rows["T"], 3);
+}
+
+/// A row that a store without memory refused was reported as an invalid argument.
+TEST_F(Program, ARefusedRowKeepsTheCodeOfItsRefusal) {
+  open();
+  { std::ofstream(file()) << R"([{"T:full": {}, "OP": "SET"}])"; }
+  const Outcome refused = rondo("load --json " + file() + " 2>&1 >/dev/null");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("\"code\":\"resource-exhausted\""));
 }
 
 TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {

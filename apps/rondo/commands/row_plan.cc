@@ -256,8 +256,8 @@ Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backe
     const json::object& error = first->as_object();
     totals.first_row = count_in(error, "row");
     const std::string row = totals.first_row < rows.size() ? rows[totals.first_row].table + ":" + rows[totals.first_row].key : "?";
-    totals.first_error = Status{Code::InvalidArgument, "row '" + row + "': " + std::string{error.at("code").as_string()} + ": " +
-                                                           std::string{error.at("message").as_string()}};
+    const std::string code{error.at("code").as_string()};
+    totals.first_error = Status{code_named(code), "row '" + row + "': " + code + ": " + std::string{error.at("message").as_string()}};
   }
   return totals;
 }

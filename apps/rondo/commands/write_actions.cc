@@ -122,6 +122,14 @@ int print_end(const Options& options, Backend& backend, const BulkTotals& totals
   return print_totals(options, totals, elapsed, place_of, *ends);
 }
 
+/// Reports a write that ended early. 'totals' are the last ones that are known.
+int report_stopped(const Options& options, const Status& why, const BulkTotals& totals, const PlaceOfRow& place_of) {
+  if (!totals.stopped_at) return report(options, why);
+  const std::string place = place_of ? place_of(*totals.stopped_at) + ": " : std::string{};
+  return report(options, Status{why.code(), place + std::string{why.message()} + "; of the other rows " + std::to_string(totals.accepted) +
+                                                " are written"});
+}
+
 /// 'write' writes 'rows' rows to a sink: the backend, or standard output for a dry run.
 template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write,
@@ -137,11 +145,15 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
   const SystemClock clock;
   const Instant start = clock.now();
   Result<BulkTotals> totals = failure(Code::Internal, "nothing was written");
+  BulkTotals last;
   {
     Progress progress(clock, what, rows, can_show_progress());
-    totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused + now.unwritten); });
+    totals = (*backend)->write(write, [&](const BulkTotals& now) {
+      last = now;
+      progress.update(now.accepted + now.refused + now.unwritten);
+    });
   }
-  if (!totals) return report(options, totals.error());
+  if (!totals) return report_stopped(options, totals.error(), last, place_of);
   return print_end(options, **backend, *totals, clock.now() - start, place_of, wait);
 }
 
@@ -200,13 +212,13 @@ int load_changes(const Options& options, const LoadFile& load, const std::vector
   const SystemClock clock;
   const Instant start = clock.now();
   std::vector<std::size_t> offsets;
-  const Result<BulkTotals> totals =
-      load.atomic ? write_plan_atomically(*plan, **backend, offsets)
-                  : (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); }, [](const BulkTotals&) {});
-  if (!totals) return report(options, totals.error());
-  return print_end(
-      options, **backend, *totals, clock.now() - start,
-      [&](std::uint64_t row) { return place_of(row < offsets.size() ? offsets[row] : 0); }, wait_for_file(load, rows));
+  BulkTotals last;
+  const Result<BulkTotals> totals = load.atomic ? write_plan_atomically(*plan, **backend, offsets)
+                                                : (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); },
+                                                                    [&last](const BulkTotals& now) { last = now; });
+  const PlaceOfRow place_of_row = [&](std::uint64_t row) { return place_of(row < offsets.size() ? offsets[row] : 0); };
+  if (!totals) return report_stopped(options, totals.error(), last, place_of_row);
+  return print_end(options, **backend, *totals, clock.now() - start, place_of_row, wait_for_file(load, rows));
 }
 
 }  // namespace

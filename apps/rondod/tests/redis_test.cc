@@ -180,6 +180,37 @@ TEST_F(RondodOnRedis, ADrainThatIsCutShortSaysHowManyWritesAreLeft) {
       << log_text();
 }
 
+/// `set --wait` and `del --wait` said "the row was written" of a write that was never sent.
+TEST_F(RondodOnRedis, AWriteThatADeadRedisHasNotConfirmedIsNotCalledWritten) {
+  start("url = \"" + url() + "\"\n");
+  EXPECT_TRUE(becomes([this] { return call("stats").at("store").at("health") == "ok"; }));
+  server->kill9();
+  EXPECT_TRUE(becomes([this] { return call("stats").at("store").at("health") != "ok"; }));
+  for (const char* const command : {"set", "del"}) {
+    for (const bool waits : {true, false}) {
+      json::object row{{"table", "ROUTE_TABLE"}, {"key", "97.0.0.0/8"}};
+      if (std::string_view{command} == "set") row["fields"] = json::array{json::array{"blackhole", "true"}};
+      if (waits) row["wait_ms"] = 1;
+      const auto caller = AdminClient::connect(file("socket"), waits ? 20s : 300ms);
+      ASSERT_TRUE(caller.has_value());
+      const auto answer = (*caller)->call(command, row);
+      ASSERT_FALSE(answer.has_value()) << command;
+      EXPECT_EQ(answer.error().code(), Code::DeadlineExceeded) << command;
+      EXPECT_THAT(answer.error().to_string(), Not(HasSubstr("was written"))) << command;
+      if (!waits) continue;
+      EXPECT_THAT(answer.error().to_string(), AllOf(HasSubstr("the store has not confirmed the write"), HasSubstr(server->socket())));
+    }
+  }
+  const auto caller = AdminClient::connect(file("socket"), 300ms);
+  ASSERT_TRUE(caller.has_value());
+  BulkWriter bulk(**caller);  // As load and feed write.
+  send_routes(bulk, 10);
+  const Result<BulkTotals> totals = bulk.finish();
+  ASSERT_FALSE(totals.has_value());
+  EXPECT_THAT(totals.error().to_string(), Not(HasSubstr("written")));
+  EXPECT_EQ(bulk.totals().accepted, 0U);
+}
+
 TEST_F(RondodOnRedis, RowsThatARedisOutOfMemoryRefusesAreRefusedByName) {
   start("url = \"" + url() + "\"\n");
   EXPECT_TRUE(becomes([this] { return call("stats").at("store").at("health") == "ok"; }));
@@ -199,6 +230,10 @@ TEST_F(RondodOnRedis, RowsThatARedisOutOfMemoryRefusesAreRefusedByName) {
     ASSERT_FALSE(answer.has_value()) << command;
     EXPECT_THAT(answer.error().to_string(), AllOf(HasSubstr("PORT_TABLE"), HasSubstr("swp1"), HasSubstr("OOM command")));
   }
+  EXPECT_EQ(totals->first_error.code(), Code::ResourceExhausted);
+  EXPECT_THAT(json::serialize(call("health").at("troubles")), AllOf(HasSubstr("writes that the store refused: 20002 since the start"),
+                                                                    HasSubstr("OOM command"), Not(HasSubstr("accepted writes"))))
+      << "the callers were told";
   ASSERT_EQ(server->command({"CONFIG", "SET", "maxmemory", "0"}), "OK");
   EXPECT_TRUE(client().call("set", row).has_value());
   EXPECT_TRUE(server->command({"SISMEMBER", "PORT_TABLE_KEY_SET", "swp1"}) == "1" || server->command({"EXISTS", "PORT_TABLE:swp1"}) == "1")
@@ -311,7 +346,7 @@ TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
 }
 
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
-  EXPECT_EQ(fail_to_start("[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" + url() + "\"\n"), 69);
+  EXPECT_EQ(fail_to_start("[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" + url() + "\"\n"), 78);
   EXPECT_THAT(log_text(), AllOf(HasSubstr("PORTS_TABLE"), HasSubstr("did you mean 'PORT_TABLE'")));
 }
 

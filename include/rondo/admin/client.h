@@ -50,13 +50,19 @@ class AdminClient {
   std::unique_ptr<Wire> wire_;
 };
 
+/// The code of an error in an answer, such as "not-found"; Internal for a name that this program does not know.
+Code code_named(std::string_view name);
+
 /// Results of the rows of a bulk write.
 struct BulkTotals {
   std::uint64_t sent = 0;       // Rows passed to row().
   std::uint64_t accepted = 0;   // Rows with an answer.
   std::uint64_t refused = 0;    // Rows without effect.
   std::uint64_t unwritten = 0;  // Rows that took effect but are not on the disk yet; the daemon retries that.
+  /// The number of the first row of a frame whose table the daemon refused, which ended the write.
+  std::optional<std::uint64_t> stopped_at;
   /// The error of the first row that was refused or is unwritten, with table and key; ok if there is none.
+  /// Its code is that of the daemon's error.
   Status first_error;
   std::uint64_t first_row = 0;  // Number of rows that were passed to row() before that row.
 };
@@ -67,8 +73,8 @@ struct BulkWriterOptions {
 };
 
 /// Writes many rows, with several frames in flight. Rows that the daemon refuses are counted, and the rest continues. A broken connection
-/// or a refused table is an error of row(), end() or finish(), and of every later call. The client must not be used otherwise until
-/// finish(), nor after an error.
+/// or a refused table is an error of row(), end() or finish(), and of every later call. After a refused table totals() has the answers of
+/// all frames that were sent. The client must not be used otherwise until finish(), nor after an error.
 class BulkWriter final : public BulkSink {
  public:
   using Options = BulkWriterOptions;
@@ -88,6 +94,7 @@ class BulkWriter final : public BulkSink {
   struct Frames;
   Status send_frame();
   Status take_answers(std::size_t in_flight_max);
+  Status stop_at_refused_table(Status why);
   Status fail(Status why);
 
   AdminClient& client_;
