@@ -307,6 +307,28 @@ TEST_F(AdminCrowd, ASocketWhoseFileHasGoneIsMadeAnew) {
   EXPECT_THAT(notices, ElementsAre(Kind::SocketMade));
 }
 
+TEST_F(AdminCrowd, AnEmptyFileInTheSocketsPlaceIsReplaced) {
+  options.look = 10ms;
+  with_caller([this] {
+    const auto old = connect();
+    ASSERT_EQ(::unlink(options.path.c_str()), 0);
+    { std::ofstream(options.path); }
+    const auto deadline = SteadyClock::now() + 20s;
+    Result<UniqueFd> anew = connect_unix(options.path);
+    while (!anew && SteadyClock::now() < deadline) anew = connect_unix(options.path);
+    EXPECT_TRUE(anew.has_value());
+  });
+  EXPECT_THAT(notices, ElementsAre(Kind::SocketMade));
+}
+
+TEST_F(AdminCrowd, AClientNamesAFileThatIsNoSocket) {
+  { std::ofstream(options.path) << "precious"; }
+  const auto client = AdminClient::connect(options.path);
+  ASSERT_FALSE(client.has_value());
+  EXPECT_EQ(client.error().code(), Code::Unavailable);
+  EXPECT_THAT(client.error().to_string(), testing::HasSubstr("it is no socket"));
+}
+
 TEST_F(AdminCrowd, WhatStandsInTheSocketsPlaceIsLeftAloneAndToldUntilItGoes) {
   options.look = 10ms;
   with_caller([this] {

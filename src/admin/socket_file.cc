@@ -16,6 +16,12 @@ namespace {
 /// Connections that the kernel queues until a turn accepts them. This is not the limit of connections, which is limits::kAdminConnections.
 constexpr int kListenBacklog = 64;
 
+/// Removes an empty regular file, such as one that `touch` or a redirection of a shell made in place of a socket.
+void remove_empty_file(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0) ::unlink(path.c_str());
+}
+
 /// Makes room for a socket at 'path'.
 Status clear_path(const std::string& path) {
   const Result<bool> stale = is_stale_socket(path);
@@ -48,6 +54,7 @@ SocketFile::~SocketFile() {
 Result<UniqueFd> SocketFile::bind_and_listen() const {
   const Result<sockaddr_un> address = unix_address(path_);
   if (!address) return failure(address.error());
+  if (fd_) remove_empty_file(path_);  // Only where this object's socket was: at the start, the path may be a mistake.
   if (const Status cleared = clear_path(path_); !cleared.ok()) return failure(cleared);
   UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   if (!fd) return failure(status_from_errno(errno, "socket"));

@@ -23,8 +23,8 @@ class SocketFile {
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
 
-  /// Listens at the path and replaces a stale socket. After an error an earlier socket of this object stays unchanged; otherwise it is
-  /// closed.
+  /// Listens at the path and replaces a stale socket, and an empty file if this object has listened before. After an error an earlier
+  /// socket of this object stays unchanged; otherwise it is closed.
   Status listen();
   /// True if the file is the one that listen() made.
   bool is_there() const;
