@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/standard_files.h"
 #include "base/unique_fd.h"
@@ -69,15 +70,32 @@ void warn_of_policy(const rondo::daemon::Config& config) {
   }
 }
 
-/// Prints the findings that would prevent a start. Returns false if one is an error.
-bool tell_findings(const rondo::daemon::Config& config) {
-  bool good = true;
-  for (const rondo::daemon::StartFinding& finding : rondo::daemon::check_start(config)) {
-    good = good && !finding.is_error;
+/// Prints the findings that would prevent a start. Returns the exit code.
+int tell_findings(const rondo::daemon::Config& config) {
+  std::vector<rondo::daemon::StartFinding> findings = rondo::daemon::check_start(config);
+  for (const rondo::daemon::StartFinding& finding : findings) {
     std::fprintf(stderr, "rondod: %s: %s: %s\n", finding.is_error ? "error" : "warning", finding.setting.c_str(),
                  rondo::visible_text(finding.what).c_str());
   }
-  return good;
+  std::erase_if(findings, [](const rondo::daemon::StartFinding& finding) { return !finding.is_error; });
+  return findings.empty() ? 0 : rondo::daemon::exit_code(findings);
+}
+
+/// Opens the daemon and serves until it ends.
+int serve(const rondo::daemon::Config& config, rondo::Log& log, const rondo::LogKeeper& kept) {
+  if (const auto findings = rondo::daemon::check_start(config); !findings.empty()) {
+    for (const rondo::daemon::StartFinding& finding : findings) {
+      log.error("cannot start", {{"setting", finding.setting}, {"why", finding.what}});
+    }
+    return rondo::daemon::exit_code(findings);
+  }
+  auto daemon = rondo::daemon::Daemon::open(config, log, kept);
+  if (!daemon) {
+    log.error("cannot start", {{"why", daemon.error()}});
+    return exit_code(daemon.error());
+  }
+  const rondo::Status ended = (*daemon)->run();
+  return ended.ok() ? 0 : exit_code(ended);
 }
 
 /// Raises the limit of descriptors, because each connection of a feeder or an operator takes some, and many systems start programs with
@@ -133,7 +151,8 @@ int main(int argc, char** argv) {
   if (check) {
     const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
-    return tell_findings(config) || printed != 0 ? printed : 78;
+    const int found = tell_findings(config);
+    return printed != 0 ? printed : found;
   }
 
   const rondo::SystemClock clock;
@@ -152,11 +171,5 @@ int main(int argc, char** argv) {
     log.error("cannot start", {{"why", reserved}});
     return exit_code(reserved);
   }
-  auto daemon = rondo::daemon::Daemon::open(config, log, kept);
-  if (!daemon) {
-    log.error("cannot start", {{"why", daemon.error()}});
-    return exit_code(daemon.error());
-  }
-  const rondo::Status ended = (*daemon)->run();
-  return ended.ok() ? 0 : exit_code(ended);
+  return serve(config, log, kept);
 }

@@ -65,6 +65,13 @@ Result<UniqueFd> open_locked(const std::string& path) {
   return failure(Code::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");
 }
 
+Status check_file(const std::string& path) {
+  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (!file) return {};
+  if (!size_of(file.get())) return no_regular_file(path);
+  return check_begin(file.get(), path);
+}
+
 bool is_at(int fd, const std::string& path) noexcept {
   struct stat open {};
   struct stat named {};

@@ -16,6 +16,9 @@ namespace rondo::journal {
 /// not a regular file, or if it has content that does not begin as a journal of a known version. The file is then unchanged. All errors
 /// contain the path.
 Result<UniqueFd> open_locked(const std::string& path);
+/// Checks an existing file as open_locked() does: InvalidArgument if it would refuse it. Ok if there is none, or it cannot be read. Changes
+/// nothing and takes no lock.
+Status check_file(const std::string& path);
 /// True if 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;
 /// The size of a regular file in bytes; empty for any other file.

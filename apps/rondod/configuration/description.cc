@@ -144,19 +144,20 @@ manual::Program described() {
           "SIGHUP reopens the journal's file, and reads the scheduler's policy, the log's level and password files again (open "
           "connections\n"
           "stay). The log names what else has changed in the configuration and is taken at the next start only.",
-      .options = {{.name = "--config",
-                   .value = "FILE",
-                   .help = "Configuration file (TOML); without it the defaults hold",
-                   .word = manual::Word::File},
-                  {.name = "--socket",
-                   .value = "PATH",
-                   .help = "Path of the admin socket; goes before the configuration",
-                   .word = manual::Word::File},
-                  {.name = "--check-config",
-                   .value = {},
-                   .help =
-                       "Check the configuration and what the start needs (files, folders, addresses, tables, CPUs), as this user; print "
-                       "it whole, warn of what leaves waits without a bound, and exit: 78 if the start would fail. Changes nothing"}},
+      .options =
+          {{.name = "--config",
+            .value = "FILE",
+            .help = "Configuration file (TOML); without it the defaults hold",
+            .word = manual::Word::File},
+           {.name = "--socket",
+            .value = "PATH",
+            .help = "Path of the admin socket; goes before the configuration",
+            .word = manual::Word::File},
+           {.name = "--check-config",
+            .value = {},
+            .help = "Check the configuration and what the start needs (files, folders, addresses, tables, CPUs), as this user; print "
+                    "it whole, warn of what leaves waits without a bound, and exit with the code with which the start would fail. Changes "
+                    "nothing"}},
       .exit_codes = {{"0", "ended as asked"},
                      {"1", "failed"},
                      {"2", "wrong usage"},

@@ -2,19 +2,24 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string_view>
 
 #include "base/unique_fd.h"
+#include "dataplane/netlink/network_namespace.h"
+#include "orch/journal_lock.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
+#include "rondo/base/thread_settings.h"
 #include "rondod/stores/registry.h"
 #include "switch_agent/tables.h"
 
@@ -22,26 +27,52 @@ namespace rondo::daemon {
 
 namespace {
 
+/// The folders that packaging/rondod.service lets the service manager make.
+constexpr std::array<std::string_view, 3> kServiceFolders{"/run/rondo", "/var/lib/rondo", "/var/log/rondo"};
+
 class StartCheck {
  public:
   explicit StartCheck(const Config& config) : config_(config) {}
 
   std::vector<StartFinding> all() {
     check_place("admin.socket", config_.socket, S_IFSOCK, "a socket");
-    if (!config_.journal_file.empty()) check_place("journal.file", config_.journal_file, S_IFREG, "a regular file");
+    check_journal();
     check_store("store", config_.store);
     for (const StoreGroup& group : config_.store_groups) check_group(group);
     check_cpus("scheduler.cpus", config_.scheduler_cpus);
     if (config_.simulated) return std::move(findings_);
     check_cpus("dataplane.cpus", config_.dataplane_cpus);
-    if (!config_.network_namespace.empty()) check_readable("dataplane.network_namespace", config_.network_namespace);
+    check_namespace();
     return std::move(findings_);
   }
 
  private:
   void complain(std::string setting, std::string what) { findings_.push_back({true, std::move(setting), std::move(what)}); }
-  void complain(std::string setting, int error, const std::string& what) {
-    complain(std::move(setting), std::string{status_from_errno(error, what).message()});
+  void complain(std::string setting, const Status& why) {
+    findings_.push_back({true, std::move(setting), std::string{why.message()}, why.code()});
+  }
+  void complain(std::string setting, int error, const std::string& what) { complain(std::move(setting), status_from_errno(error, what)); }
+
+  /// As check_place(), and checks the content of a file whose place is right.
+  template <class Check>
+  void check_file(const std::string& setting, const std::string& file, Check check_content) {
+    const std::size_t before = findings_.size();
+    check_place(setting, file, S_IFREG, "a regular file");
+    if (findings_.size() != before) return;
+    if (const Status bad = check_content(); !bad.ok()) complain(setting, std::string{bad.message()});
+  }
+
+  void check_journal() {
+    const std::string& file = config_.journal_file;
+    if (!file.empty()) check_file("journal.file", file, [&file] { return journal::check_file(file); });
+  }
+
+  /// Enters the namespace and leaves it. This user may lack the permission to enter.
+  void check_namespace() {
+    const auto found = netlink::NetworkNamespace::open(config_.network_namespace);
+    const Status entered = found ? found->inside([] { return Status{}; }) : found.error();
+    const bool is_unknown = found && entered.code() == Code::PermissionDenied;
+    if (!entered.ok() && !is_unknown) complain("dataplane.network_namespace", entered);
   }
 
   /// Checks that an existing file has the 'kind' and can be written; if there is none, that its folder permits a new one.
@@ -51,7 +82,9 @@ class StartCheck {
     struct stat about {};
     if (::stat(folder.c_str(), &about) != 0) {
       if (errno == ENOENT) {
-        findings_.push_back({false, setting, "there is no folder '" + folder + "', and the start fails without it"});
+        const bool is_made = std::ranges::find(kServiceFolders, folder) != kServiceFolders.end();
+        findings_.push_back(
+            {!is_made, setting, "there is no folder '" + folder + "' for '" + file + "', and the start fails without it", Code::NotFound});
       } else {
         complain(setting, errno, "folder '" + folder + "'");
       }
@@ -75,7 +108,7 @@ class StartCheck {
   /// Reading the configuration has checked the address, and the files of passwords and keys.
   void check_store(const std::string& section, const StorePlace& place) {
     const std::string setting = section + ".url";
-    if (const auto file = table_file(place.url)) return check_place(setting, *file, S_IFREG, "a regular file");
+    if (const auto file = table_file(place.url)) return check_file(setting, *file, [&place] { return check_content(place.url); });
     if (place.url.empty()) return;
     for (const std::string& file : read_files(place.url)) check_readable(setting, file);
   }
@@ -116,12 +149,12 @@ class StartCheck {
     if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0) complain(setting, errno, "listening on '" + host + "'");
   }
 
+  /// Binds this thread to the CPUs, as the start does, and restores its own.
   void check_cpus(const std::string& setting, const std::vector<unsigned>& cpus) {
-    const long count = ::sysconf(_SC_NPROCESSORS_CONF);
-    for (const unsigned cpu : cpus) {
-      if (count <= 0 || static_cast<long>(cpu) < count) continue;
-      complain(setting, "there is no CPU " + std::to_string(cpu) + ": this machine has " + std::to_string(count));
-    }
+    cpu_set_t before;
+    const bool is_known = ::pthread_getaffinity_np(::pthread_self(), sizeof before, &before) == 0;
+    if (const Status bad = pin_thread(::pthread_self(), cpus); !bad.ok()) complain(setting, bad);
+    if (is_known) ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
   }
 
   const Config& config_;
@@ -131,5 +164,11 @@ class StartCheck {
 }  // namespace
 
 std::vector<StartFinding> check_start(const Config& config) { return StartCheck{config}.all(); }
+
+int exit_code(const std::vector<StartFinding>& findings) {
+  const auto has = [&findings](auto is) { return std::ranges::any_of(findings, is, &StartFinding::code); };
+  if (has([](Code code) { return code != Code::NotFound && code != Code::PermissionDenied; })) return 78;
+  return has([](Code code) { return code == Code::PermissionDenied; }) ? 77 : 69;
+}
 
 }  // namespace rondo::daemon

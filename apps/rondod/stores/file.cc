@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
 #include "rondo/store/memory_store.h"
 #include "store/durable/link_target.h"
@@ -52,6 +53,13 @@ std::optional<std::string> durable_file(std::string_view url) {
   std::error_code unknown;
   const std::filesystem::path path = std::filesystem::weakly_canonical(store::durable::link_target(options->path), unknown);
   return unknown ? options->path : path.string();
+}
+
+Status check_durable_content(const std::string& url) {
+  const Result<DurableStoreOptions> options = parse_durable_address(url);
+  if (!options) return options.error();
+  Status found = check_durable_file(options->path);
+  return found.code() == Code::FailedPrecondition || found.code() == Code::DataLoss ? found : Status{};
 }
 
 bool durable_waits_for_disk(std::string_view url) {

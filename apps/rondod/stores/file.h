@@ -56,6 +56,8 @@ struct DurableHooks {
 
 /// The path of the file at 'url' (parse_durable_address()), without links and dots; empty for a malformed address.
 std::optional<std::string> durable_file(std::string_view url);
+/// Why the start would refuse the content of the file at 'url'; ok if it would not, or another process has it open now.
+Status check_durable_content(const std::string& url);
 /// True if a write there counts only when it is on the disk.
 bool durable_waits_for_disk(std::string_view url);
 /// Makes a store whose tables are restored from the file at 'url'.

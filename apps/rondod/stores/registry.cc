@@ -23,6 +23,7 @@ struct StoreKind {
   bool is_remote = false;
   Result<StoreMaker> (*make)(const StorePlace& place, const StoreHooks& hooks) = nullptr;
   std::optional<std::string> (*table_file)(std::string_view url) = nullptr;
+  Status (*check_content)(const std::string& url) = nullptr;
   bool (*waits_for_disk)(std::string_view url) = nullptr;
   std::vector<std::string> (*read_files)(const std::string& url) = nullptr;
 };
@@ -39,6 +40,7 @@ constexpr StoreKind kFile{
 #ifdef RONDO_WITH_DURABLE
     .make = [](const StorePlace& place, const StoreHooks& hooks) { return make_durable(place.url, hooks.durable); },
     .table_file = durable_file,
+    .check_content = check_durable_content,
     .waits_for_disk = durable_waits_for_disk,
 #endif
 };
@@ -93,6 +95,11 @@ bool is_remote(std::string_view url) {
 std::optional<std::string> table_file(std::string_view url) {
   const StoreKind* const kind = find_kind(url);
   return kind == nullptr || kind->table_file == nullptr ? std::nullopt : kind->table_file(url);
+}
+
+Status check_content(const std::string& url) {
+  const StoreKind* const kind = find_kind(url);
+  return kind == nullptr || kind->check_content == nullptr ? Status{} : kind->check_content(url);
 }
 
 bool waits_for_disk(std::string_view url) {

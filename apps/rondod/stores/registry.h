@@ -32,6 +32,8 @@ bool is_remote(std::string_view url);
 /// The file with the tables of the store at 'url', without links and dots, so that two addresses of one file have one path. Empty for a
 /// kind of store that has none, and for one that this program was built without.
 std::optional<std::string> table_file(std::string_view url);
+/// Why the start would refuse what is in the file of the store at 'url'; ok for a store without a file.
+Status check_content(const std::string& url);
 /// True if a write to the store at 'url' counts only when it is on the disk.
 bool waits_for_disk(std::string_view url);
 /// The files that 'url' names and that must be readable, such as those of certificates; 'url' must have been checked.

@@ -214,7 +214,7 @@ TEST_F(RondodFedDirectly, AnEndpointInUseAndATableOfNobodyEndTheStart) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr(taken), HasSubstr("in use")));
   EXPECT_EQ(
       fail_to_start("[[store.group]]\ntables = [\"ROUTES_TABLE\"]\n[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n", "socket2"),
-      69);
+      78);
   EXPECT_THAT(log_text(), HasSubstr("did you mean 'ROUTE_TABLE'"));
 }
 

@@ -74,12 +74,12 @@ TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
     std::ifstream in(path);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // The file is rondod's own configuration.
+  EXPECT_EQ(fail_to_start(journal("toml")), 78);  // The file is rondod's own configuration.
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("toml")), HasSubstr("is no journal")));
   EXPECT_THAT(text_of(file("toml")), testing::EndsWith(journal("toml")));
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(fail_to_start(journal("pipe")), 1);
-  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("pipe")), HasSubstr("no regular file")));
+  EXPECT_EQ(fail_to_start(journal("pipe")), 78);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("pipe")), HasSubstr("not a regular file")));
 }
 
 }  // namespace

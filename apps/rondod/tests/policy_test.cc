@@ -232,11 +232,11 @@ class CheckConfig : public RondodPolicy {
   }
 };
 
-TEST_F(CheckConfig, WarnsOfFoldersThatAreNotThere) {
+TEST_F(CheckConfig, NamesFoldersThatAreNotThere) {
   configure("url = \"file://" + file("no/tables") + "\"\n[journal]\nfile = \"" + file("none/journal") + "\"\n");
-  EXPECT_EQ(check(), 0) << "the service manager may make them";
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("warning: journal.file: there is no folder '" + file("none") + "'"),
-                                HasSubstr("warning: store.url: there is no folder '" + file("no") + "'")));
+  EXPECT_EQ(check(), 69) << "as the start";
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("error: journal.file: there is no folder '" + file("none") + "'"),
+                                HasSubstr("error: store.url: there is no folder '" + file("no") + "'")));
   configure("url = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("journal") + "\"\n");
   EXPECT_EQ(check(), 0);
   EXPECT_EQ(log_text(), "");
@@ -258,6 +258,60 @@ TEST_F(CheckConfig, NamesWhatWouldKeepItFromStartingAndChangesNothing) {
   EXPECT_THAT(log_text(), HasSubstr("admin.socket: '" + file("plain") + "' is there and is not a socket"));
   EXPECT_FALSE(std::filesystem::exists(file("tables")));
   EXPECT_FALSE(std::filesystem::exists(file("journal")));
+}
+
+/// `--check-config` found a file that is no journal, a file that is no store and a missing folder to be right, and for others it had
+/// another exit code than the start.
+TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
+  std::ofstream(file("plain")) << "this is neither a journal nor a store, and longer than the header of either of them: "
+                               << std::string(200, 'x');
+  std::ofstream(file("empty"));
+  ASSERT_EQ(::mkdir(file("folder").c_str(), 0700), 0);
+  struct Wrong {
+    std::string setting;
+    std::string value;
+    std::string words;
+    int code;
+    std::string more = {};
+  };
+  const std::vector<Wrong> table{
+      {"admin.socket", file("plain"), "is not a socket", 78},
+      {"admin.socket", file("none/socket"), "there is no folder '" + file("none") + "'", 69},
+      {"admin.socket", file("plain/socket"), "is no folder", 78},
+      {"journal.file", file("plain"), "is no journal", 78},
+      {"journal.file", file("folder"), "not a regular file", 78},
+      {"journal.file", file("none/journal"), "there is no folder '" + file("none") + "'", 69},
+      {"store.url", "file://" + file("plain"), "not a database", 78},
+      {"store.url", "file://" + file("folder"), "not a regular file", 78},
+      {"store.url", "file://" + file("none/tables"), "there is no folder '" + file("none") + "'", 69},
+      {"dataplane.network_namespace", file("none"), "No such file", 69},
+      {"dataplane.network_namespace", file("empty"), "enter network namespace", 78},
+      {"scheduler.cpus", "[1000]", "there is no CPU 1000", 78},
+      {"dataplane.cpus", "[1000]", "there is no CPU 1000", 78},
+      {"store.group.tables", "[\"ROUTES_TABLE\"]", "did you mean 'ROUTE_TABLE'", 78},
+  };
+  for (const Wrong& wrong : table) {
+    const std::size_t dot = wrong.setting.rfind('.');
+    const std::string section = wrong.setting.substr(0, dot);
+    const std::string value = wrong.value.starts_with('[') ? wrong.value : "\"" + wrong.value + "\"";
+    const std::string header = section == "store.group" ? "[[store.group]]" : "[" + section + "]";
+    const std::string socket = section == "admin" ? "" : "[admin]\nsocket = \"" + file("socket") + "\"\n";
+    std::ofstream(file("toml")) << socket << header << "\n" << wrong.setting.substr(dot + 1) << " = " << value << "\n";
+    const std::string context = wrong.setting + " = " + value;
+    EXPECT_EQ(check(), wrong.code) << context << "\n" << log_text();
+    EXPECT_THAT(log_text(), AllOf(HasSubstr("rondod: error: " + wrong.setting + ": "), HasSubstr(wrong.words))) << context;
+    // The time only ends a start that would succeed.
+    const std::string start = "timeout 20 " + std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
+    EXPECT_EQ(WEXITSTATUS(std::system(start.c_str())), wrong.code) << context << "\n" << log_text();
+    EXPECT_THAT(log_text(), HasSubstr(wrong.words)) << context;
+  }
+}
+
+TEST_F(CheckConfig, WarnsOfAFolderThatTheServiceManagerMakes) {
+  if (std::filesystem::exists("/var/lib/rondo")) GTEST_SKIP() << "SKIPPED: this machine has /var/lib/rondo";
+  configure("url = \"file:///var/lib/rondo/tables\"\n");
+  EXPECT_EQ(check(), 0);
+  EXPECT_THAT(log_text(), HasSubstr("warning: store.url: there is no folder '/var/lib/rondo'"));
 }
 
 // The running daemon has its socket, its lock and its file of tables.

@@ -25,6 +25,10 @@ struct DurableFile {
   std::vector<DurableFileTable> tables;
 };
 
+/// Checks an existing file as DurableStore::open() does first: FailedPrecondition or DataLoss if that would refuse it, Unavailable while a
+/// process has it open. Ok if there is no file yet, or an empty one. Does not read the rows.
+Status check_durable_file(const std::string& path);
+
 /// Reads the whole file. 'each', if given, is called for everything that a new process would deliver, table by table: rows as Sets,
 /// Deletes, and the entries of a Queue. Errors as DurableStore::open(). O(file).
 Result<DurableFile> read_durable_file(const std::string& path,

@@ -32,6 +32,11 @@ DurableFileTable tell_table(const LogContent::Table& table, const std::function<
 
 }  // namespace
 
+Status check_durable_file(const std::string& path) {
+  const Result<std::unique_ptr<LogFile>> file = LogFile::open(store::durable::link_target(path), LogFile::Mode::ReadOnly);
+  return file || file.error().code() == Code::NotFound ? Status{} : file.error();
+}
+
 Result<DurableFile> read_durable_file(const std::string& path, const std::function<void(const TableSpec&, const Change&)>& each) {
   Result<std::unique_ptr<LogFile>> file = LogFile::open(store::durable::link_target(path), LogFile::Mode::ReadOnly);
   if (!file) return failure(file.error());
