@@ -25,6 +25,7 @@ Daemon::~Daemon() {
   // Destroy each part before the parts that it uses.
   watchdog_.reset();
   drain_timer_.reset();
+  standby_timer_.reset();
   health_timer_.reset();
   signals_.reset();
   commands_.reset();
@@ -45,7 +46,14 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, con
 Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).with_context("opening the admin socket"); }
 
 Status Daemon::lock_plane() {
-  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol);
+  PlaneLock::Holder holder;
+  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
+  if (!lock && lock.error().code() == Code::AlreadyExists && may_stand_by(config_)) {
+    plane_holder_ = to_string(holder);
+    log_.warn("standby: another process programs the namespace with our protocol number, waiting for its end",
+              {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holder", plane_holder_}});
+    return {};
+  }
   if (!lock) return lock.error();
   plane_lock_ = std::move(*lock);
   if (plane_lock_.strangers().empty()) return {};
@@ -66,6 +74,10 @@ Status Daemon::open_plane() {
     return {};
   }
   if (Status locked = lock_plane(); !locked.ok()) return locked.with_context("opening the data plane");
+  if (!plane_holder_.empty()) {  // A standby must not touch the kernel, and what it would read there changes until it takes over.
+    plane_ = std::make_unique<SimDataPlane>();
+    return {};
+  }
   auto plane = make_linux_dataplane(
       {.network_namespace = config_.network_namespace, .protocol = config_.protocol, .metric = config_.metric, .batch = config_.batch});
   if (!plane) return plane.error().with_context("opening the data plane");
@@ -246,7 +258,7 @@ void Daemon::watch_store() {
   events_.held_by_others(agent_->routes().held_by_others());
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
-    log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
+    log_.warn("writes failed or were refused by their store, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
   const SchedulerStats& turns = runtime_->scheduler().stats();
   look_for_refused_orders(*context_);
@@ -309,6 +321,12 @@ Status Daemon::start_agent() {
       [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
   hold_after_damage();
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
+  if (!plane_holder_.empty()) {
+    standby_timer_ = std::make_unique<TimerSource>("standby", switch_agent::kAdmin, [this] { try_to_take_over(); });
+    runtime_->scheduler().add(*standby_timer_);
+    standby_timer_->arm_every(kTakeOver, runtime_->clock().now() + kTakeOver);
+    return runtime_->journal().begin().with_context("opening the journal");  // The threads of the next run must not inherit the settings.
+  }
   // Do this last: later threads would inherit both settings.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
     log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});
@@ -334,6 +352,7 @@ Status Daemon::open_admin() {
                                                              .feeds = feeds_,
                                                              .files = files_,
                                                              .redis = redis_,
+                                                             .plane_holder = plane_holder_,
                                                              .config = config_});
   DaemonAdder own(registry_, context_);
   add_port_commands(own);
@@ -385,6 +404,7 @@ StandardCommandsOptions Daemon::command_options() {
     const switch_agent::TableReference* const reference = switch_agent::find_table(table);
     return reference != nullptr ? reference->canonical_key : nullptr;
   };
+  options.standby_for = [this] { return standby_for(); };
   options.log = &kept_;
   options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };
   options.add_stats = [this](boost::json::object& stats) { add_stats(*context_, stats); };
@@ -410,10 +430,11 @@ Status Daemon::finish_files() {
 Status Daemon::run() {
   warn_of_policy();
   log_.info("serving", {{"socket", config_.socket},
-                        {"dataplane", plane_->describe()},
+                        {"dataplane", plane_holder_.empty() ? plane_->describe() : "none, as a standby"},
                         {"policy", runtime_->scheduler().policy().describe()},
                         {"store", describe_stores(config_)}});
-  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  const std::string state = plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
+  if (Status told = notify("READY=1\nSTATUS=" + state); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
   static_cast<void>(runtime_->journal().flush());  // Its result may be of an earlier trouble that was already logged.
   if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
@@ -439,16 +460,42 @@ Leftovers Daemon::leftovers() const {
 
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP) return reload();
+  takes_over_ = false;
   if (!commands_->is_serving()) {  // The second signal ends the drain.
     runtime_->stop();
     return;
   }
   if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   log_.info("draining", {{"signal", signal}});
+  begin_drain();
+}
+
+void Daemon::begin_drain() {
   commands_->stop_serving();
   for (const auto& feed : feeds_) feed->hold();
   drain_until_ = runtime_->clock().now() + limits::kDaemonDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());
+}
+
+/// The lock is held until this object ends, and the next one takes it again. Accepted writes need their answers first.
+void Daemon::try_to_take_over() {
+  const auto is_answered = [](const std::unique_ptr<OpenRedis>& store) { return store->unanswered() == 0; };
+  if (takes_over_ || !commands_->is_serving() || !std::ranges::all_of(redis_.stores(), is_answered)) return;
+  PlaneLock::Holder holder;
+  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
+  if (!lock) {
+    if (lock.error().code() == Code::AlreadyExists) plane_holder_ = to_string(holder);
+    return;
+  }
+  log_.info("standby: the namespace is free, taking over", {{"holder", plane_holder_}});
+  plane_lock_ = std::move(*lock);
+  takes_over_ = true;
+  begin_drain();
+}
+
+std::string Daemon::standby_for() const {
+  const std::string consumer = redis_.standby_for();
+  return consumer.empty() ? plane_holder_ : consumer;
 }
 
 /// The service manager waits for READY=1, and matches it to this reload by its time.

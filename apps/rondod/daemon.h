@@ -39,8 +39,15 @@ class Daemon {
   /// second signal ends it immediately) and returns. SIGHUP reopens the journal's file and reads the policy, the log level and the
   /// password files again. DataLoss: accepted work is lost (leftovers.h) or is in no file.
   Status run();
+  /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
+  /// the last process left there and consumes the tables.
+  bool takes_over() const noexcept { return takes_over_; }
+  /// The configuration in force.
+  const Config& config() const noexcept { return config_; }
 
  private:
+  /// How often a standby tries to get the lock of its namespace.
+  static constexpr Duration kTakeOver = 100ms;
   static constexpr Duration kHealth = 1s;
 
   Daemon(const Config& config, Log& log, const LogKeeper& kept);
@@ -72,6 +79,11 @@ class Daemon {
   /// Another rondod has our tables: ends without draining.
   void give_way(Status why);
   void drain();
+  void begin_drain();
+  /// As a standby: ends this run when the lock of the namespace is free.
+  void try_to_take_over();
+  /// The process that programs our namespace or consumes our tables, as text; empty: this one does.
+  std::string standby_for() const;
   /// Logs the loss and return of the store, the reading of the standing rows, failed writes, and rows that direct tables dropped.
   void watch_store();
   /// Logs why the journal loses records, when the reason changes.
@@ -96,7 +108,9 @@ class Daemon {
   Status feed_trouble_;                             // The newest trouble.
   std::uint64_t feed_troubles_ = 0;                 // Troubles not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // The direct feeds of the store.
-  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }};
+  std::string plane_holder_;                        // As a standby, the process that programs our namespace; empty: this one does.
+  bool takes_over_ = false;
+  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }, [this] { return plane_holder_.empty(); }};
   Status gave_way_;                                // The reason.
   bool gives_back_ = false;                        // The daemon is drained, and returns its leases.
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.
@@ -111,6 +125,7 @@ class Daemon {
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<TimerSource> drain_timer_;
   std::unique_ptr<TimerSource> health_timer_;
+  std::unique_ptr<TimerSource> standby_timer_;
   Status store_trouble_;
   Status journal_trouble_;
   std::uint64_t journal_dropped_ = 0;  // Already logged.

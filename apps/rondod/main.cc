@@ -81,21 +81,25 @@ int tell_findings(const rondo::daemon::Config& config) {
   return findings.empty() ? 0 : rondo::daemon::exit_code(findings);
 }
 
-/// Opens the daemon and serves until it ends.
-int serve(const rondo::daemon::Config& config, rondo::Log& log, const rondo::LogKeeper& kept) {
+/// Opens the daemon and serves until it ends. A standby that takes over opens it again.
+int serve(rondo::daemon::Config config, rondo::Log& log, const rondo::LogKeeper& kept) {
   if (const auto findings = rondo::daemon::check_start(config); !findings.empty()) {
     for (const rondo::daemon::StartFinding& finding : findings) {
       log.error("cannot start", {{"setting", finding.setting}, {"why", finding.what}});
     }
     return rondo::daemon::exit_code(findings);
   }
-  auto daemon = rondo::daemon::Daemon::open(config, log, kept);
-  if (!daemon) {
-    log.error("cannot start", {{"why", daemon.error()}});
-    return exit_code(daemon.error());
+  for (;;) {
+    auto daemon = rondo::daemon::Daemon::open(config, log, kept);
+    if (!daemon) {
+      log.error("cannot start", {{"why", daemon.error()}});
+      return exit_code(daemon.error());
+    }
+    const rondo::Status ended = (*daemon)->run();
+    if (!ended.ok()) return exit_code(ended);
+    if (!(*daemon)->takes_over()) return 0;
+    config = (*daemon)->config();
   }
-  const rondo::Status ended = (*daemon)->run();
-  return ended.ok() ? 0 : exit_code(ended);
 }
 
 /// Raises the limit of descriptors, because each connection of a feeder or an operator takes some, and many systems start programs with
@@ -171,5 +175,5 @@ int main(int argc, char** argv) {
     log.error("cannot start", {{"why", reserved}});
     return exit_code(reserved);
   }
-  return serve(config, log, kept);
+  return serve(std::move(config), log, kept);
 }

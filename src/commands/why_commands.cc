@@ -31,8 +31,9 @@ std::string_view state_name(WhyLink::State state) {
 /// The links of an answer for which no change is owed: the store has more information, namely whether its table has the row.
 class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  public:
-  WhyAnswer(Runtime& runtime, Why why, Reply reply)
-      : runtime_(runtime), store_(runtime.store()), why_(std::move(why)), reply_(std::move(reply)) {}
+  /// 'standby_for' as in StandardCommandsOptions.
+  WhyAnswer(Runtime& runtime, Why why, std::string standby_for, Reply reply)
+      : runtime_(runtime), store_(runtime.store()), why_(std::move(why)), standby_for_(std::move(standby_for)), reply_(std::move(reply)) {}
 
   /// Queries the store for each of them, one after the other, then answers.
   void go_on() {
@@ -59,6 +60,11 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       return;
     }
     const bool has_row = record && *record;
+    if (has_row && !standby_for_.empty()) {  // Only the process that consumes the table knows what became of the row.
+      link.state = WhyLink::State::Queued;
+      link.note += "its consumer has not read all rows of its table yet";
+      return;
+    }
     if (has_row) {
       done_.insert(next_);
       if (const WhyLink known = runtime_.row_state(link.table, *record); known.plane != PlaneState::Unknown) {
@@ -78,6 +84,10 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   }
 
   void finish() {
+    if (!standby_for_.empty() && !why_.chain.empty()) {
+      std::string& note = why_.chain.front().note;
+      note = "this process stands by for " + standby_for_ + " and consumes no rows: call that one" + (note.empty() ? "" : "; ") + note;
+    }
     json::array chain;
     for (std::size_t i = 0; i < why_.chain.size(); ++i) {
       const WhyLink& link = why_.chain[i];
@@ -98,6 +108,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   Runtime& runtime_;
   Store& store_;
   Why why_;
+  const std::string standby_for_;
   Reply reply_;
   std::size_t next_ = 0;
   std::set<std::size_t> done_;  // Links whose rows the store has and for which no change is owed.
@@ -106,8 +117,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
-  context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, reply](const std::string& key) {
-    std::make_shared<WhyAnswer>(runtime, runtime.why(table, key), reply)->go_on();
+  std::string standby_for = context.options.standby_for ? context.options.standby_for() : std::string{};
+  context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, standby_for, reply](const std::string& key) {
+    std::make_shared<WhyAnswer>(runtime, runtime.why(table, key), standby_for, reply)->go_on();
   });
 }
 

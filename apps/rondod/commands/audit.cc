@@ -102,6 +102,10 @@ void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& r
 void audit(CommandContext& context, const Arguments& arguments, Reply reply, switch_agent::OnDrift action) {
   const Result<Scope> scope = scope_of(arguments.text("table", ""));
   if (!scope) return reply.fail(scope.error());
+  if (!context.plane_holder.empty()) {
+    return reply.fail(Status{Code::FailedPrecondition,
+                             "this rondod stands by for " + context.plane_holder + ", which programs the data plane: call that one"});
+  }
   const bool repairs = action == switch_agent::OnDrift::Repair;
   const bool with_ports = scope->ports;
   const auto done = [&context, reply, repairs, with_ports](const Audit::Report& report) {

@@ -30,6 +30,7 @@ struct CommandContext {
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
   RedisWatch& redis;
+  const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
   commands::Mishap refused_orders{"orders that the data plane refused"};
 };

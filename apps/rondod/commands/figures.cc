@@ -215,6 +215,10 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
+  if (!context.plane_holder.empty()) {
+    notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +
+                             std::to_string(context.config.protocol) + "; this rondod takes over when that process ends"));
+  }
   add_held(context, troubles);
   if (const auto held = context.agent.routes().held_by_others(); held.routes != 0) {
     troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +

@@ -203,7 +203,7 @@ std::string to_string(const PlaneLock::Holder& holder) {
   return "pid " + std::to_string(holder.process) + " (" + (program.empty() ? "" : visible_text(program) + ", ") + user + ")";
 }
 
-Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uint8_t protocol) {
+Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uint8_t protocol, Holder* holder) {
   auto where = netlink::NetworkNamespace::open(network_namespace);
   if (!where) return failure(std::move(where.error()));
   // One socket to listen with, and one for each name to check.
@@ -243,6 +243,7 @@ Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uin
     if (found.is_free && held && index > *held) continue;  // bind() has found each earlier name taken.
     if (!found.is_free && (found.is_unknown || may_program(found.holder))) {
       const std::string place = network_namespace.empty() ? "this network namespace" : "network namespace " + network_namespace;
+      if (holder != nullptr) *holder = found.holder;
       return failure(refuse(found.holder, place, protocol));
     }
     lock.strangers_.push_back(found.holder);

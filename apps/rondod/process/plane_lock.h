@@ -1,6 +1,6 @@
 // PlaneLock: permits one rondod per network namespace and protocol number. Two would delete each other's routes at every start, because
 // the protocol number identifies the owner of an object. The lock is a listening socket with an abstract name: such names belong to a
-// network namespace, and the kernel releases them with the process. Used only at the start, except for answer(). One thread.
+// network namespace, and the kernel releases them with the process. Used at the start, and by a standby until it gets the lock. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -30,8 +30,8 @@ class PlaneLock {
   /// process may take the names. A process that may not program the namespace is no holder: the lock moves to its next name, and to none
   /// if such processes have all names; strangers() lists them. If this process cannot read the rights of another, its user decides: root
   /// and this user count as holders. A listener that the kernel does not describe (a full queue, and no unix_diag) counts as a holder.
-  /// Does not block.
-  static Result<PlaneLock> take(const std::string& network_namespace, std::uint8_t protocol);
+  /// Does not block. If given, 'holder' gets the process that AlreadyExists names.
+  static Result<PlaneLock> take(const std::string& network_namespace, std::uint8_t protocol, Holder* holder = nullptr);
 
   bool is_held() const noexcept { return static_cast<bool>(listener_); }
   const std::vector<Holder>& strangers() const noexcept { return strangers_; }

@@ -80,6 +80,12 @@ bool waits_for_disk(const Config& config, std::string_view table) {
   return !group->direct && waits_for_disk(group->place.url);
 }
 
+bool may_stand_by(const Config& config) {
+  const auto waits = [](const StorePlace& place) { return is_remote(place.url) && place.lease_ms > 0 && place.standby == Standby::Wait; };
+  return waits(config.store) &&
+         std::ranges::all_of(config.store_groups, [&waits](const StoreGroup& group) { return !group.direct && waits(group.place); });
+}
+
 std::string describe_stores(const Config& config) {
   const auto place = [](const std::string& url) { return url.empty() ? std::string{"embedded"} : url; };
   std::string text = place(config.store.url);

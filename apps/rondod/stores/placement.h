@@ -31,6 +31,10 @@ bool waits_for_disk(const Config& config, std::string_view table);
 /// True if the rows of 'table' survive this process, because a Redis or a file has them.
 bool is_kept(const Config& config, std::string_view table);
 
+/// True if a second rondod with this configuration can wait until the first one ends: all tables are on Redis, where leases that are to be
+/// waited for decide who consumes them.
+bool may_stand_by(const Config& config);
+
 /// The addresses of the stores as text, or "embedded"; never with a password.
 std::string describe_stores(const Config& config);
 

@@ -55,8 +55,17 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
 }
 
 bool RedisWatch::may_take_lease(const std::string& where) const {
-  return std::ranges::none_of(
-      stores_, [&where](const std::unique_ptr<OpenRedis>& store) { return store->where() < where && store->waits_for_lease(); });
+  return may_consume_() && std::ranges::none_of(stores_, [&where](const std::unique_ptr<OpenRedis>& store) {
+           return store->where() < where && store->waits_for_lease();
+         });
+}
+
+std::string RedisWatch::standby_for() const {
+  for (const std::unique_ptr<OpenRedis>& store : stores_) {
+    const RedisFigures figures = store->figures();
+    if (figures.lease == "standby") return figures.holder;
+  }
+  return {};
 }
 
 bool RedisWatch::release_leases() {

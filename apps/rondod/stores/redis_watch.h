@@ -18,8 +18,9 @@ namespace rondo::daemon {
 
 class RedisWatch {
  public:
-  /// Calls 'end' when this rondod must stop because another one consumes its tables.
-  RedisWatch(Log& log, std::function<void(Status why)> end) : log_(log), end_(std::move(end)) {}
+  /// Calls 'end' when this rondod must stop because another one consumes its tables. Takes no lease while 'may_consume' returns false.
+  RedisWatch(Log& log, std::function<void(Status why)> end, std::function<bool()> may_consume)
+      : log_(log), end_(std::move(end)), may_consume_(std::move(may_consume)) {}
 
   /// The hooks for the stores. This must outlive the stores.
   RedisHooks hooks();
@@ -29,6 +30,8 @@ class RedisWatch {
   /// Logs data that was dropped because it could not be read. Called every second.
   void look(const Clock& clock);
 
+  /// The holder of the first lease for which this rondod waits; empty if it waits for none.
+  std::string standby_for() const;
   boost::json::array figures() const;
   void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
 
@@ -39,6 +42,7 @@ class RedisWatch {
 
   Log& log_;
   const std::function<void(Status why)> end_;
+  const std::function<bool()> may_consume_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Mishap failovers_{

@@ -141,6 +141,22 @@ TEST_F(TwoRondodsOnRedis, AStandbySaysOfNoRowThatItIsDone) {
   }
 }
 
+/// `why` said "it was never written, or it is done", and only `health` named the standby.
+TEST_F(TwoRondodsOnRedis, WhyOnAStandbyNamesTheProcessForWhichItStandsBy) {
+  start_both();
+  make_ports(*first);
+  make_routes(*first, 0, 1);
+  EXPECT_TRUE(OneRondod::becomes([&] { return first->routes() == 1; })) << first->log_text();
+  for (const std::string& key : {route(0), route(9)}) {
+    const json::object link = second->call("why", {{"table", "ROUTE_TABLE"}, {"key", key}}).at("chain").at(0).as_object();
+    EXPECT_NE(link.at("state"), "done") << key;
+    EXPECT_THAT(
+        std::string{link.at("note").as_string()},
+        AllOf(HasSubstr("stands by for pid " + std::to_string(first->pid()) + " on host "), testing::Not(HasSubstr("or it is done"))));
+  }
+  EXPECT_THAT(json::serialize(first->call("why", {{"table", "ROUTE_TABLE"}, {"key", route(0)}})), testing::Not(HasSubstr("stands by")));
+}
+
 TEST_F(TwoRondodsOnRedis, AKilledOneIsFollowedAndNoRowIsLost) {
   start_both();  // The second process detects the end of the first, so it does not wait for the end of the lease.
   make_ports(*second);

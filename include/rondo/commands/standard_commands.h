@@ -46,6 +46,9 @@ struct StandardCommandsOptions {
   /// For a table whose keys have several spellings: a function that returns the canonical spelling of a key. Null or empty: each text is a
   /// separate key. Commands use a key as given if the store has it, and otherwise its canonical spelling.
   std::function<CanonicalKey(std::string_view table)> canonical_key = {};
+  /// The process for which this one stands by, as a text for operators; empty text: this one consumes its tables. Empty function: it never
+  /// stands by. `why` reports it.
+  std::function<std::string()> standby_for = {};
   /// The lines of `log`, which returns no lines without it. Must outlive the result of add_standard_commands().
   const LogKeeper* log = nullptr;
   /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
@@ -76,7 +79,7 @@ class StandardCommands {
   void stop_serving();
   bool is_serving() const noexcept;
 
-  /// Accepted writes that failed later (WriteAnswer::Counted), and the newest of them.
+  /// Writes that failed later (WriteAnswer::Counted) or were refused (WriteAnswer::Confirmed), and the newest of them.
   std::uint64_t failed_writes() const noexcept;
   const Status& last_failed_write() const noexcept;
 
