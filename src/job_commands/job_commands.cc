@@ -1,0 +1,174 @@
+#include "rondo/job_commands/job_commands.h"
+
+#include <boost/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/answers.h"
+#include "jobs/job_json.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+namespace json = boost::json;
+using commands::sentence;
+using commands::text;
+
+/// Jobs or runs of one page.
+constexpr std::size_t kPage = 200;
+
+json::value time_of(const std::optional<WallTime>& time) {
+  return time ? json::value(calendar::format_rfc3339(*time)) : json::value(nullptr);
+}
+
+json::object object_of(const StoredJob& stored) {
+  // The store's own text: it always is an object.
+  json::object object = json::parse(to_json(stored.job)).as_object();
+  object["running"] = stored.is_running;
+  object["next"] = time_of(stored.next);
+  return object;
+}
+
+json::object object_of(const JobRun& run) {
+  json::object object{{"run", run.id},
+                      {"scheduled", calendar::format_rfc3339(run.scheduled)},
+                      {"band", to_string(run.band)},
+                      {"state", to_string(run.state)},
+                      {"attempt", run.attempt},
+                      {"begun", time_of(run.begun)},
+                      {"ended", time_of(run.ended)}};
+  if (run.missed > 0) object["missed"] = run.missed;
+  if (!run.note.empty()) object["note"] = sentence(run.note);
+  return object;
+}
+
+/// Answers with the job of a result.
+Jobs::Done<StoredJob> answer_with_job(Reply reply) {
+  return [reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    stored ? reply.finish(object_of(*stored)) : reply.fail(stored.error());
+  };
+}
+
+/// Lists all jobs, a page a turn.
+void list(Jobs& jobs, const std::string& after, Reply reply) {
+  reply.expect_rows();
+  jobs.list(after, kPage, [&jobs, reply = std::move(reply)](const Result<std::vector<StoredJob>>& page) mutable {
+    if (!page) return reply.fail(page.error());
+    for (const StoredJob& stored : *page) reply.row(object_of(stored));
+    if (page->size() < kPage || !reply.wanted()) return reply.finish();
+    reply.next_turn([&jobs, last = page->back().job.name](Reply next) { list(jobs, last, std::move(next)); });
+  });
+}
+
+void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  auto job = job_from_json(arguments.text("definition"));
+  if (!job) return reply.fail(job.error());
+  auto done = answer_with_job(std::move(reply));
+  arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
+}
+
+void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  const std::int64_t max = arguments.integer("max", 20);
+  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({Code::InvalidArgument, "max is 1 to 200"});
+  reply.expect_rows();
+  jobs.runs(arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
+            [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+              if (!runs) return reply.fail(runs.error());
+              for (const JobRun& run : *runs) reply.row(object_of(run));
+              reply.finish();
+            });
+}
+
+void figures(const Jobs& jobs, Reply reply) {
+  const JobsStats& stats = jobs.stats();
+  const Status health = jobs.health();
+  reply.finish({{"healthy", health.ok()},
+                {"trouble", sentence(std::string{health.message()})},
+                {"planned", stats.planned},
+                {"fired", stats.fired},
+                {"attempts", stats.attempts},
+                {"succeeded", stats.succeeded},
+                {"failed", stats.failed},
+                {"retried", stats.retried},
+                {"not_run", stats.not_run},
+                {"recovered", stats.recovered},
+                {"pending", stats.pending},
+                {"running", stats.running},
+                {"late_us_p50", stats.lateness_ns.quantile(0.5) / 1000},
+                {"late_us_p99", stats.lateness_ns.quantile(0.99) / 1000},
+                {"late_us_max", stats.lateness_ns.max() / 1000}});
+}
+
+ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
+
+/// Adds commands, and keeps the first error.
+class Adder {
+ public:
+  Adder(CommandRegistry& registry, Jobs& jobs) : registry_(registry), jobs_(jobs) {}
+  void add(CommandSpec spec, void (*run)(Jobs&, const Arguments&, Reply)) {
+    if (!status_.ok()) return;
+    status_ = registry_.add(std::move(spec),
+                            [jobs = &jobs_, run](const Arguments& arguments, Reply reply) { run(*jobs, arguments, std::move(reply)); });
+  }
+  Status status() const { return status_; }
+
+ private:
+  CommandRegistry& registry_;
+  Jobs& jobs_;
+  Status status_;
+};
+
+}  // namespace
+
+Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
+  Adder adder(registry, jobs);
+  adder.add({.name = "jobs", .help = "List all jobs", .effect = CommandEffect::Reads},
+            [](Jobs& of, const Arguments&, Reply reply) { list(of, {}, std::move(reply)); });
+  adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads},
+            [](Jobs& of, const Arguments& arguments, Reply reply) { of.find(arguments.text("name"), answer_with_job(std::move(reply))); });
+  adder.add({.name = "job-put",
+             .help = "Add or edit a job",
+             .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
+                           {"start", ArgumentKind::Flag, false, "Start a new job"}}},
+            put);
+  adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
+            [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(std::move(reply))); });
+  adder.add({.name = "job-stop",
+             .help = "Stop a job; runs that have not begun are skipped",
+             .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Why, for people"}}},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(std::move(reply)));
+            });
+  adder.add(
+      {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
+      [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(std::move(reply))); });
+  adder.add({.name = "job-trigger", .help = "Run a job once, now", .arguments = {name_argument()}},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              of.trigger(arguments.text("name"), [reply = std::move(reply)](const Result<JobRun>& run) mutable {
+                run ? reply.finish(object_of(*run)) : reply.fail(run.error());
+              });
+            });
+  adder.add({.name = "job-runs",
+             .help = "List the runs of a job, the newest first",
+             .arguments = {name_argument(),
+                           {"before", ArgumentKind::Integer, false, "Only runs with a smaller number"},
+                           {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
+             .effect = CommandEffect::Reads},
+            list_runs);
+  adder.add({.name = "job-kill",
+             .help = "Ask a running handler to stop, or end a run that has not begun",
+             .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}}},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              const Status killed = of.kill(arguments.integer("run", 0));
+              killed.ok() ? reply.finish() : reply.fail(killed);
+            });
+  adder.add({.name = "job-stats", .help = "Show figures and health of the job scheduler", .effect = CommandEffect::Reads},
+            [](Jobs& of, const Arguments&, Reply reply) { figures(of, std::move(reply)); });
+  return adder.status();
+}
+
+}  // namespace rondo::jobs

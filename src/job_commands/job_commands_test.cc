@@ -1,0 +1,133 @@
+// The commands for jobs over a real admin socket: what `rondo call` does.
+#include "rondo/job_commands/job_commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "rondo/admin/client.h"
+#include "rondo/admin/server.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+/// A program with jobs and an admin socket on a thread of its own.
+class JobCommands : public ::testing::Test {
+ protected:
+  JobCommands() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+    jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+    jobs->handle_in_turn("fail", [](const JobContext&) { return Status{Code::Unavailable, "no \x1b[31mserver"}; });
+    EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
+    auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    server = std::move(*opened);
+    jobs->start();
+    program = std::thread([this] { runtime.run(); });
+    client = std::move(*AdminClient::connect((folder / "socket").string()));
+  }
+  ~JobCommands() override {
+    client.reset();
+    runtime.stop();
+    program.join();
+    server.reset();
+    jobs.reset();
+    std::filesystem::remove_all(folder);
+  }
+  json::object call(std::string_view command, const json::object& arguments = {}) {
+    const auto answer = client->call(command, arguments);
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string();
+    return answer.value_or(json::object{});
+  }
+  std::string error(std::string_view command, const json::object& arguments) {
+    const auto answer = client->call(command, arguments);
+    EXPECT_FALSE(answer.has_value()) << json::serialize(answer.value_or(json::object{}));
+    return answer ? std::string{} : answer.error().to_string();
+  }
+  /// The runs of a job, when 'count' of them have ended.
+  json::array ended_runs(std::string_view name, std::size_t count) {
+    for (;;) {
+      json::array runs = call("job-runs", {{"name", name}}).at("rows").as_array();
+      const auto ended =
+          static_cast<std::size_t>(std::ranges::count_if(runs, [](const json::value& run) { return !run.at("ended").is_null(); }));
+      if (ended >= count || HasFailure()) return runs;
+    }
+  }
+
+  std::filesystem::path folder;
+  Runtime runtime;
+  CommandRegistry registry{"test", "1"};
+  std::unique_ptr<Jobs> jobs;
+  std::unique_ptr<AdminServer> server;
+  std::thread program;
+  std::unique_ptr<AdminClient> client;
+};
+
+TEST_F(JobCommands, AJobIsPutTriggeredAndListedWithItsRuns) {
+  const json::object put =
+      call("job-put", {{"definition", R"({"name":"backup","handler":"ok","tags":["night"],"priority":12})"}, {"start", true}});
+  EXPECT_EQ(put.at("running"), true);
+  const std::int64_t run = call("job-trigger", {{"name", "backup"}}).at("run").as_int64();
+  const json::array runs = ended_runs("backup", 1);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].at("run").as_int64(), run);
+  EXPECT_EQ(runs[0].at("state"), "succeeded");
+  EXPECT_EQ(runs[0].at("band"), "manual");
+  const json::array all = call("jobs").at("rows").as_array();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].at("name"), "backup");
+  EXPECT_EQ(all[0].at("priority"), 12);
+  EXPECT_EQ(call("job", {{"name", "backup"}}).at("tags").as_array().size(), 1U);
+  EXPECT_EQ(call("job-stats").at("succeeded"), 1U);
+}
+
+TEST_F(JobCommands, AFailureIsShownWithoutItsControlCharacters) {
+  call("job-put", {{"definition", R"({"name":"bad","handler":"fail"})"}});
+  call("job-trigger", {{"name", "bad"}});
+  const json::array runs = ended_runs("bad", 1);
+  EXPECT_EQ(runs[0].at("state"), "failed");
+  EXPECT_THAT(json::serialize(runs[0].at("note")), testing::AllOf(HasSubstr("server"), testing::Not(HasSubstr("\\u001b"))));
+}
+
+TEST_F(JobCommands, AStoppedJobSaysWhyAndAStartedOneWhenItIsNextDue) {
+  call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 1h"})"}});
+  EXPECT_TRUE(call("job", {{"name", "hourly"}}).at("next").is_null());
+  EXPECT_TRUE(call("job-start", {{"name", "hourly"}}).at("next").is_string());
+  const json::object stopped = call("job-stop", {{"name", "hourly"}, {"note", "maintenance"}});
+  EXPECT_EQ(stopped.at("running"), false);
+  EXPECT_EQ(stopped.at("note"), "maintenance");
+  call("job-remove", {{"name", "hourly"}});
+  EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+}
+
+TEST_F(JobCommands, ManyJobsAreListedInPages) {
+  for (int i = 0; i < 450; ++i) {
+    call("job-put", {{"definition", "{\"name\":\"j" + std::to_string(i) + "\",\"handler\":\"ok\"}"}});
+  }
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 450U);
+}
+
+TEST_F(JobCommands, WrongArgumentsAreNamed) {
+  EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","priority":64})"}}), HasSubstr("priority"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"every 1ms"})"}}), HasSubstr("schedule"));
+  EXPECT_THAT(error("job", {{"name", "none"}}), HasSubstr("no job 'none'"));
+  EXPECT_THAT(error("job-trigger", {{"name", "none"}}), HasSubstr("no job 'none'"));
+  EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));
+  EXPECT_THAT(error("job-runs", {{"name", "none"}, {"max", 0}}), HasSubstr("1 to 200"));
+}
+
+}  // namespace
+}  // namespace rondo::jobs
