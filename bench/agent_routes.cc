@@ -29,6 +29,7 @@
 #include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/dataplane/simulated.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"
@@ -196,9 +197,10 @@ class Switch {
  private:
   static RuntimeOptions options(const Clock& clock, const std::string& journal) {
     RuntimeOptions options;
+    if (journal.empty()) return options;
     auto opened = Journal::open({.file = journal, .file_bytes = 0}, clock);
     if (!opened) give_up(opened.error().to_string());
-    options.journal = std::move(*opened);
+    options.observer = std::move(*opened);
     return options;
   }
   /// Processor time: time that another process takes does not count for our turn.

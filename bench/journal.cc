@@ -1,4 +1,4 @@
-// The cost of recording on the scheduler thread, by kind of record, and the writer's cost for a real file. orch/journal.h promises under
+// The cost of recording on the scheduler thread, by kind of record, and the writer's cost for a real file. journal/journal.h promises under
 // 100 ns for a change of one field. The first figures write to /dev/null, so that they measure the hot path alone. Run: bench_journal
 // --benchmark_repetitions=5. bench_agent_routes journal measures the journal's cost in a run of routes.
 #include <benchmark/benchmark.h>
@@ -87,7 +87,7 @@ void done(benchmark::State& state) {
 void turn(benchmark::State& state) {
   Instant now;
   record(state, false, [&now](JournalRecorder& journal, std::uint32_t, std::uint32_t) {
-    journal.looked(now);
+    journal.clock_read(now);
     journal.woken(1);
     journal.turn_begins(1, now);
     now = now + 10us;

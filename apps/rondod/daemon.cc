@@ -7,6 +7,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
+#include "rondo/orch/journal.h"
 #include "rondod/configuration/user_names.h"
 #include "rondod/process/notify.h"
 #include "rondod/stores/placement.h"
@@ -92,13 +93,16 @@ Status Daemon::open_runtime() {
   auto store = choose_store(config_, store_hooks());
   if (!store) return store.error().with_context("opening the store");
   options.store = std::move(*store);
-  auto journal = Journal::open({.file = config_.journal_file,
-                                .file_bytes = static_cast<std::uint64_t>(config_.journal_file_mib) << 20U,
-                                .files = config_.journal_files,
-                                .begin_later = true},
-                               kClock);
-  if (!journal) return journal.error().with_context("opening the journal");
-  options.journal = std::move(*journal);
+  if (!config_.journal_file.empty()) {
+    auto journal = Journal::open({.file = config_.journal_file,
+                                  .file_bytes = static_cast<std::uint64_t>(config_.journal_file_mib) << 20U,
+                                  .files = config_.journal_files,
+                                  .begin_later = true},
+                                 kClock);
+    if (!journal) return journal.error().with_context("opening the journal");
+    journal_ = journal->get();
+    options.observer = std::move(*journal);
+  }
   auto runtime = Runtime::open(std::move(options));
   if (!runtime) return runtime.error();
   runtime_ = std::move(*runtime);
@@ -282,7 +286,8 @@ void Daemon::watch_store() {
 }
 
 void Daemon::watch_journal() {
-  const JournalStats stats = runtime_->journal().stats();
+  if (journal_ == nullptr) return;
+  const JournalStats stats = journal_->stats();
   const std::uint64_t dropped = stats.dropped - std::exchange(journal_dropped_, stats.dropped);
   if (stats.last_error.message() != journal_trouble_.message()) {
     journal_trouble_ = stats.last_error;
@@ -335,7 +340,7 @@ Status Daemon::start_agent() {
     return pinned.with_context("the scheduler's thread");
   }
   // Open the journal only now, so that a start refused before leaves no trace in it.
-  return runtime_->journal().begin().with_context("opening the journal");
+  return journal_ == nullptr ? Status{} : journal_->begin().with_context("opening the journal");
 }
 
 Status Daemon::open_admin() {
@@ -436,8 +441,7 @@ Status Daemon::run() {
   const std::string state = plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
   if (Status told = notify("READY=1\nSTATUS=" + state); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
-  static_cast<void>(runtime_->journal().flush());  // Its result may be of an earlier trouble that was already logged.
-  if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
+  flush_journal();
   const bool drained = is_drained();
   const Status left = leftovers().lost();
   if (!left.ok()) log_.error("ended before all was done, what nobody else keeps may be lost", {{"lost", left.message()}});
@@ -445,6 +449,12 @@ Status Daemon::run() {
   log_.info("ended", {{"drained", drained && lost.ok()}});
   if (!gave_way_.ok()) return gave_way_;
   return lost.ok() ? left : lost;
+}
+
+void Daemon::flush_journal() {
+  if (journal_ == nullptr) return;
+  static_cast<void>(journal_->flush());  // Its result may be of an earlier trouble that was already logged.
+  if (const Status why = journal_->stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
 }
 
 Leftovers Daemon::leftovers() const {
@@ -502,7 +512,7 @@ std::string Daemon::standby_for() const {
 void Daemon::reload() {
   const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
   static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
-  runtime_->journal().rotate();
+  if (journal_ != nullptr) journal_->rotate();
   log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
   read_config_again();
   read_passwords_again();

@@ -10,6 +10,7 @@
 #include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/stall_watchdog.h"
 #include "rondod/commands/commands.h"
@@ -95,6 +96,7 @@ class Daemon {
   bool is_drained() const;
   /// Returns what would be lost, and logs the stores that do not answer.
   Leftovers leftovers() const;
+  void flush_journal();
   /// Writes the records that the files of the tables lack; logs and returns what cannot be written.
   Status finish_files();
 
@@ -118,6 +120,7 @@ class Daemon {
   std::unique_ptr<DataPlane> plane_;
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
+  Journal* journal_ = nullptr;  // Owned by the runtime; null without a file.
   std::unique_ptr<switch_agent::Agent> agent_;
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.

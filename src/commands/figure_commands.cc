@@ -12,6 +12,7 @@
 #include "commands/context.h"
 #include "rondo/base/limits.h"
 #include "rondo/commands/log_keeper.h"
+#include "rondo/orch/journal.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {
@@ -210,7 +211,7 @@ void command_stats(Context& context, Reply reply) {
                      {"store", store_json(context)},
                      {"consumers", consumers_json(runtime)},
                      {"facts", fact_figures_json(runtime)},
-                     {"journal", journal_json(runtime.journal().stats())},
+                     {"journal", journal_json(Journal::stats_of(runtime))},
                      {"admin", admin_json(context.server.get())},
                      {"watch", watch_json(context.watchers)},
                      {"log", log_json(context.options.log)}};

@@ -4,6 +4,7 @@
 
 #include "commands/context.h"
 #include "commands/store_sink.h"
+#include "rondo/orch/journal.h"
 
 namespace rondo {
 
@@ -47,10 +48,10 @@ Status StandardCommands::serve(AdminServerOptions options) {
     return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers,
                                                  context->options.canonical_key);
   };
-  options.on_write = [&journal = context_->runtime.journal(), tell = std::move(options.on_write)](const AdminWrite& write) {
-    if (journal.on()) {
+  options.on_write = [journal = Journal::of(context_->runtime), tell = std::move(options.on_write)](const AdminWrite& write) {
+    if (journal != nullptr && journal->on()) {
       const std::string rows = write.rows == 1 ? std::string{} : ", " + std::to_string(write.rows) + " rows";
-      journal.written_by(write.caller.user, write.caller.process, std::string{write.command} + " " + std::string{write.what} + rows);
+      journal->written_by(write.caller.user, write.caller.process, std::string{write.command} + " " + std::string{write.what} + rows);
     }
     if (tell) tell(write);
   };

@@ -10,6 +10,7 @@
 #include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
 #include "rondo/commands/log_keeper.h"
+#include "rondo/orch/journal.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {
@@ -33,7 +34,7 @@ void command_health(Context& context, Reply reply) {
   const auto count = [&notes](std::uint64_t number, std::string_view what) {
     if (number != 0) notes.push_back(sentence(std::to_string(number) + " " + std::string{what}));
   };
-  const JournalStats journal = runtime.journal().stats();
+  const JournalStats journal = Journal::stats_of(runtime);
   if (!journal.last_error.ok()) troubles.push_back(sentence("journal: " + std::string{journal.last_error.message()}));
   count(journal.write_errors, "writes of the journal failed since the start");
   count(journal.dropped, "records of the journal were dropped since the start");

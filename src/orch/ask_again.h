@@ -12,10 +12,8 @@ class AskAgain {
   /// Queues the rows of this runtime that wait for 'fact' again, as an announcement would. The journal records an announcement.
   static void rows_that_wait_for(Orch& orch, const Constraint& fact) {
     Runtime::Parts& shared = *orch.runtime_.parts_;
-    if (shared.witness != nullptr) shared.witness->announced(fact);
+    for (RuntimeObserver* const one : shared.observers) one->asking_again(fact);
     shared.resolved(fact, shared.constraints.announce(fact));
-    // For the witness's checkers the fact began and ended in the same moment.
-    if (shared.witness != nullptr) shared.witness->withdrawn(fact);
   }
 };
 

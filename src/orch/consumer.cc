@@ -31,14 +31,14 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       ledger_(
           services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_replaces_delete,
           options.kind == TableKind::Watched ? Rows::Whole : options.rows),
-      account_(*this, table_, ledger_, services.scheduler.clock(), services.journal, services.witness) {
+      observers_(table_, ledger_, services.scheduler.clock(), services.observers) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
   set_weight(options.weight);
   services_.scheduler.add(*this);
   subscription_->on_ready([this] {
-    account_.became_ready();
+    observers_.became_ready();
     wake();
   });
 }
@@ -102,13 +102,13 @@ void Consumer::take(std::size_t max) {
   arrived_.clear();
   subscription_->take(std::min(max, room), arrived_);
   stats_.taken += arrived_.size();
-  account_.took(arrived_.size(), subscription_->empty());
+  observers_.took(arrived_.size(), subscription_->empty());
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
   for (const Change& change : arrived_) {
-    account_.taken(change);
+    observers_.taken(change);
     const Ledger::Merged how = ledger_.merge(change, now, services_.constraints);
-    account_.merged(change, how);
+    observers_.merged(change, how);
     if (how == Ledger::Merged::Refused) refuse(change);
   }
   arrived_.clear();
@@ -165,22 +165,22 @@ void Consumer::take_resolved() {
   const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
   if (missing != Ledger::kNone) {
     ledger_.park_again(row, missing, services_.constraints);
-    if (account_.is_recorded()) account_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
+    if (observers_.any()) observers_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
     return;
   }
   tasks_.push_back(ledger_.take_resolved(row));
   ++stats_.retried;
-  account_.retried(row, tasks_.back().change);
+  observers_.retried(row, tasks_.back().change);
 }
 
 void Consumer::take_ended() {
   Ledger::Ended ended = ledger_.take_ended(services_.scheduler.now(), services_.constraints);
   if (ended.task) {
     ++stats_.redone;
-    account_.redone(ended.task->row, ended.task->change);
+    observers_.redone(ended.task->row, ended.task->change);
     tasks_.push_back(*std::move(ended.task));
   } else if (ended.queued != Ledger::kNone) {
-    account_.queued_by_end(ended.queued);
+    observers_.requeued(ended.queued);
   }
 }
 
@@ -188,7 +188,7 @@ void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
   ledger_.set_asked(task.row, services_.constraints.ends());
-  account_.asked(task.change);
+  observers_.handled(task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
     services_.current = Ticket{};
@@ -217,7 +217,7 @@ void Consumer::fill_batch(std::span<Ledger::Task> tasks) {
 void Consumer::run_batch(std::span<Ledger::Task> tasks) {
   for (const Ledger::Task& task : tasks) {
     ledger_.set_asked(task.row, services_.constraints.ends());
-    account_.asked(task.change);
+    observers_.handled(task.change);
   }
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
@@ -269,10 +269,10 @@ void Consumer::requeue(std::string_view key) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
-  account_.done(row);
+  observers_.done(row);
   forget_rejection(row);
   ledger_.unbind(row, services_.constraints);
-  settle_row(row, Witness::Answer::Done);
+  settle_row(row);
 }
 
 /// A done row that is handled again does not end the rejection of a newer change.
@@ -280,8 +280,7 @@ void Consumer::forget_rejection(std::uint32_t row) {
   if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.forget(ledger_.key(row));
 }
 
-void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
-  account_.settles(row, answer);
+void Consumer::settle_row(std::uint32_t row) {
   if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
@@ -293,7 +292,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why(), outcome.is_of_key()); return;
-    case Outcome::Kind::Staged: account_.ordered(row); return;
+    case Outcome::Kind::Staged: observers_.ordered(row); return;
   }
 }
 
@@ -308,14 +307,13 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
     const bool gives_way = ledger_.gives_way(row);
-    account_.answered(change, gives_way ? Witness::Answer::GivesWay : Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
-      account_.parked(row, change, facts);
+      observers_.parked(row, change, facts);
     } else if (gives_way) {
-      account_.gave_way(row, change, facts);
+      observers_.gave_way(row, change, facts);
     } else {
-      account_.again(row);
+      observers_.superseded(row, change, facts);
     }
     return;
   }
@@ -330,9 +328,8 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
     ++times;
-    account_.answered(change, Witness::Answer::Again);
     ledger_.requeue(row);
-    account_.again(row);
+    observers_.again(row, change);
     return;
   }
   // The delay prevents an inconsistent handler and provider from spinning. After it the handler is called whether or not the fact holds:
@@ -344,9 +341,8 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
 
 bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
   if (!ledger_.take_end_in_flight(row, services_.constraints)) return false;
-  account_.answered(change, Witness::Answer::Again);
   ledger_.requeue(row);
-  account_.again(row);
+  observers_.again(row, change);
   return true;
 }
 
@@ -377,9 +373,8 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
     return;
   }
   ++stats_.done;
-  account_.done_while(row, facts);
+  observers_.done(row, facts);
   forget_rejection(row);
-  account_.settles(row, Witness::Answer::Done);
   ledger_.bind(row, facts, services_.constraints);
 }
 
@@ -387,12 +382,11 @@ void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, co
   if (is_asked_again(row, change)) return;
   const Instant now = services_.scheduler.now();
   const Instant due = now + std::max(delay, Duration{0});
-  account_.answered(change, Witness::Answer::Delayed, {}, due);
   if (ledger_.park_until(row, due, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked();
-    account_.delayed(row, change, delay, why);
+    observers_.delayed(row, change, delay, due, why);
   } else {
-    account_.again(row);
+    observers_.superseded(row, change, {}, due);
   }
 }
 
@@ -403,7 +397,7 @@ void Consumer::note_parked() {
 
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key) {
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
-  account_.rejected(row, change, reason);
+  observers_.rejected(row, change, reason);
   tell_reject(change, reason);
   // If no Set of this key can be applied, a Delete has nothing to remove, so the key is not rejected any more.
   if (is_of_key && change.op() == Op::Delete) {
@@ -413,13 +407,13 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   }
   // The row remains as it was done before this change. If a fact that it depends on has ended meanwhile, it is handled again.
   ledger_.release_if_held(row);
-  settle_row(row, Witness::Answer::Rejected);
+  settle_row(row);
 }
 
 /// The change is dropped before a handler sees it, and the row keeps its waiting change.
 void Consumer::refuse(const Change& change) {
   const Status why{Code::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
-  account_.refused(change, why);
+  observers_.refused(change, why);
   tell_reject(change, why);
 }
 

@@ -1,6 +1,6 @@
 // Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription and merges them into
 // its ledger. It passes ready rows to the handler and turns each Outcome into the row's next state. No other class decides a change's next
-// state. Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) some 60 bytes of record.
+// state. Scheduler's thread. Cost per change: one hash lookup, the handler, and (with a journal) some 60 bytes of record.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
 #include "orch/rejections.h"
-#include "orch/row_account.h"
+#include "orch/row_observers.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -31,10 +31,9 @@ class Consumer final : public Source {
   struct Services {
     Scheduler& scheduler;
     ConstraintIndex& constraints;
-    JournalRecorder& journal;
+    Observers& observers;
     const OnReject& on_reject;
     Ticket& current;
-    Witness* witness = nullptr;  // Null outside simulation.
   };
 
   struct Identity {
@@ -64,7 +63,7 @@ class Consumer final : public Source {
   void answer(std::uint32_t row, const Change& change, const Outcome& outcome);
   void answer_done(std::uint32_t row);
   Ticket ordered(std::uint32_t row, std::uint32_t generation) {
-    account_.ordered(row);
+    observers_.ordered(row);
     return Ticket{this, row, generation};
   }
 
@@ -79,8 +78,8 @@ class Consumer final : public Source {
   /// Subscription::caught_up().
   bool is_caught_up() const { return subscription_->caught_up(); }
 
-  /// For readers that inspect rows.
-  RowAccount& account() noexcept { return account_; }
+  /// For readers that observe rows.
+  RowObservers& observers() noexcept { return observers_; }
 
  private:
   bool ready() const;
@@ -115,7 +114,7 @@ class Consumer final : public Source {
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);
   void tell_reject(const Change& change, const Status& why);
-  void settle_row(std::uint32_t row, Witness::Answer answer);
+  void settle_row(std::uint32_t row);
   void forget_rejection(std::uint32_t row);
   void keep_rejection(const Change& change, const Status& why);
   Status named(const Change& change, const Status& why) const;
@@ -130,7 +129,7 @@ class Consumer final : public Source {
   Handle handle_;
   HandleBatch handle_batch_;
   Ledger ledger_;
-  RowAccount account_;
+  RowObservers observers_;
   bool held_ = false;
   bool ended_is_next_ = false;  // True if the next retried row is one whose fact has ended, false if it is a resolved one.
   Instant resolved_since_;      // When the first row became ready after the last turn of resolved rows; Instant{} if none did.

@@ -35,7 +35,7 @@ class AuditTest : public testing::Test {
     sim::World world(seed);
     auto journal = std::move(JournalRecorder::open({.file = file}, world.clock()).value());
     Scheduler scheduler(world.clock(), world.reactor(), test::policy(given));
-    scheduler.watch(journal.get());
+    scheduler.observe(journal.get());
     journal->started(scheduler.now(), *resolve_policy(said));
     std::vector<std::unique_ptr<test::WorkSource>> sources;
     for (unsigned i = 0; i < 12; ++i) {

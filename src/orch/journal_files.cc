@@ -60,7 +60,7 @@ bool leads_to(const Part& before, const Part& after) {
   return after.first > 1 && before.next == after.first && in_time && &before != &after;
 }
 
-/// Returns the part that continues where 'before' ends; of several candidates, the one that begins first.
+/// Returns the part that continues where 'before' ends, and of several candidates the first to begin.
 Part* successor(std::vector<Part>& parts, const Part& before) {
   Part* found = nullptr;
   for (Part& part : parts) {

@@ -84,7 +84,7 @@ class JournalFilesTest : public testing::Test {
     journal.rotate();
     EXPECT_TRUE(journal.flush().ok());
     clock_.time = clock_.time + 1s;
-    journal.looked(clock_.time);
+    journal.clock_read(clock_.time);
   }
   static std::vector<std::string> story(const std::vector<std::string>& paths, const std::string& key) {
     const auto files = std::move(JournalFiles::open(paths).value());
@@ -560,7 +560,7 @@ TEST_F(JournalFilesTest, AStoryTellsHowLongAChangeWasQueuedInItsTableAtMost) {
     auto journal = start(options());
     const auto pass = [&](Duration time) {
       clock_.time = clock_.time + time;
-      journal->looked(clock_.time);
+      journal->clock_read(clock_.time);
     };
     const auto take = [&](const std::string& key, bool empty) {
       journal->turn_begins(1, clock_.time);

@@ -14,10 +14,6 @@
 namespace rondo::journal {
 
 inline constexpr std::uint16_t kVersion = 3;
-/// Still readable. Version 1 has no records of policies, weights and yields. Version 2 has none of executors and of rows that are done
-/// while a fact holds, and its runtimes had no FactSweep.
-inline constexpr std::uint16_t kOldestVersion = 1;
-inline constexpr std::uint16_t kSweepVersion = 3;
 inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
 /// What a record means. The numbers are part of the format.

@@ -36,10 +36,9 @@ Status check_begin(int file, const std::string& path) {
     return {Code::InvalidArgument, "the file '" + path + "' is no journal, nothing is appended to it: name another one, or move it away"};
   if (zeros || begin.size() < offsetof(BlockHead, version) + sizeof head.version) return {};
   std::memcpy(&head, begin.data(), begin.size());
-  if (head.version >= kOldestVersion && head.version <= kVersion) return {};
-  return {Code::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only " +
-                                     std::to_string(kOldestVersion) + " to " + std::to_string(kVersion) +
-                                     " are known: name another file, or move it away"};
+  if (head.version == kVersion) return {};
+  return {Code::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only version " +
+                                     std::to_string(kVersion) + " is known: name another file, or move it away"};
 }
 
 }  // namespace

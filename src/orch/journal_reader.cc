@@ -29,9 +29,8 @@ std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head,
   if (begin.size() < sizeof kMagic || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
   if (begin.size() < kHeadBytes) return "the head of a block is cut off";
   std::memcpy(&head, begin.data(), kHeadBytes);
-  if (head.version < kOldestVersion || head.version > kVersion)
-    return "a block of version " + std::to_string(head.version) + ", and only " + std::to_string(kOldestVersion) + " to " +
-           std::to_string(kVersion) + " are known";
+  if (head.version != kVersion)
+    return "a block of version " + std::to_string(head.version) + ", and only version " + std::to_string(kVersion) + " is known";
   if (head.payload_bytes > bytes.size() - offset - kHeadBytes) return "a block is cut off";
   if (head.payload_bytes > kBlockBytes) return "a block of impossible length";
   const std::string_view whole = bytes.view(offset, kHeadBytes + head.payload_bytes);

@@ -78,7 +78,7 @@ class JournalReader {
   const Block* first_records() const noexcept;
   /// Returns the next record; its bytes are empty at the end.
   RawRecord next();
-  /// Known missing records before the one that next() returned last: lost by the writer, or in a damaged block.
+  /// Known missing records before the newest record of next(): lost by the writer, or in a damaged block.
   std::uint64_t missing_before() const noexcept { return missing_; }
   /// True if the record that next() returned last is of another run than the one before it.
   bool run_changed() const noexcept { return run_changed_; }

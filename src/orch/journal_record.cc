@@ -1,4 +1,4 @@
-// The content of each kind of record; decodes what journal_recorder.cc encodes.
+// The content of each kind of record; decodes what recorder.cc encodes.
 #include "orch/journal_record.h"
 
 #include <algorithm>
@@ -167,15 +167,6 @@ void read_outcome(Decoder& from, JournalRecord& record) {
 /// Returns null if the policy is malformed; then the record is malformed too.
 std::shared_ptr<const PolicySettings> read_policy(Decoder& from) {
   PolicySettings settings;
-  // Version 1: strict priority, with only tie, batch and time.
-  if (from.left() < settings.budgets.size()) {
-    settings.name = PolicySettings::Name::Strict;
-    settings.budgets.fill(PolicySettings::kInfinite);
-    settings.tie = from.byte() != 0 ? Tie::Arrival : Tie::LeastRecentlyServed;
-    settings.batch = number32(from);
-    settings.turn = Duration{static_cast<std::int64_t>(from.number())};
-    return from.ok() && resolve_policy(settings) ? std::make_shared<const PolicySettings>(settings) : nullptr;
-  }
   settings.name = static_cast<PolicySettings::Name>(from.byte());
   const std::uint8_t bits = from.byte();
   settings.in_items = (bits & 1U) != 0;
@@ -210,9 +201,7 @@ void read_turn(Decoder& from, JournalRecord& record) {
       return;
     case Kind::Looked: record.time = instant(from); return;
     case Kind::TimeUp:
-    case Kind::Yields:
-      if (!from.at_end()) record.count = from.number();  // Older builds write no number.
-      return;
+    case Kind::Yields: record.count = from.number(); return;
     case Kind::Policy: record.policy = read_policy(from); return;
     case Kind::Weight:
       record.source = number32(from);

@@ -1,4 +1,4 @@
-// JournalRecorder: encodes each record directly into the room that its sink returns. This file and journal_record.cc, which decodes,
+// JournalRecorder: encodes each record directly into the room that its sink returns. This file and record.cc, which decodes,
 // define the content of each kind.
 #include "orch/journal_recorder.h"
 
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dataplane/order_digest.h"
+#include "orch/journal_encode.h"
 #include "orch/journal_format.h"
 #include "orch/journal_sink.h"
 #include "orch/journal_writer.h"
@@ -15,81 +16,30 @@
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
+#include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {
 
+using journal::bound_of;
+using journal::count_of;
+using journal::encode;
 using journal::Encoder;
 using journal::Kind;
+using journal::kPlaceBytes;
+using journal::kPolicyBytes;
 using journal::kVarintBytes;
+using journal::text_bound;
 
 namespace {
 
 /// Maximum age of the newest reading of both clocks when a turn begins.
 constexpr Duration kClocksPeriod = 10ms;
 
-/// Bytes of a table and a row.
-constexpr std::size_t kPlaceBytes = 10;
-
-constexpr std::size_t text_bound(std::string_view text) { return kVarintBytes + text.size(); }
-
-std::size_t bound_of(const Change& change) {
-  // The allocation of a record holds key, verb and fields, 24 bytes of its own and 8 for each field; a length takes at most 5 bytes.
-  return change.record().bytes() + 16 + 2 * change.fields().size();
-}
-
-void encode(Encoder& to, const Change& change) {
-  to.byte(static_cast<std::uint8_t>(change.op()));
-  if (change.op() == Op::Event) to.text(change.verb());
-  to.text(change.key());
-  const Fields fields = change.fields();
-  to.number(fields.size());
-  for (const Field field : fields) {
-    to.text(field.name);
-    to.text(field.value);
-  }
-}
-
-std::size_t bound_of(std::span<const Constraint> facts) {
-  std::size_t bound = kVarintBytes;
-  for (const Constraint& fact : facts) bound += kVarintBytes + text_bound(fact.key);
-  return bound;
-}
-
-std::size_t bound_of(const Status& status) { return 2 * kVarintBytes + text_bound(status.message()); }
-
-void encode(Encoder& to, const Status& status) {
-  to.byte(static_cast<std::uint8_t>(status.code()));
-  to.number(static_cast<std::uint32_t>(status.origin_errno()));
-  to.text(status.message());
-}
-
-void encode(Encoder& to, Kind kind, std::uint32_t table, std::uint32_t row) {
-  to.byte(static_cast<std::uint8_t>(kind));
-  to.number(table);
-  to.number(row);
-}
-
-std::uint64_t count_of(Duration duration) { return static_cast<std::uint64_t>(std::max(duration, Duration{0}).count()); }
-
-constexpr std::size_t kPolicyBytes = 3 + (2 + limits::kPriorities) * kVarintBytes;
-
-void encode(Encoder& to, const PolicySettings& settings) {
-  to.byte(static_cast<std::uint8_t>(settings.name));
-  to.byte(static_cast<std::uint8_t>((settings.in_items ? 1 : 0) | (settings.one_way ? 2 : 0) | (settings.item_by_item ? 4 : 0)));
-  to.byte(static_cast<std::uint8_t>(settings.tie));
-  to.number(settings.batch);
-  to.number(count_of(settings.turn));
-  for (const std::int64_t budget : settings.budgets) {
-    to.number(budget == PolicySettings::kInfinite ? 0 : static_cast<std::uint64_t>(budget));
-  }
-}
-
 }  // namespace
 
 JournalRecorder::JournalRecorder() = default;
-JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock, unsigned version)
-    : sink_(std::move(sink)), clock_(&clock), version_(version) {}
+JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
 JournalRecorder::~JournalRecorder() = default;
 
 Journal::~Journal() = default;
@@ -103,6 +53,18 @@ Result<std::unique_ptr<JournalRecorder>> JournalRecorder::open(const JournalOpti
   Result<std::unique_ptr<JournalSink>> writer = journal::open_writer(options);
   if (!writer) return failure(std::move(writer).error());
   return std::make_unique<JournalRecorder>(std::move(*writer), clock);
+}
+
+Journal* Journal::of(const Runtime& runtime) noexcept { return dynamic_cast<Journal*>(runtime.observer()); }
+
+JournalStats Journal::stats_of(const Runtime& runtime) {
+  const Journal* const journal = of(runtime);
+  return journal != nullptr ? journal->stats() : JournalStats{};
+}
+
+JournalRecorder* JournalRecorder::of(const Runtime& runtime) noexcept {
+  auto* const recorder = dynamic_cast<JournalRecorder*>(runtime.observer());
+  return recorder != nullptr && recorder->on() ? recorder : nullptr;
 }
 
 std::uint32_t JournalRecorder::name(std::string_view text) {
@@ -172,7 +134,6 @@ void JournalRecorder::written_by(std::uint32_t user, std::int32_t process, std::
 // --- Turns
 
 std::uint32_t JournalRecorder::source_added(Source& source) {
-  sink_->before_source(source);
   const std::uint32_t number = ++sources_;
   put(1 + kVarintBytes + 1 + text_bound(source.name()), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::SourceAdded));
@@ -223,11 +184,9 @@ void JournalRecorder::woken(std::uint32_t source) {
   });
 }
 
-bool JournalRecorder::timers_due() {
-  if (!sink_->timers_due()) return false;
+void JournalRecorder::timers_fire() {
   put_time();
   put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::Timers)); });
-  return true;
 }
 
 void JournalRecorder::turn_begins(std::uint32_t source, Instant now) {
@@ -251,16 +210,14 @@ void JournalRecorder::turn_begins(std::uint32_t source, Instant now) {
 }
 
 // Items may leave no record, so the number of the check that returned true identifies it in the turn.
-bool JournalRecorder::time_is_up(bool by_clock) {
-  if (!sink_->time_is_up(by_clock, ++asked_)) return false;
-  put_answer(static_cast<std::uint8_t>(Kind::TimeUp));
-  return true;
+void JournalRecorder::time_checked(bool is_up) {
+  ++asked_;
+  if (is_up) put_answer(static_cast<std::uint8_t>(Kind::TimeUp));
 }
 
-bool JournalRecorder::should_yield(bool by_state) {
-  if (!sink_->should_yield(by_state, ++asked_)) return false;
-  put_answer(static_cast<std::uint8_t>(Kind::Yields));
-  return true;
+void JournalRecorder::yield_checked(bool yields) {
+  ++asked_;
+  if (yields) put_answer(static_cast<std::uint8_t>(Kind::Yields));
 }
 
 void JournalRecorder::put_answer(std::uint8_t kind) {
@@ -283,6 +240,36 @@ void JournalRecorder::turn_ends(const Turn& turn, Instant now) {
 
 // --- Tables
 
+void JournalRecorder::table_added(std::uint32_t table, std::string_view name) {
+  if (tables_.size() <= table) tables_.resize(table + 1);
+  tables_[table] = this->name(name);
+}
+
+void JournalRecorder::row(const RowEvent& event) {
+  if (!on()) return;
+  const std::uint32_t table = tables_[event.table_number];
+  switch (event.what) {
+    case RowEvent::What::Merged: return record_changed(table, event.row, *event.change);
+    case RowEvent::What::Unparked:
+    case RowEvent::What::Requeued: return unparked(table, event.row, *event.change);
+    case RowEvent::What::Retried: return record_retried(table, event.row, *event.change);
+    case RowEvent::What::Redone: return redone(table, event.row, *event.change);
+    case RowEvent::What::Ordered: return record_staged(table, event.row);
+    case RowEvent::What::Done: return event.facts.empty() ? record_done(table, event.row) : done_while(table, event.row, event.facts);
+    case RowEvent::What::Rejected: return rejected(table, event.row, *event.change, *event.why);
+    case RowEvent::What::Parked: return record_parked(table, event.row, *event.change, event.facts);
+    case RowEvent::What::Delayed: return delayed(table, event.row, *event.change, event.delay, {}, *event.why);
+    case RowEvent::What::GaveWay:
+    case RowEvent::What::Superseded:
+    case RowEvent::What::Again: return again(table, event.row);
+    case RowEvent::What::StillParked: return still_parked(table, event.row, event.facts.front());
+    case RowEvent::What::Taken:    // Merged follows.
+    case RowEvent::What::Handled:  // Its outcome follows.
+    case RowEvent::What::Refused:  // Merged was recorded; a replay refuses the change again.
+    case RowEvent::What::Resolved: return;
+  }
+}
+
 void JournalRecorder::record_ready(std::uint32_t table) {
   put_time();
   put(1 + kVarintBytes, [&](Encoder& to) {
@@ -304,7 +291,7 @@ void JournalRecorder::gap(std::uint32_t table) {
   if (!on()) return;
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Gap));
-    to.number(table);
+    to.number(tables_[table]);
   });
 }
 
@@ -514,9 +501,9 @@ void JournalRecorder::kernel_found(std::uint64_t objects, std::span<const Nextho
     to.number(objects);
   });
   for (const NexthopEntry& nexthop : nexthops) {
-    put(1 + journal::bound_of(nexthop), [&](Encoder& to) {
+    put(1 + bound_of(nexthop), [&](Encoder& to) {
       to.byte(static_cast<std::uint8_t>(Kind::KernelNexthop));
-      journal::encode(to, nexthop);
+      encode(to, nexthop);
     });
   }
 }
@@ -533,19 +520,19 @@ void JournalRecorder::restart_look(bool rows_have_come) {
 void JournalRecorder::unwanted(std::span<const DeleteOrder> deletes) {
   if (!on()) return;
   put_time();
-  put(1 + journal::bound_of(deletes), [&](Encoder& to) {
+  put(1 + bound_of(deletes), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Unwanted));
-    journal::encode(to, deletes);
+    encode(to, deletes);
   });
 }
 
 void JournalRecorder::drifted(DriftKind kind, std::span<const DeleteOrder> objects) {
   if (!on()) return;
   put_time();
-  put(2 + journal::bound_of(objects), [&](Encoder& to) {
+  put(2 + bound_of(objects), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Drifted));
     to.byte(static_cast<std::uint8_t>(kind));
-    journal::encode(to, objects);
+    encode(to, objects);
   });
 }
 
@@ -584,8 +571,6 @@ void JournalRecorder::room_changed(std::string_view executor, bool has_room) {
     to.byte(has_room ? 1 : 0);
   });
 }
-
-ExecutorRecords* JournalRecorder::executor_records() { return on() ? sink_->executor_records() : nullptr; }
 
 // --- Files
 

@@ -1,7 +1,7 @@
-// JournalRecorder: the implementation of every Journal: the functions by which a runtime and its data plane record. They encode records
+// JournalRecorder: the implementation of every Journal. It observes a runtime with its turns, executors and data plane, and encodes records
 // into the room that a JournalSink returns. Scheduler's thread, unless a function states otherwise. A function that records costs one
-// branch when the journal is off, and under 100 ns for a change of one field when it is on (bench/journal.cc). Callers pass a table as the
-// number that name() returned.
+// branch when the journal is off, and under 100 ns for a change of one field when it is on (bench/journal.cc). The functions that record
+// an event of a row take the table as the number that name() returned.
 #pragma once
 
 #include <cstdint>
@@ -17,42 +17,39 @@
 #include "rondo/orch/constraint.h"
 #include "rondo/orch/journal.h"
 #include "rondo/sched/policy.h"
-#include "rondo/sched/turn_watch.h"
+#include "rondo/sched/turn_observer.h"
 #include "rondo/store/change.h"
 #include "sched/executor_host.h"
 
 namespace rondo {
 
 class JournalSink;
+class Runtime;
 struct LinkEvent;
 struct NexthopEntry;
 
-class JournalRecorder final : public Journal, public TurnWatch, public OrderWatch, public ExecutorJournal {
+class JournalRecorder final : public Journal, public TurnObserver, public OrderWatch, public ExecutorJournal {
  public:
   /// Records nothing.
   JournalRecorder();
-  /// Records into 'sink'. 'clock' must outlive it. 'version' is the format version that the runtime follows; only a replay uses an older
-  /// one.
-  JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock, unsigned version = journal::kVersion);
+  /// Records into 'sink'. 'clock' must outlive it.
+  JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock);
   /// Writes the buffered records.
   ~JournalRecorder() override;
   /// See Journal::open.
   static Result<std::unique_ptr<JournalRecorder>> open(const JournalOptions& options, const Clock& clock);
-  /// Every journal is a recorder.
-  static JournalRecorder& of(Journal& journal) noexcept { return static_cast<JournalRecorder&>(journal); }
-  static std::unique_ptr<JournalRecorder> of(std::unique_ptr<Journal> journal) noexcept {
-    return std::unique_ptr<JournalRecorder>{static_cast<JournalRecorder*>(journal.release())};
-  }
+  /// The recorder of the runtime's observer; null if it is no journal, or one that is off.
+  static JournalRecorder* of(const Runtime& runtime) noexcept;
 
   bool on() const noexcept override { return sink_ != nullptr; }
-  unsigned version() const noexcept { return version_; }
   /// Returns a number for 'text', always the same for the same text. 0 when the journal is off.
   std::uint32_t name(std::string_view text);
 
   // --- The run.
 
-  /// The first records: when the scheduler was made, and its policy.
-  void started(Instant now, const PolicySettings& policy);
+  void started(Instant now, const PolicySettings& policy) override;
+  TurnObserver* turn_observer() override { return on() ? this : nullptr; }
+  ExecutorJournal* executor_journal() override { return on() ? this : nullptr; }
   void note(std::string_view name, std::string_view text) override;
   void written_by(std::uint32_t user, std::int32_t process, std::string_view what) override;
 
@@ -61,15 +58,27 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   std::uint32_t source_added(Source& source) override;
   void source_removed(std::uint32_t source) override;
   void policy_changed(const PolicySettings& settings) override;
-  void looked(Instant now) override { looked_ = now; }
+  void clock_read(Instant now) override { looked_ = now; }
   void woken(std::uint32_t source) override;
-  bool timers_due() override;
+  void timers_fire() override;
   void turn_begins(std::uint32_t source, Instant now) override;
-  bool time_is_up(bool by_clock) override;
-  bool should_yield(bool by_state) override;
+  void time_checked(bool is_up) override;
+  void yield_checked(bool yields) override;
   void turn_ends(const Turn& turn, Instant now) override;
 
-  // --- Tables.
+  // --- Tables, as the runtime reports them: by the runtime's number of the table.
+
+  void table_added(std::uint32_t table, std::string_view name) override;
+  void table_refused(const Status& why) override {
+    if (on()) record_refused(true, why);
+  }
+  void table_ready(std::uint32_t table) override { became_ready(tables_[table]); }
+  void changes_taken(std::uint32_t table, std::size_t count, bool is_empty) override { took(tables_[table], count, is_empty); }
+  void event_taken(std::uint32_t table, const Change& taken) override { event(tables_[table], taken); }
+  void gap(std::uint32_t table) override;
+  void row(const RowEvent& event) override;
+
+  // --- Rows and events.
 
   /// A subscription has changes to take.
   void became_ready(std::uint32_t table) {
@@ -85,7 +94,6 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   }
   /// An event that was taken.
   void event(std::uint32_t table, const Change& event);
-  void gap(std::uint32_t table);
 
   // --- Outcomes.
 
@@ -119,22 +127,17 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
 
   // --- What the store answers.
 
-  void write_refused(const Status& why) {
+  void write_refused(const Status& why) override {
     if (on()) record_refused(false, why);
   }
-  /// The store refused the table that an Orch asked to consume or to listen to.
-  void table_refused(const Status& why) {
-    if (on()) record_refused(true, why);
-  }
-  /// 'number' counts the writes whose end an Orch asked for.
-  void write_ended(std::uint64_t number, const Status& end);
+  void write_ended(std::uint64_t number, const Status& end) override;
 
   // --- Facts.
 
-  void announced(const Constraint& fact, std::size_t rows) {
+  void announced(const Constraint& fact, std::size_t rows) override {
     if (on()) record_announced(fact, rows);
   }
-  void withdrawn(const Constraint& fact);
+  void withdrawn(const Constraint& fact) override;
 
   // --- The data plane.
 
@@ -156,8 +159,6 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
   void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) override;
   void room_changed(std::string_view executor, bool has_room) override;
-  /// The recorded answers of a replay; otherwise null.
-  ExecutorRecords* executor_records();
 
   // --- Files. See Journal.
 
@@ -193,9 +194,9 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   std::unique_ptr<JournalSink> sink_;
   const Clock* clock_ = nullptr;
   std::map<std::string, std::uint32_t, std::less<>> names_;
-  std::vector<KindName> kinds_;  // Few entries.
+  std::vector<std::uint32_t> tables_ = {0};  // Their names, by the runtime's number of the table.
+  std::vector<KindName> kinds_;              // Few entries.
   std::uint32_t sources_ = 0;
-  unsigned version_ = journal::kVersion;
   Instant looked_;           // The time that the scheduler last read between turns.
   Instant told_;             // The time that was last recorded.
   Instant turn_began_;       // The beginning of the present turn.

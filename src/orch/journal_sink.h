@@ -1,4 +1,4 @@
-// JournalSink: the destination of a Journal's records: a file (journal_writer.h), or a comparison with a recorded run (replay/replay.cc).
+// JournalSink: the destination of a Journal's records: a file (writer.h), or a comparison with a recorded run (replay/replay.cc).
 // Scheduler's thread, unless a function states otherwise.
 #pragma once
 
@@ -12,9 +12,6 @@
 
 namespace rondo {
 
-class ExecutorRecords;
-class Source;
-
 class JournalSink {
  public:
   virtual ~JournalSink() = default;
@@ -27,15 +24,6 @@ class JournalSink {
   virtual std::uint32_t name(std::string_view text) = 0;
   /// A reading of both clocks.
   virtual void clocks(Instant now, WallTime wall) = 0;
-
-  // The answers that a replay returns as they were recorded.
-
-  virtual void before_source(Source& source) { static_cast<void>(source); }
-  virtual bool timers_due() { return true; }
-  virtual ExecutorRecords* executor_records() { return nullptr; }
-  // 'asked' is the number of the check in its turn, from 1.
-  virtual bool time_is_up(bool by_clock, std::uint64_t /*asked*/) { return by_clock; }
-  virtual bool should_yield(bool by_state, std::uint64_t /*asked*/) { return by_state; }
 
   // See Journal. Any thread.
 

@@ -190,9 +190,9 @@ TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());
   journal->changed(kTable, 0, route());
   journal->parked(kTable, 0, route(), std::vector<Constraint>{{kHopGroup, "1"}});
-  journal->looked(kStart + 43'760'147us);
+  journal->clock_read(kStart + 43'760'147us);
   journal->announced({kHopGroup, "1"}, 800'000);
-  journal->looked(kStart + 43'760'267us);
+  journal->clock_read(kStart + 43'760'267us);
   journal->woken(1);
   journal->retried(kTable, 0, route());
   ASSERT_TRUE(journal->flush().ok());
@@ -245,7 +245,7 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
     Turn run(const Budget&) override { return {}; }
   } nothing;
   const std::uint32_t source = journal->source_added(nothing);
-  journal->looked(kStart + 1ms);
+  journal->clock_read(kStart + 1ms);
   journal->woken(source);
   journal->turn_begins(source, kStart + 2ms);
   journal->done(kTable, 1);

@@ -27,6 +27,7 @@
 #include "orch/journal_format.h"
 #include "orch/journal_lock.h"
 #include "rondo/base/assert.h"
+#include "rondo/orch/journal.h"
 
 namespace rondo::journal {
 namespace {

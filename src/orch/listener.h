@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "orch/journal_recorder.h"
+#include "orch/observers.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"
 
@@ -23,10 +23,10 @@ class Listener final : public Source {
   using OnGap = std::function<void()>;  // May be empty.
   using OnThrow = std::function<void(const Change& event, const std::exception_ptr& thrown)>;
   Listener(std::string name, Priority priority, std::unique_ptr<Subscription> subscription, Handler handler, OnGap on_gap, OnThrow on_throw,
-           JournalRecorder& journal)
+           Observers& observers)
       : Source(std::move(name), priority),
-        journal_(journal),
-        table_name_(journal.name(this->name())),
+        observers_(observers),
+        table_number_(observers.add_table(this->name())),
         subscription_(std::move(subscription)),
         handler_(std::move(handler)),
         on_gap_(std::move(on_gap)),
@@ -35,7 +35,7 @@ class Listener final : public Source {
   /// Call it after the listener was added to a scheduler.
   void start() {
     subscription_->on_ready([this] {
-      journal_.became_ready(table_name_);
+      for (RuntimeObserver* const one : observers_) one->table_ready(table_number_);
       wake();
     });
   }
@@ -46,9 +46,8 @@ class Listener final : public Source {
       take_gap();  // The subscription ends a take before a gap, so the events behind a gap are handled after it.
       events_.clear();
       turn.items += static_cast<std::uint32_t>(subscription_->take(1, events_));  // Every event that is taken is handled in this turn.
-      if (!events_.empty()) journal_.took(table_name_, events_.size(), subscription_->empty());
       for (const Change& event : events_) {
-        journal_.event(table_name_, event);
+        report_taken(event);
         deliver(event, handler_);
         subscription_->dealt_with(event);
       }
@@ -73,16 +72,23 @@ class Listener final : public Source {
     }
   }
 
+  void report_taken(const Change& event) {
+    for (RuntimeObserver* const one : observers_) {
+      one->changes_taken(table_number_, 1, subscription_->empty());
+      one->event_taken(table_number_, event);
+    }
+  }
+
   void take_gap() {
     if (subscription_->take_gap() != Gap::Possible) return;
-    journal_.gap(table_name_);
+    for (RuntimeObserver* const one : observers_) one->gap(table_number_);
     deliver(Change{}, [this](const Change&) {
       if (on_gap_) on_gap_();
     });
   }
 
-  JournalRecorder& journal_;
-  const std::uint32_t table_name_;  // The journal's number for the table.
+  const Observers& observers_;
+  const std::uint32_t table_number_;
   std::unique_ptr<Subscription> subscription_;
   Handler handler_;
   OnGap on_gap_;

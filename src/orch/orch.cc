@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "orch/consumer.h"
+#include "orch/fact_observer.h"
 #include "orch/handler_fault.h"
 #include "orch/listener.h"
-#include "orch/observer.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/timer.h"
@@ -16,7 +16,7 @@ namespace rondo {
 struct Orch::Parts {
   std::vector<std::unique_ptr<Consumer>> consumers;
   std::vector<std::unique_ptr<Listener>> listeners;
-  std::vector<std::unique_ptr<Observer>> observers;
+  std::vector<std::unique_ptr<FactObserver>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<ConstraintKind> provided;
   std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
@@ -31,7 +31,8 @@ Orch::~Orch() {
     const auto known = shared.consumers.find(consumer->table());
     if (known != shared.consumers.end() && known->second == consumer.get()) shared.consumers.erase(known);
   }
-  for (const auto& observer : parts_->observers) std::erase_if(shared.observers, [&](const auto& o) { return o.second == observer.get(); });
+  for (const auto& observer : parts_->observers)
+    std::erase_if(shared.fact_observers, [&](const auto& o) { return o.second == observer.get(); });
   for (const ConstraintKind kind : parts_->provided) shared.constraints.retire_provider(kind);
 }
 
@@ -83,7 +84,7 @@ std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind
   Runtime::Parts& shared = *runtime_.parts_;
   Result<std::unique_ptr<Subscription>> opened = declare_and_subscribe(*shared.store, shared.bridge, table, kind, options, priority);
   if (opened) return std::move(*opened);
-  shared.journal->table_refused(opened.error());
+  for (RuntimeObserver* const one : shared.observers) one->table_refused(opened.error());
   refuse(opened.error().with_context("table " + quoted(table)));
   return nullptr;
 }
@@ -109,7 +110,7 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   if (is_refused) subscription = std::make_unique<NoSubscription>();
   auto consumer = std::make_unique<Consumer>(
       Consumer::Identity{std::string{table}, name_, priority}, options, std::move(subscription), std::move(handle), std::move(handle_batch),
-      Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current, shared.witness});
+      Consumer::Services{*shared.scheduler, shared.constraints, shared.observers, shared.on_reject, shared.current});
   Consumer& reference = *consumer;
   if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
   parts_->consumers.push_back(std::move(consumer));
@@ -146,7 +147,7 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
       [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         shared.tell_thrown(name, event, thrown);
       },
-      *shared.journal);
+      shared.observers);
   shared.scheduler->add(*listener);
   listener->start();
   parts_->listeners.push_back(std::move(listener));
@@ -208,18 +209,20 @@ Status Orch::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job) {
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "announce()");
-  if (shared.witness != nullptr) shared.witness->announced(fact);
+  for (RuntimeObserver* const one : shared.observers) one->announcing(fact);
   shared.resolved(fact, shared.constraints.announce_everywhere(fact));
-  shared.tell_observers(fact, true);
+  shared.notify_fact_observers(fact, true);
 }
 
 void Orch::withdraw(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "withdraw()");
-  if (shared.witness != nullptr) shared.witness->withdrawn(fact);
-  shared.journal->withdrawn(fact);
+  for (RuntimeObserver* const one : shared.observers) {
+    one->withdrawing(fact);
+    one->withdrawn(fact);
+  }
   shared.constraints.withdraw(fact);
-  shared.tell_observers(fact, false);
+  shared.notify_fact_observers(fact, false);
 }
 
 bool Orch::holds(const Constraint& fact) const {
@@ -238,12 +241,12 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("observe()", kind.name()));
   const std::string name = name_ + " observes " + std::string{kind.name()};
-  auto observer = std::make_unique<Observer>(name, priority_, std::move(handler),
-                                             [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
-                                               shared.tell_thrown(name, Change::event(holds ? "begins" : "ends", key, {}), thrown);
-                                             });
+  auto observer = std::make_unique<FactObserver>(name, priority_, std::move(handler),
+                                                 [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
+                                                   shared.tell_thrown(name, Change::event(holds ? "begins" : "ends", key, {}), thrown);
+                                                 });
   shared.scheduler->add(*observer);
-  shared.observers.emplace_back(kind, observer.get());
+  shared.fact_observers.emplace_back(kind, observer.get());
   shared.observed.push_back(kind);
   shared.constraints.observe(kind);
   parts_->observers.push_back(std::move(observer));

@@ -29,27 +29,27 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
     return failure(Code::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) +
                                               ", and 1 to " + std::to_string(limits::kExecutorThreads) + " are possible");
   }
-  p.journal = options.journal != nullptr ? JournalRecorder::of(std::move(options.journal)) : std::make_unique<JournalRecorder>();
-  p.executors = std::make_unique<ExecutorSeats>(*p.journal);
+  p.observer = std::move(options.observer);
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
-  p.scheduler->set_executor_host(p.executors.get());
   p.elsewhere_threads = options.elsewhere_threads;
-  if (p.journal->on()) {
-    p.scheduler->watch(p.journal.get());
-    p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
+  p.scheduler->set_overrides(options.replayed.turns);
+  p.executors = std::make_unique<ExecutorSeats>(options.replayed.executors);
+  p.scheduler->set_executor_host(p.executors.get());
+  if (p.observer != nullptr) {
+    p.observers.add(*p.observer);
+    p.observer->started(p.scheduler->now(), p.scheduler->policy().settings());
+    p.scheduler->observe(p.observer->turn_observer());
+    p.executors->record(p.observer->executor_journal());
   }
   Result<std::unique_ptr<Store>> store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
   if (!store) return failure(store.error().with_context("opening the store"));
   if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
   p.store = std::move(*store);
-  // A replay of a run recorded before the sweep existed has no turns of it.
-  if (p.journal->version() >= journal::kSweepVersion) {
-    p.sweep = std::make_unique<FactSweep>(
-        *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
-        [&p](const Constraint& fact, const std::exception_ptr& thrown) {
-          p.tell_thrown(p.constraints.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
-        });
-  }
+  p.sweep = std::make_unique<FactSweep>(
+      *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
+      [&p](const Constraint& fact, const std::exception_ptr& thrown) {
+        p.tell_thrown(p.constraints.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
+      });
   if (options.log_rejects) p.log_rejects();
   p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {
     p.tell_thrown("post", Change::event("throws", "function", {}), thrown);
@@ -87,10 +87,10 @@ void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
     switch (news.what) {
       case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
       case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
-      case FactPort::News::What::Began: tell_observers(news.fact, true); return;
+      case FactPort::News::What::Began: notify_fact_observers(news.fact, true); return;
       case FactPort::News::What::Ended:
         constraints.end(news.fact);
-        tell_observers(news.fact, false);
+        notify_fact_observers(news.fact, false);
         return;
     }
   });
@@ -99,10 +99,10 @@ void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
 }
 
 void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
-  journal->announced(fact, rows);
+  for (RuntimeObserver* const one : observers) one->announced(fact, rows);
   if (rows == 0) return;
   for (const auto& [table, consumer] : consumers) {
-    consumer->account().resolved(fact, constraints);
+    consumer->observers().resolved(fact, constraints);
   }
 }
 
@@ -113,10 +113,10 @@ void Runtime::Parts::found(const Constraint& fact, bool holds) {
   if (holds) {
     resolved(fact, constraints.announce_everywhere(fact));
   } else {
-    journal->withdrawn(fact);
+    for (RuntimeObserver* const one : observers) one->withdrawn(fact);
     constraints.withdraw(fact);
   }
-  tell_observers(fact, holds);
+  notify_fact_observers(fact, holds);
 }
 
 ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row) const {
@@ -133,8 +133,8 @@ ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row
   return parked;
 }
 
-void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
-  for (const auto& [kind, observer] : observers) {
+void Runtime::Parts::notify_fact_observers(const Constraint& fact, bool holds) {
+  for (const auto& [kind, observer] : fact_observers) {
     if (kind == fact.kind) observer->tell(fact.key, holds);
   }
 }
@@ -184,9 +184,9 @@ Status Table::write(Change change) {
 }
 
 Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done) {
-  if (done && journal->on()) {
+  if (done && !observers.empty()) {
     done = [this, number = ++writes, done = std::move(done)](const Status& end) {
-      journal->write_ended(number, end);
+      for (RuntimeObserver* const one : observers) one->write_ended(number, end);
       done(end);
     };
   }
@@ -237,7 +237,7 @@ Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority 
 Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }
 Store& Runtime::store() noexcept { return *parts_->store; }
 const Clock& Runtime::clock() const noexcept { return *parts_->clock; }
-Journal& Runtime::journal() noexcept { return *parts_->journal; }
+RuntimeObserver* Runtime::observer() const noexcept { return parts_->observer.get(); }
 
 void Runtime::run() { parts_->scheduler->run(); }
 std::uint64_t Runtime::run_until_idle(std::uint64_t max_turns) { return parts_->scheduler->run_until_idle(max_turns); }
@@ -321,7 +321,7 @@ std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(Code::NotFound, "nobody here consumes the table " + quoted(table));
-  return consumer->second->account().tap(std::move(listener));
+  return consumer->second->observers().tap(std::move(listener));
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {

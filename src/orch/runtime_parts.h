@@ -15,10 +15,10 @@
 #include "orch/consumer.h"
 #include "orch/elsewhere.h"
 #include "orch/executor_seats.h"
+#include "orch/fact_observer.h"
 #include "orch/fact_port.h"
 #include "orch/fact_sweep.h"
-#include "orch/journal_recorder.h"
-#include "orch/observer.h"
+#include "orch/observers.h"
 #include "orch/post_box.h"
 #include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
@@ -30,19 +30,21 @@ namespace rondo {
 struct Runtime::Parts {
   /// From now on facts cross to and from the other members of 'board'. Call it once.
   void join(std::shared_ptr<FactBoard> board);
-  /// Records and reports that 'rows' rows that waited for 'fact' were queued.
+  /// Reports that 'rows' rows that waited for 'fact' were queued.
   void resolved(const Constraint& fact, std::size_t rows);
-  void tell_observers(const Constraint& fact, bool holds);
+  void notify_fact_observers(const Constraint& fact, bool holds);
   /// The sweep found a fact that its provider did not announce or withdraw.
   void found(const Constraint& fact, bool holds);
   /// Passes a handler's exception to on_reject.
   void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
-  /// Writes for an Orch, and records a refusal.
+  /// Writes for an Orch, and reports a refusal.
   Status write(std::string_view table, Change change, WriteDone done);
-  /// Records the store's answer to a write if it is a refusal, and returns it.
+  /// Reports the store's answer to a write if it is a refusal, and returns it.
   Status told(Status accepted) {
-    if (!accepted.ok()) journal->write_refused(accepted);
+    if (!accepted.ok()) {
+      for (RuntimeObserver* const one : observers) one->write_refused(accepted);
+    }
     return accepted;
   }
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
@@ -50,7 +52,8 @@ struct Runtime::Parts {
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
-  std::unique_ptr<JournalRecorder> journal;
+  std::unique_ptr<RuntimeObserver> observer;  // RuntimeOptions::observer.
+  Observers observers;                        // It and, in simulation, the world.
   std::unique_ptr<ExecutorSeats> executors;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
@@ -62,13 +65,12 @@ struct Runtime::Parts {
   Consumer::OnReject on_reject;
   std::unique_ptr<Log> log;  // Used by on_reject until the program sets its own.
   Adding* adding = nullptr;
-  std::uint64_t writes = 0;    // The number of writes whose end an Orch asked for; counted only while there is a journal.
-  Witness* witness = nullptr;  // Null outside simulation.
-  std::set<std::string, std::less<>> written_tables;            // Tables that the store knows.
-  Ticket current;                                               // The ticket of the change whose handler is running.
-  std::map<std::string, Consumer*, std::less<>> consumers;      // By table.
-  std::vector<std::pair<ConstraintKind, Observer*>> observers;  // Few entries: a linear search is faster than a map.
-  std::vector<ConstraintKind> observed;                         // The kinds that have observers.
+  std::uint64_t writes = 0;                           // The number of writes whose end an Orch asked for; counted only with an observer.
+  std::set<std::string, std::less<>> written_tables;  // Tables that the store knows.
+  Ticket current;                                     // The ticket of the change whose handler is running.
+  std::map<std::string, Consumer*, std::less<>> consumers;               // By table.
+  std::vector<std::pair<ConstraintKind, FactObserver*>> fact_observers;  // Few entries: a linear search is faster than a map.
+  std::vector<ConstraintKind> observed;                                  // The kinds that have observers.
   std::map<std::string, std::function<std::vector<FactOrigin>(std::string_view)>, std::less<>> origins;  // By kind of fact.
   /// The callbacks of explain_state().
   struct StateTeller {

@@ -17,10 +17,10 @@ class RuntimeView {
   /// Consumers by table, in the order of the tables' names.
   const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return parts_.consumers; }
 
-  /// From now on 'witness' sees what consumers do. Call it before the first Orch is added; 'witness' outlives the runtime.
-  static void attach(Runtime& runtime, Witness& witness) noexcept {
-    RONDO_ASSERT(runtime.parts_->consumers.empty());
-    runtime.parts_->witness = &witness;
+  /// Adds an observer beside RuntimeOptions::observer. Call it before the first Orch is added; 'observer' outlives the runtime.
+  static void attach(Runtime& runtime, RuntimeObserver& observer) {
+    RONDO_ASSERT(runtime.parts_->observers.tables() == 0);
+    runtime.parts_->observers.add(observer);
   }
   /// From now on executors of the runtime are simulated. Call it before the first is made; 'trouble' outlives the runtime.
   static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.parts_->executors->simulate(trouble); }

@@ -13,6 +13,7 @@
 
 #include "orch/journal_walk.h"
 #include "orch/runtime_fixture.h"
+#include "rondo/orch/journal.h"
 
 namespace rondo {
 namespace {
@@ -304,7 +305,7 @@ TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
   RuntimeOptions options;
   options.clock = &world.clock();
   options.reactor = &world.reactor();
-  options.journal = std::move(*journal);
+  options.observer = std::move(*journal);
   bool exists = false;
   {
     Runtime runtime(std::move(options));

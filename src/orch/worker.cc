@@ -79,7 +79,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   inner.policy = p.options.policy;
   inner.clock = p.options.clock;
   inner.reactor = p.options.reactor;
-  inner.journal = std::move(p.options.journal);
+  inner.observer = std::move(p.options.observer);
   inner.log_rejects = false;  // The home runtime reports them.
   inner.store = [&p](Scheduler& scheduler) {
     auto bridge = std::make_unique<store::bridge::BridgeStore>(scheduler, *p.home_end);

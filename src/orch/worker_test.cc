@@ -12,6 +12,7 @@
 
 #include "orch/journal_walk.h"
 #include "orch/runtime_fixture.h"
+#include "rondo/orch/journal.h"
 
 namespace rondo {
 namespace {
@@ -298,8 +299,8 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   SystemClock clock;
   {
-    Runtime home({.journal = std::move(Journal::open({.file = directory + "/day.journal"}, clock).value())});
-    Worker worker(home, {.name = "routes", .journal = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
+    Runtime home({.observer = std::move(Journal::open({.file = directory + "/day.journal"}, clock).value())});
+    Worker worker(home, {.name = "routes", .observer = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
     const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
     worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
     home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });

@@ -129,7 +129,6 @@ Result<std::unique_ptr<RecordReader>> RecordReader::open(const std::vector<std::
                                        "; give all files of the journal, or pick an earlier run");
   }
   made->records_ = extent.records;
-  made->version_ = readers[place.reader]->blocks()[place.block].head.version;
   readers[place.reader]->go_to(place.block);
   made->names_ = std::move(extent.names);
   made->damage_ = damage_of(readers);

@@ -51,7 +51,6 @@ class RecordReader {
   /// The damage in the files when they were opened.
   const std::vector<DamagedPart>& damage() const noexcept { return damage_; }
   /// The format version of the run.
-  unsigned version() const noexcept { return version_; }
   /// All names of the run.
   const journal::Names& names() const noexcept { return names_; }
 
@@ -82,7 +81,6 @@ class RecordReader {
   bool met_end_ = false;  // The caller has reached the end.
   std::uint64_t passed_ = 0;
   std::uint64_t records_ = 0;
-  unsigned version_ = journal::kVersion;
   std::string gap_;
   journal::Names names_;
   std::vector<DamagedPart> damage_;

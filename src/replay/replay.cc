@@ -23,7 +23,7 @@ namespace rondo::replay {
 using journal::JournalRecord;
 using journal::Kind;
 
-struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorRecords {
+struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorRecords, TurnOverrides {
   explicit Impl(std::unique_ptr<RecordReader> its_records) : reader(std::move(its_records)), clock(*this), plane(*this) {}
 
   // --- The comparison.
@@ -43,12 +43,12 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   /// Limited like a recorded time, so that differences of the times of a forged run never overflow.
   Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
   bool is_next(Kind kind) { return over() || reader->kind() == kind; }
-  /// True if check number 'asked' of the turn returned true. An older journal does not contain the number: then the first check counts.
-  bool was_answered(Kind kind, std::uint64_t asked) {
+  /// True if this check of the turn returned true.
+  bool was_answered(Kind kind) {
+    ++checks;
     feed_wakes();
     if (over() || reader->kind() != kind) return over();
-    const std::uint64_t answered = record(0).count;
-    return answered == 0 || answered == asked;
+    return record(0).count == checks;
   }
   void number(Source& source);
 
@@ -99,6 +99,12 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool next_room(std::string_view executor, bool& has_room) override;
   void refuse(std::string_view why) override { differ(std::string{why}); }
 
+  // TurnOverrides
+  void before_source(Source& source) override { number(source); }
+  bool timers_due() override { return is_next(Kind::Timers); }
+  bool time_is_up() override { return was_answered(Kind::TimeUp); }
+  bool should_yield() override { return was_answered(Kind::Yields); }
+
   // RecordedRestart
   std::uint64_t found() override { return objects_found; }
   std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
@@ -132,6 +138,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool in_own_turn = false;  // True in a turn of a production source.
   bool waking = false;       // True in feed_wake().
   unsigned feed_depth = 0;   // The nesting of feed() in feed().
+  std::uint64_t checks = 0;  // How often a source of the present turn has checked whether it should end.
   Instant time;
   WallTime wall_time;
   Instant turn_began;
@@ -158,12 +165,6 @@ class Replay::Impl::Comparison final : public JournalSink {
     return known != 0 ? known : names.size() + ++strange_;
   }
   void clocks(Instant, WallTime) override {}
-
-  void before_source(Source& source) override { impl_.number(source); }
-  ExecutorRecords* executor_records() override { return &impl_; }
-  bool timers_due() override { return impl_.is_next(Kind::Timers); }
-  bool time_is_up(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::TimeUp, asked); }
-  bool should_yield(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::Yields, asked); }
 
  private:
   Impl& impl_;
@@ -242,6 +243,7 @@ void Replay::Impl::pass() {
   const Kind kind = reader->kind();
   if (kind == Kind::TurnBegins) {
     in_turn = true;
+    checks = 0;
     in_own_turn = !stand_ins.contains(record(0).source);
     turn_began = time;
   } else if (kind == Kind::TurnEnds) {
@@ -263,14 +265,6 @@ void Replay::Impl::compare(std::string_view came) {
 /// Called if the record differs from the record reader's next one.
 void Replay::Impl::compare_with_rest(std::string_view came) {
   if (is_told_time(came)) return;
-  // Version 1 has fewer details of the policy.
-  if (reader->kind() == Kind::Started && came.size() > journal::kLongLength &&
-      static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
-    return pass();
-  const auto is_same_answer = [&](Kind kind) {
-    return reader->kind() == kind && came.size() > 1 && static_cast<Kind>(came[1]) == kind && record(0).count == 0;
-  };
-  if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // An older build.
   std::string kept;  // A copy, because feeding makes records in the same buffer.
   for (;;) {
     if (reader->at_end()) return end();
@@ -329,7 +323,7 @@ bool Replay::Impl::give() {
     case Kind::Looked:
       if (in_turn) return false;
       time = std::max(time, record(0).time);
-      if (journal != nullptr) journal->looked(time);  // The following inputs from outside arrived at this time.
+      if (journal != nullptr) journal->clock_read(time);  // The following inputs from outside arrived at this time.
       skip();
       return true;
     case Kind::SourceAdded: return feed_source();
@@ -558,8 +552,9 @@ RuntimeOptions Replay::runtime_options() {
     impl.store = store.get();
     return store;
   };
-  impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.reader->version());
-  options.journal.reset(impl.journal);
+  impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock);
+  options.observer.reset(impl.journal);
+  options.replayed = {.turns = &impl, .executors = &impl};
   return options;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "orch/journal_reader.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
 #include "rondo/sim/sim_store.h"
@@ -186,7 +187,7 @@ class ReplayTest : public testing::Test {
       EXPECT_TRUE(made->declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
       return made;
     };
-    options.journal = std::move(Journal::open({.file = file}, world.clock()).value());
+    options.observer = std::move(Journal::open({.file = file}, world.clock()).value());
     return options;
   }
   /// A run with 'operations' writes of another client, on a store whose connection sometimes breaks.
@@ -213,7 +214,7 @@ class ReplayTest : public testing::Test {
         runtime.scheduler().set_policy(std::move(make_policy(any_policy(random)).value()));
         ++changed;
       }
-      const bool told = i % 30 != 0 || runtime.journal().flush().ok();  // Several blocks.
+      const bool told = i % 30 != 0 || Journal::of(runtime)->flush().ok();  // Several blocks.
       EXPECT_TRUE(told);
       if (random.chance(0.5)) world.run_for(runtime.scheduler(), Duration{static_cast<std::int64_t>(random.below(8'000'000))});
     }

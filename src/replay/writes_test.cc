@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"
@@ -61,7 +62,7 @@ class ReplayOfWrites : public testing::Test {
   RuntimeOptions recorded(sim::World& world) const {
     return {.clock = &world.clock(),
             .reactor = &world.reactor(),
-            .journal = std::move(Journal::open({.file = file_}, world.clock()).value()),
+            .observer = std::move(Journal::open({.file = file_}, world.clock()).value()),
             .log_rejects = false};
   }
   /// 'orchs' adds the Orchs of the run.

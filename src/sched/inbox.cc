@@ -75,7 +75,7 @@ void Scheduler::let_gather() {
     now_ = clock_.now();
   }
   ++turns_since_poll_;  // It took as long as a short turn may.
-  if (watch_ != nullptr) watch_->looked(now_);
+  if (observer_ != nullptr) observer_->clock_read(now_);
   take_in(true);
 }
 

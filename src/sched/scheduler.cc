@@ -69,7 +69,8 @@ void Scheduler::add(Source& source) {
   // The old value may be of another policy or scheduler, and the bound shown beside it does not apply to that.
   source.stats_.longest_wait = Duration{0};
   if (source.before_all_) most_before_all_ = std::max(most_before_all_, ++before_all_);
-  source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
+  if (overrides_ != nullptr) overrides_->before_source(source);
+  source.observed_number_ = observer_ != nullptr ? observer_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
   source.suspected_ = false;
@@ -87,7 +88,7 @@ void Scheduler::add(Source& source) {
 
 void Scheduler::remove(Source& source) {
   RONDO_EXPECT(source.scheduler() == this, "source '" + source.name_ + "' is removed from a scheduler that it does not belong to");
-  forget_in_watch(source);
+  forget_in_observer(source);
   if (source.state_ == Source::State::Ready) take_out(source);
   source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
   source.waits_.reset();
@@ -99,8 +100,8 @@ void Scheduler::remove(Source& source) {
   source.state_ = Source::State::Detached;
 }
 
-void Scheduler::forget_in_watch(Source& source) {
-  if (watch_ != nullptr && source.watch_number_ != 0) watch_->source_removed(std::exchange(source.watch_number_, 0));
+void Scheduler::forget_in_observer(Source& source) {
+  if (observer_ != nullptr && source.observed_number_ != 0) observer_->source_removed(std::exchange(source.observed_number_, 0));
 }
 
 void Scheduler::put_first(Source& source) noexcept {
@@ -131,7 +132,7 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
   while (Source* source = policy_->pick()) policy->resumed(*source);
   policy_ = std::move(policy);
   policy_since_ = now_;
-  if (watch_ != nullptr) watch_->policy_changed(policy_->settings());
+  if (observer_ != nullptr) observer_->policy_changed(policy_->settings());
 }
 
 Duration Scheduler::bound(const Source& source) const {
@@ -184,7 +185,7 @@ Duration Scheduler::bound(const Source& source) const {
   if (!by_policy && policy_->empty()) charged_until_ = start;
   if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
-  if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
+  if (observer_ != nullptr) observer_->turn_begins(source.observed_number_, start);
   Turn turn;
   Status failed;
   const Budget budget = by_policy ? policy_->budget(source) : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
@@ -212,7 +213,7 @@ Duration Scheduler::bound(const Source& source) const {
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
   const bool stays = source.state_ == Source::State::Running && failed.ok();
   if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
-  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
+  if (observer_ != nullptr) observer_->turn_ends(turn, now_);
   if (by_policy) {
     const Duration took = now_ - charged_until_;
     policy_->served(source, turn, took);
@@ -335,7 +336,7 @@ std::uint64_t Scheduler::run_for(Duration span) {
   source.ready_since_ = now_;
   ++source.stats_.wakes;
   if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
-  if (watch_ != nullptr) watch_->woken(source.watch_number_);
+  if (observer_ != nullptr) observer_->woken(source.observed_number_);
   if (source.before_all_) [[unlikely]] {
     put_first(source);
   } else {
@@ -347,7 +348,7 @@ void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
     if (running_ == nullptr && !gathering_) {
       now_ = clock_.now();  // Called from outside the loop: the last reading may be old.
-      if (watch_ != nullptr) watch_->looked(now_);
+      if (observer_ != nullptr) observer_->clock_read(now_);
     }
     make_ready(source);
   } else if (source.state_ == Source::State::Running) {
@@ -362,7 +363,7 @@ void Scheduler::gather(Instant deadline) {
   now_ = clock_.now();
   next_poll_ = now_ + limits::kPollPeriod;
   begin_beat();
-  if (watch_ != nullptr) watch_->looked(now_);
+  if (observer_ != nullptr) observer_->clock_read(now_);
   for (unsigned round = 1;; ++round) {
     dispatch(count);
     if (count < events_.size()) break;
@@ -509,7 +510,8 @@ void Scheduler::dispatch(std::size_t count) {
 
 void Scheduler::expire_timers() {
   if (next_timer() > now_) return;
-  if (watch_ != nullptr && !watch_->timers_due()) return;
+  if (overrides_ != nullptr && !overrides_->timers_due()) return;
+  if (observer_ != nullptr) observer_->timers_fire();
   timers_.expire(now_, limits::kTimersPerTurn);
   bulk_timers_.expire(now_, limits::kTimersPerTurn);
   if (next_timer() > now_) return;
@@ -534,7 +536,7 @@ void Scheduler::sweep() {
 void Scheduler::quarantine(Source& source, Status why) {
   if (source.state_ == Source::State::Ready) {
     take_out(source);
-    forget_in_watch(source);  // Otherwise a reader of the record would see it as waiting.
+    forget_in_observer(source);  // Otherwise a reader of the record would see it as waiting.
   }
   reactor_.unwatch_all(source);
   // A source that removed itself before it failed is reported too.

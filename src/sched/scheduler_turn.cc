@@ -6,10 +6,17 @@ namespace rondo {
 bool Scheduler::time_is_up(const Budget& budget) { return time_is_up(budget, clock_.now()); }
 
 bool Scheduler::time_is_up(const Budget& budget, Instant now) {
-  const bool by_clock = now - now_ >= budget.time;
-  const bool is_up = watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  bool is_up = now - now_ >= budget.time;
+  if (overrides_ != nullptr) is_up = overrides_->time_is_up();
+  if (observer_ != nullptr) observer_->time_checked(is_up);
   time_was_up_ = time_was_up_ || is_up;
   return is_up;
+}
+
+bool Scheduler::decided_yield(bool by_state) const {
+  const bool yields = overrides_ != nullptr ? overrides_->should_yield() : by_state;
+  observer_->yield_checked(yields);
+  return yields;
 }
 
 /// See Source::turn_is_over().
@@ -18,7 +25,7 @@ bool Scheduler::turn_is_over(const Budget& budget, bool looks_at_clock) {
   bool yields = policy_->prefers_another() || first_of_all_ != nullptr || (may_yield && running_ != nullptr && has_news(*running_));
   const Instant now = looks_at_clock ? clock_.now() : now_;
   if (looks_at_clock) yields = yields || (may_yield && now >= next_poll_);
-  if (watch_ != nullptr) yields = watch_->should_yield(yields);
+  if (observer_ != nullptr) yields = decided_yield(yields);
   return yields || (looks_at_clock && time_is_up(budget, now));
 }
 

@@ -14,6 +14,7 @@
 
 #include "orch/journal_reader.h"
 #include "orch/journal_record.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"
@@ -298,7 +299,7 @@ class ExecutorReplay : public testing::Test {
     WorldOptions options{.seed = seed};
     options.faults = all_faults();
     options.faults.crash_every = {};
-    options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
+    options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
     Balancer service;
     World world(options);
     world.start([&](Runtime& runtime) -> std::shared_ptr<void> {
@@ -369,7 +370,7 @@ TEST_F(ExecutorReplay, WorksThatEndOutOfOrderAreAnsweredWithTheirOwnValues) {
   };
   WorldOptions options{.seed = 5};
   options.faults.operation_time_high = 20ms;
-  options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
+  options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
   {
     World world(options);
     world.start([&](Runtime& runtime) -> std::shared_ptr<void> {
@@ -390,7 +391,7 @@ TEST_F(ExecutorReplay, WorksThatEndOutOfOrderAreAnsweredWithTheirOwnValues) {
 
 TEST_F(ExecutorReplay, AnOrderThatCannotBeWrittenIsNotUnderWay) {
   WorldOptions options{.seed = 1};
-  options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
+  options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
   World world(options);
   world.start([](Runtime& runtime) -> std::shared_ptr<void> {
     OperationCodec<Call> throwing = codec();

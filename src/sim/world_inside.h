@@ -10,31 +10,28 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/witness.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/orch/runtime_observer.h"
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "sim/event_trace.h"
 #include "sim/executor_faults.h"
 #include "sim/faults.h"
+#include "sim/observed_store.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
-#include "sim/turn_observer.h"
-#include "sim/witness_store.h"
+#include "sim/turn_monitor.h"
 
 namespace rondo::sim {
 
-struct World::Inside final : Witness, Faults::Victim {
+struct World::Inside final : RuntimeObserver, Faults::Victim {
   explicit Inside(World& owner);
 
-  // Witness.
-  void taken(const Consumer& consumer, const Change& change) override;
-  void chosen(const Consumer& consumer, const Change& change) override;
-  void redone(const Consumer& consumer, const Change& change) override;
-  void asked(const Consumer& consumer, const Change& change) override;
-  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts, Instant until) override;
-  void announced(const Constraint& fact) override;
-  void withdrawn(const Constraint& fact) override;
+  // RuntimeObserver.
+  void row(const RowEvent& event) override;
+  void announcing(const Constraint& fact) override;
+  void asking_again(const Constraint& fact) override;
+  void withdrawing(const Constraint& fact) override;
 
   // Faults::Victim.
   SimStore* remote_store() override { return remote; }
@@ -45,7 +42,7 @@ struct World::Inside final : Witness, Faults::Victim {
   void happened(std::string_view what) override { tell({.kind = Event::Kind::Fault, .text = what}); }
 
   void tell(const Event& event);
-  void write_ended(std::string_view table, const Change& change, const Status& end);
+  void store_write_ended(std::string_view table, const Change& change, const Status& end);
   void fail(std::string_view checker, const Status& why);
 
   std::unique_ptr<Store> make_store(Scheduler& scheduler);
@@ -66,7 +63,7 @@ struct World::Inside final : Witness, Faults::Victim {
   Faults faults;
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;
-  TurnObserver turns;
+  TurnMonitor turns;
   std::optional<Violation> violation;
   Program program;
   std::uint64_t processes = 0;
@@ -74,7 +71,7 @@ struct World::Inside final : Witness, Faults::Victim {
   Instant last_event;
 
   // Members of the process.
-  WitnessStore* store = nullptr;
+  ObservedStore* store = nullptr;
   SimStore* remote = nullptr;
   std::unique_ptr<Runtime> runtime;
   std::shared_ptr<void> parts;

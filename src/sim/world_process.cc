@@ -1,7 +1,7 @@
 // world_process.cc: the process of a world: its parts, its end and restart, and its observers.
+#include <optional>
 #include <utility>
 
-#include "orch/journal_recorder.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 #include "rondo/sim/checkers.h"
@@ -24,16 +24,29 @@ class FunctionChecker final : public Checker {
   std::function<Status()> check_;
 };
 
-Event::Kind kind_of(Witness::Answer answer) noexcept {
-  switch (answer) {
-    case Witness::Answer::Done: return Event::Kind::Done;
-    case Witness::Answer::Rejected: return Event::Kind::Rejected;
-    case Witness::Answer::Waits: return Event::Kind::Waits;
-    case Witness::Answer::Delayed: return Event::Kind::Delayed;
-    case Witness::Answer::GivesWay: return Event::Kind::GivesWay;
-    case Witness::Answer::Again: return Event::Kind::Again;
+/// The kind of event as which the world's checkers see it; nullopt if they do not see it.
+std::optional<Event::Kind> kind_of(const RowEvent& event) noexcept {
+  switch (event.what) {
+    case RowEvent::What::Taken: return Event::Kind::Taken;
+    case RowEvent::What::Retried: return Event::Kind::Chosen;
+    case RowEvent::What::Redone:
+    case RowEvent::What::Requeued: return Event::Kind::Redone;
+    case RowEvent::What::Handled: return Event::Kind::Asked;
+    case RowEvent::What::Done: return Event::Kind::Done;
+    case RowEvent::What::Rejected: return Event::Kind::Rejected;
+    case RowEvent::What::Parked: return Event::Kind::Waits;
+    case RowEvent::What::Delayed: return Event::Kind::Delayed;
+    case RowEvent::What::GaveWay: return Event::Kind::GivesWay;
+    case RowEvent::What::Superseded: return event.facts.empty() ? Event::Kind::Delayed : Event::Kind::Waits;
+    case RowEvent::What::Again: return Event::Kind::Again;
+    case RowEvent::What::Merged:
+    case RowEvent::What::Unparked:
+    case RowEvent::What::Ordered:
+    case RowEvent::What::StillParked:
+    case RowEvent::What::Refused:
+    case RowEvent::What::Resolved: return std::nullopt;
   }
-  return Event::Kind::Again;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -63,27 +76,28 @@ void World::Inside::fail(std::string_view checker, const Status& why) {
   violation = Violation{std::string{checker}, std::string{why.message()}, world.turns_, world.now()};
 }
 
-void World::Inside::taken(const Consumer& consumer, const Change& change) {
-  tell({.kind = Event::Kind::Taken, .table = consumer.table(), .change = &change});
+void World::Inside::row(const RowEvent& event) {
+  const std::optional<Event::Kind> kind = kind_of(event);
+  if (!kind) return;
+  const bool waits = *kind == Event::Kind::Waits || *kind == Event::Kind::GivesWay;
+  tell({.kind = *kind,
+        .table = event.table,
+        .change = event.change,
+        .facts = waits ? event.facts : std::span<const Constraint>{},
+        .until = event.due});
 }
-void World::Inside::chosen(const Consumer& consumer, const Change& change) {
-  tell({.kind = Event::Kind::Chosen, .table = consumer.table(), .change = &change});
-}
-void World::Inside::redone(const Consumer& consumer, const Change& change) {
-  tell({.kind = Event::Kind::Redone, .table = consumer.table(), .change = &change});
-}
-void World::Inside::asked(const Consumer& consumer, const Change& change) {
-  tell({.kind = Event::Kind::Asked, .table = consumer.table(), .change = &change});
-}
-void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts,
-                             Instant until) {
-  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts, .until = until});
-}
-void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
-void World::Inside::withdrawn(const Constraint& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
+void World::Inside::announcing(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
-void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
+void World::Inside::withdrawing(const Constraint& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
+
+/// For the checkers, the fact begins and ends at the same time.
+void World::Inside::asking_again(const Constraint& fact) {
+  announcing(fact);
+  withdrawing(fact);
+}
+
+void World::Inside::store_write_ended(std::string_view table, const Change& change, const Status& end) {
   // A remote store refuses before it has an effect. An embedded store has applied an accepted write, and can only fail to keep it.
   const bool refused = remote != nullptr &&
                        (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument);
@@ -149,8 +163,8 @@ std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
   } else {
     made = make_memory_store(scheduler);
   }
-  auto seen = std::make_unique<WitnessStore>(
-      std::move(made), [this](std::string_view table, const Change& change, const Status& end) { write_ended(table, change, end); });
+  auto seen = std::make_unique<ObservedStore>(
+      std::move(made), [this](std::string_view table, const Change& change, const Status& end) { store_write_ended(table, change, end); });
   store = seen.get();
   return seen;
 }
@@ -165,9 +179,9 @@ void World::Inside::begin_process() {
   made.clock = &world.clock_;
   made.reactor = &world.reactor_;
   made.log_rejects = false;
-  if (options.make_journal) made.journal = options.make_journal(world.clock_);
-  made.store = [this, journal = made.journal == nullptr ? nullptr : &JournalRecorder::of(*made.journal)](Scheduler& scheduler) {
-    turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Called before the first source is added.
+  if (options.make_observer) made.observer = options.make_observer(world.clock_);
+  made.store = [this, observer = made.observer.get()](Scheduler& scheduler) {
+    turns.follow(scheduler, observer != nullptr ? observer->turn_observer() : nullptr);  // Called before the first source is added.
     return make_store(scheduler);
   };
   runtime = std::make_unique<Runtime>(std::move(made));

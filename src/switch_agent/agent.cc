@@ -15,9 +15,6 @@ namespace rondo::switch_agent {
 
 namespace {
 
-/// The recorder of orders and answers; null when the runtime writes no journal.
-OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &JournalRecorder::of(runtime.journal()) : nullptr; }
-
 /// How often the agent checks whether the restart is over.
 constexpr Duration kLook = 100ms;
 /// This many checks in a row must find every row handled.
@@ -29,13 +26,14 @@ constexpr std::size_t kUnwantedOfLook = 8192;
 
 Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     : runtime_(runtime),
+      journal_(JournalRecorder::of(runtime)),
       options_(std::move(options)),
       reconciler_(plane),
       programmer_(runtime.scheduler(), reconciler_,
                   {.mode = options_.mode,
                    .priority = kAnswers,
                    .ops_max = options_.orders_max,
-                   .watch = watch_of(runtime),
+                   .watch = journal_,
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
       ports_(runtime.add<Ports>(programmer_, port_ids_)),
@@ -48,15 +46,18 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
-  runtime.journal().note("agent.table", std::to_string(options_.table));
-  runtime.journal().note("agent.orders_max", std::to_string(options_.orders_max));
-  runtime.journal().note("agent.retry_quota", std::to_string(options_.retry_quota));
-  if (options_.delete_leftovers) {
-    routes_.delete_leftovers();
-    runtime.journal().note("agent.delete_leftovers", "1");
-  }
-  runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
-  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A journal without it is older.
+  if (options_.delete_leftovers) routes_.delete_leftovers();
+  if (journal_ != nullptr) note_settings();
+}
+
+/// Records the settings that decisions depend on.
+void Agent::note_settings() {
+  journal_->note("agent.table", std::to_string(options_.table));
+  journal_->note("agent.orders_max", std::to_string(options_.orders_max));
+  journal_->note("agent.retry_quota", std::to_string(options_.retry_quota));
+  if (options_.delete_leftovers) journal_->note("agent.delete_leftovers", "1");
+  journal_->note("agent.protocol", std::to_string(options_.protocol));
+  if (options_.groups_by_name) journal_->note("agent.groups_by_name", "1");
 }
 
 Agent::~Agent() {
@@ -67,7 +68,7 @@ Status Agent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
   // Subscribe before reading: the monitor then reports every change made after this point.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
-    JournalRecorder::of(runtime_.journal()).link(event);
+    if (journal_ != nullptr) journal_->link(event);
     if (options_.on_link) options_.on_link(event);
     if (!restarted_) reconciler_.link_event(event);
     ports_.link_event(event);
@@ -80,7 +81,7 @@ Status Agent::start() {
   RecordedRestart* const recorded = options_.restart;
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
   const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
-  JournalRecorder::of(runtime_.journal()).kernel_found(found, nexthops);
+  if (journal_ != nullptr) journal_->kernel_found(found, nexthops);
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
   if (Status audits = begin_audits(); !audits.ok()) return audits;
@@ -94,7 +95,7 @@ Status Agent::start() {
 
 void Agent::look_at_restart() {
   const bool come = rows_have_come() && !is_held();
-  JournalRecorder::of(runtime_.journal()).restart_look(come);
+  if (journal_ != nullptr) journal_->restart_look(come);
   if (!come) return;
   // Several checks in a row: a row may be on its way through a store, or between two states.
   if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
@@ -136,7 +137,7 @@ void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
   const std::vector<DeleteOrder> deletes = unwanted();
-  JournalRecorder::of(runtime_.journal()).unwanted(deletes);
+  if (journal_ != nullptr) journal_->unwanted(deletes);
   std::vector<Operation> neighbors;
   std::vector<Operation> stage;
   for (const DeleteOrder& one : deletes) {
@@ -196,7 +197,7 @@ Status Agent::begin_audits() {
 }
 
 void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
-  JournalRecorder::of(runtime_.journal()).drifted(kind, objects);
+  if (journal_ != nullptr) journal_->drifted(kind, objects);
   reconciler_.distrust();  // Otherwise a repair in a start that is held would be answered without being carried out.
   if (kind == DriftKind::Unwanted) return delete_objects(objects);
   std::vector<NexthopDelete> nexthops;

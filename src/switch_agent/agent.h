@@ -29,6 +29,10 @@
 #include "switch_agent/safety_stop.h"
 #include "switch_agent/withdrawals.h"
 
+namespace rondo {
+class JournalRecorder;
+}
+
 namespace rondo::switch_agent {
 
 class Interfaces;
@@ -112,10 +116,12 @@ class Agent {
   std::vector<DeleteOrder> unwanted();
   void end_restart();
   Status begin_audits();
+  void note_settings();
   void repair(DriftKind kind, std::span<const DeleteOrder> objects);
   void delete_objects(std::span<const DeleteOrder> objects);
 
   Runtime& runtime_;
+  JournalRecorder* const journal_;  // Null without a journal.
   const SwitchAgentOptions options_;
   Reconciler reconciler_;
   Programmer programmer_;

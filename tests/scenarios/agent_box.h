@@ -13,6 +13,7 @@
 
 #include "../agent_lines.h"
 #include "rondo/dataplane/simulated.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
@@ -81,7 +82,7 @@ class AgentBox {
     RuntimeOptions options;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
-    options.journal = std::move(Journal::open(journal_options, world.clock()).value());
+    options.observer = std::move(Journal::open(journal_options, world.clock()).value());
     return options;
   }
 };

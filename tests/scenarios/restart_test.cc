@@ -17,6 +17,7 @@
 #include "orch/journal_walk.h"
 #include "rondo/base/random.h"
 #include "rondo/dataplane/simulated.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
@@ -41,7 +42,7 @@ class RestartBox {
     RuntimeOptions runtime_options;
     runtime_options.clock = &world.clock();
     runtime_options.reactor = &world.reactor();
-    if (!journal_file.empty()) runtime_options.journal = std::move(Journal::open({.file = journal_file}, world.clock()).value());
+    if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
     options.mode = Programmer::Mode::Inline;
     agent = std::make_unique<Agent>(*runtime, plane, std::move(options));
@@ -376,7 +377,7 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   box.run_for(3s);
   EXPECT_TRUE(box.agent->has_restarted());
   EXPECT_THAT(box.plane.addresses().value(), IsEmpty());
-  EXPECT_EQ(box.runtime->journal().stats().dropped, 0U);
+  EXPECT_EQ(Journal::of(*box.runtime)->stats().dropped, 0U);
   box.stop();
   std::set<std::size_t> kinds;
   const auto reader = std::move(journal::JournalReader::open(file).value());

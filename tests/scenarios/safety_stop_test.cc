@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rondo/dataplane/simulated.h"
+#include "rondo/orch/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"
@@ -46,7 +47,7 @@ class SafetyStopAtAStart : public testing::Test {
     RuntimeOptions runtime_options;
     runtime_options.clock = &world.clock();
     runtime_options.reactor = &world.reactor();
-    if (!journal_file.empty()) runtime_options.journal = std::move(Journal::open({.file = journal_file}, world.clock()).value());
+    if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
     agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
     agent->safety().on_event([this](Event event, const SafetyStop::Held& held) {
@@ -145,7 +146,7 @@ TEST_F(SafetyStopAtAStart, ARecordedDayWithAStopReplays) {
   run_for(2s);
   ASSERT_TRUE(agent->has_restarted());
   ASSERT_EQ(plane.route_count(), 20U);
-  ASSERT_TRUE(runtime->journal().flush().ok());
+  ASSERT_TRUE(Journal::of(*runtime)->flush().ok());
   agent.reset();
   runtime.reset();
   const Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});

@@ -18,6 +18,7 @@
 #include "agent_life.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_walk.h"
+#include "rondo/orch/journal.h"
 #include "rondo/replay/replay.h"
 
 namespace rondo::swarm {
@@ -45,7 +46,7 @@ class ReplayOfAgent : public testing::Test {
     if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
     options.faults.crash_every = crashes ? Duration{30ms} : Duration{0};
     if (crashes) options.store = random.chance(0.5) ? sim::StoreKind::Durable : sim::StoreKind::Remote;
-    options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
+    options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
     // In every second life other programs change the kernel, and audits repair that.
     AgentLife life(seed, options, others && seed % 2 == 0 ? AgentLife::Others::Meddle : AgentLife::Others::Leave);
     live(life, turns);
@@ -418,7 +419,7 @@ TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
     for (int i = 0; i < 2000; ++i) {
       box.set("ROUTE_TABLE", "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {{"blackhole", "true"}});
       if (i % 100 == 0) box.run_for(10ms);
-      const bool told = i % 500 != 0 || box.runtime.journal().flush().ok();
+      const bool told = i % 500 != 0 || Journal::of(box.runtime)->flush().ok();
       EXPECT_TRUE(told);
     }
     box.run_for(1s);

@@ -56,7 +56,7 @@ void live_a_day(const JournalOptions& options) {
   SimDataPlane plane;
   plane.add_port("Ethernet0");
   Runtime runtime(
-      {.clock = &world.clock(), .reactor = &world.reactor(), .journal = std::move(Journal::open(options, world.clock()).value())});
+      {.clock = &world.clock(), .reactor = &world.reactor(), .observer = std::move(Journal::open(options, world.clock()).value())});
   switch_agent::Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
   ASSERT_TRUE(agent.start().ok());
   const auto set = [&](const char* table, const char* key, std::initializer_list<Field> fields) {
@@ -425,39 +425,6 @@ TEST_F(JournalCli, AuditSaysWhichRecordsItHasNotSeen) {
   const Ended broken = rondo("journal audit " + file());
   EXPECT_EQ(broken.code, 0) << broken.out;
   EXPECT_THAT(broken.out, AllOf(HasSubstr("checksum"), HasSubstr("bytes left out"), HasSubstr("records are missing")));
-}
-
-// tests/fixtures/version-1.journal was written by the last writer of version 1: a run like those of these tests, with eight routes, under
-// strict priority by order of arrival with three items or 700 us a turn.
-TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayedToWhereTheAgentChanged) {
-  const std::string old = "tests/fixtures/version-1.journal";
-  std::ifstream in(old, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(in), {});
-  std::vector<journal::Damage> damage;
-  const std::vector<journal::Block> blocks = journal::find_blocks(bytes, damage);
-  ASSERT_FALSE(blocks.empty());
-  for (const journal::Block& block : blocks) EXPECT_EQ(block.head.version, 1) << "a file of today tests nothing";
-  EXPECT_THAT(rondo("journal check " + old).out, HasSubstr("244 records of 1 run, 0 missing, 0 damaged places"));
-  const Ended story = rondo("journal explain 10.0.1.0/24 " + old);
-  EXPECT_THAT(story.out, AllOf(HasSubstr("2025-06-15.15:06:40"), HasSubstr("parked: SET waits for nexthop-group:102"), HasSubstr("done")));
-  const Ended audit = rondo("--json journal audit " + old);
-  const json::value report = json::parse(audit.out);
-  EXPECT_EQ(report.at("violations").to_number<int>(), 0);
-  EXPECT_GT(report.at("waits").to_number<int>(), 0) << "of the highest priority";
-  EXPECT_GT(report.at("unbounded").to_number<int>(), 0) << "strict priority promises nothing to the others";
-  const Ended replay = rondo("--json replay " + old);
-  // Today's agent has other sources and acts differently: the replay reports where the run first differs.
-  EXPECT_EQ(replay.code, 3) << replay.out;
-  const json::value replayed = json::parse(replay.out);
-  EXPECT_FALSE(replayed.at("same").as_bool());
-  EXPECT_GT(replayed.at("difference").at("record").to_number<int>(), 0);
-  EXPECT_NE(replayed.at("difference").at("expected").as_string(), replayed.at("difference").at("came").as_string());
-  // Its policy is shown as today's strict priority.
-  journal::JournalReader reader(old, bytes);
-  journal::JournalRecord started;
-  ASSERT_TRUE(journal::decode(reader.next().bytes, started));
-  ASSERT_NE(started.policy, nullptr);
-  EXPECT_EQ(*started.policy, *resolve_policy(StrictPriority{.tie = Tie::Arrival, .batch = 3, .turn = 700us}));
 }
 
 TEST_F(JournalCli, APartThatHoldsTheMiddleOfARunSaysSo) {

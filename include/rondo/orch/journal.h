@@ -14,10 +14,12 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
+#include "rondo/orch/runtime_observer.h"
 
 namespace rondo {
 
 class JournalRecorder;
+class Runtime;
 
 struct JournalOptions {
   /// The file that is appended to; its directory must exist. Empty: record nothing.
@@ -43,15 +45,17 @@ struct JournalStats {
   Status last_error = {};          // Why writing or renaming fails now; ok if the newest attempt of both succeeded.
 };
 
-/// A runtime records into it (RuntimeOptions::journal). Scheduler's thread, unless a function says otherwise.
-class Journal {
+/// A runtime records into it (RuntimeOptions::observer). Scheduler's thread, unless a function says otherwise.
+class Journal : public RuntimeObserver {
  public:
   /// Opens the file for appending and keeps its content. 'clock' must outlive the journal. An error names the file. Unavailable when
   /// another journal, of this process or another, writes the file: a journal holds a lock (flock) on it. InvalidArgument when it is not a
   /// regular file, or has content that does not begin like a journal of a known version; such a file is not changed.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, const Clock& clock);
+  /// The journal that the runtime was given; null if it has none.
+  static Journal* of(const Runtime& runtime) noexcept;
   /// Writes the buffered records.
-  virtual ~Journal();
+  ~Journal() override;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
@@ -73,6 +77,8 @@ class Journal {
   virtual Status flush() = 0;
   /// Any thread.
   virtual JournalStats stats() const = 0;
+  /// The figures of the runtime's journal; zeros if it has none. Scheduler's thread.
+  static JournalStats stats_of(const Runtime& runtime);
 
  private:
   friend class JournalRecorder;  // The only derived class: what the library records is no part of the public interface.

@@ -1,4 +1,4 @@
-// Runtime: one scheduler with its store, its Orchs, their ledgers and constraints, and the journal. A daemon has one.
+// Runtime: one scheduler with its store, its Orchs, and their ledgers and constraints. A daemon has one.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,25 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/elsewhere.h"
-#include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "rondo/orch/row_tap.h"
+#include "rondo/orch/runtime_observer.h"
 #include "rondo/orch/runtime_part.h"
 #include "rondo/sched/executor_core.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 
 namespace rondo {
+
+class ExecutorRecords;
+class TurnOverrides;
+
+/// A recorded run that a replay runs again: what decides and answers in place of clock, state and targets. replay::Replay makes it.
+struct ReplayedRun {
+  TurnOverrides* turns = nullptr;
+  ExecutorRecords* executors = nullptr;
+};
 
 struct RuntimeOptions {
   PolicyOptions policy = BudgetedFrames{};
@@ -34,8 +43,10 @@ struct RuntimeOptions {
   Reactor* reactor = nullptr;
   /// Makes the store after the scheduler exists; empty: the embedded store. If it returns an error, Runtime::open() returns that error.
   std::function<Result<std::unique_ptr<Store>>(Scheduler&)> store = {};
-  /// See Journal::open; nullptr records nothing.
-  std::unique_ptr<Journal> journal = nullptr;
+  /// Receives what the runtime does, for example a journal (rondo/orch/journal.h); nullptr: none. The runtime destroys it last.
+  std::unique_ptr<RuntimeObserver> observer = nullptr;
+  /// Only for a replay; the objects must outlive the runtime.
+  ReplayedRun replayed = {};
   /// Priority of the turns that run posted functions (post()).
   Priority posted = Priority::p7;
   /// Log a warning for each reject and each exception of a handler, until on_reject() is called. A line has table, key and reason and goes
@@ -47,7 +58,7 @@ struct RuntimeOptions {
 };
 
 /// A reference to a table for writers. Copyable; valid while the runtime lives. It writes on the runtime's thread (asserted); other threads
-/// post a function that writes (Runtime::post). The journal records its writes and those of Orch::write alike: a replay refuses a handler's
+/// post a function that writes (Runtime::post). A journal records its writes and those of Orch::write alike: a replay refuses a handler's
 /// write if it was refused in the recorded run. A replay does not repeat a write from outside the Orchs' turns, such as one by main()
 /// before run(): the journal has the changes that resulted from it.
 class Table {
@@ -248,7 +259,8 @@ class Runtime {
   Scheduler& scheduler() noexcept;
   Store& store() noexcept;
   const Clock& clock() const noexcept;
-  Journal& journal() noexcept;
+  /// RuntimeOptions::observer; null if there was none.
+  RuntimeObserver* observer() const noexcept;
 
   /// Runs turns until stop(). See Scheduler.
   void run();

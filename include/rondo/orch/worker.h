@@ -42,8 +42,8 @@ struct WorkerOptions {
   Priority requests = Priority::p7;
   /// How long stop() lets the worker handle what it has already taken.
   Duration drain = limits::kWorkerDrain;
-  /// The worker's journal of changes and retries, in a file of its own (JournalOptions::file); nullptr records nothing.
-  std::unique_ptr<Journal> journal = nullptr;
+  /// The observer of the worker's runtime, such as a journal in a file of its own; nullptr: none is needed.
+  std::unique_ptr<RuntimeObserver> observer = nullptr;
   /// See rondo/base/thread_settings.h. start() returns the error if they cannot be granted.
   std::vector<unsigned> cpus = {};
   int nice = 0;

@@ -1,4 +1,4 @@
-// Replay: repeats a recorded run with the production scheduler and the production Orchs. The journal (orch/journal.h) holds the inputs:
+// Replay: repeats a recorded run with the production scheduler and the production Orchs. The journal (journal/journal.h) holds the inputs:
 // which foreign sources were ready and when, table contents, link events, answers of the data plane, and the clock. It also holds the
 // decisions: the order of turns, what each handled, outcomes, facts, orders. A replay supplies the inputs and compares the decisions,
 // record by record. docs/journal-format.md lists what is compared and what is not.

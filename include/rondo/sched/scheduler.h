@@ -22,7 +22,8 @@
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
-#include "rondo/sched/turn_watch.h"
+#include "rondo/sched/turn_observer.h"
+#include "rondo/sched/turn_overrides.h"
 
 namespace rondo {
 
@@ -81,9 +82,12 @@ class Scheduler {
   /// (SourceStats::longest_wait) begin anew; the longest turns are kept. O(sources).
   void set_policy(std::unique_ptr<Policy> policy);
 
-  /// Reports every turn and wake to 'watch' from now on; nullptr stops it. Call it before sources are added: 'watch' names only sources
-  /// that are added later. 'watch' must outlive the scheduler, or be replaced before it ends.
-  void watch(TurnWatch* watch) noexcept { watch_ = watch; }
+  /// Reports every turn and wake to 'observer' from now on; nullptr stops it. Call it before sources are added: 'observer' numbers only
+  /// sources that are added later. 'observer' must outlive the scheduler, or be replaced before it ends.
+  void observe(TurnObserver* observer) noexcept { observer_ = observer; }
+  /// 'overrides' decides from now on; nullptr stops it. Call it before sources are added. 'overrides' must outlive the scheduler. For a
+  /// replay.
+  void set_overrides(TurnOverrides* overrides) noexcept { overrides_ = overrides; }
   /// Sets the host of executors that are made from now on; nullptr: none. It must outlive them. For the runtime.
   void set_executor_host(ExecutorHost* host) noexcept { executor_host_ = host; }
   ExecutorHost* executor_host() const noexcept { return executor_host_; }
@@ -137,7 +141,7 @@ class Scheduler {
     const bool by_state =
         policy_->prefers_another() || first_of_all_ != nullptr ||
         (policy_->could_prefer_another() && ((running_ != nullptr && has_news(*running_)) || ++items_asked_ >= look_after_));
-    return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
+    return observer_ == nullptr ? by_state : decided_yield(by_state);
   }
 
   /// A running source calls this between two items that are too short for should_yield(). True if another thread has woken a source that
@@ -201,7 +205,8 @@ class Scheduler {
   bool anybody_is_ready() const;
   void put_first(Source& source) noexcept;
   void take_out(Source& source);
-  void forget_in_watch(Source& source);
+  void forget_in_observer(Source& source);
+  bool decided_yield(bool by_state) const;
   bool time_is_up(const Budget& budget);
   bool time_is_up(const Budget& budget, Instant now);
   bool turn_is_over(const Budget& budget, bool looks_at_clock);
@@ -250,7 +255,8 @@ class Scheduler {
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
-  TurnWatch* watch_ = nullptr;
+  TurnObserver* observer_ = nullptr;
+  TurnOverrides* overrides_ = nullptr;  // Only with an observer.
   ExecutorHost* executor_host_ = nullptr;
   Instant now_;
   TimerWheel timers_;

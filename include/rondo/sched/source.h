@@ -163,7 +163,7 @@ class alignas(64) Source {
   bool suspected_ : 1 = false;  // The last sweep found it idle with a backlog.
   bool long_items_ = false;     // On average the items of the last turn took longer than limits::kPollAfter each.
   SourceStats stats_;
-  std::uint32_t watch_number_ = 0;  // Its name for the scheduler's TurnWatch.
+  std::uint32_t observed_number_ = 0;  // Its number at the scheduler's TurnObserver.
   Instant busy_since_;
   // Under the other ties: its sort key, and its position in the heap.
   std::uint64_t key_ = 0;

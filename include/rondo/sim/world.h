@@ -18,7 +18,7 @@
 #include "rondo/base/random.h"
 #include "rondo/base/result.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/orch/runtime_observer.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/sim_clock.h"
 #include "rondo/sched/sim_reactor.h"
@@ -45,8 +45,8 @@ struct WorldOptions {
   StoreKind store = StoreKind::Embedded;
   /// Replaces 'store': makes the store of each process.
   std::function<std::unique_ptr<Store>(Scheduler&)> make_store = {};
-  /// Makes the journal of each process. Empty: nothing is recorded.
-  std::function<std::unique_ptr<Journal>(const Clock&)> make_journal = {};
+  /// Makes the observer of each process, such as a journal. Empty: none is needed.
+  std::function<std::unique_ptr<RuntimeObserver>(const Clock&)> make_observer = {};
   /// Capacity and costs of orders; the world sets seed and 'spend'.
   SimDataPlaneOptions plane = {};
   PolicyOptions policy = BudgetedFrames{};

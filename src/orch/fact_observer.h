@@ -1,4 +1,4 @@
-// Observer: reports to an Orch, in a turn of the observer's own, that facts of a kind began or ended. Events of one fact merge while they
+// FactObserver: reports to an Orch, in a turn of its own, that facts of a kind began or ended. Events of one fact merge while they
 // wait, but an end is never lost. "Ended, then holds again" is delivered as both, because the data plane may have dropped objects in
 // between. So at most two events wait for a fact, whatever its owner does. If a handler throws, that one event is lost and reported; the
 // next is handled.
@@ -17,11 +17,11 @@
 
 namespace rondo {
 
-class Observer final : public Source {
+class FactObserver final : public Source {
  public:
   using Handler = std::function<void(std::string_view key, bool holds)>;
   using OnThrow = std::function<void(std::string_view key, bool holds, const std::exception_ptr& thrown)>;
-  Observer(std::string name, Priority priority, Handler handler, OnThrow on_throw)
+  FactObserver(std::string name, Priority priority, Handler handler, OnThrow on_throw)
       : Source(std::move(name), priority), handler_(std::move(handler)), on_throw_(std::move(on_throw)) {}
 
   void tell(const std::string& key, bool holds) {

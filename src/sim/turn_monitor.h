@@ -1,12 +1,12 @@
-// TurnObserver: sees every turn of a world's process, for its checkers and its trace, and forwards all calls to the journal, if there is
-// one. A few nanoseconds a turn: it computes a bound only for a wait that exceeds the source's earlier ones.
+// TurnMonitor: observes every turn of a world's process for the world's checkers and its trace, and forwards all calls to the observer of
+// the test, if there is one. A few nanoseconds a turn: it computes a bound only for a wait that exceeds the source's earlier ones.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "rondo/base/clock.h"
-#include "rondo/sched/turn_watch.h"
+#include "rondo/sched/turn_observer.h"
 #include "rondo/sim/checker.h"
 
 namespace rondo {
@@ -15,31 +15,31 @@ class Scheduler;
 
 namespace rondo::sim {
 
-class TurnObserver final : public TurnWatch {
+class TurnMonitor final : public TurnObserver {
  public:
-  explicit TurnObserver(const Clock& clock) : clock_(clock) {}
+  explicit TurnMonitor(const Clock& clock) : clock_(clock) {}
 
-  /// A process begins; its sources are not added yet. 'journal' may be null.
-  void follow(Scheduler& scheduler, TurnWatch* journal);
+  /// A process begins; its sources are not added yet. 'next' receives the same calls; it may be null.
+  void follow(Scheduler& scheduler, TurnObserver* next);
   const TurnSeen& last() const noexcept { return last_; }
 
   std::uint32_t source_added(Source& source) override;
   void source_removed(std::uint32_t source) override;
   void policy_changed(const PolicySettings& settings) override;
-  void looked(Instant now) override;
+  void clock_read(Instant now) override;
   void woken(std::uint32_t source) override;
-  bool timers_due() override;
+  void timers_fire() override;
   void turn_begins(std::uint32_t source, Instant now) override;
-  bool time_is_up(bool by_clock) override;
-  bool should_yield(bool by_state) override;
+  void time_checked(bool is_up) override;
+  void yield_checked(bool yields) override;
   void turn_ends(const Turn& turn, Instant now) override;
 
  private:
   struct Seat {
     const Source* source = nullptr;  // Null: the seat is free.
     const Consumer* consumer = nullptr;
-    Duration bound{0};  // The last computed bound: bounds only grow while the policy stays.
-    std::uint32_t journal_number = 0;
+    Duration bound{0};              // The last computed bound: bounds only grow while the policy stays.
+    std::uint32_t next_number = 0;  // The source's number at the next observer.
   };
 
   void look_for_overdue(Instant now);
@@ -47,7 +47,7 @@ class TurnObserver final : public TurnWatch {
 
   const Clock& clock_;
   Scheduler* scheduler_ = nullptr;
-  TurnWatch* journal_ = nullptr;
+  TurnObserver* next_ = nullptr;
   std::vector<Seat> seats_;  // By number; the first stays free.
   std::vector<std::uint32_t> free_;
   Instant policy_since_;

@@ -1,8 +1,8 @@
-#include "sim/witness_store.h"
+#include "sim/observed_store.h"
 
 namespace rondo::sim {
 
-std::size_t WitnessStore::open(std::string_view table, const Change& change, WriteDone done) {
+std::size_t ObservedStore::open(std::string_view table, const Change& change, WriteDone done) {
   if (free_.empty()) {
     free_.push_back(writes_.size());
     writes_.emplace_back();
@@ -17,7 +17,7 @@ std::size_t WitnessStore::open(std::string_view table, const Change& change, Wri
   return slot;
 }
 
-Status WitnessStore::write(std::string_view table, Change change, WriteDone done) {
+Status ObservedStore::write(std::string_view table, Change change, WriteDone done) {
   const std::size_t slot = open(table, change, std::move(done));
   Status accepted = store_->write(table, std::move(change), [this, slot](const Status& end) { ended(slot, end); });
   if (!accepted.ok()) {
@@ -27,7 +27,7 @@ Status WitnessStore::write(std::string_view table, Change change, WriteDone done
   return accepted;
 }
 
-void WitnessStore::ended(std::size_t slot, const Status& end) {
+void ObservedStore::ended(std::size_t slot, const Status& end) {
   Write& write = writes_[slot];
   const WriteDone done = std::move(write.done);
   told_(write.table, write.change, end);
@@ -36,7 +36,7 @@ void WitnessStore::ended(std::size_t slot, const Status& end) {
   if (done) done(end);  // Last, because it may write.
 }
 
-void WitnessStore::for_each_unanswered(const std::function<void(std::string_view, const Change&)>& visit) const {
+void ObservedStore::for_each_unanswered(const std::function<void(std::string_view, const Change&)>& visit) const {
   for (const Write& write : writes_) {
     if (write.is_open) visit(write.table, write.change);
   }

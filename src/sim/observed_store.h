@@ -1,4 +1,4 @@
-// WitnessStore: a store that observes another: it reports the end of every write, and lists those without an answer. All other calls pass
+// ObservedStore: a store that observes another: it reports the end of every write, and lists those without an answer. All other calls pass
 // through.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace rondo::sim {
 
-class WitnessStore final : public Store {
+class ObservedStore final : public Store {
  public:
   /// Receives the end of each accepted write.
   using Told = std::function<void(std::string_view table, const Change& change, const Status& end)>;
-  WitnessStore(std::unique_ptr<Store> store, Told told) : store_(std::move(store)), told_(std::move(told)) {}
+  ObservedStore(std::unique_ptr<Store> store, Told told) : store_(std::move(store)), told_(std::move(told)) {}
 
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
   std::size_t unanswered() const noexcept { return writes_.size() - free_.size(); }

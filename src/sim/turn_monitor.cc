@@ -1,4 +1,4 @@
-#include "sim/turn_observer.h"
+#include "sim/turn_monitor.h"
 
 #include <algorithm>
 
@@ -12,19 +12,19 @@ namespace {
 constexpr std::uint64_t kLook = 256;
 }  // namespace
 
-void TurnObserver::follow(Scheduler& scheduler, TurnWatch* journal) {
+void TurnMonitor::follow(Scheduler& scheduler, TurnObserver* next) {
   scheduler_ = &scheduler;
-  journal_ = journal;
+  next_ = next;
   seats_.assign(1, Seat{});
   free_.clear();
   last_ = {};
   policy_since_ = {};
-  scheduler.watch(this);
+  scheduler.observe(this);
 }
 
-std::uint32_t TurnObserver::source_added(Source& source) {
+std::uint32_t TurnMonitor::source_added(Source& source) {
   Seat seat{.source = &source, .consumer = dynamic_cast<const Consumer*>(&source)};
-  if (journal_ != nullptr) seat.journal_number = journal_->source_added(source);  // May add other sources, which are seated first.
+  if (next_ != nullptr) seat.next_number = next_->source_added(source);
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(seats_.size()));
     seats_.emplace_back();
@@ -35,9 +35,9 @@ std::uint32_t TurnObserver::source_added(Source& source) {
   return number;
 }
 
-void TurnObserver::source_removed(std::uint32_t source) {
+void TurnMonitor::source_removed(std::uint32_t source) {
   Seat& seat = seats_[source];
-  if (journal_ != nullptr && seat.journal_number != 0) journal_->source_removed(seat.journal_number);
+  if (next_ != nullptr && seat.next_number != 0) next_->source_removed(seat.next_number);
   if (last_.source == seat.source) {
     last_.source = nullptr;
     last_.consumer = nullptr;
@@ -47,25 +47,27 @@ void TurnObserver::source_removed(std::uint32_t source) {
   free_.push_back(source);
 }
 
-void TurnObserver::policy_changed(const PolicySettings& settings) {
-  if (journal_ != nullptr) journal_->policy_changed(settings);
+void TurnMonitor::policy_changed(const PolicySettings& settings) {
+  if (next_ != nullptr) next_->policy_changed(settings);
   policy_since_ = scheduler_->now();
   for (Seat& seat : seats_) seat.bound = Duration{0};
 }
 
-void TurnObserver::looked(Instant now) {
-  if (journal_ != nullptr) journal_->looked(now);
+void TurnMonitor::clock_read(Instant now) {
+  if (next_ != nullptr) next_->clock_read(now);
 }
 
-void TurnObserver::woken(std::uint32_t source) {
-  if (journal_ != nullptr) journal_->woken(seats_[source].journal_number);
+void TurnMonitor::woken(std::uint32_t source) {
+  if (next_ != nullptr) next_->woken(seats_[source].next_number);
 }
 
-bool TurnObserver::timers_due() { return journal_ == nullptr || journal_->timers_due(); }
+void TurnMonitor::timers_fire() {
+  if (next_ != nullptr) next_->timers_fire();
+}
 
-void TurnObserver::turn_begins(std::uint32_t source, Instant now) {
+void TurnMonitor::turn_begins(std::uint32_t source, Instant now) {
   Seat& seat = seats_[source];
-  if (journal_ != nullptr) journal_->turn_begins(seat.journal_number, now);
+  if (next_ != nullptr) next_->turn_begins(seat.next_number, now);
   const Source& whose = *seat.source;
   last_.source = seat.source;
   last_.consumer = seat.consumer;
@@ -79,11 +81,11 @@ void TurnObserver::turn_begins(std::uint32_t source, Instant now) {
 }
 
 /// The wait under the present policy only, because a policy has no bound for earlier time.
-Duration TurnObserver::waited(const Source& source, Instant now) const noexcept {
+Duration TurnMonitor::waited(const Source& source, Instant now) const noexcept {
   return now - std::max(source.ready_since(), policy_since_);
 }
 
-void TurnObserver::look_for_overdue(Instant now) {
+void TurnMonitor::look_for_overdue(Instant now) {
   for (Seat& seat : seats_) {
     if (seat.source == nullptr || !seat.source->is_ready() || waited(*seat.source, now) <= seat.bound) continue;
     seat.bound = scheduler_->bound(*seat.source);
@@ -91,19 +93,20 @@ void TurnObserver::look_for_overdue(Instant now) {
   }
 }
 
-bool TurnObserver::time_is_up(bool by_clock) {
-  const bool is_up = journal_ != nullptr ? journal_->time_is_up(by_clock) : by_clock;
+void TurnMonitor::time_checked(bool is_up) {
+  if (next_ != nullptr) next_->time_checked(is_up);
   if (is_up && !was_told_) {
     was_told_ = true;
     told_ = clock_.now();
   }
-  return is_up;
 }
 
-bool TurnObserver::should_yield(bool by_state) { return journal_ != nullptr ? journal_->should_yield(by_state) : by_state; }
+void TurnMonitor::yield_checked(bool yields) {
+  if (next_ != nullptr) next_->yield_checked(yields);
+}
 
-void TurnObserver::turn_ends(const Turn& turn, Instant now) {
-  if (journal_ != nullptr) journal_->turn_ends(turn, now);
+void TurnMonitor::turn_ends(const Turn& turn, Instant now) {
+  if (next_ != nullptr) next_->turn_ends(turn, now);
   last_.turn = turn;
   last_.overstayed = was_told_ ? clock_.now() - told_ : Duration{0};
 }

@@ -1,0 +1,126 @@
+// RowObservers: by which a consumer reports what happens to its rows: to the observers of its runtime and to those of its table
+// (rondo/orch/runtime_observer.h). Each call costs one branch without an observer. Scheduler's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orch/constraint_index.h"
+#include "orch/ledger.h"
+#include "orch/observers.h"
+#include "rondo/base/clock.h"
+#include "rondo/orch/row_tap.h"
+
+namespace rondo {
+
+class RowObservers {
+ public:
+  using What = RowEvent::What;
+
+  /// All arguments must outlive it. 'ledger' holds the rows of 'table'.
+  RowObservers(std::string_view table, const Ledger& ledger, const Clock& clock, Observers& runtime)
+      : table_(table), number_(runtime.add_table(table)), ledger_(ledger), clock_(clock), runtime_(runtime), all_(runtime.all()) {}
+  ~RowObservers();
+  RowObservers(const RowObservers&) = delete;
+  RowObservers& operator=(const RowObservers&) = delete;
+
+  bool any() const noexcept { return !all_.empty(); }
+
+  // --- The table.
+
+  void became_ready() {
+    for (RuntimeObserver* const one : all_) one->table_ready(number_);
+  }
+  /// 'count' changes were taken; a taken() and a merged() for each follow. 'is_empty': nothing is left to take.
+  void took(std::size_t count, bool is_empty) {
+    if (count == 0) return;
+    for (RuntimeObserver* const one : all_) one->changes_taken(number_, count, is_empty);
+  }
+  void taken(const Change& change) {
+    if (any()) tell_change(What::Taken, change);
+  }
+  void merged(const Change& change, Ledger::Merged how) {
+    if (!any()) return;
+    tell(What::Merged, ledger_.merged_row(), change);
+    if (how == Ledger::Merged::Unparked) tell(What::Unparked, ledger_.merged_row(), change);
+  }
+
+  // --- The handler.
+
+  void retried(std::uint32_t row, const Change& change) {
+    if (any()) tell(What::Retried, row, change);
+  }
+  void redone(std::uint32_t row, const Change& change) {
+    if (any()) tell(What::Redone, row, change);
+  }
+  /// As redone(), for a row whose newer change waits: that change is queued.
+  void requeued(std::uint32_t row) {
+    if (any()) tell(What::Requeued, row, Change{ledger_.op(row), ledger_.pending(row)});
+  }
+  void handled(const Change& change) {
+    if (any()) tell_change(What::Handled, change);
+  }
+
+  // --- The outcome; see RowEvent::What for when each is called.
+
+  void ordered(std::uint32_t row) {
+    if (any()) tell({.what = What::Ordered, .op = ledger_.op(row), .row = row, .key = ledger_.key(row)});
+  }
+  /// The row of the change in flight is done.
+  void done(std::uint32_t row, std::span<const Constraint> facts = {}) {
+    if (any()) tell(What::Done, row, Change{ledger_.op(row), ledger_.flight(row)}, facts);
+  }
+  void rejected(std::uint32_t row, const Change& change, const Status& why) {
+    if (any()) tell({.what = What::Rejected, .op = change.op(), .row = row, .key = change.key(), .change = &change, .why = &why});
+  }
+  void parked(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+    if (any()) tell(What::Parked, row, change, facts);
+  }
+  void delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why);
+  /// 'change' is a Delete; the row has the Set that replaces it.
+  void gave_way(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+    if (any()) tell(What::GaveWay, row, change, facts);
+  }
+  void superseded(std::uint32_t row, const Change& change, std::span<const Constraint> facts, Instant due = {});
+  void again(std::uint32_t row, const Change& change) {
+    if (any()) tell(What::Again, row, change);
+  }
+
+  // --- Other events.
+
+  void still_parked(std::uint32_t row, const Constraint& fact) {
+    if (any()) tell({.what = What::StillParked, .op = ledger_.op(row), .row = row, .key = ledger_.key(row), .facts = {&fact, 1}});
+  }
+  void refused(const Change& change, const Status& why) {
+    if (any()) tell({.what = What::Refused, .op = change.op(), .key = change.key(), .change = &change, .why = &why});
+  }
+  /// 'fact' was announced by its provider in 'index', and rows of this consumer may have waited for it.
+  void resolved(const Constraint& fact, const ConstraintIndex& index);
+
+  /// See RowTap.
+  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
+
+ private:
+  friend class RowTap;
+  void tell(RowEvent event) const;
+  void tell(What what, std::uint32_t row, const Change& change, std::span<const Constraint> facts = {}) const {
+    tell({.what = what, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts});
+  }
+  void tell_change(What what, const Change& change) const {
+    tell({.what = what, .op = change.op(), .key = change.key(), .change = &change});
+  }
+  std::span<RuntimeObserver* const> taps() const noexcept { return std::span{all_}.subspan(runtime_.all().size()); }
+
+  const std::string_view table_;
+  const std::uint32_t number_;
+  const Ledger& ledger_;
+  const Clock& clock_;
+  const Observers& runtime_;
+  std::vector<RuntimeObserver*> all_;  // Those of the runtime, then the taps of this table.
+};
+
+}  // namespace rondo
