@@ -29,7 +29,7 @@
 #include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"

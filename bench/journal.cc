@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string>
 
-#include "orch/journal_fault_kit.h"
-#include "orch/journal_recorder.h"
+#include "journal/fault_kit.h"
+#include "journal/recorder.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {

@@ -155,9 +155,9 @@ function(rondo_library folder)
   rondo_objects(${folder} ${ARG_COMPONENT} SOURCES ${sources} DEPENDS ${ARG_DEPENDS})
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/rondo/${folder}/*.h)
   rondo_headers(${folder} ${headers})
-  # A layer's tests may use the simulation kit, which lies beside the layers.
+  # A layer's tests may use the simulation kit and replays, which lie beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
-    rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim)
+    rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim rondo_replay)
   endif()
 endfunction()
 
@@ -175,6 +175,6 @@ function(rondo_part name folder)
   rondo_objects(${name} ${name} SOURCES ${sources} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
   if(tests AND RONDO_BUILD_TESTS)
     # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
-    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim ${ARG_LINK} TIMEOUT 400)
+    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 400)
   endif()
 endfunction()

@@ -5,7 +5,7 @@
 # that a header also has. Then the compiler reports an error, and RONDO_ALONE must name the file.
 option(RONDO_TOGETHER "Compile several files as one, with precompiled headers" OFF)
 set(RONDO_FILES_TOGETHER 6)
-set(RONDO_ALONE src/orch/journal_test.cc src/store/zmq/frame_test.cc src/store/redis/doctor_test.cc
+set(RONDO_ALONE src/journal/journal_test.cc src/store/zmq/frame_test.cc src/store/redis/doctor_test.cc
     tests/scenarios/zmq_orch_test.cc)
 list(TRANSFORM RONDO_ALONE PREPEND ${PROJECT_SOURCE_DIR}/)
 

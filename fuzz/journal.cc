@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_audit.h"
-#include "orch/journal_files.h"
-#include "orch/journal_reader.h"
-#include "orch/journal_story.h"
-#include "orch/journal_walk.h"
+#include "journal/audit.h"
+#include "journal/files.h"
+#include "journal/reader.h"
+#include "journal/story.h"
+#include "journal/walk.h"
 #include "rondo/base/assert.h"
 
 namespace {

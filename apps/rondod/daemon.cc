@@ -7,7 +7,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondod/configuration/user_names.h"
 #include "rondod/process/notify.h"
 #include "rondod/stores/placement.h"

@@ -10,7 +10,7 @@
 #include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/stall_watchdog.h"
 #include "rondod/commands/commands.h"

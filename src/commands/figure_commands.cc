@@ -12,7 +12,7 @@
 #include "commands/context.h"
 #include "rondo/base/limits.h"
 #include "rondo/commands/log_keeper.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

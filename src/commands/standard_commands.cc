@@ -4,7 +4,7 @@
 
 #include "commands/context.h"
 #include "commands/store_sink.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 
 namespace rondo {
 

@@ -10,7 +10,7 @@
 #include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
 #include "rondo/commands/log_keeper.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 #include "orch/runtime_fixture.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 
 namespace rondo {
 namespace {

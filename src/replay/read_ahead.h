@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "orch/journal_reader.h"
+#include "journal/reader.h"
 #include "rondo/store/change.h"
 
 namespace rondo::replay {

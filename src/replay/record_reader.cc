@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "orch/journal_files.h"
+#include "journal/files.h"
 
 namespace rondo::replay {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/prefetch.h"
-#include "orch/journal_record.h"
+#include "journal/record.h"
 #include "replay/read_ahead.h"
 #include "rondo/base/result.h"
 #include "rondo/replay/replay.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "orch/journal_recorder.h"
-#include "orch/journal_sink.h"
+#include "journal/recorder.h"
+#include "journal/sink.h"
 #include "replay/record_reader.h"
 #include "replay/seams.h"
 #include "replay/stand_in.h"

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_reader.h"
-#include "rondo/orch/journal.h"
+#include "journal/reader.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
 #include "rondo/sim/sim_store.h"

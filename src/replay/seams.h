@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "orch/journal_record.h"
+#include "journal/record.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/recorded_restart.h"

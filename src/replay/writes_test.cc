@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"

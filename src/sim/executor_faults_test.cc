@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "orch/journal_reader.h"
-#include "orch/journal_record.h"
-#include "rondo/orch/journal.h"
+#include "journal/reader.h"
+#include "journal/record.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "orch/journal_recorder.h"
+#include "journal/recorder.h"
 #include "switch_agent/priorities.h"
 
 namespace rondo::switch_agent {

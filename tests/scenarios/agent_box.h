@@ -13,7 +13,7 @@
 
 #include "../agent_lines.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"

@@ -13,11 +13,11 @@
 #include <variant>
 
 #include "../agent_lines.h"
-#include "orch/journal_reader.h"
-#include "orch/journal_walk.h"
+#include "journal/reader.h"
+#include "journal/walk.h"
 #include "rondo/base/random.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"

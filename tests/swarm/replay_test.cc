@@ -16,9 +16,9 @@
 
 #include "../scenarios/agent_box.h"
 #include "agent_life.h"
-#include "orch/journal_reader.h"
-#include "orch/journal_walk.h"
-#include "rondo/orch/journal.h"
+#include "journal/reader.h"
+#include "journal/walk.h"
+#include "rondo/journal/journal.h"
 #include "rondo/replay/replay.h"
 
 namespace rondo::swarm {

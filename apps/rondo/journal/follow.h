@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "journal/opened.h"
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 
 namespace rondo::cli {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arguments/options.h"
-#include "orch/journal_files.h"
+#include "journal/files.h"
 #include "rondo/base/result.h"
 
 namespace rondo::cli {

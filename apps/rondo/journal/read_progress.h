@@ -5,7 +5,7 @@
 
 #include "arguments/options.h"
 #include "journal/opened.h"
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 #include "rondo/base/clock.h"
 #include "terminal/progress.h"
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "orch/journal_reader.h"
-#include "orch/journal_recorder.h"
+#include "journal/reader.h"
+#include "journal/recorder.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"

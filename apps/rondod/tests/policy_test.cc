@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_audit.h"
-#include "orch/journal_walk.h"
+#include "journal/audit.h"
+#include "journal/walk.h"
 #include "rondo/admin/bulk.h"
 #include "rondod/tests/replay_kit.h"
 #include "rondod/tests/rondod_kit.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 #include "rondo/admin/bulk.h"
 #include "rondod/configuration/config.h"
 #include "rondod/configuration/user_names.h"

@@ -43,7 +43,7 @@ struct RuntimeOptions {
   Reactor* reactor = nullptr;
   /// Makes the store after the scheduler exists; empty: the embedded store. If it returns an error, Runtime::open() returns that error.
   std::function<Result<std::unique_ptr<Store>>(Scheduler&)> store = {};
-  /// Receives what the runtime does, for example a journal (rondo/orch/journal.h); nullptr: none. The runtime destroys it last.
+  /// Receives what the runtime does, for example a journal (rondo/journal/journal.h); nullptr: none. The runtime destroys it last.
   std::unique_ptr<RuntimeObserver> observer = nullptr;
   /// Only for a replay; the objects must outlive the runtime.
   ReplayedRun replayed = {};

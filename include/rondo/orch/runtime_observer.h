@@ -1,5 +1,5 @@
 // RuntimeObserver: receives what a runtime does, in order: the changes that its consumers take, what becomes of each row, facts, and the
-// store's refusals. A journal (rondo/orch/journal.h), a RowTap and a simulated world are observers. Without one, each event costs one
+// store's refusals. A journal (rondo/journal/journal.h), a RowTap and a simulated world are observers. Without one, each event costs one
 // branch; with one, a virtual call. Scheduler's thread. An observer only reads.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_reader.h"
+#include "journal/reader.h"
 #include "rondo/base/result.h"
 
 namespace rondo::journal {

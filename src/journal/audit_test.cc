@@ -1,6 +1,6 @@
 // The audit on recorded runs. A run that keeps its bound passes. A run whose turns followed another policy than the recorded one fails,
 // and the audit reports the first wait that exceeded its bound.
-#include "orch/journal_audit.h"
+#include "journal/audit.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_recorder.h"
+#include "journal/recorder.h"
 #include "sim/test_source.h"
 
 namespace rondo {

@@ -1,4 +1,4 @@
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 
 #include <algorithm>
 #include <array>

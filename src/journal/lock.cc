@@ -1,4 +1,4 @@
-#include "orch/journal_lock.h"
+#include "journal/lock.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/private_file.h"
-#include "orch/journal_format.h"
+#include "journal/format.h"
 
 namespace rondo::journal {
 namespace {

@@ -1,4 +1,4 @@
-#include "orch/journal_audit.h"
+#include "journal/audit.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 #include "rondo/sched/policy.h"
 
 namespace rondo::journal {

@@ -1,6 +1,6 @@
 // The files of one journal, read as one: in order, across their borders, and across missing records. And the writer's behaviour when a
 // file belongs to another journal, is no journal, was truncated, or cannot be renamed or written.
-#include "orch/journal_files.h"
+#include "journal/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_fault_kit.h"
-#include "orch/journal_recorder.h"
-#include "orch/journal_story.h"
-#include "orch/journal_walk.h"
+#include "journal/fault_kit.h"
+#include "journal/recorder.h"
+#include "journal/story.h"
+#include "journal/walk.h"
 
 namespace rondo {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_bytes.h"
-#include "orch/journal_format.h"
-#include "orch/journal_record.h"
+#include "journal/bytes.h"
+#include "journal/format.h"
+#include "journal/record.h"
 #include "rondo/base/result.h"
 
 namespace rondo::journal {

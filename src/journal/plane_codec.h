@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "orch/journal_format.h"
+#include "journal/format.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 

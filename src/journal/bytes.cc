@@ -1,4 +1,4 @@
-#include "orch/journal_bytes.h"
+#include "journal/bytes.h"
 
 #include <fcntl.h>
 
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "orch/journal_lock.h"
+#include "journal/lock.h"
 
 namespace rondo::journal {
 

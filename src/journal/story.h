@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 
 namespace rondo::journal {
 

@@ -1,6 +1,6 @@
 // JournalRecorder: encodes each record directly into the room that its sink returns. This file and record.cc, which decodes,
 // define the content of each kind.
-#include "orch/journal_recorder.h"
+#include "journal/recorder.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "dataplane/order_digest.h"
-#include "orch/journal_encode.h"
-#include "orch/journal_format.h"
-#include "orch/journal_sink.h"
-#include "orch/journal_writer.h"
-#include "orch/plane_codec.h"
+#include "journal/encode.h"
+#include "journal/format.h"
+#include "journal/plane_codec.h"
+#include "journal/sink.h"
+#include "journal/writer.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"

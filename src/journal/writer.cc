@@ -2,7 +2,7 @@
 // milliseconds the writer's thread makes a block of the new records and returns full chunks. A mutex guards only the list of chunks: the
 // scheduler's thread takes it once a chunk, and the writer does not hold it while it writes. A slow disk therefore costs more chunks, and
 // beyond their limit a counted loss. A full disk costs a counted loss, stored in the head of the next block.
-#include "orch/journal_writer.h"
+#include "journal/writer.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "orch/journal_format.h"
-#include "orch/journal_lock.h"
+#include "journal/format.h"
+#include "journal/lock.h"
 #include "rondo/base/assert.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 
 namespace rondo::journal {
 namespace {

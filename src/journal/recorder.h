@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_format.h"
+#include "journal/format.h"
 #include "rondo/dataplane/programmer.h"
+#include "rondo/journal/journal.h"
 #include "rondo/orch/constraint.h"
-#include "rondo/orch/journal.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/turn_observer.h"
 #include "rondo/store/change.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_files.h"
-#include "orch/journal_walk.h"
+#include "journal/files.h"
+#include "journal/walk.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 

@@ -1,4 +1,4 @@
-#include "orch/journal_format.h"
+#include "journal/format.h"
 
 #include <xxhash.h>
 

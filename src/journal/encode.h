@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "orch/journal_format.h"
+#include "journal/format.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"

@@ -1,4 +1,4 @@
-#include "orch/journal_files.h"
+#include "journal/files.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,10 +1,10 @@
 // The content of each kind of record; decodes what recorder.cc encodes.
-#include "orch/journal_record.h"
+#include "journal/record.h"
 
 #include <algorithm>
 #include <array>
 
-#include "orch/plane_codec.h"
+#include "journal/plane_codec.h"
 
 namespace rondo::journal {
 

@@ -1,4 +1,4 @@
-#include "orch/journal_story.h"
+#include "journal/story.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "orch/journal_walk.h"
+#include "journal/walk.h"
 
 namespace rondo::journal {
 

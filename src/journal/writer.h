@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "orch/journal_sink.h"
+#include "journal/sink.h"
 #include "rondo/base/result.h"
 
 namespace rondo::journal {

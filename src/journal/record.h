@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_format.h"
+#include "journal/format.h"
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"
 #include "rondo/dataplane/dataplane.h"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_audit.h"
-#include "orch/journal_reader.h"
-#include "orch/journal_walk.h"
+#include "journal/audit.h"
+#include "journal/reader.h"
+#include "journal/walk.h"
 
 namespace rondo {
 namespace {

@@ -1,5 +1,5 @@
 // Journal: the file contains what was recorded, whatever the disk does; and what a damaged file still contains.
-#include "orch/journal_recorder.h"
+#include "journal/recorder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,10 +21,10 @@
 #include <thread>
 #include <vector>
 
-#include "orch/journal_fault_kit.h"
-#include "orch/journal_files.h"
-#include "orch/journal_reader.h"
-#include "orch/journal_walk.h"
+#include "journal/fault_kit.h"
+#include "journal/files.h"
+#include "journal/reader.h"
+#include "journal/walk.h"
 #include "rondo/base/random.h"
 #include "rondo/sched/source.h"
 

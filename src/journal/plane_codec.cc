@@ -1,4 +1,4 @@
-#include "orch/plane_codec.h"
+#include "journal/plane_codec.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Reads the blocks of a journal. A block is valid if its checksum matches. After an invalid one, the reader searches for the next block's
 // mark.
-#include "orch/journal_reader.h"
+#include "journal/reader.h"
 
 #include <algorithm>
 #include <cstring>

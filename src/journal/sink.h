@@ -8,7 +8,7 @@
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/journal.h"
+#include "rondo/journal/journal.h"
 
 namespace rondo {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "orch/journal_reader.h"
+#include "journal/reader.h"
 
 namespace rondo::journal {
 
