@@ -25,9 +25,9 @@
 #include "feed/synthetic.h"
 #include "manual/command_words.h"
 #include "rondo-demo/measurement/floor.h"
+#include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/pairing.h"
 #include "rondo-demo/measurement/verify.h"
-#include "rondo-demo/measurement/witness.h"
 #include "rondo-demo/output/live_line.h"
 #include "rondo-demo/output/report.h"
 #include "rondo-demo/testbed/box.h"
@@ -115,7 +115,7 @@ class Demo {
   std::unique_ptr<DataPlane> plane_;          // Only with the real kernel: reads it.
   std::unique_ptr<DataPlane> far_plane_;      // Only with the real kernel: moves the cable from its other end.
   IfIndex far_end_;
-  std::unique_ptr<Witness> witness_;  // Only with the real kernel.
+  std::unique_ptr<LinkEventLog> link_events_;  // Only with the real kernel.
   std::unique_ptr<Flapper> flapper_;
   Report report_;
 };
@@ -221,9 +221,9 @@ Status Demo::start_flapping() {
     const auto link = std::ranges::find(*links, Box::far_end(flapping_port()), &LinkEvent::name);
     if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};
     far_end_ = link->port;
-    auto witness = Witness::start(*plane_, flapping_port());
-    if (!witness) return witness.error();
-    witness_ = std::move(*witness);
+    auto log = LinkEventLog::start(*plane_, flapping_port());
+    if (!log) return log.error();
+    link_events_ = std::move(*log);
   }
   flapper_ = std::make_unique<Flapper>(std::chrono::milliseconds(options_.flap_ms), [this](bool up) { return set_carrier(up); });
   return {};
@@ -335,10 +335,10 @@ Status Demo::collect_port_events() {
   if (!end) return end.error();
   const std::vector<Flapper::Flap> flaps = flapper_->flaps();
   pair_up(flaps, &Flapper::Flap::asked, handled, report_.cable_ns);
-  if (witness_ == nullptr) {  // In the simulation, the cable's move is the announcement.
+  if (link_events_ == nullptr) {  // In the simulation, the cable's move is the announcement.
     report_.port_events_unseen = pair_up(flaps, &Flapper::Flap::asked, handled, report_.port_event_ns);
   } else {
-    report_.port_events_unseen = pair_up(witness_->stop(), &Witness::Announced::at, handled, report_.port_event_ns);
+    report_.port_events_unseen = pair_up(link_events_->stop(), &LinkEventLog::Announced::at, handled, report_.port_event_ns);
   }
   report_.port_events = report_.port_event_ns.count();
   return {};

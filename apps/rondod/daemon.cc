@@ -443,7 +443,7 @@ Status Daemon::run() {
   runtime_->run();
   flush_journal();
   const bool drained = is_drained();
-  const Status left = leftovers().lost();
+  const Status left = unflushed_work().lost();
   if (!left.ok()) log_.error("ended before all was done, what nobody else keeps may be lost", {{"lost", left.message()}});
   Status lost = finish_files();
   log_.info("ended", {{"drained", drained && lost.ok()}});
@@ -457,8 +457,8 @@ void Daemon::flush_journal() {
   if (const Status why = journal_->stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
 }
 
-Leftovers Daemon::leftovers() const {
-  Leftovers left{.rows = unkept_rows(config_, runtime_->consumers())};
+UnflushedWork Daemon::unflushed_work() const {
+  UnflushedWork left{.rows = unkept_rows(config_, runtime_->consumers())};
   for (const auto& writes : redis_.stores()) {
     left.writes += writes->unanswered();
     if (writes->unanswered() == 0) continue;

@@ -17,9 +17,9 @@
 #include "rondod/configuration/config.h"
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
-#include "rondod/process/leftovers.h"
 #include "rondod/process/plane_lock.h"
 #include "rondod/process/signals.h"
+#include "rondod/process/unflushed_work.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/placement.h"
 #include "rondod/stores/redis_watch.h"
@@ -38,7 +38,7 @@ class Daemon {
 
   /// Serves until SIGTERM or SIGINT. Then it accepts no more requests, finishes the accepted work (for at most limits::kDaemonDrain; a
   /// second signal ends it immediately) and returns. SIGHUP reopens the journal's file and reads the policy, the log level and the
-  /// password files again. DataLoss: accepted work is lost (leftovers.h) or is in no file.
+  /// password files again. DataLoss: accepted work is lost (unflushed_work.h) or is in no file.
   Status run();
   /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
   /// the last process left there and consumes the tables.
@@ -95,7 +95,7 @@ class Daemon {
   void tell_standing_rows();
   bool is_drained() const;
   /// Returns what would be lost, and logs the stores that do not answer.
-  Leftovers leftovers() const;
+  UnflushedWork unflushed_work() const;
   void flush_journal();
   /// Writes the records that the files of the tables lack; logs and returns what cannot be written.
   Status finish_files();

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "commands/command_adder.h"
-#include "commands/mishaps.h"
+#include "commands/incidents.h"
 #include "commands/row_waits.h"
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
@@ -32,10 +32,10 @@ struct Context : std::enable_shared_from_this<Context> {
   const StandardCommandsOptions options;
   const Instant started;
   WriteFailures failures;
-  Mishaps mishaps;
+  Incidents incidents;
   Watchers watchers;
   RowWaits waits;
-  TimerSource timer;                    // Calls mishaps.look() every second, so that a mishap's time is correct.
+  TimerSource timer;                    // Calls incidents.look() every second, so that an incident's time is correct.
   std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
 };
 

@@ -144,7 +144,7 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"daemon_drain_us", in_microseconds(limits::kDaemonDrain)},
     {"log_lines_kept", limits::kLogLinesKept},
     {"log_line_bytes_kept", limits::kLogLineBytesKept},
-    {"mishap_told_us", in_microseconds(limits::kMishapTold)},
+    {"incident_told_us", in_microseconds(limits::kIncidentTold)},
     {"dump_rows", limits::kDumpRows},
     {"load_bytes", limits::kLoadBytes},
     {"route_line_bytes", limits::kRouteLineBytes},

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "commands/answers.h"
-#include "commands/mishaps.h"
+#include "commands/incidents.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::commands {

@@ -20,7 +20,7 @@ void Context::with_key(const std::string& table, const std::string& key, std::fu
 }
 
 namespace {
-constexpr Duration kMishapPeriod = 1s;
+constexpr Duration kIncidentPeriod = 1s;
 }  // namespace
 
 Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given)
@@ -31,9 +31,9 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
       failures(options.write_answer),
       watchers(of, options.priority),
       waits(of, options.priority),
-      timer("mishaps", options.priority, [this] { mishaps.look(runtime, failures); }) {
+      timer("incidents", options.priority, [this] { incidents.look(runtime, failures); }) {
   runtime.scheduler().add(timer);
-  timer.arm_every(kMishapPeriod, started + kMishapPeriod);
+  timer.arm_every(kIncidentPeriod, started + kIncidentPeriod);
 }
 
 }  // namespace commands

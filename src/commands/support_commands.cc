@@ -20,7 +20,7 @@ namespace {
 namespace json = boost::json;
 
 /// Present troubles, each as a text; if there are none: "healthy". Rows that stand rejected or refused are troubles. Notes are useful to an
-/// operator and need no repair: settings in use, and past events such as an older mishap.
+/// operator and need no repair: settings in use, and past events such as an older incident.
 void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
@@ -50,8 +50,8 @@ void command_health(Context& context, Reply reply) {
     }
   }
   tell_long_waits(runtime, notes);
-  context.mishaps.look(runtime, context.failures);
-  context.mishaps.tell(runtime.clock().now(), troubles, notes);
+  context.incidents.look(runtime, context.failures);
+  context.incidents.tell(runtime.clock().now(), troubles, notes);
   if (context.options.add_health) context.options.add_health(troubles, notes);
   utsname system{};
   ::uname(&system);

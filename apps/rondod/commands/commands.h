@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands/command_adder.h"
-#include "commands/mishaps.h"
+#include "commands/incidents.h"
 #include "rondo/base/log.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
@@ -32,7 +32,7 @@ struct CommandContext {
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
-  commands::Mishap refused_orders{"orders that the data plane refused"};
+  commands::Incident refused_orders{"orders that the data plane refused"};
 };
 
 using DaemonAdder = commands::CommandAdder<CommandContext>;
@@ -53,7 +53,7 @@ void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_ag
 /// The audit's member of `stats` and `health`.
 boost::json::object audit_json(const CommandContext& context);
 void add_audit_health(const CommandContext& context, boost::json::array& troubles);
-/// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.
+/// Reads the data plane's counters. Called every second and before `health`, see commands/incidents.h.
 void look_for_refused_orders(CommandContext& context);
 
 }  // namespace rondo::daemon

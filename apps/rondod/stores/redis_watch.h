@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/mishaps.h"
+#include "commands/incidents.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
 #include "rondod/stores/redis.h"
@@ -45,10 +45,10 @@ class RedisWatch {
   const std::function<bool()> may_consume_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
-  commands::Mishap failovers_{
+  commands::Incident failovers_{
       "times that a Redis was emptied or another one took its place; rows that it lacks are still programmed, and a "
       "restart withdraws them unless their producers write them again"};
-  commands::Mishap damage_{"events, entries and batches on Redis that could not be read and were dropped"};
+  commands::Incident damage_{"events, entries and batches on Redis that could not be read and were dropped"};
 };
 
 }  // namespace rondo::daemon

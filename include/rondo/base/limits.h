@@ -304,7 +304,7 @@ inline constexpr std::size_t kLogLinesKept = 500;
 inline constexpr std::size_t kLogLineBytesKept = 1024;
 /// How long a past incident (a write that failed later, a lost wake-up, a forgotten fact) counts as a trouble in `rondo health`; afterwards
 /// it is a note. A monitor with a period of five minutes sees it three times, and no restart is needed to clear it.
-inline constexpr Duration kMishapTold = 900s;
+inline constexpr Duration kIncidentTold = 900s;
 /// Rows of one answer in a support bundle; it reports how many were left out.
 inline constexpr std::size_t kDumpRows = 10'000;
 /// Bytes of a file of `rondo load`, which holds it in memory: a million routes are about 200 MB.

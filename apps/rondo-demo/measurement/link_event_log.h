@@ -1,5 +1,5 @@
-// Witness: a second listener on the kernel's link events beside rondod's. It only stores when the kernel announced each event. The time
-// from its entry to rondod's handler belongs to rondod; the time before (the cable, the kernel's lock and its clean-up) belongs to the
+// LinkEventLog: a second listener on the kernel's link events beside rondod's. It only stores when the kernel announced each event. The
+// time from its entry to rondod's handler belongs to rondod; the time before (the cable, the kernel's lock and its clean-up) belongs to the
 // kernel.
 #pragma once
 
@@ -15,23 +15,23 @@
 
 namespace rondo::demo {
 
-class Witness {
+class LinkEventLog {
  public:
   struct Announced {
     bool carrier = false;
     Instant at;
   };
   /// Watches 'port' from now on, on a separate thread.
-  static Result<std::unique_ptr<Witness>> start(DataPlane& plane, const std::string& port);
-  ~Witness();
-  Witness(const Witness&) = delete;
-  Witness& operator=(const Witness&) = delete;
+  static Result<std::unique_ptr<LinkEventLog>> start(DataPlane& plane, const std::string& port);
+  ~LinkEventLog();
+  LinkEventLog(const LinkEventLog&) = delete;
+  LinkEventLog& operator=(const LinkEventLog&) = delete;
 
   /// Ends the watch and returns the announced changes of the carrier, in order.
   std::vector<Announced> stop();
 
  private:
-  Witness() = default;
+  LinkEventLog() = default;
   void note(const LinkEvent& event);
 
   SystemClock clock_;

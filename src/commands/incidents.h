@@ -1,5 +1,5 @@
-// Mishaps: counted faults that are over once they have happened: writes that the store refused, accepted writes that failed later, lost
-// wake-ups, forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a
+// Incidents: counted faults that are over once they have happened: writes that the store refused, accepted writes that failed later, lost
+// wake-ups, forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kIncidentTold, then as a
 // note. So a past fault does not remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats`
 // shows them. Scheduler thread.
 #pragma once
@@ -22,17 +22,17 @@ class WriteFailures;
 /// A readable duration: "42 s", "5 min", "3 h", "9 days".
 std::string span_text(Duration span);
 
-/// The mishaps of one kind.
-class Mishap {
+/// The incidents of one kind.
+class Incident {
  public:
   /// 'what' happened, such as "accepted writes that failed later"; static storage.
-  explicit Mishap(std::string_view what) : what_(what) {}
+  explicit Incident(std::string_view what) : what_(what) {}
 
   /// 'count': how many happened since the start; 'newest': details of the last one. New ones get the present time.
   void look(std::uint64_t count, std::string_view newest, const Clock& clock);
   /// Adds itself to 'troubles' or 'notes', if it ever happened.
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
-  /// As a note, whenever it happened: for mishaps whose consequences `health` reports separately while they last.
+  /// As a note, whenever it happened: for incidents whose consequences `health` reports separately while they last.
   void note(Instant now, boost::json::array& notes) const;
 
  private:
@@ -45,17 +45,17 @@ class Mishap {
   WallTime last_wall_;
 };
 
-class Mishaps {
+class Incidents {
  public:
-  /// Reads the counters. Called every second and before tell(), because a mishap gets the time of the call that finds it.
+  /// Reads the counters. Called every second and before tell(), because an incident gets the time of the call that finds it.
   void look(Runtime& runtime, const WriteFailures& writes);
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
 
  private:
-  Mishap wakes_{"lost wake-ups that were rescued"};
-  Mishap refused_writes_{"writes that the store refused"};
-  Mishap writes_{"accepted writes that failed later"};
-  Mishap facts_{"facts that an Orch forgot to announce or withdraw"};
+  Incident wakes_{"lost wake-ups that were rescued"};
+  Incident refused_writes_{"writes that the store refused"};
+  Incident writes_{"accepted writes that failed later"};
+  Incident facts_{"facts that an Orch forgot to announce or withdraw"};
 };
 
 }  // namespace rondo::commands

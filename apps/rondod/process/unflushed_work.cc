@@ -1,4 +1,4 @@
-#include "rondod/process/leftovers.h"
+#include "rondod/process/unflushed_work.h"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace rondo::daemon {
 
-Status Leftovers::lost() const {
+Status UnflushedWork::lost() const {
   std::string what;
   const auto name = [&what](std::uint64_t number, std::string_view of) {
     if (number != 0) what.append(what.empty() ? "" : ", ").append(std::to_string(number)).append(" ").append(of);

@@ -1,4 +1,4 @@
-#include "commands/mishaps.h"
+#include "commands/incidents.h"
 
 #include <array>
 #include <boost/json.hpp>
@@ -34,7 +34,7 @@ std::string span_text(Duration span) {
   return std::to_string(seconds / (24 * 3600)) + " days";
 }
 
-void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
+void Incident::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
   if (count == count_) return;
   count_ = count;
   newest_ = newest;
@@ -42,25 +42,25 @@ void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clo
   last_wall_ = clock.wall_now();
 }
 
-std::string Mishap::words(Instant now) const {
+std::string Incident::words(Instant now) const {
   std::string words = std::string{what_} + ": " + std::to_string(count_) + " since the start, the last " + span_text(now - last_) +
                       " ago (" + time_text(last_wall_) + ")";
   if (!newest_.empty()) words += ": " + hide_secrets(newest_);
   return words;
 }
 
-void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+void Incident::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
   const Duration ago = now - last_;
-  if (ago >= limits::kMishapTold) return note(now, notes);
+  if (ago >= limits::kIncidentTold) return note(now, notes);
   if (count_ == 0) return;
-  troubles.push_back(sentence(words(now) + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
+  troubles.push_back(sentence(words(now) + "; without another it is a note in " + span_text(limits::kIncidentTold - ago)));
 }
 
-void Mishap::note(Instant now, boost::json::array& notes) const {
+void Incident::note(Instant now, boost::json::array& notes) const {
   if (count_ != 0) notes.push_back(sentence(words(now)));
 }
 
-void Mishaps::look(Runtime& runtime, const WriteFailures& writes) {
+void Incidents::look(Runtime& runtime, const WriteFailures& writes) {
   const Clock& clock = runtime.clock();
   const ForgottenFacts& facts = runtime.forgotten_facts();
   refused_writes_.look(writes.refused().count, writes.refused().last.message(), clock);
@@ -69,8 +69,8 @@ void Mishaps::look(Runtime& runtime, const WriteFailures& writes) {
   wakes_.look(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
 }
 
-void Mishaps::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
-  for (const Mishap* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->tell(now, troubles, notes);
+void Incidents::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+  for (const Incident* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->tell(now, troubles, notes);
 }
 
 }  // namespace rondo::commands

@@ -1,5 +1,5 @@
-// Mishaps with a clock that the test sets: a mishap is a trouble with its time, then a note, and a trouble again when it recurs.
-#include "commands/mishaps.h"
+// Incidents with a clock that the test sets: an incident is a trouble with its time, then a note, and a trouble again when it recurs.
+#include "commands/incidents.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,52 +38,53 @@ Told told(const Teller& teller, const Clock& clock) {
   return told;
 }
 
-TEST(Mishaps, NoneIsNothingToTell) {
+TEST(Incidents, NoneIsNothingToTell) {
   SimClock clock;
-  Mishap mishap{"cups that fell"};
-  mishap.look(0, "", clock);
-  EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
-  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+  Incident incident{"cups that fell"};
+  incident.look(0, "", clock);
+  EXPECT_THAT(told(incident, clock).troubles, IsEmpty());
+  EXPECT_THAT(told(incident, clock).notes, IsEmpty());
 }
 
-TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
+TEST(Incidents, AreATroubleForAWhileAndThenANote) {
   SimClock clock;
-  Mishap mishap{"cups that fell"};
-  mishap.look(2, "the blue one", clock);
+  Incident incident{"cups that fell"};
+  incident.look(2, "the blue one", clock);
   clock.advance(42s);
-  mishap.look(2, "the blue one", clock);  // A check without a new mishap changes nothing.
-  EXPECT_THAT(told(mishap, clock).troubles,
+  incident.look(2, "the blue one", clock);  // A check without a new incident changes nothing.
+  EXPECT_THAT(told(incident, clock).troubles,
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));
-  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
-  clock.advance(limits::kMishapTold - 42s - 1ns);
-  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+  EXPECT_THAT(told(incident, clock).notes, IsEmpty());
+  clock.advance(limits::kIncidentTold - 42s - 1ns);
+  EXPECT_THAT(told(incident, clock).notes, IsEmpty());
   clock.advance(1ns);
-  EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
-  EXPECT_THAT(told(mishap, clock).notes,
+  EXPECT_THAT(told(incident, clock).troubles, IsEmpty());
+  EXPECT_THAT(told(incident, clock).notes,
               ElementsAre(AllOf(HasSubstr("2 since the start, the last 15 min ago"), Not(HasSubstr("without")))));
   clock.advance(72h);
-  EXPECT_THAT(told(mishap, clock).notes, ElementsAre(HasSubstr("the last 3 days ago")));
+  EXPECT_THAT(told(incident, clock).notes, ElementsAre(HasSubstr("the last 3 days ago")));
 }
 
-TEST(Mishaps, AnotherOneIsATroubleAnew) {
+TEST(Incidents, AnotherOneIsATroubleAnew) {
   SimClock clock;
-  Mishap mishap{"cups that fell"};
-  mishap.look(1, "the blue one", clock);
-  clock.advance(limits::kMishapTold);
-  mishap.look(4, "the red one", clock);
-  EXPECT_THAT(told(mishap, clock).troubles, ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
-  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+  Incident incident{"cups that fell"};
+  incident.look(1, "the blue one", clock);
+  clock.advance(limits::kIncidentTold);
+  incident.look(4, "the red one", clock);
+  EXPECT_THAT(told(incident, clock).troubles,
+              ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
+  EXPECT_THAT(told(incident, clock).notes, IsEmpty());
 }
 
-TEST(Mishaps, HidesSecrets) {
+TEST(Incidents, HidesSecrets) {
   SimClock clock;
-  Mishap leak{"servers that went"};
+  Incident leak{"servers that went"};
   leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
   EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));
 }
 
-TEST(Mishaps, RowsThatWaitLongerThanAMinuteAreNamed) {
+TEST(Incidents, RowsThatWaitLongerThanAMinuteAreNamed) {
   RuntimeFixture in;
   OpenOrch& groups = in.add_groups();
   const auto waits = [] { return Outcome::wait_for({kGroup, "1"}); };
@@ -100,30 +101,30 @@ TEST(Mishaps, RowsThatWaitLongerThanAMinuteAreNamed) {
   EXPECT_EQ(notes[0].as_string(), "rows of ROUTE that wait: 3, for group 1, the first for 61 s; provided by groups");
 }
 
-TEST(Mishaps, EachKindHasItsOwnTime) {
+TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
-  Mishaps mishaps;
+  Incidents incidents;
   WriteFailures writes{{}};
   OpenOrch& groups = in.add_groups();
   const auto waits = [&in] { return in.groups.empty() ? Outcome::wait_for({kGroup, "1"}) : Outcome::done(); };
   groups.consume(
       "ROUTE", [waits](std::string_view, const Fields&) { return waits(); }, [waits](std::string_view) { return waits(); });
-  mishaps.look(in.runtime, writes);
-  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles, IsEmpty());
+  incidents.look(in.runtime, writes);
+  EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, IsEmpty());
 
   writes.listener("ROUTE")(Status{Code::Unavailable, "the store went away"});
-  mishaps.look(in.runtime, writes);
-  in.run_for(limits::kMishapTold / 2);
+  incidents.look(in.runtime, writes);
+  in.run_for(limits::kIncidentTold / 2);
   in.set("ROUTE", "a", {});
   in.run_for(1ms);
   in.groups.insert("1");  // Not announced.
   in.run_for(1s);
-  mishaps.look(in.runtime, writes);
-  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles,
+  incidents.look(in.runtime, writes);
+  EXPECT_THAT(told(incidents, in.runtime.clock()).troubles,
               ElementsAre(HasSubstr("the store went away"), HasSubstr("group:1 holds, but was not announced by groups")));
-  in.run_for(limits::kMishapTold / 2);
-  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles, ElementsAre(HasSubstr("forgot to announce or withdraw: 1")));
-  EXPECT_THAT(told(mishaps, in.runtime.clock()).notes, ElementsAre(HasSubstr("accepted writes that failed later: 1")));
+  in.run_for(limits::kIncidentTold / 2);
+  EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, ElementsAre(HasSubstr("forgot to announce or withdraw: 1")));
+  EXPECT_THAT(told(incidents, in.runtime.clock()).notes, ElementsAre(HasSubstr("accepted writes that failed later: 1")));
 }
 
 }  // namespace

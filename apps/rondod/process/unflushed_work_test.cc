@@ -1,5 +1,5 @@
 // What is lost at the end of a rondod, and what the next one reads again.
-#include "rondod/process/leftovers.h"
+#include "rondod/process/unflushed_work.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Leftovers, AnythingThatNobodyKeepsIsALoss) {
-  EXPECT_TRUE(Leftovers{}.lost().ok());
-  EXPECT_EQ((Leftovers{.rows = 3}.lost().to_string()), "data-loss: 3 accepted rows that were not handled");
-  EXPECT_THAT((Leftovers{.writes = 7, .changes = 1}.lost().to_string()), HasSubstr("7 accepted writes without an answer, 1 changes"));
+TEST(UnflushedWork, AnythingThatNobodyKeepsIsALoss) {
+  EXPECT_TRUE(UnflushedWork{}.lost().ok());
+  EXPECT_EQ((UnflushedWork{.rows = 3}.lost().to_string()), "data-loss: 3 accepted rows that were not handled");
+  EXPECT_THAT((UnflushedWork{.writes = 7, .changes = 1}.lost().to_string()), HasSubstr("7 accepted writes without an answer, 1 changes"));
 }
 
 ConsumerStats of(const char* table, std::size_t queued, std::size_t parked, std::size_t in_flight) {
@@ -27,7 +27,7 @@ ConsumerStats of(const char* table, std::size_t queued, std::size_t parked, std:
   return stats;
 }
 
-TEST(Leftovers, RowsThatAStoreKeepsAreLeftForTheNextStart) {
+TEST(UnflushedWork, RowsThatAStoreKeepsAreLeftForTheNextStart) {
   const std::array<ConsumerStats, 3> consumers{of("ROUTE_TABLE", 100, 7, 10), of("PORT_TABLE", 1, 0, 2), of("INTF_TABLE", 0, 5, 0)};
   Config config;
   EXPECT_EQ(unkept_rows(config, consumers), 113U) << "parked rows wait for what may never come";

@@ -1,4 +1,4 @@
-// Leftovers: accepted work that is lost when rondod ends. Unfinished rows that a Redis or a file keeps do not count, because the next
+// UnflushedWork: accepted work that is lost when rondod ends. Unfinished rows that a Redis or a file keeps do not count, because the next
 // start reads them again.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rondo::daemon {
 
-struct Leftovers {
+struct UnflushedWork {
   std::uint64_t rows = 0;     // Unhandled rows of tables that only this process has.
   std::uint64_t writes = 0;   // Unanswered writes to a Redis, which may or may not have them.
   std::uint64_t changes = 0;  // Changes of direct tables that were not taken, or not confirmed by the store behind them.
