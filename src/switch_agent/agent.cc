@@ -39,14 +39,12 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       ports_(runtime.add<Ports>(programmer_, port_ids_)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
-      nexthop_groups_(
-          runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name, number_space(options_.protocol))),
+      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       row_states_(runtime, {ports_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
-  if (options_.delete_leftovers) routes_.delete_leftovers();
   if (journal_ != nullptr) note_settings();
 }
 
@@ -55,9 +53,7 @@ void Agent::note_settings() {
   journal_->note("agent.table", std::to_string(options_.table));
   journal_->note("agent.orders_max", std::to_string(options_.orders_max));
   journal_->note("agent.retry_quota", std::to_string(options_.retry_quota));
-  if (options_.delete_leftovers) journal_->note("agent.delete_leftovers", "1");
   journal_->note("agent.protocol", std::to_string(options_.protocol));
-  if (options_.groups_by_name) journal_->note("agent.groups_by_name", "1");
 }
 
 Agent::~Agent() {

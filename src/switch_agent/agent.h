@@ -46,14 +46,8 @@ struct SwitchAgentOptions {
   std::size_t orders_max = limits::kProgrammerOps;
   /// Routes that one turn may retry while new routes wait too; 0: half of the batch.
   std::uint32_t retry_quota = 0;
-  /// True: the name of a next-hop group decides its number, which a restart needs. False: groups are numbered in order of arrival. That is
-  /// only for the replay of a journal recorded before numbers followed names.
-  bool groups_by_name = true;
   /// The protocol number of the data plane: next hops and groups have numbers that no other protocol uses.
   std::uint8_t protocol = kDefaultProtocol;
-  /// Until the end of a restart, a Delete removes a route that an earlier run left. False: only for the replay of a journal recorded
-  /// before this rule existed.
-  bool delete_leftovers = true;
   /// The CPUs of the programming thread; empty: any CPU.
   std::vector<unsigned> programmer_cpus = {};
   /// Objects that an earlier run left in the kernel and that no row asks for stay at least this long after the start. This is the time

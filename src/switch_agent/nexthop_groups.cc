@@ -48,13 +48,11 @@ std::uint32_t next_choice(const NumberSpace& numbers, std::uint32_t id) {
 
 }  // namespace
 
-NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name,
-                             NumberSpace numbers)
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, NumberSpace numbers)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),
       ports_(ports),
       ids_(groups),
-      by_name_(by_name),
       numbers_(numbers),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
   runtime.scheduler().add(retry_timer_);
@@ -167,7 +165,7 @@ NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std:
   if (first) {
     it->second.fact = fact;
     it->second.id = number_of_group(fact, hops);
-    if (by_name_) group_ids_.insert(it->second.id.value());
+    group_ids_.insert(it->second.id.value());
     ids_.at(fact).id = it->second.id;
   }
   return it->second;
@@ -217,8 +215,8 @@ NexthopId NexthopGroups::take_left(std::uint32_t id) {
 /// exists, it is this group whatever its members were: the members are replaced, and its routes stay. Otherwise, of several groups with
 /// these members, it is the one whose number this name would have reached first.
 NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
-  std::uint32_t id = by_name_ ? first_choice(numbers_, fact) : numbers_.groups;
-  if (by_name_ && left_by_number_.contains(id)) return take_left(id);
+  std::uint32_t id = first_choice(numbers_, fact);
+  if (left_by_number_.contains(id)) return take_left(id);
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const Hop& hop : hops) {
@@ -229,11 +227,10 @@ NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vect
       const std::set<std::uint32_t>& ids = left->second;
       const auto from_here = ids.lower_bound(id);
       for (const auto nearest : {from_here == ids.end() ? ids.begin() : from_here, ids.begin()}) {
-        if (!by_name_ || may_be_of(numbers_, id, *nearest)) return take_left(*nearest);
+        if (may_be_of(numbers_, id, *nearest)) return take_left(*nearest);
       }
     }
   }
-  if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
   while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(numbers_, id);
   return NexthopId{id};
 }
@@ -297,11 +294,7 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
   if (outcome.kind() == Outcome::Kind::Done) {
     release_leaving(it->second);
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
-    if (by_name_) {
-      group_ids_.erase(it->second.id.value());
-    } else {
-      free_group_ids_.push_back(it->second.id.value());
-    }
+    group_ids_.erase(it->second.id.value());
     ids_.forget(fact);
     groups_.erase(it);
     forget_set(fact.kind, fact.key);

@@ -35,7 +35,7 @@ namespace rondo::switch_agent {
 
 class NexthopGroups final : public Orch {
  public:
-  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name, NumberSpace numbers);
+  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, NumberSpace numbers);
   ~NexthopGroups() override;
 
   struct Counts {
@@ -168,7 +168,6 @@ class NexthopGroups final : public Orch {
   Programmer& programmer_;
   const PortIds& ports_;
   GroupIds& ids_;
-  const bool by_name_;  // SwitchAgentOptions::groups_by_name.
   const NumberSpace numbers_;
   std::map<HopKey, Nexthop> nexthops_;
   std::set<std::string, std::less<>> sets_;  // The names of all NEXTHOP_SET rows, whether their group is in the kernel or not.
@@ -176,9 +175,7 @@ class NexthopGroups final : public Orch {
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<NexthopId> undeleted_;  // Unused objects whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = numbers_.nexthops;
-  std::vector<std::uint32_t> free_group_ids_;  // Used only if numbers do not follow from names, like next_group_id_.
-  std::uint32_t next_group_id_ = numbers_.groups;
-  std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_, if numbers follow from names.
+  std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_.
   std::set<std::uint32_t> left_ids_;                                  // Numbers of the objects that an earlier run left.
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;

@@ -316,7 +316,7 @@ void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) 
   const Prefix& prefix = key.prefix;
   if (!held_by_others_.empty()) held_by_others_.erase(prefix);
   const std::uint32_t slot = routes_.find(prefix);
-  const bool may_be_there = slot != RouteMap::kNone || (deletes_leftovers_ && !restarted_);
+  const bool may_be_there = slot != RouteMap::kNone || !restarted_;
   if (!may_be_there || another_row_has(key, batch[index].key())) {
     batch.done(index);
     return;

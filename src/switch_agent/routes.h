@@ -60,10 +60,8 @@ class Routes final : public Orch {
   std::size_t routes_of(const Constraint& fact) const;
 
   /// Called at the end of the restart. Until then the sets of next hops that the earlier run requested stay, because rows of routes on
-  /// them may still arrive.
+  /// them may still arrive, and a Delete is carried out even if no row had the route, because the earlier run may have left it.
   void end_restart() { restarted_ = true; }
-  /// Until the end of the restart, carries out a Delete even if no row had the route: an earlier run may have left it.
-  void delete_leftovers() { deletes_leftovers_ = true; }
 
   /// Begins an audit, before anything is read: from now on every ordered route is marked. end_audit() ends it.
   void begin_audit() {
@@ -171,7 +169,6 @@ class Routes final : public Orch {
   std::map<std::string, Record, std::less<>> requested_sets_;
   std::set<std::string, std::less<>> orphan_sets_;  // NEXTHOP_SET rows of an earlier run that no route has requested yet.
   bool restarted_ = false;
-  bool deletes_leftovers_ = false;
   bool auditing_ = false;
   std::uint8_t audit_ = 0;
   std::unique_ptr<PutBack> put_back_;

@@ -34,11 +34,8 @@ Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& s
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
-  // A journal without it is older: the protocol number was always the default.
   std::uint32_t protocol = switch_agent::kDefaultProtocol;
   if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
-  settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
-  settings.delete_leftovers = replay.note("agent.delete_leftovers").has_value();
   settings.answers = &replay.answers();
   settings.restart = &replay.restart();
   return {};
