@@ -14,7 +14,7 @@ Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
            .priority = options.priority,
            .operations_max = options.ops_max,
            .batch_max = limits::kNetlinkBatch},
-          options.watch, options.answers) {}
+          options.observer, options.answers) {}
 
 void Programmer::apply(std::span<Operation> ops) {
   plane_.apply(ops);

@@ -28,7 +28,7 @@ class Runtime;
 struct LinkEvent;
 struct NexthopEntry;
 
-class JournalRecorder final : public Journal, public TurnObserver, public OrderWatch, public ExecutorJournal {
+class JournalRecorder final : public Journal, public TurnObserver, public OrderObserver, public ExecutorJournal {
  public:
   /// Records nothing.
   JournalRecorder();

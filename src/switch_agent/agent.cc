@@ -33,7 +33,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                   {.mode = options_.mode,
                    .priority = kAnswers,
                    .ops_max = options_.orders_max,
-                   .watch = journal_,
+                   .observer = journal_,
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
       ports_(runtime.add<Ports>(programmer_, port_ids_)),

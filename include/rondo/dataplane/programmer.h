@@ -28,7 +28,7 @@ enum class OrderLane : std::uint8_t { Urgent, Bulk };
 using ProgrammerStats = ExecutorStats;
 
 /// Receives the orders and the answers. A lane is the number of an OrderLane.
-using OrderWatch = ExecutorWatch<Operation>;
+using OrderObserver = ExecutorObserver<Operation>;
 
 /// Replaces a data plane: gives the answers of a recorded run, at the recorded times.
 using RecordedAnswers = ExecutorAnswers<Operation>;
@@ -40,7 +40,7 @@ class Programmer {
     Mode mode = Mode::Thread;
     Priority priority{48};  // Priority of the turns that deliver answers; above that of the sources that wait for them.
     std::size_t ops_max = limits::kProgrammerOps;
-    OrderWatch* watch = nullptr;         // If given, it must outlive the programmer.
+    OrderObserver* observer = nullptr;   // If given, it must outlive the programmer.
     RecordedAnswers* answers = nullptr;  // If given, it must outlive the programmer. Then nothing is programmed, in either mode.
     /// Called on the programming thread with each order that the data plane refused. Not called for a delete of a missing object, which
     /// counts as done.

@@ -55,9 +55,9 @@ struct OperationCodec {
 
 /// Receives each submission and each answered batch, in order. Scheduler's thread.
 template <ExecutorOperation Operation>
-class ExecutorWatch {
+class ExecutorObserver {
  public:
-  virtual ~ExecutorWatch() = default;
+  virtual ~ExecutorObserver() = default;
   virtual void submitted(std::size_t lane, std::span<const Operation> operations) = 0;
   /// A batch was answered: with one thread, the oldest unanswered operations of a lane.
   virtual void answered(std::size_t lane, std::span<const Operation> operations) = 0;
@@ -94,8 +94,9 @@ class Executor {
       : typed_(std::move(apply), std::move(codec)), core_(start(scheduler, std::move(options), true)) {}
   /// For callers that record and replay the operations themselves. Both pointers may be null, and must outlive the executor. The executor
   /// then uses neither the runtime's journal nor the faults of a simulated world. With 'answers' nothing is applied.
-  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
-      : typed_(std::move(apply), watch, answers), core_(start(scheduler, std::move(options), false)) {}
+  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorObserver<Operation>* observer,
+           ExecutorAnswers<Operation>* answers)
+      : typed_(std::move(apply), observer, answers), core_(start(scheduler, std::move(options), false)) {}
   /// Waits for the apply() calls that run. Then applies the remaining operations, or drops them (ExecutorOptions::at_end). Calls no
   /// callback.
   ~Executor() = default;
@@ -142,8 +143,8 @@ class Executor {
       const bool is_none = !codec_.encode_order && !codec_.encode_answer && !codec_.decode_answer;
       RONDO_EXPECT(is_whole || is_none, "an OperationCodec was given some of its functions; give all three or none");
     }
-    Typed(Apply apply, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
-        : apply_(std::move(apply)), watch_(watch), answers_(answers) {}
+    Typed(Apply apply, ExecutorObserver<Operation>* observer, ExecutorAnswers<Operation>* answers)
+        : apply_(std::move(apply)), observer_(observer), answers_(answers) {}
     void set_core(executor::Core& core) noexcept { core_ = &core; }
 
     std::unique_ptr<executor::Batch> make_batch() const override { return std::make_unique<Batch>(); }
@@ -183,17 +184,17 @@ class Executor {
       if (done) done(part(batch, first, count));
     }
 
-    bool is_recorded() const override { return watch_ != nullptr || (codec_.encode_order && core_->has_journal()); }
+    bool is_recorded() const override { return observer_ != nullptr || (codec_.encode_order && core_->has_journal()); }
     void record_submitted(std::size_t lane, const executor::Lot& lot) override {
       const std::vector<Operation>& operations = static_cast<const Lot&>(lot).operations;
-      if (watch_ != nullptr) return watch_->submitted(lane, operations);
+      if (observer_ != nullptr) return observer_->submitted(lane, operations);
       executor::Texts texts;
       for (const Operation& operation : operations) texts.add([&](std::string& to) { codec_.encode_order(operation, to); });
       core_->record_orders(lane, texts);
     }
     void record_answered(const executor::Batch& batch) override {
       const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
-      if (watch_ != nullptr) return watch_->answered(batch.lane, operations);
+      if (observer_ != nullptr) return observer_->answered(batch.lane, operations);
       executor::Texts texts;
       for (const Operation& operation : operations) {
         texts.add([&](std::string& to) {
@@ -245,7 +246,7 @@ class Executor {
 
     Apply apply_;
     OperationCodec<Operation> codec_;
-    ExecutorWatch<Operation>* watch_ = nullptr;
+    ExecutorObserver<Operation>* observer_ = nullptr;
     ExecutorAnswers<Operation>* answers_ = nullptr;
     executor::Core* core_ = nullptr;
     std::vector<std::string_view> recorded_;  // Answers found by next_answered().
