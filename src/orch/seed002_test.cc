@@ -333,8 +333,9 @@ TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
     add(retries, journal::retry_lines(walk));
     add(changes, journal::swss_lines(walk));
   }
-  EXPECT_THAT(retries, ElementsAre("| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n", "| (group, 1) resolution notified -> 1 tasks\n",
-                                   "| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
+  EXPECT_THAT(retries,
+              ElementsAre("| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n", "| (group, 1) resolution notified -> 1 tasks\n",
+                          "| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
   EXPECT_THAT(changes, ElementsAre("|recording started\n", "|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
   EXPECT_EQ(std::remove(file.c_str()), 0);
   EXPECT_EQ(::rmdir(directory.c_str()), 0);

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "commands/actions.h"
+#include "journal/audit.h"
 #include "journal/opened.h"
 #include "journal/read_progress.h"
-#include "journal/audit.h"
 #include "journal/walk.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
