@@ -274,7 +274,7 @@ void Daemon::watch_store() {
   }
   redis_.look(runtime_->clock());
   watch_journal();
-  for (const std::unique_ptr<TableFile>& file : files_) file->look_after();
+  for (const std::unique_ptr<TableFile>& file : files_) file->poll_file();
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;

@@ -281,7 +281,7 @@ void Consumer::forget_rejection(std::uint32_t row) {
 }
 
 void Consumer::settle_row(std::uint32_t row) {
-  if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
+  if (ledger_.op(row) == Op::Delete) subscription_->ack(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
 

@@ -73,7 +73,7 @@ class HearingStore final : public test::PassingStore {
     bool empty() const override { return real_->empty(); }
     std::size_t depth() const override { return real_->depth(); }
     Gap take_gap() override { return real_->take_gap(); }
-    void dealt_with(const Change& change) override { heard_.push_back(call(change.op(), change.key())); }
+    void ack(const Change& change) override { heard_.push_back(call(change.op(), change.key())); }
     void requeue(std::string_view key) override { real_->requeue(key); }
     bool caught_up() const override { return real_->caught_up(); }
 

@@ -49,7 +49,7 @@ class Listener final : public Source {
       for (const Change& event : events_) {
         report_taken(event);
         deliver(event, handler_);
-        subscription_->dealt_with(event);
+        subscription_->ack(event);
       }
       if (subscription_->empty() || turn_is_over(budget, turn.items)) break;
     }

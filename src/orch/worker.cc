@@ -45,7 +45,7 @@ struct Worker::Parts {
 
   WorkerOptions options;
   Runtime* home = nullptr;
-  std::unique_ptr<store::bridge::HomeEnd> home_end;
+  std::unique_ptr<store::bridge::HomeBridge> home_end;
   std::unique_ptr<Mailbox<Reject>> rejects;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // A source of the worker's scheduler.
@@ -64,11 +64,11 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   RONDO_EXPECT(!p.options.name.empty(), "a Worker has no name");
   RONDO_EXPECT(home.parts_->bridge == nullptr, "worker '" + p.options.name + "' has a worker's runtime for its home");
   p.home = &home;
-  p.home_end = std::make_unique<store::bridge::HomeEnd>(home.scheduler(), home.store(),
-                                                        store::bridge::Options{.name = p.options.name,
-                                                                               .requests = p.options.requests,
-                                                                               .lane_changes = p.options.lane_changes,
-                                                                               .requests_max = p.options.requests_max});
+  p.home_end = std::make_unique<store::bridge::HomeBridge>(home.scheduler(), home.store(),
+                                                           store::bridge::Options{.name = p.options.name,
+                                                                                  .requests = p.options.requests,
+                                                                                  .lane_changes = p.options.lane_changes,
+                                                                                  .requests_max = p.options.requests_max});
   p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& given) {
     const Reject reject = std::move(given);  // Moved out of the mailbox first: on_reject may stop the worker, which empties the mailbox.
     if (const auto& told = p.home->parts_->on_reject) told(reject.table, reject.change, reject.why);

@@ -67,7 +67,7 @@ namespace {
 constexpr Duration kRetry = 50ms;
 }  // namespace
 
-class SimDurableStore::Keeper final : public store::RowKeeper {
+class SimDurableStore::Keeper final : public store::RowPersister {
  public:
   Keeper(SimDurableStore& store, SimDisk::Table& table) : store_(store), table_(table) {}
 
@@ -75,8 +75,8 @@ class SimDurableStore::Keeper final : public store::RowKeeper {
   void keep_delete(const Record& key) override { add(SimDisk::Line::Kind::KeepDelete, {Op::Delete, key}); }
   void forget(const Record& key) override { add(SimDisk::Line::Kind::Forget, {Op::Delete, key}); }
   void append(const Change& entry) override { add(SimDisk::Line::Kind::Append, entry); }
-  void delete_was_dealt_with(const Record& deleted) override { add(SimDisk::Line::Kind::DeleteDealtWith, {Op::Delete, deleted}); }
-  void entry_was_dealt_with(const Change& entry) override { add(SimDisk::Line::Kind::EntryDealtWith, entry); }
+  void delete_acked(const Record& deleted) override { add(SimDisk::Line::Kind::DeleteDealtWith, {Op::Delete, deleted}); }
+  void entry_acked(const Change& entry) override { add(SimDisk::Line::Kind::EntryDealtWith, entry); }
 
  private:
   void add(SimDisk::Line::Kind kind, Change change) {
@@ -118,7 +118,7 @@ void SimDurableStore::restore(const SimDisk::Table& kept) {
 
 void SimDurableStore::keep(store::MemoryTable& table, SimDisk::Table& kept) {
   keepers_.push_back(std::make_unique<Keeper>(*this, kept));
-  table.keep_with(keepers_.back().get());
+  table.persist_with(keepers_.back().get());
 }
 
 Status SimDurableStore::declare(const TableSpec& spec) {

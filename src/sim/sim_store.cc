@@ -11,7 +11,7 @@
 #include "sim/sim_store_ends.h"
 #include "sim/sim_wire.h"
 #include "store/completions.h"
-#include "store/end_subscription.h"
+#include "store/subscription_handle.h"
 #include "store/table_rules.h"
 
 namespace rondo::sim {

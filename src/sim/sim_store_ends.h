@@ -39,8 +39,8 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
   /// Immediate: a lost report has the same effect as a crash during the report.
-  void dealt_with(const Change& change) {
-    if (far_ != nullptr) far_->dealt_with(change);
+  void ack(const Change& change) {
+    if (far_ != nullptr) far_->ack(change);
   }
   virtual void requeue(std::string_view key) { static_cast<void>(key); }
   virtual bool caught_up() const { return true; }

@@ -202,15 +202,15 @@ class FollowedTable {
     if (reading_ || lost_) {
       dirty_.insert(key);  // Marked after the read, as the end does.
     } else {
-      tell_view(key);
+      notify_view(key);
     }
   }
   /// Starts or restarts a read. An answer of an earlier read may arrive late.
   void begin() {
-    if (!truth_.empty() && random_.chance(0.3)) tell_view(truth_.begin()->first);
+    if (!truth_.empty() && random_.chance(0.3)) notify_view(truth_.begin()->first);
     view_.begin_read();
     const std::string late = std::to_string(random_.below(12));
-    if (random_.chance(0.3)) tell_view(late);
+    if (random_.chance(0.3)) notify_view(late);
     if (random_.chance(0.3)) truth_.erase(late);
     lost_ = false;
     reading_ = true;
@@ -228,7 +228,7 @@ class FollowedTable {
     }
     if (!unread_.empty() || !view_.end_read(random_.between(1, 4))) return;
     reading_ = false;
-    for (const std::string& key : std::exchange(dirty_, {})) tell_view(key);
+    for (const std::string& key : std::exchange(dirty_, {})) notify_view(key);
   }
   /// A gap: changes from now on are not reported.
   void lose() {
@@ -272,7 +272,7 @@ class FollowedTable {
   }
 
  private:
-  void tell_view(const std::string& key) {
+  void notify_view(const std::string& key) {
     told_by_change_.insert(key);
     view_.changed(truth_.contains(key) ? Change::set(key, {{"v", truth_[key]}}) : Change::remove(key));
   }

@@ -81,7 +81,7 @@ class BridgeStoreWorld final : public StoreWorld {
   Scheduler home_scheduler_{home_world_.clock(), home_world_.reactor(), *make_policy(StrictPriority{})};
   Scheduler worker_scheduler_{worker_world_.clock(), worker_world_.reactor(), *make_policy(StrictPriority{})};
   std::unique_ptr<Store> home_store_ = make_memory_store(home_scheduler_);
-  bridge::HomeEnd home_{home_scheduler_, *home_store_, {}};
+  bridge::HomeBridge home_{home_scheduler_, *home_store_, {}};
   bridge::BridgeStore bridge_{worker_scheduler_, home_};
 };
 

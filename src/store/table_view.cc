@@ -72,7 +72,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   bool settle_known(Row& row, const Record& now);
   bool add(std::uint32_t id);
   bool is_table_compared() const noexcept { return phase_ == Phase::Adding || phase_ == Phase::Confirming; }
-  bool tell_store(Change change);
+  bool notify_store(Change change);
   Status write(Change change);
   void answered(const Status& end);
   void pause() { retry_.arm_at(scheduler_.now() + options_.retry); }
@@ -246,7 +246,7 @@ void TableView::Parts::page_came(const Result<RowPage>& page) {
 bool TableView::Parts::settle(const Record& now) {
   const std::uint32_t known = rows_->find(now.key(), now.key_hash());
   if (known != Rows::kNone) return settle_known((*rows_)[known], now);
-  if (!tell_store(Change::remove(now.key()))) return false;
+  if (!notify_store(Change::remove(now.key()))) return false;
   Row& row = (*rows_)[rows_->find_or_add(now.key(), now.key_hash()).id];
   row.record = Record::make(now.key(), {});
   row.gone = true;
@@ -258,15 +258,15 @@ bool TableView::Parts::settle(const Record& now) {
 bool TableView::Parts::settle_known(Row& row, const Record& now) {
   if (row.pass == pass_) return true;  // The scan returned the row twice.
   if (row.gone) {
-    if (!tell_store(Change::remove(row.key()))) return false;
+    if (!notify_store(Change::remove(row.key()))) return false;
     ++totals_.removed;
   } else if (store::same_fields(now.fields(), row.record.fields())) {
     ++totals_.same;
   } else if (Record::merged(now, row.record).fields().size() == row.record.fields().size()) {
-    if (!tell_store(Change{Op::Set, row.record})) return false;
+    if (!notify_store(Change{Op::Set, row.record})) return false;
     ++totals_.set;
   } else {
-    if (!tell_store(Change::remove(row.key())) || !tell_store(Change{Op::Set, row.record})) return false;
+    if (!notify_store(Change::remove(row.key())) || !notify_store(Change{Op::Set, row.record})) return false;
     ++totals_.replaced;
   }
   row.pass = pass_;
@@ -276,7 +276,7 @@ bool TableView::Parts::settle_known(Row& row, const Record& now) {
 bool TableView::Parts::add(std::uint32_t id) {
   Row& row = (*rows_)[id];
   if (!row.record || row.gone || row.pass == pass_) return true;
-  if (!tell_store(Change{Op::Set, row.record})) return false;
+  if (!notify_store(Change{Op::Set, row.record})) return false;
   row.pass = pass_;
   ++totals_.set;
   return true;
@@ -293,7 +293,7 @@ Status TableView::Parts::write(Change change) {
 }
 
 /// False when the change must be retried, or everything has failed.
-bool TableView::Parts::tell_store(Change change) {
+bool TableView::Parts::notify_store(Change change) {
   const Status refused = write(std::move(change));
   if (refused.ok()) {
     tries_ = 0;

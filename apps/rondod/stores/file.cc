@@ -18,7 +18,7 @@ class OpenFile final : public TableFile {
  public:
   OpenFile(DurableStore& store, std::string path) : store_(store), path_(std::move(path)) {}
   const std::string& path() const override { return path_; }
-  void look_after() override { store_.look_after(); }
+  void poll_file() override { store_.poll_file(); }
   Status finish() override { return store_.finish(); }
   TableFileFigures figures() const override {
     const DurableStoreStats stats = store_.stats();

@@ -40,7 +40,7 @@ class TableFile {
   virtual const std::string& path() const = 0;
   virtual TableFileFigures figures() const = 0;
   /// See DurableStore.
-  virtual void look_after() = 0;
+  virtual void poll_file() = 0;
   /// Writes the waiting records at the end of the process; blocks. Returns the reason if they cannot be written.
   virtual Status finish() = 0;
 };

@@ -14,8 +14,8 @@ namespace rondo {
 struct DurableFileTable {
   TableSpec spec;
   std::size_t rows = 0;
-  std::size_t deletes = 0;  // Staged: not confirmed with Subscription::dealt_with().
-  std::size_t entries = 0;  // Queue: not confirmed with Subscription::dealt_with().
+  std::size_t deletes = 0;  // Staged: not confirmed with Subscription::ack().
+  std::size_t entries = 0;  // Queue: not confirmed with Subscription::ack().
 };
 
 struct DurableFile {

@@ -91,10 +91,10 @@ class DurableStore final : public Store {
   ~DurableStore() override;
 
   // Store. Differences that the file makes: Tables. A kept table can be declared with another limit, which counts from then on. The next
-  // consumer receives kept Staged rows as Sets, and Deletes not confirmed with dealt_with() as Deletes. Errors. While nothing can be
+  // consumer receives kept Staged rows as Sets, and Deletes not confirmed with ack() as Deletes. Errors. While nothing can be
   // written, writes return the reason (EveryBatch), or are accepted until waiting_max (otherwise); health() returns it, too. health() also
   // reports why the file cannot be kept small while writes succeed: SQLite's log cannot be emptied, or a rewritten file cannot be dropped.
-  // A file that was removed, moved or replaced cannot be written until it is back. The next group or look_after() notices it.
+  // A file that was removed, moved or replaced cannot be written until it is back. The next group or poll_file() notices it.
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
@@ -108,7 +108,7 @@ class DurableStore final : public Store {
   const DurableStoreStats& stats() const noexcept;
   /// While nothing waits to be written: makes the writing thread check whether the file is still there, and move SQLite's log into it;
   /// health() then reports the result. For a timer of about a second; costs two system calls if the log is empty.
-  void look_after();
+  void poll_file();
   /// Waits until everything written is on the disk, or returns why it cannot be. Also returns an error if the file was removed meanwhile.
   /// Blocks; for the end of a process.
   Status finish();

@@ -1,7 +1,7 @@
 // Store: tables that outlive their writers and readers. An interface with several implementations: the embedded store (memory_store.h), the
-// durable store, Redis, and a simulated store that is slow, fails and loses its connection (sim/sim_store.h). So no call blocks: a write is
-// accepted or refused immediately and completes later. A subscription returns changes that have already arrived, and wakes its consumer for
-// more.
+// durable store, Redis, tables over ZMQ (zmq_store.h), and a simulated store that is slow, fails and loses its connection
+// (sim/sim_store.h). So no call blocks: a write is accepted or refused immediately and completes later. A subscription returns changes that
+// have already arrived, and wakes its consumer for more.
 //
 // Four kinds of table (docs/sources.md has their origin in SONiC):
 //   Staged   desired state, high volume. Writes of one key merge until popped; the last value of each field wins. A Delete before a Set is
@@ -103,7 +103,7 @@ class Subscription {
   /// Deletes of a Staged table, in any order, and for all entries of a Queue, in the order in which they were taken. Sets need no
   /// confirmation: their rows are delivered after a restart anyway. 'change' must be the one from take(), or a copy of it; a separate
   /// change with equal content is ignored.
-  virtual void dealt_with(const Change& change) { static_cast<void>(change); }
+  virtual void ack(const Change& change) { static_cast<void>(change); }
   /// Delivers the row of 'key' once more: take() returns a Set of the whole row with its content at that time, also under Rows::Written.
   /// Does nothing if there is no row, or if a change of the key already waits in the table. A Set that was fetched ahead may be followed by
   /// its row. Never refused: an external store remembers the key until it can read the row, at most one entry a row. Staged and Watched

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/end_subscription.h"
+#include "store/subscription_handle.h"
 #include "store/table_rules.h"
 
 namespace rondo::store::bridge {
@@ -16,7 +16,7 @@ class BridgeStore::Inlet final : public Source {
 
   Result<Backlog> collect() override {
     store_.room_asked_for_ = false;
-    for (std::size_t i = 0; i < store_.open_.size(); ++i) store_.open_[i]->tell();
+    for (std::size_t i = 0; i < store_.open_.size(); ++i) store_.open_[i]->notify();
     return backlog();
   }
   Turn run(const Budget& budget) override {
@@ -38,7 +38,7 @@ class BridgeStore::Inlet final : public Source {
   BridgeStore& store_;
 };
 
-BridgeStore::BridgeStore(Scheduler& worker, HomeEnd& home)
+BridgeStore::BridgeStore(Scheduler& worker, HomeBridge& home)
     : home_(home),
       completions_(worker, home.options().name + " store", Priority::p7),
       inlet_(std::make_unique<Inlet>(*this, home.options().name + " inlet")) {
@@ -58,21 +58,21 @@ const TableSpec* BridgeStore::find(std::string_view table) const {
 
 Status BridgeStore::declare(const TableSpec& spec) {
   const auto end = std::make_shared<Status>();
-  if (Status lost = home_.call([end, spec](HomeEnd& home) { *end = home.store().declare(spec); }); !lost.ok()) return lost;
+  if (Status lost = home_.call([end, spec](HomeBridge& home) { *end = home.store().declare(spec); }); !lost.ok()) return lost;
   if (end->ok()) specs_.emplace(spec.name, spec);
   return *end;
 }
 
 std::vector<TableSpec> BridgeStore::tables() const {
   const auto found = std::make_shared<std::vector<TableSpec>>();
-  if (!home_.call([found](HomeEnd& home) { *found = home.store().tables(); }).ok()) return {};
+  if (!home_.call([found](HomeBridge& home) { *found = home.store().tables(); }).ok()) return {};
   for (const TableSpec& spec : *found) specs_.emplace(spec.name, spec);
   return *found;
 }
 
 Result<Store::Size> BridgeStore::size(std::string_view table) const {
   const auto end = std::make_shared<Result<Size>>();
-  if (Status lost = home_.call([end, name = std::string{table}](HomeEnd& home) { *end = home.store().size(name); }); !lost.ok()) {
+  if (Status lost = home_.call([end, name = std::string{table}](HomeBridge& home) { *end = home.store().size(name); }); !lost.ok()) {
     return failure(std::move(lost));
   }
   Result<Size> size = *end;
@@ -82,7 +82,7 @@ Result<Store::Size> BridgeStore::size(std::string_view table) const {
 
 Status BridgeStore::health() const {
   const auto end = std::make_shared<Status>();
-  Status lost = home_.call([end](HomeEnd& home) { *end = home.store().health(); });
+  Status lost = home_.call([end](HomeBridge& home) { *end = home.store().health(); });
   return lost.ok() ? *end : lost;
 }
 
@@ -163,38 +163,38 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
   const TableSpec* const spec = find(table);
   if (spec == nullptr) return failure(no_such_table(table));
   const bool popped = spec->kind == TableKind::Staged || spec->kind == TableKind::Queue;
-  std::shared_ptr<NearEnd> end;
+  std::shared_ptr<WorkerSubscription> end;
   if (popped) {
-    std::shared_ptr<NearEnd>& kept = popped_[spec->name];
-    if (kept == nullptr) kept = std::make_shared<NearEnd>();
+    std::shared_ptr<WorkerSubscription>& kept = popped_[spec->name];
+    if (kept == nullptr) kept = std::make_shared<WorkerSubscription>();
     end = kept;
     if (end->is_open()) return failure(has_consumer(*spec));
   } else {
-    end = std::make_shared<NearEnd>();
+    end = std::make_shared<WorkerSubscription>();
   }
   const auto lane = std::make_shared<Lane>(*spec, home_.options().lane_changes);
   const auto opened = std::make_shared<Status>();
-  Status lost = home_.call([=](HomeEnd& home) { *opened = home.open_lane(lane, options, priority); },
-                           [=](HomeEnd& home) { home.close_lane(lane.get()); });
+  Status lost = home_.call([=](HomeBridge& home) { *opened = home.open_lane(lane, options, priority); },
+                           [=](HomeBridge& home) { home.close_lane(lane.get()); });
   if (lost.ok()) lost = *opened;
   if (!lost.ok()) return failure(std::move(lost));
-  end->open(lane, options, [this](Request&& request) { return tell_home(std::move(request)); });
+  end->open(lane, options, [this](Request&& request) { return request_home(std::move(request)); });
   open_.push_back(end.get());
-  return store::subscription_of(std::move(end), [this](NearEnd& closing) { forget(closing); });
+  return store::subscription_of(std::move(end), [this](WorkerSubscription& closing) { forget(closing); });
 }
 
-void BridgeStore::forget(NearEnd& end) {
+void BridgeStore::forget(WorkerSubscription& end) {
   std::erase(open_, &end);
   end.close();
   // The next consumer's call is made after this one. By then no pump uses the lane, so the lane's content is complete.
-  home_.post([lane = end.lane(), untold = end.take_untold()](HomeEnd& home) {
-    for (const Change& change : untold) home.dealt_with(lane->spec, change);
+  home_.post([lane = end.lane(), untold = end.take_unsent_acks()](HomeBridge& home) {
+    for (const Change& change : untold) home.ack(lane->spec, change);
     home.close_lane(lane);
   });
 }
 
 /// Half of the ring is reserved for writes and reads.
-bool BridgeStore::tell_home(Request&& request) {
+bool BridgeStore::request_home(Request&& request) {
   const std::size_t half = home_.link().requests.capacity() / 2;
   if (home_.link().requests.room(half) < half) {
     ask_for_room();
@@ -207,12 +207,12 @@ bool BridgeStore::tell_home(Request&& request) {
 /// The home thread wakes the inlet once it has handled the requests that fill the ring.
 void BridgeStore::ask_for_room() {
   if (std::exchange(room_asked_for_, true)) return;
-  home_.post([](HomeEnd& home) { home.link().inlet->wake_from_any_thread(); });
+  home_.post([](HomeBridge& home) { home.link().inlet->wake_from_any_thread(); });
 }
 
 std::size_t BridgeStore::untaken() const {
   std::size_t count = 0;
-  for (const NearEnd* end : open_) count += end->waiting_keys();
+  for (const WorkerSubscription* end : open_) count += end->waiting_keys();
   return count;
 }
 

@@ -7,7 +7,7 @@
 //   changes; those of a Watched table merge on this side.
 // - requeue() does not see changes in a lane, so a row may be delivered twice.
 // - A refusal that depends on the table's state (full) is reported by WriteDone; a write without WriteDone is counted
-//   (HomeEnd::refused_writes).
+//   (HomeBridge::refused_writes).
 // - declare(), subscribe(), size() and tables() wait for a turn of the home thread.
 #pragma once
 
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "rondo/store/store.h"
-#include "store/bridge/home_end.h"
-#include "store/bridge/near_end.h"
+#include "store/bridge/home_bridge.h"
+#include "store/bridge/worker_subscription.h"
 #include "store/completions.h"
 
 namespace rondo::store::bridge {
@@ -29,7 +29,7 @@ namespace rondo::store::bridge {
 class BridgeStore final : public Store {
  public:
   /// Joins the worker's scheduler. Both arguments must outlive the store. The store closes 'home' when it is destroyed, on the home thread.
-  BridgeStore(Scheduler& worker, HomeEnd& home);
+  BridgeStore(Scheduler& worker, HomeBridge& home);
   ~BridgeStore() override;
 
   Status declare(const TableSpec& spec) override;
@@ -57,16 +57,16 @@ class BridgeStore final : public Store {
   Status ask(Request&& request, Waiting done);
   void ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done);
   void finish(Answer&& answer);
-  void forget(NearEnd& end);
-  bool tell_home(Request&& request);
+  void forget(WorkerSubscription& end);
+  bool request_home(Request&& request);
   void ask_for_room();
 
-  HomeEnd& home_;
+  HomeBridge& home_;
   Completions completions_;
   std::unique_ptr<Inlet> inlet_;
   mutable std::map<std::string, TableSpec, std::less<>> specs_;  // The tables that were looked up; pointers to the specs stay valid.
-  std::map<std::string, std::shared_ptr<NearEnd>, std::less<>> popped_;
-  std::vector<NearEnd*> open_;
+  std::map<std::string, std::shared_ptr<WorkerSubscription>, std::less<>> popped_;
+  std::vector<WorkerSubscription*> open_;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // By the request's id.
   std::uint64_t last_id_ = 0;
   bool room_asked_for_ = false;

@@ -39,20 +39,20 @@ class BridgeStoreTest : public testing::Test {
   Scheduler home_scheduler_{home_world_.clock(), home_world_.reactor(), test::policy()};
   Scheduler worker_scheduler_{worker_world_.clock(), worker_world_.reactor(), test::policy()};
   std::unique_ptr<Store> home_store_ = make_memory_store(home_scheduler_);
-  std::unique_ptr<HomeEnd> home_ =
-      std::make_unique<HomeEnd>(home_scheduler_, *home_store_, Options{.name = "test", .lane_changes = 8, .requests_max = 8});
+  std::unique_ptr<HomeBridge> home_ =
+      std::make_unique<HomeBridge>(home_scheduler_, *home_store_, Options{.name = "test", .lane_changes = 8, .requests_max = 8});
   std::unique_ptr<BridgeStore> bridge_ = std::make_unique<BridgeStore>(worker_scheduler_, *home_);
 };
 
 /// Counts the keys that the table need not deliver again after a restart.
-class CountingKeeper final : public RowKeeper {
+class CountingKeeper final : public RowPersister {
  public:
   void keep(const Record&) override {}
   void keep_delete(const Record&) override {}
-  void delete_was_dealt_with(const Record& deleted) override { forgotten.emplace_back(deleted.key()); }
+  void delete_acked(const Record& deleted) override { forgotten.emplace_back(deleted.key()); }
   void forget(const Record&) override {}
   void append(const Change&) override {}
-  void entry_was_dealt_with(const Change&) override { ++dropped; }
+  void entry_acked(const Change&) override { ++dropped; }
   std::vector<std::string> forgotten;
   int dropped = 0;
 };
@@ -63,8 +63,8 @@ TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
   CountingKeeper staged;
   CountingKeeper queue;
   auto& home = static_cast<MemoryStore&>(*home_store_);
-  home.find("T")->keep_with(&staged);
-  home.find("Q")->keep_with(&queue);
+  home.find("T")->persist_with(&staged);
+  home.find("Q")->persist_with(&queue);
   auto from_t = std::move(bridge_->subscribe("T").value());
   const auto from_q = std::move(bridge_->subscribe("Q").value());
   std::vector<Change> changes;
@@ -78,7 +78,7 @@ TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
     from_t->take(SIZE_MAX, changes);
     from_q->take(SIZE_MAX, changes);
   }
-  for (const Change& change : changes) (change.op() == Op::Delete ? from_t : from_q)->dealt_with(change);
+  for (const Change& change : changes) (change.op() == Op::Delete ? from_t : from_q)->ack(change);
   EXPECT_LT(staged.forgotten.size() + static_cast<std::size_t>(queue.dropped), 60U) << "the way is short";
   settle();
   from_q->take(SIZE_MAX, changes);  // The next take() sends the reports for which there was no room.
@@ -167,7 +167,7 @@ TEST_F(BridgeStoreTest, QuestionsBeyondTheWayHomeAreRefused) {
 
 TEST_F(BridgeStoreTest, CallForWhichHomeHasNoTurnEndsIsCountedAndIsNotMadeLater) {
   EXPECT_EQ(Options{}.call_wait, limits::kWorkerCallWait);
-  HomeEnd home{home_scheduler_, *home_store_, Options{.name = "late", .call_wait = 1ms}};
+  HomeBridge home{home_scheduler_, *home_store_, Options{.name = "late", .call_wait = 1ms}};
   BridgeStore bridge{worker_scheduler_, home};
   home.threaded(true);  // The home scheduler gets no turn meanwhile, because this thread is the home thread.
   const Status late = bridge.declare({.name = "T"});

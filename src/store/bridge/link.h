@@ -1,4 +1,4 @@
-// Link: the state that the two ends of a bridge share: rings of requests and answers between a worker's thread and the home thread, and a
+// Link: the state that the two sides of a bridge share: rings of requests and answers between a worker's thread and the home thread, and a
 // lane for each subscription. Each ring has one producer and one consumer. All other state used by both threads is atomic.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Entry {
   Mark mark = Mark::None;
 };
 
-/// The changes of one subscription, from the home thread (Pump) to the worker's thread (NearEnd).
+/// The changes of one subscription, from the home thread (Pump) to the worker's thread (WorkerSubscription).
 struct Lane {
   Lane(const TableSpec& table, std::size_t capacity) : spec(table), ring(capacity) {}
   /// Keys (Staged), entries or events in the ring. Exact on the worker's thread while the pump does not run.
@@ -41,7 +41,7 @@ struct Lane {
 
   const TableSpec spec;
   Ring<Entry> ring;
-  Source* pump = nullptr;                              // Valid until the worker closes the lane; null after the home end has closed.
+  Source* pump = nullptr;                              // Valid until the worker closes the lane; null after the home side has closed.
   std::atomic<std::uint64_t> keys_put{0};              // Written on the home thread.
   std::atomic<std::uint64_t> keys_taken{0};            // Written on the worker's thread.
   std::atomic<std::uint64_t> standing_keys{kUnknown};  // The value of keys_put when the home table's consumer had caught up.
@@ -49,9 +49,9 @@ struct Lane {
   std::atomic<std::uint64_t> dropped{0};               // Events dropped (Channel only).
 };
 
-/// From the worker to home. 'table' belongs to the worker's end and is valid as long as that end.
+/// From the worker to home. 'table' belongs to the worker's side and is valid as long as that.
 struct Request {
-  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, DealtWith, Requeue };
+  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, Ack, Requeue };
   Kind kind = Kind::Write;
   std::uint64_t id = 0;  // The id of the answer; 0: no answer is wanted.
   const TableSpec* table = nullptr;

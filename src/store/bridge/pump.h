@@ -25,7 +25,7 @@ class Pump final : public Source {
   /// From now on the pump takes nothing; the table keeps its changes.
   void pause() { paused_ = true; }
   Lane* lane() const noexcept { return lane_.get(); }
-  void dealt_with(const Change& change) { far_->dealt_with(change); }
+  void ack(const Change& change) { far_->ack(change); }
   void requeue(std::string_view key) { far_->requeue(key); }
 
   Result<Backlog> collect() override { return paused_ ? Backlog::Empty : backlog(); }

@@ -287,7 +287,7 @@ TEST_F(DamagedLog, PropertyAByteAnywhereLeavesTheStateOfACommit) {
 TEST_F(DamagedLog, HasNoRowsThatTheFileLacksOnceALookFoundNothingToWrite) {
   Life life{path()};
   write_rows(life, kRows, kRows + 10);
-  life.store().look_after();
+  life.store().poll_file();
   life.settle();
   killed_ = copy();
   ASSERT_GT(std::filesystem::file_size(killed_ + "-wal"), 0U);

@@ -164,7 +164,7 @@ TEST_F(TakenAway, AFileThatGoesWhileNothingIsWrittenIsNoticedByALook) {
   EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
   const std::uint64_t commits = life.store().stats().commits;
   const auto look = [&life] {
-    life.store().look_after();
+    life.store().poll_file();
     life.settle();
     return life.store().health();
   };

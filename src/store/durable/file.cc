@@ -16,18 +16,18 @@ using store::durable::LogFile;
 
 namespace {
 
-DurableFileTable tell_table(const LogContent::Table& table, const std::function<void(const TableSpec&, const Change&)>& each) {
-  DurableFileTable told{.spec = table.spec, .rows = 0, .deletes = 0, .entries = table.entries.size()};
+DurableFileTable visit_table(const LogContent::Table& table, const std::function<void(const TableSpec&, const Change&)>& each) {
+  DurableFileTable found{.spec = table.spec, .rows = 0, .deletes = 0, .entries = table.entries.size()};
   for (std::uint32_t id = 0; id < table.rows.end_id(); ++id) {
     const LogContent::Row& row = table.rows[id];
     if (!row.record) continue;
-    ++(row.deleted ? told.deletes : told.rows);
+    ++(row.deleted ? found.deletes : found.rows);
     if (each) each(table.spec, Change{row.deleted ? Op::Delete : Op::Set, row.record});
   }
   for (const auto& [number, change] : table.entries) {
     if (each) each(table.spec, change);
   }
-  return told;
+  return found;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<DurableFile> read_durable_file(const std::string& path, const std::functi
   DurableFile found{.groups = reading.entries, .bytes = reading.bytes, .damage = {}, .tables = {}};
   for (const Status& lost : reading.damage) found.damage.push_back(lost.to_string());
   for (const auto& table : content.tables()) {
-    if (table != nullptr) found.tables.push_back(tell_table(*table, each));
+    if (table != nullptr) found.tables.push_back(visit_table(*table, each));
   }
   return found;
 }

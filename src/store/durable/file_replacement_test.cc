@@ -63,7 +63,7 @@ class LargeFile : public DurableStoreTest {
       const auto queue = life.subscribe("Q");
       std::vector<Change> taken;
       ASSERT_EQ(queue->take(1, taken), 1U);
-      queue->dealt_with(taken.front());
+      queue->ack(taken.front());
       life.settle();
     }
     ASSERT_GT(size(), 20 * kSlack);

@@ -104,13 +104,13 @@ class Writer {
     for (const Change& change : taken_) {
       const auto key = static_cast<std::uint32_t>(std::stoul(std::string{change.key()}));
       report(to_, {.counter = newest_[key], .key = key, .say = Say::DealingWith});
-      rows_->dealt_with(change);
+      rows_->ack(change);
     }
     taken_.clear();
     entries_->take(random_.below(60), taken_);  // On average more than arrive.
     for (const Change& change : taken_) {
       report(to_, {.counter = number_in(change), .key = kKeys, .say = Say::DealingWith});
-      entries_->dealt_with(change);
+      entries_->ack(change);
     }
   }
 

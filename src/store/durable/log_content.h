@@ -19,7 +19,7 @@ class LogContent {
  public:
   struct Row {
     Record record;
-    bool deleted = false;  // The consumer has not yet dealt with the Delete.
+    bool deleted = false;  // The consumer has not yet acknowledged the Delete.
     std::uint32_t next = KeyedRows<Row>::kNone;
     std::string_view key() const noexcept { return record.key(); }
   };
@@ -27,7 +27,7 @@ class LogContent {
     TableSpec spec;
     KeyedRows<Row> rows;
     std::map<std::uint64_t, Change> entries;
-    std::uint64_t dropped = 0;  // Entries up to this number were dealt with.
+    std::uint64_t dropped = 0;  // Entries up to this number were acknowledged.
   };
 
   /// Adds every record of one log entry. DataLoss at the first invalid record; the records before it are kept.

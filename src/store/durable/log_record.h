@@ -15,10 +15,10 @@ struct LogRecord {
   enum class Kind : std::uint8_t {
     Table = 1,    // 'table' is the number of a table from here on. The key of 'record' is its name; kind and limit are fields.
     Row = 2,      // The row's content is 'record'.
-    Deleted = 3,  // The row is deleted, and the consumer has not yet dealt with the Delete.
+    Deleted = 3,  // The row is deleted, and the consumer has not yet acknowledged the Delete.
     Forget = 4,   // The row does not exist.
     Entry = 5,    // A Queue's entry 'number', 'op' and 'record'.
-    Dropped = 6,  // All entries of the Queue up to 'number' were dealt with.
+    Dropped = 6,  // All entries of the Queue up to 'number' were acknowledged.
   };
   Kind kind = Kind::Row;
   Op op = Op::Set;

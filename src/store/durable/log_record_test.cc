@@ -138,7 +138,7 @@ TEST(LogContent, WrittenAnewItSaysTheSame) {
                                     row("stays", "old"),
                                     row("stays", "new"),
                                     {.kind = Kind::Forget, .table = 0, .record = Record::make("gone", {})},
-                                    {.kind = Kind::Deleted, .table = 0, .record = Record::make("owed", {})},
+                                    {.kind = Kind::Deleted, .table = 0, .record = Record::make("pending", {})},
                                     LogRecord::of_table(1, {.name = "Q", .kind = TableKind::Queue}),
                                     {.kind = Kind::Entry, .op = Op::Set, .table = 1, .number = 1, .record = Record::make("1", {})},
                                     {.kind = Kind::Entry, .op = Op::Set, .table = 1, .number = 2, .record = Record::make("2", {})},

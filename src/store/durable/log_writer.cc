@@ -111,7 +111,7 @@ void LogWriter::hand_over() {
   ring_bell();
 }
 
-void LogWriter::look_after() {
+void LogWriter::poll_file() {
   if (busy_ || waiting() > 0 || !trouble_.ok()) return;
   hand_over();  // An empty group.
   wake();
@@ -125,11 +125,11 @@ void LogWriter::ring_bell() {
 void LogWriter::answer() {
   busy_ = false;
   Group& group = *under_way_;
-  tell(group.dones, group.status);
+  report(group.dones, group.status);
   trouble_ = std::move(group.status);
   group.status = Status{};
   if (!trouble_.ok()) {
-    tell(gathered_.dones, trouble_);  // The records gathered meanwhile cannot be written now either.
+    report(gathered_.dones, trouble_);  // The records gathered meanwhile cannot be written now either.
     ++stats_.failed;
     note_health();
     due_ = false;
@@ -185,7 +185,7 @@ void LogWriter::keep_up_again() {
   ring_bell();
 }
 
-void LogWriter::tell(std::deque<WriteDone>& dones, const Status& status) {
+void LogWriter::report(std::deque<WriteDone>& dones, const Status& status) {
   if (!dones.empty()) told_.push_back({std::exchange(dones, {}), status});
 }
 

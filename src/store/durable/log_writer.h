@@ -76,7 +76,7 @@ class LogWriter final : public Source {
 
   /// If nothing waits to be written, the writing thread checks whether the file still has its name (see trouble()), and moves SQLite's log
   /// into the file.
-  void look_after();
+  void poll_file();
   /// Blocks until everything is on the disk; if that is impossible, returns the error. Used when a process ends.
   Status finish();
 
@@ -110,7 +110,7 @@ class LogWriter final : public Source {
   void hand_over();
   void answer();
   bool free_some(const Budget& budget);
-  void tell(std::deque<WriteDone>& dones, const Status& status);
+  void report(std::deque<WriteDone>& dones, const Status& status);
   void post_some(std::size_t max);
 
   const DurableStoreOptions options_;

@@ -21,7 +21,7 @@ SnapshotTaker::SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter&
   scheduler.add(*this);
 }
 
-void SnapshotTaker::look() {
+void SnapshotTaker::poll() {
   if (taking_) return make_room();
   if (writer_.takes_snapshot()) return;
   // Other writes between the snapshot's records do not count.
@@ -37,7 +37,7 @@ void SnapshotTaker::begin() {
   rows_done_ = false;
   place_ = {};
   writer_.begin_snapshot();
-  for (const Kept& kept : kept_) writer_.add_to_snapshot(LogRecord::of_table(kept.keeper->number(), kept.table->spec()));
+  for (const Kept& kept : kept_) writer_.add_to_snapshot(LogRecord::of_table(kept.persister->number(), kept.table->spec()));
   make_room();
 }
 
@@ -64,11 +64,11 @@ RowPage SnapshotTaker::next_rows(const MemoryTable& table) const {
 
 bool SnapshotTaker::step(const Kept& kept) {
   if (rows_done_) {
-    return kept.keeper->write_owed(place_, [this, left = kStep]() mutable { return left-- > 0 && has_room(); });
+    return kept.persister->write_owed(place_, [this, left = kStep]() mutable { return left-- > 0 && has_room(); });
   }
   RowPage page = next_rows(*kept.table);
   for (Record& row : page.rows) {
-    writer_.add_to_snapshot({.kind = LogRecord::Kind::Row, .table = kept.keeper->number(), .record = std::move(row)});
+    writer_.add_to_snapshot({.kind = LogRecord::Kind::Row, .table = kept.persister->number(), .record = std::move(row)});
   }
   cursor_ = std::move(page.next);
   rows_done_ = cursor_.empty();

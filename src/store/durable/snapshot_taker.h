@@ -12,17 +12,17 @@
 
 #include "rondo/sched/source.h"
 #include "store/durable/log_writer.h"
-#include "store/durable/table_keeper.h"
+#include "store/durable/table_persister.h"
 #include "store/memory/memory_table.h"
 
 namespace rondo::store::durable {
 
 class SnapshotTaker final : public Source {
  public:
-  /// A table, with its number and keeper in the log.
+  /// A table, with its number and persister in the log.
   struct Kept {
     MemoryTable* table = nullptr;
-    std::unique_ptr<TableKeeper> keeper;
+    std::unique_ptr<TablePersister> persister;
   };
   /// 'kept' only grows at its end, and outlives this object.
   SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter& writer, const std::vector<Kept>& kept, std::uint64_t slack_bytes);
@@ -30,7 +30,7 @@ class SnapshotTaker final : public Source {
   /// The approximate size of the tables when the file was read.
   void set_content_bytes(std::uint64_t bytes) noexcept { content_bytes_ = bytes; }
   /// Begins a snapshot if the log is large enough. Call this after each written group.
-  void look();
+  void poll();
 
   Turn run(const Budget& budget) override;
   bool has_backlog() const override { return taking_ && has_room(); }
@@ -57,7 +57,7 @@ class SnapshotTaker final : public Source {
   std::size_t end_ = 0;          // The number of tables at the beginning; later tables follow in the log.
   std::string cursor_;           // The position in the table's rows.
   bool rows_done_ = false;
-  TableKeeper::Place place_;
+  TablePersister::Place place_;
   bool ended_ = false;               // Everything was handed over; the last group may not be written yet.
   std::uint64_t content_bytes_ = 0;  // The size of the tables at the last snapshot.
 };

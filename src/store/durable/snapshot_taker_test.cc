@@ -23,10 +23,10 @@ class SnapshotTakerTest : public testing::Test {
 
   void fill(std::size_t rows, std::size_t bytes) {
     ASSERT_TRUE(memory_.declare({.name = "T", .kind = kWatched}).ok());
-    kept_.push_back({memory_.find("T"), std::make_unique<TableKeeper>(0, writer_)});
+    kept_.push_back({memory_.find("T"), std::make_unique<TablePersister>(0, writer_)});
     const std::string value(bytes, 'v');
     for (std::size_t i = 0; i < rows; ++i) ASSERT_TRUE(memory_.write("T", Change::set("k" + std::to_string(i), {{"v", value}})).ok());
-    memory_.find("T")->keep_with(kept_.back().keeper.get());
+    memory_.find("T")->persist_with(kept_.back().persister.get());
   }
   void write_as_users(std::size_t records) {
     for (; records > 0; --records) writer_.add({.table = 1, .record = users_});
@@ -54,7 +54,7 @@ class SnapshotTakerTest : public testing::Test {
 TEST_F(SnapshotTakerTest, HasABoundInBytesNotOnlyInRows) {
   constexpr std::size_t kRow = std::size_t{1} << 20;
   fill(64, kRow);
-  writer_.on_written([this] { snapshots_.look(); });
+  writer_.on_written([this] { snapshots_.poll(); });
   writer_.set_log_bytes(1);
   write_as_users(1);
   scheduler_.run_until_idle();
@@ -75,7 +75,7 @@ TEST_F(SnapshotTakerTest, HasABoundInBytesNotOnlyInRows) {
 TEST_F(SnapshotTakerTest, ComesToItsEndThoughUsersAlwaysWaitForTheDisk) {
   constexpr std::size_t kRows = 4 * LogWriter::kGroupRecords;
   fill(kRows, 1);
-  writer_.on_written([this] { snapshots_.look(); });
+  writer_.on_written([this] { snapshots_.poll(); });
   writer_.set_log_bytes(1);
   write_as_users(1);
   scheduler_.run_until_idle();
@@ -92,7 +92,7 @@ TEST_F(SnapshotTakerTest, ComesToItsEndThoughUsersAlwaysWaitForTheDisk) {
 
 TEST_F(SnapshotTakerTest, HasAShareInBytesThoughItsRowsAreSmallAndTheUsersLarge) {
   fill(4 * LogWriter::kGroupRecords, 1);
-  writer_.on_written([this] { snapshots_.look(); });
+  writer_.on_written([this] { snapshots_.poll(); });
   writer_.set_log_bytes(1);
   write_as_users(1);
   scheduler_.run_until_idle();

@@ -16,7 +16,7 @@
 #include "store/durable/log_writer.h"
 #include "store/durable/snapshot_taker.h"
 #include "store/durable/store_lock.h"
-#include "store/durable/table_keeper.h"
+#include "store/durable/table_persister.h"
 #include "store/memory/memory_store.h"
 #include "store/table_rules.h"
 
@@ -29,7 +29,7 @@ using store::durable::LogRecord;
 using store::durable::LogWriter;
 using store::durable::SnapshotTaker;
 using store::durable::StoreLock;
-using store::durable::TableKeeper;
+using store::durable::TablePersister;
 
 namespace {
 
@@ -124,7 +124,7 @@ struct DurableStore::Parts {
         memory(scheduler, "durable-store", given.completions),
         writer(scheduler, given, std::move(file), memory.completions(), stats),
         snapshots(scheduler, given.snapshots, writer, kept, given.slack_bytes) {
-    writer.on_written([this] { snapshots.look(); });
+    writer.on_written([this] { snapshots.poll(); });
   }
   ~Parts() { writer.on_written({}); }  // The writer is destroyed last and writes the remaining records.
 
@@ -159,31 +159,31 @@ void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t 
   roomy.rows_max = limits::kTableRows;
   if (!memory.declare(roomy).ok()) return;
   store::MemoryTable& table = *memory.find(found.spec.name);
-  TableKeeper& keeper = *keep(table, number).keeper;
+  TablePersister& persister = *keep(table, number).persister;
   for (std::uint32_t id = 0; id < found.rows.end_id(); ++id) {
     LogContent::Row& row = found.rows[id];
     if (!row.record) continue;
     ++stats.restored;
     if (row.deleted) {
-      keeper.owe_delete(row.record);
+      persister.add_pending_delete(row.record);
       static_cast<void>(table.write(Change{Op::Delete, row.record}));
     } else {
       table.restore(row.record);
     }
   }
-  keeper.set_first_entry(found.entries.empty() ? found.dropped + 1 : found.entries.begin()->first);
+  persister.set_first_entry(found.entries.empty() ? found.dropped + 1 : found.entries.begin()->first);
   for (auto& [entry, change] : found.entries) {
     ++stats.restored;
-    keeper.owe_entry(change);
+    persister.add_pending_entry(change);
     table.restore_entry(std::move(change));
   }
   table.set_rows_max(found.spec.rows_max);
-  table.keep_with(&keeper);
+  table.persist_with(&persister);
   undeclared.emplace(found.spec.name, found.spec);
 }
 
 SnapshotTaker::Kept& DurableStore::Parts::keep(store::MemoryTable& table, std::uint32_t number) {
-  kept.push_back({&table, std::make_unique<TableKeeper>(number, writer)});
+  kept.push_back({&table, std::make_unique<TablePersister>(number, writer)});
   return kept.back();
 }
 
@@ -231,7 +231,7 @@ Status DurableStore::declare(const TableSpec& spec) {
   store::MemoryTable& table = *parts.memory.find(spec.name);
   const std::uint32_t number = parts.next_number++;
   parts.writer.add(LogRecord::of_table(number, spec));
-  table.keep_with(parts.keep(table, number).keeper.get());
+  table.persist_with(parts.keep(table, number).persister.get());
   return {};
 }
 
@@ -279,7 +279,7 @@ const DurableStoreStats& DurableStore::stats() const noexcept {
   parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();
   return parts_->stats;
 }
-void DurableStore::look_after() { parts_->writer.look_after(); }
+void DurableStore::poll_file() { parts_->writer.poll_file(); }
 Status DurableStore::finish() { return parts_->writer.finish(); }
 
 }  // namespace rondo

@@ -62,8 +62,8 @@ TEST_F(DurableStoreTest, ADeleteIsToldAgainUntilItWasDealtWith) {
   std::vector<Change> taken;
   ASSERT_EQ(consumer->take(10, taken), 3U);
   EXPECT_TRUE(first.write("S", Change::set("back", {{"a", "2"}})).ok());
-  consumer->dealt_with(taken[1]);
-  consumer->dealt_with(taken[2]);  // The Set behind it counts.
+  consumer->ack(taken[1]);
+  consumer->ack(taken[2]);  // The Set behind it counts.
   first.settle();
 
   Life second{copy()};
@@ -82,14 +82,14 @@ TEST_F(DurableStoreTest, AWordAboutAnOlderDeleteSaysNothingAboutANewerOne) {
     EXPECT_TRUE(first.write("S", Change::remove("k")).ok());
     ASSERT_EQ(consumer->take(10, taken), 1U);
   }
-  consumer->dealt_with(taken[0]);  // The report arrives late, as from a worker.
+  consumer->ack(taken[0]);  // The report arrives late, as from a worker.
   first.settle();
   {
     Life second{copy()};
     second.declare("S", kStaged);
     EXPECT_THAT(Life::take(*second.subscribe("S")), ElementsAre("DEL k"));
   }
-  consumer->dealt_with(taken[1]);
+  consumer->ack(taken[1]);
   first.settle();
   Life third{copy()};
   third.declare("S", kStaged);
@@ -104,8 +104,8 @@ TEST_F(DurableStoreTest, QueueEntriesAreToldAgainUntilTheyWereDealtWith) {
   EXPECT_TRUE(first.write("Q", Change::event("flush", "5", {})).ok());
   std::vector<Change> taken;
   EXPECT_EQ(consumer->take(3, taken), 3U);
-  consumer->dealt_with(taken[0]);
-  consumer->dealt_with(taken[1]);
+  consumer->ack(taken[0]);
+  consumer->ack(taken[1]);
   first.settle();
 
   Life second{copy()};
@@ -132,7 +132,7 @@ TEST_F(DurableStoreTest, QueueEntriesOfAConsumerThatWentAreGivenUpWhenALaterOneI
   }
   const auto next = first.subscribe("Q");
   ASSERT_EQ(next->take(1, taken), 1U);
-  next->dealt_with(taken[2]);
+  next->ack(taken[2]);
   first.settle();
   Life third{copy()};
   third.declare("Q", kQueue);
@@ -475,7 +475,7 @@ class Model {
     std::vector<Change> changes;
     staged.take(random_.below(4), changes);
     for (const Change& change : changes) {
-      if (random_.below(2) == 0) staged.dealt_with(change);
+      if (random_.below(2) == 0) staged.ack(change);
     }
   }
 

@@ -1,5 +1,5 @@
 // MemoryStore: the embedded store. It owns the tables, found by name, and the source that delivers completions. write() applies the change
-// before it returns; only the completion is delivered later. The durable store is a MemoryStore with a RowKeeper for each table.
+// before it returns; only the completion is delivered later. The durable store is a MemoryStore with a RowPersister for each table.
 // Scheduler's thread.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "rondo/store/store.h"
-#include "store/memory/row_keeper.h"
+#include "store/memory/row_persister.h"
 #include "store/table_rules.h"
 
 namespace rondo::store {
@@ -31,23 +31,23 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   virtual Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const { return scan(cursor, max); }
   virtual Store::Size size() const = 0;
 
-  /// From now on the table reports to 'keeper' what must exist after a restart. 'keeper' must outlive the table's writes. Null: the table
-  /// keeps nothing.
-  void keep_with(RowKeeper* keeper) noexcept { keeper_ = keeper; }
-  /// Adds a standing row, before the table has a consumer or a keeper. A Channel ignores it.
+  /// From now on the table reports to 'persister' what must exist after a restart. 'persister' must outlive the table's writes. Null: the
+  /// table keeps nothing.
+  void persist_with(RowPersister* persister) noexcept { persister_ = persister; }
+  /// Adds a standing row, before the table has a consumer or a persister. A Channel ignores it.
   virtual void restore(Record row) { static_cast<void>(row); }
-  /// Queue: adds an entry that was kept, before the table has a consumer or a keeper. The queue's limit does not apply: the kept entries
+  /// Queue: adds an entry that was kept, before the table has a consumer or a persister. The queue's limit does not apply: the kept entries
   /// include those that a consumer had taken.
   virtual void restore_entry(Change change) { static_cast<void>(change); }
   /// Replaces the row limit of the table's spec.
   void set_rows_max(std::size_t rows_max) noexcept { spec_.rows_max = rows_max; }
 
  protected:
-  RowKeeper* keeper() const noexcept { return keeper_; }
+  RowPersister* persister() const noexcept { return persister_; }
 
  private:
   TableSpec spec_;
-  RowKeeper* keeper_ = nullptr;
+  RowPersister* persister_ = nullptr;
 };
 
 /// The number of empty slots that one page may pass.

@@ -7,7 +7,7 @@ namespace rondo::store {
 Status QueueTable::write(Change change) {
   if (entries_.size() >= queue_capacity(spec())) return table_full(spec(), change.key());
   entries_.push_back(std::move(change));
-  if (keeper() != nullptr) keeper()->append(entries_.back());
+  if (persister() != nullptr) persister()->append(entries_.back());
   if (entries_.size() == 1) became_ready();
   return {};
 }
@@ -31,18 +31,18 @@ void QueueTable::apply(const Change& change) {
     const std::uint32_t id = rows_.find(record.key(), record.key_hash());
     if (id == rows_.kNone) return;
     rows_.erase(id, record.key_hash());
-    if (keeper() != nullptr) keeper()->forget(record);
+    if (persister() != nullptr) persister()->forget(record);
     return;
   }
   if (rows_.size() >= limits::kTableRows && rows_.find(record.key(), record.key_hash()) == rows_.kNone) return;
   Row& row = rows_[rows_.find_or_add(record.key(), record.key_hash()).id];
   if (!check_merge(spec().name, row.record, record).ok()) return;
   row.record = Record::merged(row.record, record.with_distinct_names());
-  if (keeper() != nullptr) keeper()->keep(row.record);
+  if (persister() != nullptr) persister()->keep(row.record);
 }
 
-void QueueTable::dealt_with(const Change& change) {
-  if (keeper() != nullptr) keeper()->entry_was_dealt_with(change);
+void QueueTable::ack(const Change& change) {
+  if (persister() != nullptr) persister()->entry_acked(change);
 }
 
 void QueueTable::restore_entry(Change change) {

@@ -5,13 +5,13 @@
 #include <deque>
 
 #include "store/keyed_rows.h"
-#include "store/memory/popped_table.h"
+#include "store/memory/single_consumer_table.h"
 
 namespace rondo::store {
 
-class QueueTable final : public PoppedTable {
+class QueueTable final : public SingleConsumerTable {
  public:
-  using PoppedTable::PoppedTable;
+  using SingleConsumerTable::SingleConsumerTable;
 
   Status write(Change change) override;
   Record get(std::string_view key) const override;
@@ -23,7 +23,7 @@ class QueueTable final : public PoppedTable {
  protected:
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return entries_.size(); }
-  void dealt_with(const Change& change) override;
+  void ack(const Change& change) override;
 
  private:
   struct Row {

@@ -12,7 +12,7 @@ Status StagedTable::write(Change change) {
   const bool was_staged = rows_[id].state != Staged::Nothing;
   if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // A new row is never refused.
   if (!was_staged) append(id);
-  if (keeper() != nullptr) tell_keeper(rows_[id]);
+  if (persister() != nullptr) notify_persister(rows_[id]);
   return {};
 }
 
@@ -22,19 +22,19 @@ bool StagedTable::is_counted(std::string_view key, std::uint64_t hash) const {
   return popped_ == Popped::BecomesRow || (rows_[id].state != Staged::Nothing && rows_[id].state != Staged::Again);
 }
 
-void StagedTable::tell_keeper(const Row& row) const {
+void StagedTable::notify_persister(const Row& row) const {
   if (row.state == Staged::Delete) {
-    keeper()->keep_delete(row.staged);
+    persister()->keep_delete(row.staged);
   } else {
-    keeper()->keep(written(row));
+    persister()->keep(written(row));
   }
 }
 
 /// Forgets a Delete that the consumer has dealt with, unless the key was written since.
-void StagedTable::dealt_with(const Change& change) {
-  if (keeper() == nullptr || change.op() != Op::Delete) return;
+void StagedTable::ack(const Change& change) {
+  if (persister() == nullptr || change.op() != Op::Delete) return;
   const Record& key = change.record();
-  if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) keeper()->delete_was_dealt_with(key);
+  if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) persister()->delete_acked(key);
 }
 
 void StagedTable::restore(Record record) {

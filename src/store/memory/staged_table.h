@@ -13,18 +13,18 @@
 #include <utility>
 
 #include "store/keyed_rows.h"
-#include "store/memory/popped_table.h"
+#include "store/memory/single_consumer_table.h"
 
 namespace rondo::store {
 
-class StagedTable final : public PoppedTable {
+class StagedTable final : public SingleConsumerTable {
  public:
   /// What happens to a popped change, and what TableSpec::rows_max limits.
   /// BecomesRow: the change becomes a row; the limit counts all keys.
   /// IsKept: it becomes a row unless limits::kTableRows rows exist; the limit counts the waiting keys.
   /// IsForgotten: there are no rows; the limit counts the waiting keys.
   enum class Popped : std::uint8_t { BecomesRow, IsKept, IsForgotten };
-  explicit StagedTable(TableSpec spec, Popped popped = Popped::BecomesRow) : PoppedTable(std::move(spec)), popped_(popped) {}
+  explicit StagedTable(TableSpec spec, Popped popped = Popped::BecomesRow) : SingleConsumerTable(std::move(spec)), popped_(popped) {}
 
   Status write(Change change) override;
   Record get(std::string_view key) const override;
@@ -39,7 +39,7 @@ class StagedTable final : public PoppedTable {
   bool caught_up() const override { return unseen_ == 0; }
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return staged_count_ + walk_left_; }
-  void dealt_with(const Change& change) override;
+  void ack(const Change& change) override;
 
  private:
   /// What is staged for a key. The first four are the merge states of SONiC's orchagent ("DEL, SET" keeps both). Again: no change is
@@ -59,7 +59,7 @@ class StagedTable final : public PoppedTable {
   std::size_t rows_counted() const noexcept { return popped_ == Popped::BecomesRow ? rows_.size() : staged_count_ - again_count_; }
   bool is_counted(std::string_view key, std::uint64_t hash) const;
   static Record written(const Row& row);
-  void tell_keeper(const Row& row) const;
+  void notify_persister(const Row& row) const;
   void append(std::uint32_t id);
   void pop_row(std::uint32_t id, std::vector<Change>& out);
   std::size_t walk(std::size_t max, std::vector<Change>& out);

@@ -46,7 +46,7 @@ class WatchedTable::Watcher final : public Subscription {
     if (to_be_scanned) --scan_left_;
     mark(id, true);
     chain_.push_back(id);
-    ++table_->rows_[id].owed;
+    ++table_->rows_[id].pending;
     if (was_empty && wake_) wake_();
   }
 
@@ -57,7 +57,7 @@ class WatchedTable::Watcher final : public Subscription {
     bits_[id] = on;
   }
   void settle(std::uint32_t id) {
-    --table_->rows_[id].owed;
+    --table_->rows_[id].pending;
     table_->erase_if_settled(id);
   }
 
@@ -116,7 +116,7 @@ Status WatchedTable::set(Record record) {
     row.deleted = false;
     ++count_;
   }
-  if (keeper() != nullptr) keeper()->keep(row.record);
+  if (persister() != nullptr) persister()->keep(row.record);
   for (Watcher* watcher : watchers_) watcher->changed(id, exists ? Watcher::What::Changed : Watcher::What::New);
   return {};
 }
@@ -127,13 +127,13 @@ void WatchedTable::remove(const Record& key) {
   rows_[id].record = key;
   rows_[id].deleted = true;
   --count_;
-  if (keeper() != nullptr) keeper()->forget(key);
+  if (persister() != nullptr) persister()->forget(key);
   for (Watcher* watcher : watchers_) watcher->changed(id, Watcher::What::Deleted);
   erase_if_settled(id);
 }
 
 void WatchedTable::erase_if_settled(std::uint32_t id) {
-  if (rows_[id].deleted && rows_[id].owed == 0) rows_.erase(id, rows_[id].record.key_hash());
+  if (rows_[id].deleted && rows_[id].pending == 0) rows_.erase(id, rows_[id].record.key_hash());
 }
 
 Result<std::unique_ptr<Subscription>> WatchedTable::subscribe(const SubscribeOptions& options) {

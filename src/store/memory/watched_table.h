@@ -27,7 +27,7 @@ class WatchedTable final : public MemoryTable {
   struct Row {
     Record record;  // With 'deleted': only the key, for the watchers that have not received the Delete yet.
     std::uint32_t next = KeyedRows<Row>::kNone;
-    std::uint32_t owed = 0;  // The number of watchers that have this row in their chain.
+    std::uint32_t pending = 0;  // The number of watchers that have this row in their chain.
     bool deleted = false;
     std::string_view key() const noexcept { return record.key(); }
   };

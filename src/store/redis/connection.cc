@@ -71,10 +71,10 @@ void Connection::give_up(Status why) {
   wake();
 }
 
-void Connection::expect(Owed owed) {
-  RONDO_ASSERT(state_ >= State::Greeting && owed.answers > 0);
-  if (owed_.empty()) heard_ = owner_.now();
-  owed_.push_back(std::move(owed));
+void Connection::expect(Pending pending) {
+  RONDO_ASSERT(state_ >= State::Greeting && pending.answers > 0);
+  if (pending_.empty()) heard_ = owner_.now();
+  pending_.push_back(std::move(pending));
   wake();
 }
 
@@ -194,7 +194,7 @@ void Connection::lose(Status why) {
   transport_.close();
   reader_.reset();
   out_.clear();
-  owed_.clear();
+  pending_.clear();
   doomed_ = Status{};
   readable_ = writable_ = waits_ping_ = false;
   state_ = State::Away;
@@ -228,7 +228,7 @@ void Connection::tick() {
   read_some();
   if (state_ < State::Greeting) return;
   const Duration silence = owner_.clock().now() - heard_;
-  if ((!owed_.empty() || waits_ping_) && silence >= options_.answer_timeout) {
+  if ((!pending_.empty() || waits_ping_) && silence >= options_.answer_timeout) {
     return lose({Code::DeadlineExceeded, "the server has not answered for " + std::to_string(silence / 1ms) + " ms"});
   }
   if (options_.subscriber && state_ == State::Ready && !waits_ping_ && silence >= options_.answer_timeout / 2) {
@@ -296,8 +296,8 @@ void Connection::handle(const Reply& reply) {
     user_.message(reply);
     return;
   }
-  if (owed_.empty()) return give_up({Code::DataLoss, "the server answered what was not asked"});
-  Owed& first = owed_.front();
+  if (pending_.empty()) return give_up({Code::DataLoss, "the server answered what was not asked"});
+  Pending& first = pending_.front();
   if (--first.answers > 0) {
     if (first.each) {
       if (fits(first, reply)) first.on_reply(reply, first.earlier);
@@ -306,15 +306,15 @@ void Connection::handle(const Reply& reply) {
     if (reply.is_error() && first.earlier.ok()) first.earlier = status_of(reply, "an earlier command");
     return;
   }
-  const Owed done = std::move(first);
-  owed_.pop_front();
+  const Pending done = std::move(first);
+  pending_.pop_front();
   if (done.on_reply && fits(done, reply)) done.on_reply(reply, done.earlier);
 }
 
 /// The only check of an answer's shape. After a mismatch, the rest of the stream is discarded, too.
-bool Connection::fits(const Owed& owed, const Reply& reply) {
-  if (reply.is_error() || owed.shape->fits(reply)) return true;
-  give_up({Code::DataLoss, "the server answered " + describe(reply) + " where " + std::string{owed.shape->name} + " is due"});
+bool Connection::fits(const Pending& pending, const Reply& reply) {
+  if (reply.is_error() || pending.shape->fits(reply)) return true;
+  give_up({Code::DataLoss, "the server answered " + describe(reply) + " where " + std::string{pending.shape->name} + " is due"});
   return false;
 }
 

@@ -29,7 +29,7 @@ struct ConnectionOptions {
   std::string name;  // The source's name, also used for CLIENT SETNAME.
   Priority priority = Priority{};
   Duration connect_timeout = 5s;
-  Duration answer_timeout = 5s;  // If an answer is owed and nothing arrives for this long, the connection closes.
+  Duration answer_timeout = 5s;  // If an answer is pending and nothing arrives for this long, the connection closes.
   /// The delay before the first reconnect. It doubles each time; the actual delay is random between half of it and all of it.
   Duration backoff_low = 20ms;
   Duration backoff_high = 2s;
@@ -95,7 +95,7 @@ class Connection final : public Source {
   void expect_each(std::size_t answers, const Shape& shape, OnReply on_reply) { expect({answers, &shape, std::move(on_reply), {}, true}); }
   /// In the connection's turn and its timer's: true when the time is used up. The rest is for the next turn; wake() requests one.
   bool turn_is_over() const { return time_is_up(budget_); }
-  std::size_t owed() const noexcept { return owed_.size(); }
+  std::size_t pending() const noexcept { return pending_.size(); }
   std::size_t unsent_bytes() const noexcept { return out_.unsent().size(); }
 
   Result<Backlog> collect() override;
@@ -104,14 +104,14 @@ class Connection final : public Source {
 
  private:
   enum class State : std::uint8_t { Away, Resolving, Connecting, Greeting, Ready };
-  struct Owed {
+  struct Pending {
     std::size_t answers = 0;
     const Shape* shape = nullptr;
     OnReply on_reply;
     Status earlier;
     bool each = false;
   };
-  void expect(Owed owed);
+  void expect(Pending pending);
   void attempt();
   void open(const std::string& ip);
   void advance();
@@ -122,7 +122,7 @@ class Connection final : public Source {
   void greeted();
   void read_some();
   void handle(const Reply& reply);
-  bool fits(const Owed& owed, const Reply& reply);
+  bool fits(const Pending& pending, const Reply& reply);
   void write_some();
   void tick();
   void lose(Status why);
@@ -139,7 +139,7 @@ class Connection final : public Source {
   std::unique_ptr<char[]> buffer_;
   Budget budget_;  // The budget of this turn.
   Commands out_;
-  std::deque<Owed> owed_;
+  std::deque<Pending> pending_;
   State state_ = State::Away;
   Status trouble_;
   Status doomed_;  // Not ok: the connection closes at the end of the turn.

@@ -435,20 +435,20 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadNotDealtWithComesBack) {
   for (int i = 0; i < 300; ++i) set(driver(), "T", std::to_string(i), {{"n", std::to_string(i)}});
   write(driver(), "T", Change::remove("gone"));
   driver().settle();
-  std::set<std::string> dealt_with;
+  std::set<std::string> acked;
   {
     const auto consumer = subscribe(driver(), "T");
     driver().settle();
     for (int i = 0; i < 2; ++i) {
-      for (const std::string& line : take(*consumer, 100)) dealt_with.insert(line);
+      for (const std::string& line : take(*consumer, 100)) acked.insert(line);
       driver().settle();
     }
-    EXPECT_EQ(dealt_with.size(), 200U);
+    EXPECT_EQ(acked.size(), 200U);
   }
   close();  // The rest is fetched and in flight.
   open();
   const auto consumer = subscribe(driver(), "T");
-  std::set<std::string> all = dealt_with;
+  std::set<std::string> all = acked;
   for (const std::string& line : take_all(driver(), *consumer)) all.insert(line);
   EXPECT_EQ(all.size(), 301U);
   EXPECT_TRUE(all.contains("DEL gone"));

@@ -10,7 +10,7 @@
 
 #include "rondo/store/redis_store.h"
 #include "store/redis/connection.h"
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 
 namespace rondo::redis {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 #include "store/redis/scripts.h"
 
 namespace rondo::redis {
@@ -44,17 +44,17 @@ void ask_row(Commands& out, const Target& target, std::string_view key) {
 void Reader::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply,
                  std::function<void(const Status&)> on_lost) {
   const std::uint64_t number = next_++;
-  owed_.emplace(number, std::move(on_lost));
+  pending_.emplace(number, std::move(on_lost));
   commands_.expect_each(answers, shape,
                         [this, number, left = answers, on_reply = std::move(on_reply)](const Reply& reply, const Status&) mutable {
-                          if (--left == 0) owed_.erase(number);
+                          if (--left == 0) pending_.erase(number);
                           on_reply(reply);
                         });
 }
 
 void Reader::lost(const Status& why) {
   std::erase_if(places_, [](const auto& place) { return place.second.written; });
-  for (const auto& [number, on_lost] : std::exchange(owed_, {})) on_lost(why);
+  for (const auto& [number, on_lost] : std::exchange(pending_, {})) on_lost(why);
 }
 
 void Reader::get(const Target& target, std::string_view key, GetDone done) {

@@ -60,7 +60,7 @@ class Reader {
   Connection& commands_;
   store::Completions& completions_;
   const std::size_t scan_keys_max_;
-  std::map<std::uint64_t, std::function<void(const Status&)>> owed_;  // Called if the answer never arrives.
+  std::map<std::uint64_t, std::function<void(const Status&)>> pending_;  // Called if the answer never arrives.
   std::uint64_t next_ = 1;
   std::map<std::uint64_t, Place> places_;  // Positions of scans between two pages, by the number in their cursor.
 };

@@ -44,7 +44,7 @@ namespace rondo::redis {
 ///
 /// KEYS: pending set, deleted set, in-flight hash; with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
 /// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, the value of the
-/// lease, then the numbers of batches that were dealt with.
+/// lease, then the numbers of batches that were acknowledged.
 ///
 /// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. "What was set" is a list of fields and values. It is the
 /// number 1 for a new row that the caller must read, and nil if nothing was set. With whole rows, the row's fields that were not set
@@ -230,7 +230,7 @@ return out
 /// Pops entries of a Queue, oldest first.
 ///
 /// KEYS: list, in-flight hash; with a fence the lease. ARGV: most entries, number of this batch, most bytes, most seconds, the value of the
-/// lease, then the numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the
+/// lease, then the numbers of batches that were acknowledged. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the
 /// entry that exceeds the bytes or the time. The script reads one entry, then four, then sixteen at a time: with large entries, larger
 /// reads would copy data that is not used.
 inline constexpr std::string_view kPopQueue = RONDO_LUA_FENCE(3, 5) RONDO_LUA_CLOCK R"lua(

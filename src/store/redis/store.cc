@@ -12,17 +12,17 @@
 #include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
 #include "store/completions.h"
-#include "store/end_subscription.h"
-#include "store/redis/channel_end.h"
+#include "store/redis/channel_subscription.h"
 #include "store/redis/connection.h"
 #include "store/redis/epoch.h"
 #include "store/redis/lease.h"
-#include "store/redis/queue_end.h"
+#include "store/redis/queue_subscription.h"
 #include "store/redis/reader.h"
 #include "store/redis/sentinel_finder.h"
-#include "store/redis/staged_end.h"
-#include "store/redis/watched_end.h"
+#include "store/redis/staged_subscription.h"
+#include "store/redis/watched_subscription.h"
 #include "store/redis/writer.h"
+#include "store/subscription_handle.h"
 #include "store/table_rules.h"
 
 namespace rondo {
@@ -30,14 +30,16 @@ namespace rondo {
 namespace {
 
 using redis::Connection;
-using redis::End;
+using redis::RemoteSubscription;
 using redis::Reply;
 
 /// The channel on which Redis reports changed keys to a RESP2 client that requested it.
 constexpr std::string_view kInvalidations = "__redis__:invalidate";
 constexpr Duration kTick = 1s;
 
-bool is_popped(const End& end) { return end.spec().kind == TableKind::Staged || end.spec().kind == TableKind::Queue; }
+bool is_popped(const RemoteSubscription& subscription) {
+  return subscription.spec().kind == TableKind::Staged || subscription.spec().kind == TableKind::Queue;
+}
 
 redis::ConnectionOptions connection_options(const RedisStoreOptions& options, std::string_view role, bool subscriber) {
   return {.name = options.name + ":" + std::string{role},
@@ -108,19 +110,19 @@ struct RedisStore::Parts final : Connection::User {
   void come_up();
   void go_down();
   using Prefixes = std::set<std::string, std::less<>>;
-  void track(const End& end);
+  void track(const RemoteSubscription& subscription);
   void start_tracking(const Prefixes& prefixes);
   void stop_tracking();
-  void bring_online(const std::shared_ptr<End>& end);
+  void bring_online(const std::shared_ptr<RemoteSubscription>& subscription);
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
-  /// Continues the work for which ends had no time in an earlier turn.
+  /// Continues the work for which subscriptions had no time in an earlier turn.
   void go_on();
-  std::vector<std::shared_ptr<End>> living();
+  std::vector<std::shared_ptr<RemoteSubscription>> living();
 
-  std::shared_ptr<End> end_of(redis::Target& target);
-  void adopt(const std::shared_ptr<End>& end);
+  std::shared_ptr<RemoteSubscription> find_or_make(redis::Target& target);
+  void adopt(const std::shared_ptr<RemoteSubscription>& subscription);
 
   Scheduler& scheduler;
   const RedisStoreOptions options;
@@ -136,11 +138,12 @@ struct RedisStore::Parts final : Connection::User {
   redis::Lease lease;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
-  std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // The ends of Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<End>> ends;                             // All ends that may be open.
-  std::set<std::string, std::less<>> channels;                      // Channels with a confirmed subscription.
-  Prefixes tracked;                                                 // The prefixes that Redis tracks; none covers another.
-  std::int64_t events_id = 0;                                       // The server's id of our events connection.
+  std::map<std::string, std::shared_ptr<RemoteSubscription>, std::less<>>
+      popped;                                                    // The subscriptions of Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<RemoteSubscription>> subscriptions;  // All subscriptions that may be open.
+  std::set<std::string, std::less<>> channels;                   // Channels with a confirmed subscription.
+  Prefixes tracked;                                              // The prefixes that Redis tracks; none covers another.
+  std::int64_t events_id = 0;                                    // The server's id of our events connection.
 };
 
 // --- connections
@@ -157,8 +160,8 @@ void RedisStore::Parts::connected(Connection& connection) {
     events_id = 0;
     events.out().command({"CLIENT", "ID"});
     events.out().command({"SUBSCRIBE", kInvalidations});
-    for (const std::shared_ptr<End>& end : living()) {
-      if (!end->channel().empty()) events.out().command({"SUBSCRIBE", end->channel()});
+    for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+      if (!subscription->channel().empty()) events.out().command({"SUBSCRIBE", subscription->channel()});
     }
     events.wake();
   }
@@ -191,7 +194,7 @@ void RedisStore::Parts::found_master(const RedisAddress& master) {
 
 void RedisStore::Parts::failed_over(bool while_connected) {
   if (while_connected) {  // Otherwise come_up() has done it.
-    for (const std::shared_ptr<End>& end : living()) bring_online(end);
+    for (const std::shared_ptr<RemoteSubscription>& subscription : living()) bring_online(subscription);
   }
   if (options.on_failover) options.on_failover(stats.epoch);
 }
@@ -201,16 +204,16 @@ bool RedisStore::Parts::is_consumed() const {
 }
 
 void RedisStore::Parts::lease_granted() {
-  for (const std::shared_ptr<End>& end : living()) {
-    if (!is_popped(*end)) continue;
-    bring_online(end);
-    end->tell_again();
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    if (!is_popped(*subscription)) continue;
+    bring_online(subscription);
+    subscription->notify_again();
   }
 }
 
 void RedisStore::Parts::lease_paused() {
-  for (const std::shared_ptr<End>& end : living()) {
-    if (is_popped(*end)) end->go_offline();
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    if (is_popped(*subscription)) subscription->go_offline();
   }
 }
 
@@ -222,38 +225,38 @@ void RedisStore::Parts::come_up() {
     stop_tracking();
     tracked.clear();
   }
-  for (const std::shared_ptr<End>& end : living()) bring_online(end);
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) bring_online(subscription);
 }
 
 void RedisStore::Parts::go_down() {
   if (!link.up) return;
   link.up = false;
-  for (const std::shared_ptr<End>& end : living()) end->go_offline();
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) subscription->go_offline();
 }
 
-void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
-  if (!link.up || !end->is_open()) return;
-  if (is_popped(*end) && !lease.allows()) return;
-  if (end->spec().kind == TableKind::Watched) {
-    track(*end);
-    end->go_online();
-  } else if (channels.contains(end->channel())) {
-    end->go_online();
+void RedisStore::Parts::bring_online(const std::shared_ptr<RemoteSubscription>& subscription) {
+  if (!link.up || !subscription->is_open()) return;
+  if (is_popped(*subscription) && !lease.allows()) return;
+  if (subscription->spec().kind == TableKind::Watched) {
+    track(*subscription);
+    subscription->go_online();
+  } else if (channels.contains(subscription->channel())) {
+    subscription->go_online();
   }
 }
 
 /// Redis refuses overlapping prefixes (of tables "A" and "A:B"). The shortest prefix covers the others, and invalidated() separates the
 /// tables.
-void RedisStore::Parts::track(const End& end) {
-  const std::string& prefix = end.keys().rows;
+void RedisStore::Parts::track(const RemoteSubscription& subscription) {
+  const std::string& prefix = subscription.keys().rows;
   if (std::ranges::any_of(tracked, [&prefix](const std::string& known) { return prefix.starts_with(known); })) return;
   const bool anew = std::erase_if(tracked, [&prefix](const std::string& known) { return known.starts_with(prefix); }) > 0;
   tracked.insert(prefix);
   if (!anew) return start_tracking({prefix});
   stop_tracking();
   start_tracking(tracked);
-  for (const std::shared_ptr<End>& each : living()) {  // Changes made in between were not reported.
-    if (each->spec().kind == TableKind::Watched && each.get() != &end) static_cast<redis::WatchedEnd&>(*each).resync();
+  for (const std::shared_ptr<RemoteSubscription>& each : living()) {  // Changes made in between were not reported.
+    if (each->spec().kind == TableKind::Watched && each.get() != &subscription) static_cast<redis::WatchedSubscription&>(*each).resync();
   }
 }
 
@@ -282,8 +285,8 @@ void RedisStore::Parts::message(const Reply& message) {
   if (parts[0].text() == "subscribe") return subscribed(parts[1].text());
   if (parts[0].text() != "message") return;
   if (parts[1].text() == kInvalidations) return invalidated(parts[2]);
-  for (const std::shared_ptr<End>& end : living()) {
-    if (end->channel() == parts[1].text() && end->is_open()) end->message(parts[2].text());
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    if (subscription->channel() == parts[1].text() && subscription->is_open()) subscription->message(parts[2].text());
   }
 }
 
@@ -294,27 +297,27 @@ void RedisStore::Parts::subscribed(std::string_view channel) {
     return;
   }
   if (!link.up) return;
-  for (const std::shared_ptr<End>& end : living()) {
-    if (end->channel() == channel) bring_online(end);
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    if (subscription->channel() == channel) bring_online(subscription);
   }
 }
 
 void RedisStore::Parts::invalidated(const Reply& keys) {
   if (keys.is_nil()) {  // All keys: FLUSHDB or FLUSHALL.
-    for (const std::shared_ptr<End>& end : living()) {
-      if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).resync();
+    for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+      if (subscription->spec().kind == TableKind::Watched) static_cast<redis::WatchedSubscription&>(*subscription).resync();
     }
     return;
   }
-  const std::vector<std::shared_ptr<End>> all = living();
+  const std::vector<std::shared_ptr<RemoteSubscription>> all = living();
   for (const Reply& key : keys.items()) {
-    for (const std::shared_ptr<End>& end : all) {
-      if (end->spec().kind != TableKind::Watched || !key.text().starts_with(end->keys().rows)) continue;
-      static_cast<redis::WatchedEnd&>(*end).changed(key.text().substr(end->keys().rows.size()));
+    for (const std::shared_ptr<RemoteSubscription>& subscription : all) {
+      if (subscription->spec().kind != TableKind::Watched || !key.text().starts_with(subscription->keys().rows)) continue;
+      static_cast<redis::WatchedSubscription&>(*subscription).changed(key.text().substr(subscription->keys().rows.size()));
     }
   }
-  for (const std::shared_ptr<End>& end : all) {
-    if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).fetch();
+  for (const std::shared_ptr<RemoteSubscription>& subscription : all) {
+    if (subscription->spec().kind == TableKind::Watched) static_cast<redis::WatchedSubscription&>(*subscription).fetch();
   }
 }
 
@@ -326,51 +329,54 @@ void RedisStore::Parts::tick() {
   for (auto& [name, target] : tables) {
     if (target.is_full()) writer.ask_waiting(target);  // size() returns this count, too.
   }
-  for (const std::shared_ptr<End>& end : living()) {
-    if (end->is_open()) end->tick();
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    if (subscription->is_open()) subscription->tick();
   }
 }
 
 void RedisStore::Parts::go_on() {
-  for (const std::weak_ptr<End>& known : std::exchange(link.unfinished, {})) {
-    if (const std::shared_ptr<End> end = known.lock()) end->go_on();
+  for (const std::weak_ptr<RemoteSubscription>& known : std::exchange(link.unfinished, {})) {
+    if (const std::shared_ptr<RemoteSubscription> subscription = known.lock()) subscription->go_on();
   }
 }
 
-// --- ends
+// --- subscriptions
 
-std::vector<std::shared_ptr<End>> RedisStore::Parts::living() {
-  std::vector<std::shared_ptr<End>> all;
-  for (const std::weak_ptr<End>& known : ends) {
-    if (std::shared_ptr<End> end = known.lock()) all.push_back(std::move(end));
+std::vector<std::shared_ptr<RemoteSubscription>> RedisStore::Parts::living() {
+  std::vector<std::shared_ptr<RemoteSubscription>> all;
+  for (const std::weak_ptr<RemoteSubscription>& known : subscriptions) {
+    if (std::shared_ptr<RemoteSubscription> subscription = known.lock()) all.push_back(std::move(subscription));
   }
   return all;
 }
 
-std::shared_ptr<End> RedisStore::Parts::end_of(redis::Target& target) {
+std::shared_ptr<RemoteSubscription> RedisStore::Parts::find_or_make(redis::Target& target) {
   switch (target.spec.kind) {
-    case TableKind::Watched: return std::make_shared<redis::WatchedEnd>(link, target);
-    case TableKind::Channel: return std::make_shared<redis::ChannelEnd>(link, target);
+    case TableKind::Watched: return std::make_shared<redis::WatchedSubscription>(link, target);
+    case TableKind::Channel: return std::make_shared<redis::ChannelSubscription>(link, target);
     case TableKind::Staged:
     case TableKind::Queue: break;
   }
-  std::shared_ptr<End>& end = popped[target.spec.name];
-  if (end == nullptr && target.spec.kind == TableKind::Staged) end = std::make_shared<redis::StagedEnd>(link, target);
-  if (end == nullptr) end = std::make_shared<redis::QueueEnd>(link, target);
-  return end;
+  std::shared_ptr<RemoteSubscription>& subscription = popped[target.spec.name];
+  if (subscription == nullptr && target.spec.kind == TableKind::Staged)
+    subscription = std::make_shared<redis::StagedSubscription>(link, target);
+  if (subscription == nullptr) subscription = std::make_shared<redis::QueueSubscription>(link, target);
+  return subscription;
 }
 
-void RedisStore::Parts::adopt(const std::shared_ptr<End>& end) {
-  std::erase_if(ends, [&end](const std::weak_ptr<End>& known) { return known.expired() || known.lock() == end; });
-  ends.push_back(end);
-  end->open();
-  const std::string channel = end->channel();
+void RedisStore::Parts::adopt(const std::shared_ptr<RemoteSubscription>& subscription) {
+  std::erase_if(subscriptions, [&subscription](const std::weak_ptr<RemoteSubscription>& known) {
+    return known.expired() || known.lock() == subscription;
+  });
+  subscriptions.push_back(subscription);
+  subscription->open();
+  const std::string channel = subscription->channel();
   if (!channel.empty() && events.is_connected() && !channels.contains(channel)) {
     events.out().command({"SUBSCRIBE", channel});
     events.wake();
   }
   lease.ask(is_consumed());
-  bring_online(end);
+  bring_online(subscription);
 }
 
 // --- Store
@@ -424,11 +430,11 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
 Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
-  const std::shared_ptr<End> end = parts_->end_of(*target);
-  if (end->is_open()) return failure(store::has_consumer(target->spec));
-  end->use(options);
-  parts_->adopt(end);
-  return store::subscription_of(end, [](End& closing) { closing.close(); });
+  const std::shared_ptr<RemoteSubscription> subscription = parts_->find_or_make(*target);
+  if (subscription->is_open()) return failure(store::has_consumer(target->spec));
+  subscription->use(options);
+  parts_->adopt(subscription);
+  return store::subscription_of(subscription, [](RemoteSubscription& closing) { closing.close(); });
 }
 
 void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
@@ -459,8 +465,8 @@ Result<Store::Size> RedisStore::size(std::string_view table) const {
   const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
   Size size;
-  const auto end = parts_->popped.find(table);
-  size.staged = target->waiting + (end == parts_->popped.end() ? 0 : end->second->fetched());
+  const auto subscription = parts_->popped.find(table);
+  size.staged = target->waiting + (subscription == parts_->popped.end() ? 0 : subscription->second->fetched());
   return size;
 }
 
@@ -470,8 +476,8 @@ Status RedisStore::health() const {
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
   if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
-  for (const std::shared_ptr<End>& end : parts_->living()) {
-    if (Status trouble = end->is_open() ? end->trouble() : Status{}; !trouble.ok()) return trouble;
+  for (const std::shared_ptr<RemoteSubscription>& subscription : parts_->living()) {
+    if (Status trouble = subscription->is_open() ? subscription->trouble() : Status{}; !trouble.ok()) return trouble;
   }
   return {};
 }

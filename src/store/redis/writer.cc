@@ -258,17 +258,17 @@ void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, S
 void Writer::finish(Write& write, const Status& status) {
   bytes_ -= write.change.record().bytes();
   const Status told = status.ok() ? status : status.with_context("table " + quoted(write.target->spec.name));
-  if (!write.again) return tell(std::move(write.done), told);
+  if (!write.again) return notify(std::move(write.done), told);
   if (write.carried != nullptr) {
     for (Ended& older : *write.carried) ended_.push_back({older.number, std::move(older.done), told});
   }
   ended_.push_back({write.number, std::move(write.done), told});
   if (--again_ > 0) return;
   std::ranges::sort(ended_, {}, &Ended::number);
-  for (Ended& end : std::exchange(ended_, {})) tell(std::move(end.done), std::move(end.status));
+  for (Ended& end : std::exchange(ended_, {})) notify(std::move(end.done), std::move(end.status));
 }
 
-void Writer::tell(WriteDone done, Status status) {
+void Writer::notify(WriteDone done, Status status) {
   --unanswered_;
   ++finished_;
   if (done) completions_.post(std::move(done), std::move(status));

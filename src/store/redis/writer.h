@@ -102,7 +102,7 @@ class Writer {
   void send_again();
   void absorb(Write& newer, Write& older);
   void finish(Write& write, const Status& status);
-  void tell(WriteDone done, Status status);
+  void notify(WriteDone done, Status status);
 
   Connection& commands_;
   store::Completions& completions_;

@@ -87,7 +87,7 @@ class ZmqClient::Parts final : public Source {
     blocked_ = false;  // Try again: the descriptor may have reported room.
     std::size_t moved = 0;
     const bool done = send_dirty(budget.items, moved);
-    tell_room();
+    notify_room();
     // If blocked, the descriptor reports room later. Otherwise the budget was used up.
     return {.items = static_cast<std::uint32_t>(moved), .backlog = done || blocked_ ? Backlog::Empty : Backlog::More};
   }
@@ -210,7 +210,7 @@ class ZmqClient::Parts final : public Source {
     return true;
   }
 
-  void tell_room() {
+  void notify_room() {
     if (!wants_room_) return;
     for (const auto& [name, lane] : lanes_) {
       if (lane->waiting->depth() > options_.keys_max / 2) return;

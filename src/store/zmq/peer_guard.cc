@@ -152,7 +152,7 @@ void PeerGuard::delivered(int fd, std::size_t bytes) {
   if (const auto place = peers_.find(fd); place != peers_.end()) place->second.delivered += bytes + limits_.framing;
 }
 
-bool PeerGuard::look() {
+bool PeerGuard::poll() {
   std::uint64_t received = 0;
   std::uint64_t held = 0;
   for (auto& [fd, peer] : peers_) {

@@ -51,7 +51,7 @@ class PeerGuard {
   /// Measures the partial frames and shuts down the connections that hold the most, until the rest is within the limit. Call it when all
   /// whole frames have been delivered. True if data arrives so fast that the next look should be soon. Two system calls for each
   /// connection.
-  bool look();
+  bool poll();
 
   std::size_t connections() const noexcept { return peers_.size(); }
   std::size_t frame_bytes() const noexcept { return frame_bytes_; }
@@ -65,7 +65,7 @@ class PeerGuard {
     Address address{};
     std::string name;             // The address as text, for messages.
     std::uint64_t delivered = 0;  // Bytes of whole frames.
-    std::uint64_t held = 0;       // Bytes of the partial frame at the last look().
+    std::uint64_t held = 0;       // Bytes of the partial frame at the last poll().
   };
 
   void shut(const Peer& peer, Cause cause, const Status& why);
@@ -81,7 +81,7 @@ class PeerGuard {
   bool blocks_all_ = false;
   bool has_filter_ = false;
   std::size_t frame_bytes_ = 0;
-  std::uint64_t received_ = 0;  // Bytes received from all peers at the last look().
+  std::uint64_t received_ = 0;  // Bytes received from all peers at the last poll().
 };
 
 }  // namespace rondo::store

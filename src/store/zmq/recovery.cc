@@ -49,7 +49,7 @@ bool Recovery::stage_next() {
   if (refused.ok()) {
     ++rows_;
   } else {
-    tell(refused.with_context("a row that was there does not come back"));
+    notify(refused.with_context("a row that was there does not come back"));
   }
   ++next_;
   return true;
@@ -66,7 +66,7 @@ void Recovery::answered(const Result<RowPage>& page) {
   next_ = 0;
   if (!page) {
     page_ = {};
-    if (!std::exchange(told_, true)) tell(page.error().with_context("reading the rows that were there"));
+    if (!std::exchange(told_, true)) notify(page.error().with_context("reading the rows that were there"));
     timer_.arm_at(scheduler_.now() + options_.retry);
     return;
   }
@@ -83,7 +83,7 @@ void Recovery::page_done() {
   if (is_done() && options_.on_done) options_.on_done();
 }
 
-void Recovery::tell(const Status& why) const {
+void Recovery::notify(const Status& why) const {
   if (options_.on_trouble) options_.on_trouble(options_.tables[table_], why);
 }
 

@@ -46,7 +46,7 @@ class Recovery final : public Source {
   void answered(const Result<RowPage>& page);
   bool stage_next();
   void page_done();
-  void tell(const Status& why) const;
+  void notify(const Status& why) const;
 
   Store& store_;
   Scheduler& scheduler_;

@@ -74,7 +74,7 @@ class ZmqServer::Parts final : public Source {
                [this](PeerGuard::Cause cause, const Status& why) {
                  faults_.add(cause == PeerGuard::Cause::TooMany ? ZmqFault::TooManyPeers : ZmqFault::FrameMemory, why, scheduler_.now());
                }),
-        look_timer_("direct:look " + options_.endpoint, options_.priority, [this] { look(); }),
+        poll_timer_("direct:look " + options_.endpoint, options_.priority, [this] { poll(); }),
         inbox_([this](ZmqFault fault, const Status& why) { faults_.add(fault, why, scheduler_.now()); }, [this] { wake(); }) {}
 
   ~Parts() override {
@@ -91,7 +91,7 @@ class ZmqServer::Parts final : public Source {
     }
     if (Status failed = open_socket(); !failed.ok()) return failed;
     scheduler_.add(*this);
-    scheduler_.add(look_timer_);
+    scheduler_.add(poll_timer_);
     fd_ = socket_.fd();
     if (Status failed = scheduler_.reactor().watch(fd_, Interest::Read, *this); !failed.ok()) return failed;
     wake();  // Messages may have arrived before the watch, and only a receive that returns false arms the descriptor.
@@ -190,7 +190,7 @@ class ZmqServer::Parts final : public Source {
       case ZMQ_EVENT_LISTENING: guard_.listens(static_cast<int>(event.value)); break;
       case ZMQ_EVENT_ACCEPTED:
         guard_.accepted(static_cast<int>(event.value));
-        if (!look_timer_.is_armed()) look_timer_.arm_every(kLook, scheduler_.now() + kLook);
+        if (!poll_timer_.is_armed()) poll_timer_.arm_every(kLook, scheduler_.now() + kLook);
         break;
       case ZMQ_EVENT_DISCONNECTED: guard_.closed(static_cast<int>(event.value)); break;
       case ZMQ_EVENT_ACCEPT_FAILED:
@@ -206,12 +206,12 @@ class ZmqServer::Parts final : public Source {
   }
 
   /// Waiting frames are whole. So only when no frame waits do the received but undelivered bytes belong to partial frames.
-  void look() {
-    if (guard_.connections() == 0) return look_timer_.disarm();
+  void poll() {
+    if (guard_.connections() == 0) return poll_timer_.disarm();
     if (held_ || waits_ || inbox_.has_frame()) return;
     if (socket_.has_message()) return wake();  // The check of has_message() has disarmed the descriptor.
-    const Duration again = guard_.look() ? kSoon : kLook;
-    look_timer_.arm_every(again, scheduler_.now() + again);
+    const Duration again = guard_.poll() ? kSoon : kLook;
+    poll_timer_.arm_every(again, scheduler_.now() + again);
   }
 
   /// Reads one message from the socket; false when none waits.
@@ -233,7 +233,7 @@ class ZmqServer::Parts final : public Source {
   ZmqServerStats stats_;
   store::FaultLog faults_;
   PeerGuard guard_;
-  TimerSource look_timer_;
+  TimerSource poll_timer_;
   ZmqInbox inbox_;
   store::ZmqContext context_;
   std::unique_ptr<KeyCheck> keys_;

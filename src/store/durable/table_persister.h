@@ -1,5 +1,5 @@
-// TableKeeper: passes to the writer what one table must hold after a restart. It remembers what the table itself forgets: Deletes and Queue
-// entries that the consumer has taken but not dealt with. Scheduler's thread.
+// TablePersister: passes to the writer what one table must hold after a restart. It remembers what the table itself forgets: Deletes and
+// Queue entries that the consumer has taken but not acknowledged. Scheduler's thread.
 #pragma once
 
 #include <algorithm>
@@ -9,23 +9,23 @@
 
 #include "store/durable/log_writer.h"
 #include "store/keyed_rows.h"
-#include "store/memory/row_keeper.h"
+#include "store/memory/row_persister.h"
 
 namespace rondo::store::durable {
 
-class TableKeeper final : public RowKeeper {
+class TablePersister final : public RowPersister {
  public:
-  TableKeeper(std::uint32_t number, LogWriter& writer) : number_(number), writer_(writer) {}
+  TablePersister(std::uint32_t number, LogWriter& writer) : number_(number), writer_(writer) {}
 
   void keep(const Record& row) override {
     settle_delete(row);
     add(LogRecord::Kind::Row, row);
   }
   void keep_delete(const Record& key) override {
-    owe_delete(key);
+    add_pending_delete(key);
     add(LogRecord::Kind::Deleted, key);
   }
-  void delete_was_dealt_with(const Record& deleted) override {
+  void delete_acked(const Record& deleted) override {
     const std::uint32_t id = deletes_.find(deleted.key(), deleted.key_hash());
     if (id != deletes_.kNone && deletes_[id].key_only.is_copy_of(deleted)) forget(deleted);
   }
@@ -34,10 +34,10 @@ class TableKeeper final : public RowKeeper {
     add(LogRecord::Kind::Forget, key);
   }
   void append(const Change& entry) override {
-    owe_entry(entry);
+    add_pending_entry(entry);
     writer_.add(entry_record(first_entry_ + entries_.size() - 1));
   }
-  void entry_was_dealt_with(const Change& entry) override {
+  void entry_acked(const Change& entry) override {
     const auto is_it = [&entry](const Change& known) { return known.record().is_copy_of(entry.record()); };
     const auto found = std::ranges::find_if(entries_, is_it);  // The first match; earlier entries belong to a consumer that has ended.
     if (found == entries_.end()) return;
@@ -48,8 +48,8 @@ class TableKeeper final : public RowKeeper {
   }
 
   // Records found in the file; they are not passed to the writer.
-  void owe_delete(const Record& key) { deletes_[deletes_.find_or_add(key.key(), key.key_hash()).id].key_only = key; }
-  void owe_entry(const Change& entry) { entries_.push_back(entry); }
+  void add_pending_delete(const Record& key) { deletes_[deletes_.find_or_add(key.key(), key.key_hash()).id].key_only = key; }
+  void add_pending_entry(const Change& entry) { entries_.push_back(entry); }
   void set_first_entry(std::uint64_t number) noexcept { first_entry_ = number; }
 
   /// The position of a snapshot in the Deletes and entries.

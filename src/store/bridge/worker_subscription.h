@@ -1,4 +1,4 @@
-// NearEnd: the worker's end of one subscription. It holds the changes that arrived through the lane and were not taken yet. Worker's
+// WorkerSubscription: one subscription of a worker. It holds the changes that arrived through the lane and were not taken yet. Worker's
 // thread.
 #pragma once
 
@@ -18,16 +18,16 @@
 
 namespace rondo::store::bridge {
 
-/// The end of a Staged or Queue table outlives its consumer and keeps the changes that the consumer left. The ends of other tables close
-/// with the consumer.
-class NearEnd {
+/// The subscription of a Staged or Queue table outlives its consumer and keeps the changes that the consumer left. Those of other tables
+/// close with the consumer.
+class WorkerSubscription {
  public:
   /// Enqueues a request for the home thread; false when there is no room now.
-  using TellHome = std::function<bool(Request&& request)>;
+  using RequestHome = std::function<bool(Request&& request)>;
 
   /// Begins to take from 'lane'. The changes that an earlier lane left are delivered first, except Sets of a Staged table whose standing
   /// rows are wanted: home delivers these again.
-  void open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home);
+  void open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, RequestHome request_home);
   /// Called when the consumer closes. The lane is handed over to the home thread, which closes it.
   void close();
   bool is_open() const noexcept { return open_; }
@@ -37,15 +37,15 @@ class NearEnd {
   bool empty();
   std::size_t depth() const noexcept { return waiting_keys() + (lane_ ? lane_->far_depth.load(std::memory_order_relaxed) : 0); }
   Gap take_gap();
-  void dealt_with(const Change& change);
+  void ack(const Change& change);
   void requeue(std::string_view key);
   bool caught_up() const noexcept;
-  /// Returns the reports (dealt with) that were not sent to the home thread yet.
-  std::deque<Change> take_untold() { return std::exchange(untold_, {}); }
+  /// Returns the acknowledgements that were not sent to the home thread yet.
+  std::deque<Change> take_unsent_acks() { return std::exchange(unsent_acks_, {}); }
   std::uint64_t dropped() const noexcept { return lane_ ? lane_->dropped.load(std::memory_order_relaxed) : 0; }
 
   /// Called after the pump has rung: wakes the consumer if it waits and there are changes.
-  void tell();
+  void notify();
   /// Keys or entries that have left the home table and were not taken.
   std::size_t waiting_keys() const noexcept { return kept_keys_ + (lane_ ? lane_->keys() : 0); }
   Lane* lane() const noexcept { return lane_.get(); }
@@ -60,16 +60,16 @@ class NearEnd {
   bool has_news() { return has_changes() || gap_ahead_ || passed_gap_; }
   void give_back(std::uint64_t keys);
   bool wait();
-  void tell_home();
-  bool tell_one(Request::Kind kind, const Change& change, std::string_view key);
+  void request_home();
+  bool request_one(Request::Kind kind, const Change& change, std::string_view key);
 
   std::shared_ptr<Lane> lane_;
-  TellHome tell_home_;
-  std::deque<Change> untold_;                 // Changes dealt with whose report found no room in the ring.
+  RequestHome request_home_;
+  std::deque<Change> unsent_acks_;            // Acknowledged changes whose request found no room in the ring.
   std::unordered_set<std::string> requeues_;  // Keys to requeue whose request found no room in the ring.
   std::function<void()> wake_;
   bool open_ = false;
-  bool waits_ = false;       // The consumer found no changes; the next tell() that finds some wakes it.
+  bool waits_ = false;       // The consumer found no changes; the next notify() that finds some wakes it.
   bool gap_ahead_ = false;   // A gap precedes the next event.
   bool passed_gap_ = false;  // take() passed a gap.
   /// Changes outside the lane. Staged, Queue: those that an earlier lane left. Watched: the newest state of each key that arrived.

@@ -1,21 +1,21 @@
-// WatchedEnd: follows a table that any client writes. Redis reports which keys changed (client tracking in broadcast mode). So expiry,
-// rename and FLUSHDB are reported, too, and the server needs no setting. Each changed key is then read once, many in a round trip. After a
-// gap the end reads the whole table page by page and reports the difference. No turn takes longer because the table is large.
+// WatchedSubscription: follows a table that any client writes. Redis reports which keys changed (client tracking in broadcast mode). So
+// expiry, rename and FLUSHDB are reported, too, and the server needs no setting. Each changed key is then read once, many in a round trip.
+// After a gap it reads the whole table page by page and reports the difference. No turn takes longer because the table is large.
 #pragma once
 
 #include <string>
 #include <unordered_set>
 #include <vector>
 
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 #include "store/redis/scan_bound.h"
 #include "store/watched_view.h"
 
 namespace rondo::redis {
 
-class WatchedEnd final : public End {
+class WatchedSubscription final : public RemoteSubscription {
  public:
-  using End::End;
+  using RemoteSubscription::RemoteSubscription;
 
   std::string channel() const override { return {}; }
   void message(std::string_view) override {}

@@ -1,4 +1,5 @@
-// PoppedTable: the common part of Staged and Queue tables: one consumer pops, and the work that it leaves stays for the next consumer.
+// SingleConsumerTable: the common part of Staged and Queue tables: one consumer pops, and the work that it leaves stays for the next
+// consumer.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,7 @@
 
 namespace rondo::store {
 
-class PoppedTable : public MemoryTable {
+class SingleConsumerTable : public MemoryTable {
  public:
   using MemoryTable::MemoryTable;
   Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) final;
@@ -24,7 +25,7 @@ class PoppedTable : public MemoryTable {
   virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
   virtual std::size_t waiting() const = 0;
   /// See Subscription.
-  virtual void dealt_with(const Change& change) = 0;
+  virtual void ack(const Change& change) = 0;
   /// Call this when waiting() has become 1.
   void became_ready() const {
     if (wake_) wake_();

@@ -1,6 +1,6 @@
-// End: the near end of one subscription on Redis. It holds what was fetched and not taken yet; there is one class for each kind of table.
+// RemoteSubscription: one subscription on Redis. It holds what was fetched and not taken yet; there is one class for each kind of table.
 // The store calls online() and offline() when the connections come up and go down, and message() for messages on the channel. An answer
-// that was outstanding when the end went offline is ignored (generation()).
+// that was outstanding when the subscription went offline is ignored (generation()).
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@
 
 namespace rondo::redis {
 
-class End;
+class RemoteSubscription;
 
-/// The state that every end uses; it must outlive the ends.
+/// The state that every subscription uses; it must outlive them.
 struct Link {
   bool may_take() const { return fence.empty() || scheduler.clock().now() < taken_until; }
 
@@ -34,15 +34,15 @@ struct Link {
   std::string fence{};                     // The value of the lease, which pops and acknowledgements compare; empty: no lease.
   Instant taken_until = Instant::never();  // After this time the lease may have ended: consumers of Staged and Queue tables take nothing.
   std::function<void()> on_fenced{};       // Called when the server refused an operation that only the holder may do.
-  std::vector<std::weak_ptr<End>> unfinished{};  // Ends that continue in the next turn of 'commands'.
+  std::vector<std::weak_ptr<RemoteSubscription>> unfinished{};  // Subscriptions that continue in the next turn of 'commands'.
 };
 
-class End : public std::enable_shared_from_this<End> {
+class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscription> {
  public:
-  End(Link& link, Target& target) : link_(link), target_(target) {}
-  virtual ~End() = default;
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
+  RemoteSubscription(Link& link, Target& target) : link_(link), target_(target) {}
+  virtual ~RemoteSubscription() = default;
+  RemoteSubscription(const RemoteSubscription&) = delete;
+  RemoteSubscription& operator=(const RemoteSubscription&) = delete;
 
   const TableSpec& spec() const noexcept { return target_.spec; }
   const TableKeys& keys() const noexcept { return target_.keys; }
@@ -58,7 +58,7 @@ class End : public std::enable_shared_from_this<End> {
     online();
   }
   /// Wakes the consumer if there is something that it was not allowed to take before.
-  void tell_again() const { tell(); }
+  void notify_again() const { notify(); }
   void go_offline() {
     ++generation_;
     offline();
@@ -70,12 +70,12 @@ class End : public std::enable_shared_from_this<End> {
   virtual void message(std::string_view payload) = 0;
   /// Called periodically while online, to retry what failed before.
   virtual void tick() {}
-  /// Called in a turn of the commands connection, to continue after later().
+  /// Called in a turn of the commands connection, to continue after continue_next_turn().
   virtual void go_on() {}
 
   void on_ready(std::function<void()> wake) {
     wake_ = std::move(wake);
-    tell();
+    notify();
   }
   virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
   virtual bool empty() const = 0;
@@ -91,16 +91,16 @@ class End : public std::enable_shared_from_this<End> {
   virtual Status trouble() const { return {}; }
 
  protected:
-  /// Called when the store is connected and subscribed to channel(), and the end is open: fetch what is there.
+  /// Called when the store is connected and subscribed to channel(), and this is open: fetch what is there.
   virtual void online() = 0;
   virtual void offline() = 0;
   virtual void closed() {}
   virtual bool has_news() const { return !empty(); }
-  void tell() const {
+  void notify() const {
     if (wake_ && has_news()) wake_();
   }
   /// Call this when the turn is over: go_on() is called in the next turn.
-  void later() {
+  void continue_next_turn() {
     link_.unfinished.push_back(weak_from_this());
     link_.commands.wake();
   }

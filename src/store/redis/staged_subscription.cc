@@ -1,4 +1,4 @@
-#include "store/redis/staged_end.h"
+#include "store/redis/staged_subscription.h"
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +27,7 @@ constexpr std::string_view kPageSeconds = "0.001";
 
 // --- standing rows and requeued rows
 
-void StagedEnd::use(const SubscribeOptions& options) {
+void StagedSubscription::use(const SubscribeOptions& options) {
   rows_ = options.rows;
   walk_ = options.standing_rows ? Walk::ToBegin : Walk::Ended;
   told_.clear();
@@ -40,19 +40,19 @@ void StagedEnd::use(const SubscribeOptions& options) {
   }
 }
 
-void StagedEnd::closed() {
-  PoppedEnd::closed();
+void StagedSubscription::closed() {
+  SingleConsumerSubscription::closed();
   again_.clear();
 }
 
-void StagedEnd::broke_off() {
+void StagedSubscription::broke_off() {
   if (walk_ == Walk::UnderWay) walk_ = Walk::ToBegin;
   found_.clear();
   page_asked_ = again_asked_ = walk_stopped_ = false;
 }
 
 /// An entry that an earlier process had in flight. The walk delivers a standing row.
-void StagedEnd::row_recovered(Entry& entry) {
+void StagedSubscription::row_recovered(Entry& entry) {
   if (walk_ == Walk::Ended) return;
   if (entry.deleted) {
     told_.insert(entry.key);
@@ -61,7 +61,7 @@ void StagedEnd::row_recovered(Entry& entry) {
   }
 }
 
-bool StagedEnd::goes_before_pops() {
+bool StagedSubscription::goes_before_pops() {
   if (walk_ == Walk::Ended) return false;
   if (walk_stopped_ || page_asked_ || !has_room()) return true;
   if (walk_ == Walk::ToBegin) {
@@ -88,7 +88,7 @@ bool StagedEnd::goes_before_pops() {
   return true;  // The pops continue when the answer arrives.
 }
 
-void StagedEnd::ask_keys() {
+void StagedSubscription::ask_keys() {
   page_asked_ = true;
   link().commands.out().command({"SCAN", cursor_, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
   ask(1, shape::kPage, [this](const Reply& reply) {
@@ -106,19 +106,19 @@ void StagedEnd::ask_keys() {
   });
 }
 
-void StagedEnd::requeue(std::string_view key) {
+void StagedSubscription::requeue(std::string_view key) {
   again_.emplace(key);
   pump();
 }
 
-void StagedEnd::go_beside_pops() {
+void StagedSubscription::go_beside_pops() {
   if (again_.empty() || again_asked_ || !has_room()) return;
   again_asked_ = true;
   const auto count = static_cast<std::ptrdiff_t>(std::min(again_.size(), kPageRows));
   read({again_.begin(), std::next(again_.begin(), count)}, true);
 }
 
-void StagedEnd::read(Keys wanted, bool again) {
+void StagedSubscription::read(Keys wanted, bool again) {
   Commands& out = link().commands.out();
   out.begin(8 + wanted.size()).word("EVAL").word(kReadWritten).word("2").word(keys().pending).word(keys().deleted);
   out.word(keys().rows).word(keys().staging).word(kPageSeconds);
@@ -128,7 +128,7 @@ void StagedEnd::read(Keys wanted, bool again) {
 
 /// Leaves out keys for which something is staged, because a pop delivers them. If the script had no time for all keys, the rest is
 /// requested again.
-void StagedEnd::read_answered(const Keys& wanted, bool again, const Reply& reply) {
+void StagedSubscription::read_answered(const Keys& wanted, bool again, const Reply& reply) {
   (again ? again_asked_ : page_asked_) = false;
   const std::span<const Reply> items = reply.is_error() ? std::span<const Reply>{} : reply.items();
   const std::size_t answered = std::min(items.size() / 3, wanted.size());
@@ -153,7 +153,7 @@ void StagedEnd::read_answered(const Keys& wanted, bool again, const Reply& reply
 }
 
 /// Drops entries whose key has a fetched change that waits for the consumer.
-std::vector<PoppedEnd::Entry> StagedEnd::without_fetched(std::vector<Entry> entries) const {
+std::vector<SingleConsumerSubscription::Entry> StagedSubscription::without_fetched(std::vector<Entry> entries) const {
   std::unordered_set<std::string_view> fetched;
   visit_fetched([&fetched](std::string_view key) { fetched.insert(key); });
   std::erase_if(entries, [&fetched](const Entry& entry) { return fetched.contains(entry.key); });
@@ -162,7 +162,7 @@ std::vector<PoppedEnd::Entry> StagedEnd::without_fetched(std::vector<Entry> entr
 
 // --- pops
 
-void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
+void StagedSubscription::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
   const bool rename = renames() && depth() >= kRenameFrom;
   if (rename_in_ > 0) --rename_in_;
   Commands& out = link().commands.out();
@@ -177,7 +177,7 @@ void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vect
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
-void StagedEnd::write_recover() {
+void StagedSubscription::write_recover() {
   Commands& out = link().commands.out();
   const std::string& fence = link().fence;
   if (fence.empty()) {
@@ -187,7 +187,7 @@ void StagedEnd::write_recover() {
   }
 }
 
-void StagedEnd::read_popped(const Reply& content, Batch& batch) {
+void StagedSubscription::read_popped(const Reply& content, Batch& batch) {
   const std::span<const Reply> items = content.items();
   batch.entries.reserve(items.size() / 3);
   std::size_t renamed = 0;
@@ -209,7 +209,7 @@ void StagedEnd::read_popped(const Reply& content, Batch& batch) {
   if (renames() && found > renamed + 8) rename_in_ = kRenamePause;
 }
 
-std::vector<PoppedEnd::Batch> StagedEnd::read_recovered(const Reply& content) {
+std::vector<SingleConsumerSubscription::Batch> StagedSubscription::read_recovered(const Reply& content) {
   std::vector<Batch> batches;
   const std::span<const Reply> items = content.items();
   for (std::size_t i = 0; i + 2 < items.size(); i += 3) {

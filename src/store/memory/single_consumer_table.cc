@@ -1,12 +1,12 @@
-#include "store/memory/popped_table.h"
+#include "store/memory/single_consumer_table.h"
 
 #include <utility>
 
 namespace rondo::store {
 
-class PoppedTable::Consumer final : public Subscription {
+class SingleConsumerTable::Consumer final : public Subscription {
  public:
-  explicit Consumer(std::shared_ptr<PoppedTable> table) : table_(std::move(table)) { table_->has_consumer_ = true; }
+  explicit Consumer(std::shared_ptr<SingleConsumerTable> table) : table_(std::move(table)) { table_->has_consumer_ = true; }
   ~Consumer() override {
     table_->wake_ = nullptr;
     table_->has_consumer_ = false;
@@ -19,18 +19,18 @@ class PoppedTable::Consumer final : public Subscription {
   bool empty() const override { return table_->waiting() == 0; }
   std::size_t depth() const override { return table_->waiting(); }
   Gap take_gap() override { return Gap::None; }
-  void dealt_with(const Change& change) override { table_->dealt_with(change); }
+  void ack(const Change& change) override { table_->ack(change); }
   void requeue(std::string_view key) override { table_->requeue(key); }
   bool caught_up() const override { return table_->caught_up(); }
 
  private:
-  std::shared_ptr<PoppedTable> table_;
+  std::shared_ptr<SingleConsumerTable> table_;
 };
 
-Result<std::unique_ptr<Subscription>> PoppedTable::subscribe(const SubscribeOptions& options) {
+Result<std::unique_ptr<Subscription>> SingleConsumerTable::subscribe(const SubscribeOptions& options) {
   if (has_consumer_) return failure(has_consumer(spec()));
   begin(options);
-  return std::make_unique<Consumer>(std::static_pointer_cast<PoppedTable>(shared_from_this()));
+  return std::make_unique<Consumer>(std::static_pointer_cast<SingleConsumerTable>(shared_from_this()));
 }
 
 }  // namespace rondo::store

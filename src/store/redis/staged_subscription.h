@@ -1,6 +1,6 @@
-// StagedEnd: consumes a Staged table as SONiC's ConsumerStateTable does, so that SONiC's producers and ours can write to it.
+// StagedSubscription: consumes a Staged table as SONiC's ConsumerStateTable does, so that SONiC's producers and ours can write to it.
 //
-// A consumer first receives the standing rows. The end reads them page by page, at most two pops' worth ahead of the consumer, and writes
+// A consumer first receives the standing rows. It reads them page by page, at most two pops' worth ahead of the consumer, and writes
 // nothing to Redis. Each page is one atomic step in Redis, and leaves out rows for which something is staged. Pops wait until the last page
 // has arrived, and deliver the left-out rows whole. So no row is delivered twice, and none is older than one delivered before. After a lost
 // connection the walk starts again. Redis itself may return a key twice while it shrinks its table of keys; that row is delivered twice,
@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/popped_end.h"
 #include "store/redis/scan_bound.h"
+#include "store/redis/single_consumer_subscription.h"
 
 namespace rondo::redis {
 
-class StagedEnd final : public PoppedEnd {
+class StagedSubscription final : public SingleConsumerSubscription {
  public:
-  using PoppedEnd::PoppedEnd;
+  using SingleConsumerSubscription::SingleConsumerSubscription;
 
   void use(const SubscribeOptions& options) override;
   void requeue(std::string_view key) override;
@@ -60,7 +60,7 @@ class StagedEnd final : public PoppedEnd {
   bool again_asked_ = false;
   bool renames() const noexcept { return rename_in_ == 0; }
   // Renaming a staged hash that becomes a new row, and reading it from here, is cheaper for Redis than copying it. For an existing row it
-  // costs more. The end chooses by what the last pop met.
+  // costs more. The choice follows what the last pop met.
   unsigned rename_in_ = 0;  // The number of pops until a rename is tried again.
 };
 

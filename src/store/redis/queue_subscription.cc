@@ -1,4 +1,4 @@
-#include "store/redis/queue_end.h"
+#include "store/redis/queue_subscription.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace rondo::redis {
 
-void QueueEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
+void QueueSubscription::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
   Commands& out = link().commands.out();
   const std::string& fence = link().fence;
   out.begin((fence.empty() ? 10 : 11) + done.size()).word("EVAL").word(kPopQueue).word(fence.empty() ? "2" : "3");
@@ -18,7 +18,7 @@ void QueueEnd::write_pop(std::size_t max, std::uint64_t number, const std::vecto
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
-void QueueEnd::write_recover() {
+void QueueSubscription::write_recover() {
   Commands& out = link().commands.out();
   const std::string& fence = link().fence;
   if (fence.empty()) {
@@ -28,11 +28,11 @@ void QueueEnd::write_recover() {
   }
 }
 
-void QueueEnd::write_count() {
+void QueueSubscription::write_count() {
   link().commands.out().command({"EVAL", "return math.floor(redis.call('LLEN', KEYS[1]) / 3)", "1", keys().queue});
 }
 
-void QueueEnd::read_popped(const Reply& content, Batch& batch) {
+void QueueSubscription::read_popped(const Reply& content, Batch& batch) {
   const std::span<const Reply> items = content.items();
   for (std::size_t i = 0; i + 2 < items.size(); i += 3) {
     Result<Change> change = parse_entry(items[i].text(), items[i + 1].text(), items[i + 2].text());
@@ -51,7 +51,7 @@ void QueueEnd::read_popped(const Reply& content, Batch& batch) {
   }
 }
 
-std::vector<PoppedEnd::Batch> QueueEnd::read_recovered(const Reply& content) {
+std::vector<SingleConsumerSubscription::Batch> QueueSubscription::read_recovered(const Reply& content) {
   std::vector<Batch> batches;
   const std::span<const Reply> items = content.items();
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -64,7 +64,7 @@ std::vector<PoppedEnd::Batch> QueueEnd::read_recovered(const Reply& content) {
   return batches;
 }
 
-void QueueEnd::complete(Batch& batch) {
+void QueueSubscription::complete(Batch& batch) {
   if (!link().fence.empty()) return complete_fenced(batch);
   Commands& out = link().commands.out();
   std::size_t answers = 0;
@@ -88,7 +88,7 @@ void QueueEnd::complete(Batch& batch) {
   ask(answers, shape::kCount, written, true);
 }
 
-void QueueEnd::complete_fenced(const Batch& batch) {
+void QueueSubscription::complete_fenced(const Batch& batch) {
   std::size_t words = 0;
   for (const Entry& entry : batch.entries) {
     if (entry.removes_row) words += 2;

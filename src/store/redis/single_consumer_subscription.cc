@@ -1,4 +1,4 @@
-#include "store/redis/popped_end.h"
+#include "store/redis/single_consumer_subscription.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::f
 
 // --- connection events
 
-void PoppedEnd::online() {
+void SingleConsumerSubscription::online() {
   pop_size_ = link().options.pop_batch;
   online_ = true;
   ready_ = stuck_ = false;
@@ -29,7 +29,7 @@ void PoppedEnd::online() {
   pump();
 }
 
-void PoppedEnd::offline() {
+void SingleConsumerSubscription::offline() {
   // Recovery finds incomplete batches in flight later, and acknowledgements that may not have arrived are sent again then. Rows that were
   // read are not in flight, so the consumer receives them now.
   std::erase_if(coming_, [](const Batch& batch) { return batch.number != 0; });
@@ -42,12 +42,12 @@ void PoppedEnd::offline() {
   trouble_ = {};
 }
 
-void PoppedEnd::message(std::string_view) {
+void SingleConsumerSubscription::message(std::string_view) {
   dirty_ = true;
   pump();
 }
 
-void PoppedEnd::tick() {
+void SingleConsumerSubscription::tick() {
   if (std::exchange(stuck_, false)) {
     ready_ = false;  // Recovery finds in flight what the failed pop took out.
     dirty_ = true;
@@ -55,7 +55,7 @@ void PoppedEnd::tick() {
   pump();
 }
 
-void PoppedEnd::failed(const Reply& reply, std::string_view what) {
+void SingleConsumerSubscription::failed(const Reply& reply, std::string_view what) {
   if (reply.text().starts_with("FENCED")) return link().on_fenced();
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
@@ -65,7 +65,7 @@ void PoppedEnd::failed(const Reply& reply, std::string_view what) {
 
 // --- requests
 
-void PoppedEnd::pump() {
+void SingleConsumerSubscription::pump() {
   if (!online_ || !link().up || !is_open() || stuck_) return;
   if (!ready_) {
     if (!recovering_) send_recover();
@@ -83,7 +83,7 @@ void PoppedEnd::pump() {
   }
 }
 
-void PoppedEnd::send_pop() {
+void SingleConsumerSubscription::send_pop() {
   const std::uint64_t number = next_number_++;
   dirty_ = false;  // Notifications that arrive after this point refer to later writes.
   write_pop(pop_size_, number, done_);
@@ -98,7 +98,7 @@ void PoppedEnd::send_pop() {
 
 /// Called when the consumer wants more and there is nothing, so that no pop will carry the numbers. The next process would apply a batch
 /// that stays in flight again, over newer writes of other consumers.
-void PoppedEnd::acknowledge() {
+void SingleConsumerSubscription::acknowledge() {
   if (done_.empty() || !link().up || !is_open() || !ready_ || pops_ > 0) return;
   Commands& out = link().commands.out();
   if (link().fence.empty()) {
@@ -118,7 +118,7 @@ void PoppedEnd::acknowledge() {
   });
 }
 
-void PoppedEnd::send_count() {
+void SingleConsumerSubscription::send_count() {
   counting_ = true;
   dirty_ = false;
   write_count();
@@ -130,7 +130,7 @@ void PoppedEnd::send_count() {
   });
 }
 
-void PoppedEnd::send_recover() {
+void SingleConsumerSubscription::send_recover() {
   recovering_ = true;
   dirty_ = false;  // The answer has the count. Notifications that arrive after this point refer to later writes.
   write_recover();
@@ -139,7 +139,7 @@ void PoppedEnd::send_recover() {
 
 // --- answers
 
-void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
+void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number) {
   --pops_;
   if (reply.is_error()) return failed(reply, "a pop");
   trouble_ = {};
@@ -164,7 +164,7 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   pump();
 }
 
-void PoppedEnd::recovered(const Reply& reply) {
+void SingleConsumerSubscription::recovered(const Reply& reply) {
   recovering_ = false;
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
@@ -172,10 +172,10 @@ void PoppedEnd::recovered(const Reply& reply) {
   if (reply.items().size() > 2) note_damage(reply.items()[2]);
   if (target().waiting == 0) trouble_ = {};  // Otherwise the next pop sets it.
   if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost, so request it again.
-  const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
+  const std::vector<std::uint64_t> acked = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
-    const bool dealt = contains(dealt_with, batch.number);
+    const bool dealt = contains(acked, batch.number);
     if (dealt) done_.push_back(batch.number);
     if (dealt || contains(handing_out_, batch.number) || contains(taken_, batch.number)) {
       complete(batch);  // Its writes to Redis may not have arrived. They run again, oldest first, so the newest state wins.
@@ -192,14 +192,14 @@ void PoppedEnd::recovered(const Reply& reply) {
 }
 
 /// The script removed these fields, so each is reported once.
-void PoppedEnd::note_damage(const Reply& fields) {
+void SingleConsumerSubscription::note_damage(const Reply& fields) {
   for (const Reply& field : fields.items()) {
     ++stats().malformed;
     stats().last_damage = "field " + quoted(field.text()) + " of " + quoted(keys().inflight) + " held no batch and was removed";
   }
 }
 
-void PoppedEnd::read_rows(Batch& batch, bool recovered) {
+void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
   batch.unread = static_cast<std::size_t>(std::ranges::count_if(batch.entries, &Entry::unread));
   if (batch.unread == 0) return;
   for (const Entry& entry : batch.entries) {
@@ -232,7 +232,7 @@ void PoppedEnd::read_rows(Batch& batch, bool recovered) {
       true);
 }
 
-void PoppedEnd::hand_over() {
+void SingleConsumerSubscription::hand_over() {
   const bool had_news = has_news();
   while (!coming_.empty() && coming_.front().unread == 0) {
     Batch& batch = coming_.front();
@@ -257,40 +257,40 @@ void PoppedEnd::hand_over() {
     }
     coming_.pop_front();
   }
-  if (!had_news) tell();
+  if (!had_news) notify();
 }
 
-std::size_t PoppedEnd::fetched_ahead() const {
+std::size_t SingleConsumerSubscription::fetched_ahead() const {
   std::size_t fetched = waiting_entries_;
   for (const Batch& batch : coming_) fetched += batch.entries.size();
   return fetched;
 }
 
 /// When nothing is left, everything staged before has been fetched.
-void PoppedEnd::note_waiting(const Reply& count) {
+void SingleConsumerSubscription::note_waiting(const Reply& count) {
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, count.integer()));
   if (!count.is_error() && target().waiting == 0 && !empty_at_) empty_at_ = entries_taken_ + fetched_ahead();
 }
 
-void PoppedEnd::forget_fetched() {
+void SingleConsumerSubscription::forget_fetched() {
   waiting_.clear();
   waiting_entries_ = waiting_read_ = 0;
   coming_.clear();
   handing_out_.clear();
 }
 
-void PoppedEnd::forget_read() {
+void SingleConsumerSubscription::forget_read() {
   std::erase_if(waiting_, &Waiting::was_read);
   waiting_entries_ -= std::exchange(waiting_read_, 0);
 }
 
-void PoppedEnd::hand_in(std::vector<Entry> entries) {
+void SingleConsumerSubscription::hand_in(std::vector<Entry> entries) {
   if (entries.empty()) return;
   coming_.push_back({.entries = std::move(entries)});
   hand_over();
 }
 
-void PoppedEnd::visit_fetched(const std::function<void(std::string_view key)>& visit) const {
+void SingleConsumerSubscription::visit_fetched(const std::function<void(std::string_view key)>& visit) const {
   for (const Waiting& waiting : waiting_) visit(waiting.change.key());
   for (const Batch& batch : coming_) {
     for (const Entry& entry : batch.entries) visit(entry.key);
@@ -299,7 +299,7 @@ void PoppedEnd::visit_fetched(const std::function<void(std::string_view key)>& v
 
 /// Adapts the pop size to the bytes of the last batch: the rows that the script does not read itself are read with as many commands in a
 /// row. If the batch was well below the limit, the size doubles.
-void PoppedEnd::learn_pop_size(const Batch& batch) {
+void SingleConsumerSubscription::learn_pop_size(const Batch& batch) {
   std::size_t bytes = 0;
   for (const Entry& entry : batch.entries) {
     const Record& record = entry.change.record();
@@ -311,7 +311,7 @@ void PoppedEnd::learn_pop_size(const Batch& batch) {
 
 // --- the consumer
 
-std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+std::size_t SingleConsumerSubscription::take(std::size_t max, std::vector<Change>& out) {
   if (!link().may_take()) return 0;
   // A consumer that takes more has dealt with what it took before.
   done_.insert(done_.end(), taken_.begin(), taken_.end());

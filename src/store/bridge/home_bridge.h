@@ -1,8 +1,8 @@
-// HomeEnd: the home thread's end of a bridge. It passes a worker's writes and reads to the home store, in order, and sends back the
-// answers. It owns the pumps of the worker's subscriptions. The worker's end is BridgeStore.
+// HomeBridge: the home thread's side of a bridge. It passes a worker's writes and reads to the home store, in order, and sends back the
+// answers. It owns the pumps of the worker's subscriptions. The worker's side is BridgeStore.
 //
-// Threads: the home thread, except for functions marked "worker". Until threaded(true), and after threaded(false), both ends belong to the
-// home thread, and a call of the worker's end runs immediately.
+// Threads: the home thread, except for functions marked "worker". Until threaded(true), and after threaded(false), both sides belong to the
+// home thread, and a call of the worker's side runs immediately.
 #pragma once
 
 #include <atomic>
@@ -31,11 +31,11 @@ struct Options {
   Duration call_wait = limits::kWorkerCallWait;
 };
 
-class HomeEnd final : public Source {
+class HomeBridge final : public Source {
  public:
   /// Joins 'home'. Both must outlive this object, unless close() is called before they are destroyed.
-  HomeEnd(Scheduler& home, Store& store, Options options);
-  ~HomeEnd() override;
+  HomeBridge(Scheduler& home, Store& store, Options options);
+  ~HomeBridge() override;
 
   Result<Backlog> collect() override { return backlog(); }
   Turn run(const Budget& budget) override;
@@ -63,18 +63,18 @@ class HomeEnd final : public Source {
   bool request(Request&& request);
   /// Counts a request that the worker refused before it called request().
   void note_refused_request() noexcept { refused_requests_.fetch_add(1, std::memory_order_relaxed); }
-  /// Runs 'what' on the home thread, after all requests enqueued before, and waits until it has ended. Unavailable when the home end is
+  /// Runs 'what' on the home thread, after all requests enqueued before, and waits until it has ended. Unavailable when the home side is
   /// closed. DeadlineExceeded after Options::call_wait: then either 'what' does not run, or 'undo' runs after it.
-  Status call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo = {});
-  /// Like call() without waiting; 'what' runs before any later call. Does nothing when the home end is closed.
-  void post(std::function<void(HomeEnd&)> what);
+  Status call(std::function<void(HomeBridge&)> what, std::function<void(HomeBridge&)> undo = {});
+  /// Like call() without waiting; 'what' runs before any later call. Does nothing when the home side is closed.
+  void post(std::function<void(HomeBridge&)> what);
 
   // --- Called from inside a call.
   Store& store() noexcept { return *store_; }
   Status open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority);
   void close_lane(const Lane* lane);
   /// See Subscription. 'table' is a table that the worker consumes.
-  void dealt_with(const TableSpec& table, const Change& change);
+  void ack(const TableSpec& table, const Change& change);
   void requeue(const TableSpec& table, std::string_view key);
 
   /// Writes without a WriteDone that the store refused. Any thread.
@@ -86,15 +86,15 @@ class HomeEnd final : public Source {
  private:
   struct Call {
     std::uint64_t after = 0;  // The call runs once this many requests have been handled.
-    std::function<void(HomeEnd&)> what;
-    std::function<void(HomeEnd&)> undo;
+    std::function<void(HomeBridge&)> what;
+    std::function<void(HomeBridge&)> undo;
     bool done = false;       // Guarded by calls_mutex_.
     bool abandoned = false;  // Guarded by calls_mutex_.
   };
   void handle(Request&& request);
   void write(Request&& request);
   std::uint32_t handle_requests(std::uint32_t max);
-  std::shared_ptr<Call> add_call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo);
+  std::shared_ptr<Call> add_call(std::function<void(HomeBridge&)> what, std::function<void(HomeBridge&)> undo);
   void handle_calls();
   std::shared_ptr<Call> next_call();
   void finish(const std::shared_ptr<Call>& call);

@@ -1,4 +1,4 @@
-#include "store/redis/watched_end.h"
+#include "store/redis/watched_subscription.h"
 
 #include <utility>
 
@@ -13,32 +13,32 @@ constexpr std::size_t kReading = 4 * kRead;
 constexpr std::size_t kCompared = 256;
 }  // namespace
 
-void WatchedEnd::offline() {
+void WatchedSubscription::offline() {
   dirty_.clear();
   reading_ = 0;
   scanning_ = comparing_ = again_ = failed_ = unread_ = false;
   stopped_ = {};
 }
 
-void WatchedEnd::tick() {
+void WatchedSubscription::tick() {
   if (std::exchange(failed_, false)) return resync();
   if (std::exchange(unread_, false)) fetch();
 }
 
-void WatchedEnd::changed(std::string_view key) {
+void WatchedSubscription::changed(std::string_view key) {
   if (!is_open() || !link().up) return;
   dirty_.emplace(key);
 }
 
 /// A key with a known change is not requeued: its read delivers it.
-void WatchedEnd::requeue(std::string_view key) {
+void WatchedSubscription::requeue(std::string_view key) {
   if (dirty_.contains(std::string{key})) return;
   const bool had_news = has_news();
   view_.requeue(key);
-  if (!had_news) tell();
+  if (!had_news) notify();
 }
 
-void WatchedEnd::resync() {
+void WatchedSubscription::resync() {
   if (!is_open() || !link().up || !stopped_.ok()) return;
   if (scanning_) {
     again_ = true;
@@ -52,12 +52,12 @@ void WatchedEnd::resync() {
   scan("0");
 }
 
-void WatchedEnd::scan(std::string cursor) {
+void WatchedSubscription::scan(std::string cursor) {
   link().commands.out().command({"SCAN", cursor, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
   ask(1, shape::kPage, [this](const Reply& reply) { scanned(reply); });
 }
 
-void WatchedEnd::scanned(const Reply& reply) {
+void WatchedSubscription::scanned(const Reply& reply) {
   if (reply.is_error()) {
     scanning_ = false;
     failed_ = true;
@@ -83,7 +83,7 @@ void WatchedEnd::scanned(const Reply& reply) {
       [this, cursor] { page_read(cursor); });
 }
 
-void WatchedEnd::page_read(const std::string& cursor) {
+void WatchedSubscription::page_read(const std::string& cursor) {
   if (cursor != "0" && !failed_) return scan(cursor);
   if (failed_ || again_) {  // After a failure tick() restarts the read; the view keeps what it knew before.
     scanning_ = false;
@@ -94,20 +94,20 @@ void WatchedEnd::page_read(const std::string& cursor) {
   compare();
 }
 
-void WatchedEnd::compare() {
+void WatchedSubscription::compare() {
   if (!comparing_) return;
   const bool had_news = has_news();
   bool ended = view_.end_read(kCompared);
   while (!ended && !link().commands.turn_is_over()) ended = view_.end_read(kCompared);
-  if (!had_news) tell();
-  if (!ended) return later();
+  if (!had_news) notify();
+  if (!ended) return continue_next_turn();
   scanning_ = comparing_ = false;
   if (again_) return resync();
   fetch();
 }
 
 /// Keys that change during the full read are read after it, so the newest state wins.
-void WatchedEnd::fetch() {
+void WatchedSubscription::fetch() {
   if (scanning_ || failed_ || unread_ || dirty_.empty()) return;
   // A partial batch is read only when no other read is outstanding. Later changes join the batch, and a key that changes often is read less
   // often.
@@ -130,14 +130,14 @@ void WatchedEnd::fetch() {
       },
       [this, count] {
         reading_ -= count;
-        if (std::exchange(tell_due_, false)) tell();
+        if (std::exchange(tell_due_, false)) notify();
         fetch();
       });
   fetch();
 }
 
-void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted,
-                      std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {
+void WatchedSubscription::read(const std::shared_ptr<std::vector<std::string>>& wanted,
+                               std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {
   for (const std::string& key : *wanted) link().commands.out().begin(2).word("HGETALL").word(keys().rows, key);
   ask(
       wanted->size(), shape::kRow,

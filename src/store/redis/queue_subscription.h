@@ -1,14 +1,14 @@
-// QueueEnd: consumes a Queue as SONiC's ConsumerTable does: it delivers every operation in order, and applies a Set or Delete to the row
-// when the entry is handed out.
+// QueueSubscription: consumes a Queue as SONiC's ConsumerTable does: it delivers every operation in order, and applies a Set or Delete to
+// the row when the entry is handed out.
 #pragma once
 
-#include "store/redis/popped_end.h"
+#include "store/redis/single_consumer_subscription.h"
 
 namespace rondo::redis {
 
-class QueueEnd final : public PoppedEnd {
+class QueueSubscription final : public SingleConsumerSubscription {
  public:
-  using PoppedEnd::PoppedEnd;
+  using SingleConsumerSubscription::SingleConsumerSubscription;
 
  protected:
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;

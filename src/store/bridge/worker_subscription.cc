@@ -1,11 +1,11 @@
-#include "store/bridge/near_end.h"
+#include "store/bridge/worker_subscription.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace rondo::store::bridge {
 
-void NearEnd::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home) {
+void WorkerSubscription::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, RequestHome request_home) {
   keep_lane();  // The old lane has no pump: the home thread closed it before it opened the new one.
   lane_ = std::move(lane);
   if (lane_->spec.kind == TableKind::Staged && options.standing_rows) {
@@ -13,59 +13,59 @@ void NearEnd::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, 
     for (Entry& entry : kept_) entry.mark = Entry::Mark::None;
     kept_keys_ = kept_.size();
   }
-  tell_home_ = std::move(tell_home);
+  request_home_ = std::move(request_home);
   open_ = true;
 }
 
-void NearEnd::close() {
+void WorkerSubscription::close() {
   open_ = false;
   wake_ = nullptr;
   waits_ = false;
   requeues_.clear();  // These requests belong to the consumer that closes.
 }
 
-void NearEnd::dealt_with(const Change& change) {
+void WorkerSubscription::ack(const Change& change) {
   if (!lane_) return;
   const bool counts = lane_->spec.kind == TableKind::Queue || (lane_->spec.kind == TableKind::Staged && change.op() == Op::Delete);
   if (!counts) return;
-  untold_.push_back(change);
-  tell_home();
+  unsent_acks_.push_back(change);
+  request_home();
 }
 
-void NearEnd::requeue(std::string_view key) {
+void WorkerSubscription::requeue(std::string_view key) {
   if (!lane_ || (lane_->spec.kind != TableKind::Staged && lane_->spec.kind != TableKind::Watched)) return;
   if (kept_at_.contains(std::string{key})) return;
   requeues_.emplace(key);
-  tell_home();
+  request_home();
 }
 
-bool NearEnd::caught_up() const noexcept {
+bool WorkerSubscription::caught_up() const noexcept {
   if (!lane_) return true;
   const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
   return standing != Lane::kUnknown && lane_->keys_taken.load(std::memory_order_relaxed) >= standing && kept_front_ >= kept_until_;
 }
 
-void NearEnd::tell_home() {
-  while (!untold_.empty() && tell_one(Request::Kind::DealtWith, untold_.front(), {})) untold_.pop_front();
-  while (!requeues_.empty() && tell_one(Request::Kind::Requeue, {}, *requeues_.begin())) requeues_.erase(requeues_.begin());
+void WorkerSubscription::request_home() {
+  while (!unsent_acks_.empty() && request_one(Request::Kind::Ack, unsent_acks_.front(), {})) unsent_acks_.pop_front();
+  while (!requeues_.empty() && request_one(Request::Kind::Requeue, {}, *requeues_.begin())) requeues_.erase(requeues_.begin());
 }
 
-bool NearEnd::tell_one(Request::Kind kind, const Change& change, std::string_view key) {
+bool WorkerSubscription::request_one(Request::Kind kind, const Change& change, std::string_view key) {
   Request request;
   request.kind = kind;
   request.table = &lane_->spec;
   request.change = change;
   request.text = key;
-  return tell_home_(std::move(request));
+  return request_home_(std::move(request));
 }
 
-void NearEnd::on_ready(std::function<void()> wake) {
+void WorkerSubscription::on_ready(std::function<void()> wake) {
   wake_ = std::move(wake);
   if (has_news() || !wait()) wake_();
 }
 
-void NearEnd::tell() {
-  if (!untold_.empty() || !requeues_.empty()) tell_home();
+void WorkerSubscription::notify() {
+  if (!unsent_acks_.empty() || !requeues_.empty()) request_home();
   if (!waits_ || !wake_) return;
   // The pump may have rung for changes that the consumer has taken since. That ring may have ended a wait that began later, and the pump
   // does not ring twice. So wait again.
@@ -75,20 +75,20 @@ void NearEnd::tell() {
 }
 
 /// From now on the pump rings. False when an entry arrived in between.
-bool NearEnd::wait() {
+bool WorkerSubscription::wait() {
   waits_ = !lane_ || lane_->ring.wait_for_items();
   return waits_;
 }
 
-bool NearEnd::empty() {
+bool WorkerSubscription::empty() {
   while (!has_changes()) {
     if (wait()) return true;
   }
   return false;
 }
 
-std::size_t NearEnd::take(std::size_t max, std::vector<Change>& out) {
-  if (!untold_.empty()) tell_home();
+std::size_t WorkerSubscription::take(std::size_t max, std::vector<Change>& out) {
+  if (!unsent_acks_.empty()) request_home();
   if (lane_ && lane_->spec.kind == TableKind::Watched) merge_watched();
   std::size_t taken = take_kept(max, out);
   if (lane_ && lane_->spec.kind != TableKind::Watched) taken += take_lane(max - taken, out);
@@ -97,7 +97,7 @@ std::size_t NearEnd::take(std::size_t max, std::vector<Change>& out) {
   return taken;
 }
 
-std::size_t NearEnd::take_kept(std::size_t max, std::vector<Change>& out) {
+std::size_t WorkerSubscription::take_kept(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
   bool with_next = false;
   for (std::size_t keys = 0; (keys < max || with_next) && !kept_.empty();) {
@@ -115,7 +115,7 @@ std::size_t NearEnd::take_kept(std::size_t max, std::vector<Change>& out) {
   return out.size() - before;
 }
 
-std::size_t NearEnd::take_lane(std::size_t max, std::vector<Change>& out) {
+std::size_t WorkerSubscription::take_lane(std::size_t max, std::vector<Change>& out) {
   Ring<Entry>& ring = lane_->ring;
   const std::size_t before = out.size();
   std::uint64_t keys = 0;
@@ -142,13 +142,13 @@ std::size_t NearEnd::take_lane(std::size_t max, std::vector<Change>& out) {
   return out.size() - before;
 }
 
-void NearEnd::give_back(std::uint64_t keys) {
+void WorkerSubscription::give_back(std::uint64_t keys) {
   lane_->keys_taken.store(lane_->keys_taken.load(std::memory_order_relaxed) + keys, std::memory_order_release);
   if (lane_->ring.release(lane_->wake_room()) && open_ && lane_->pump != nullptr) lane_->pump->wake_from_any_thread();
 }
 
 /// Removes the gaps at the head of the lane. Returns whether there were any.
-bool NearEnd::pass_gaps() {
+bool WorkerSubscription::pass_gaps() {
   bool any = false;
   while (lane_->ring.available() > 0 && lane_->ring.peek().mark == Entry::Mark::Gap) {
     lane_->ring.take();
@@ -158,21 +158,21 @@ bool NearEnd::pass_gaps() {
   return any;
 }
 
-bool NearEnd::has_changes() {
+bool WorkerSubscription::has_changes() {
   if (!kept_.empty()) return true;
   if (!lane_) return false;
   pass_gaps();
   return lane_->ring.available() > 0;
 }
 
-Gap NearEnd::take_gap() {
+Gap WorkerSubscription::take_gap() {
   if (lane_) pass_gaps();
   const bool gap = std::exchange(passed_gap_, false) || std::exchange(gap_ahead_, false);
   return gap ? Gap::Possible : Gap::None;
 }
 
 /// Keeps the rest of an ended lane for the next consumer.
-void NearEnd::keep_lane() {
+void WorkerSubscription::keep_lane() {
   if (!lane_) return;
   while (lane_->ring.available() > 0) {
     kept_.push_back(lane_->ring.take());
@@ -183,7 +183,7 @@ void NearEnd::keep_lane() {
 
 /// Keeps each changed key once, with its newest state, in the order of its first change. At most as many keys as the lane has slots are
 /// kept here, so that further changes still merge in the home table.
-void NearEnd::merge_watched() {
+void WorkerSubscription::merge_watched() {
   Ring<Entry>& ring = lane_->ring;
   const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
   std::uint64_t keys = 0;

@@ -1,10 +1,10 @@
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 
 namespace rondo::redis {
 
-void End::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
+void RemoteSubscription::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
   auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {
-    if (const std::shared_ptr<End> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
+    if (const std::shared_ptr<RemoteSubscription> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
   };
   if (each) {
     link_.commands.expect_each(answers, shape, std::move(guarded));

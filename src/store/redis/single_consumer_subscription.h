@@ -1,9 +1,10 @@
-// PoppedEnd: the common part of the ends of Staged and Queue tables. It pops ahead of the consumer, and acknowledges in-flight batches when
-// the consumer takes more. After a gap or a restart it recovers the batches in flight. It stays with its table, so fetched entries remain
-// for the next consumer. A Staged end also hands in rows that it read itself: standing rows before the first pop, and requeued rows.
+// SingleConsumerSubscription: the common part of the subscriptions of Staged and Queue tables. It pops ahead of the consumer, and
+// acknowledges in-flight batches when the consumer takes more. After a gap or a restart it recovers the batches in flight. It stays with
+// its table, so fetched entries remain for the next consumer. A StagedSubscription also hands in rows that it read itself: standing rows
+// before the first pop, and requeued rows.
 //
-// A notification is a level: "there may be something". The end avoids useless pops: after a pop that emptied the table, an immediate
-// notification is most likely about what that pop took, so the end only requests the count.
+// A notification is a level: "there may be something". It avoids useless pops: after a pop that emptied the table, an immediate
+// notification is most likely about what that pop took, so it only requests the count.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 
 namespace rondo::redis {
 
-class PoppedEnd : public End {
+class SingleConsumerSubscription : public RemoteSubscription {
  public:
-  using End::End;
+  using RemoteSubscription::RemoteSubscription;
 
   std::string channel() const final { return keys().channel; }
   void message(std::string_view) final;
@@ -60,7 +61,7 @@ class PoppedEnd : public End {
   void offline() final;
   void closed() override { trouble_ = {}; }
 
-  /// Writes the request for a pop of at most 'max' into commands.out(), with the numbers of batches that were dealt with.
+  /// Writes the request for a pop of at most 'max' into commands.out(), with the numbers of batches that were acknowledged.
   virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
   virtual void write_recover() = 0;
   virtual void write_count() = 0;
@@ -129,10 +130,10 @@ class PoppedEnd : public End {
   std::size_t waiting_read_ = 0;  // The entries of waiting_ in batches without a number.
   std::uint64_t entries_taken_ = 0;
   std::optional<std::uint64_t> empty_at_ = 0;
-  std::deque<Batch> coming_;                 // Popped and not yet complete; oldest first.
-  std::deque<std::uint64_t> handing_out_;    // Numbers of the batches in waiting_.
-  std::vector<std::uint64_t> taken_;         // Complete batches that the consumer has taken; they count as dealt with when it takes again.
-  std::vector<std::uint64_t> done_;          // To be acknowledged with the next pop.
+  std::deque<Batch> coming_;               // Popped and not yet complete; oldest first.
+  std::deque<std::uint64_t> handing_out_;  // Numbers of the batches in waiting_.
+  std::vector<std::uint64_t> taken_;       // Complete batches that the consumer has taken; they count as acknowledged when it takes again.
+  std::vector<std::uint64_t> done_;        // To be acknowledged with the next pop.
   std::vector<std::uint64_t> acknowledged_;  // Sent with pops whose answer is outstanding.
   std::uint64_t next_number_ = 1;
   std::size_t pop_size_ = 0;

@@ -1,17 +1,17 @@
-// ChannelEnd: receives a channel's events as SONiC's NotificationConsumer does. Events sent while the connection was lost are gone; the
-// consumer sees a gap.
+// ChannelSubscription: receives a channel's events as SONiC's NotificationConsumer does. Events sent while the connection was lost are
+// gone; the consumer sees a gap.
 #pragma once
 
 #include "store/event_buffer.h"
-#include "store/redis/end.h"
+#include "store/redis/remote_subscription.h"
 #include "store/redis/wire_json.h"
 #include "store/table_rules.h"
 
 namespace rondo::redis {
 
-class ChannelEnd final : public End {
+class ChannelSubscription final : public RemoteSubscription {
  public:
-  ChannelEnd(Link& link, Target& target) : End(link, target), events_(store::queue_capacity(target.spec)) {}
+  ChannelSubscription(Link& link, Target& target) : RemoteSubscription(link, target), events_(store::queue_capacity(target.spec)) {}
 
   std::string channel() const override { return spec().name; }
   void message(std::string_view payload) override {
@@ -22,7 +22,7 @@ class ChannelEnd final : public End {
     }
     const bool was_empty = empty();  // An unread gap does not count: it does not wake the consumer again.
     events_.push(*event);
-    if (was_empty) tell();
+    if (was_empty) notify();
   }
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
   bool empty() const override { return events_.empty(); }
@@ -36,7 +36,7 @@ class ChannelEnd final : public End {
     if (!was_away_) return;
     was_away_ = false;
     events_.mark_gap();
-    if (empty()) tell();
+    if (empty()) notify();
   }
   void offline() override {
     was_away_ = was_away_ || listening_;

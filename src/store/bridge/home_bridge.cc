@@ -1,11 +1,11 @@
-#include "store/bridge/home_end.h"
+#include "store/bridge/home_bridge.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace rondo::store::bridge {
 
-HomeEnd::HomeEnd(Scheduler& home, Store& store, Options options)
+HomeBridge::HomeBridge(Scheduler& home, Store& store, Options options)
     : Source(options.name + " requests", options.requests),
       options_(std::move(options)),
       store_(&store),
@@ -14,9 +14,9 @@ HomeEnd::HomeEnd(Scheduler& home, Store& store, Options options)
   backlog();  // Registers this source as waiting for items.
 }
 
-HomeEnd::~HomeEnd() { close(); }
+HomeBridge::~HomeBridge() { close(); }
 
-void HomeEnd::close() {
+void HomeBridge::close() {
   if (std::exchange(closed_, true)) return;
   serve();
   link_->inlet = nullptr;  // Later answers of the store are dropped.
@@ -26,14 +26,14 @@ void HomeEnd::close() {
   store_ = nullptr;
 }
 
-void HomeEnd::pause() {
+void HomeBridge::pause() {
   paused_ = true;
   for (const auto& pump : pumps_) pump->pause();
 }
 
 // --- Requests, in order.
 
-Turn HomeEnd::run(const Budget& budget) {
+Turn HomeBridge::run(const Budget& budget) {
   Turn turn;
   turn.items = handle_requests(budget.items);
   handle_calls();
@@ -41,25 +41,25 @@ Turn HomeEnd::run(const Budget& budget) {
   return turn;
 }
 
-bool HomeEnd::has_backlog() const {
+bool HomeBridge::has_backlog() const {
   const std::lock_guard<std::mutex> lock(calls_mutex_);
   return link_->requests.size() > 0 || !calls_.empty();
 }
 
-Backlog HomeEnd::backlog() {
+Backlog HomeBridge::backlog() {
   if (!link_->requests.wait_for_items()) return Backlog::More;
   const std::lock_guard<std::mutex> lock(calls_mutex_);
   return calls_.empty() ? Backlog::Empty : Backlog::More;
 }
 
-void HomeEnd::serve() {
+void HomeBridge::serve() {
   do {
     handle_requests(UINT32_MAX);
     handle_calls();
   } while (backlog() == Backlog::More);
 }
 
-std::uint32_t HomeEnd::handle_requests(std::uint32_t max) {
+std::uint32_t HomeBridge::handle_requests(std::uint32_t max) {
   Ring<Request>& requests = link_->requests;
   std::uint32_t count = 0;
   while (count < max && requests.available() > 0) {
@@ -72,7 +72,7 @@ std::uint32_t HomeEnd::handle_requests(std::uint32_t max) {
   return count;
 }
 
-void HomeEnd::handle(Request&& request) {
+void HomeBridge::handle(Request&& request) {
   switch (request.kind) {
     case Request::Kind::Write: write(std::move(request)); return;
     case Request::Kind::Get:
@@ -87,24 +87,24 @@ void HomeEnd::handle(Request&& request) {
       store_->scan_written(request.table->name, request.text, request.max,
                            [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
       return;
-    case Request::Kind::DealtWith: dealt_with(*request.table, request.change); return;
+    case Request::Kind::Ack: ack(*request.table, request.change); return;
     case Request::Kind::Requeue: requeue(*request.table, request.text); return;
   }
 }
 
-void HomeEnd::dealt_with(const TableSpec& table, const Change& change) {
+void HomeBridge::ack(const TableSpec& table, const Change& change) {
   for (const auto& pump : pumps_) {
-    if (pump->lane()->spec.name == table.name) pump->dealt_with(change);
+    if (pump->lane()->spec.name == table.name) pump->ack(change);
   }
 }
 
-void HomeEnd::requeue(const TableSpec& table, std::string_view key) {
+void HomeBridge::requeue(const TableSpec& table, std::string_view key) {
   for (const auto& pump : pumps_) {
     if (pump->lane()->spec.name == table.name) pump->requeue(key);
   }
 }
 
-void HomeEnd::write(Request&& request) {
+void HomeBridge::write(Request&& request) {
   WriteDone done;
   if (request.id != 0) done = [link = link_, id = request.id](const Status& status) { link->answer(id, status); };
   Status refused = store_->write(request.table->name, std::move(request.change), std::move(done));
@@ -113,7 +113,7 @@ void HomeEnd::write(Request&& request) {
   link_->answer(request.id, std::move(refused));
 }
 
-bool HomeEnd::request(Request&& request) {
+bool HomeBridge::request(Request&& request) {
   if (link_->requests.room() == 0 && !threaded_ && !closed_) serve();  // The caller is the home thread.
   if (link_->requests.room() == 0) {
     note_refused_request();
@@ -127,7 +127,7 @@ bool HomeEnd::request(Request&& request) {
 
 // --- Calls.
 
-Status HomeEnd::call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo) {
+Status HomeBridge::call(std::function<void(HomeBridge&)> what, std::function<void(HomeBridge&)> undo) {
   if (!threaded_) {
     if (closed_) return {Code::Unavailable, "worker '" + options_.name + "' has lost its home"};
     serve();
@@ -142,7 +142,7 @@ Status HomeEnd::call(std::function<void(HomeEnd&)> what, std::function<void(Home
   return {Code::DeadlineExceeded, "worker '" + options_.name + "' waited too long for a turn at home"};
 }
 
-void HomeEnd::post(std::function<void(HomeEnd&)> what) {
+void HomeBridge::post(std::function<void(HomeBridge&)> what) {
   if (threaded_) {
     add_call(std::move(what), {});
   } else if (!closed_) {
@@ -151,7 +151,7 @@ void HomeEnd::post(std::function<void(HomeEnd&)> what) {
   }
 }
 
-std::shared_ptr<HomeEnd::Call> HomeEnd::add_call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo) {
+std::shared_ptr<HomeBridge::Call> HomeBridge::add_call(std::function<void(HomeBridge&)> what, std::function<void(HomeBridge&)> undo) {
   auto call = std::make_shared<Call>();
   call->after = requested_;
   call->what = std::move(what);
@@ -164,14 +164,14 @@ std::shared_ptr<HomeEnd::Call> HomeEnd::add_call(std::function<void(HomeEnd&)> w
   return call;
 }
 
-void HomeEnd::handle_calls() {
+void HomeBridge::handle_calls() {
   while (const std::shared_ptr<Call> call = next_call()) {
     call->what(*this);
     finish(call);
   }
 }
 
-std::shared_ptr<HomeEnd::Call> HomeEnd::next_call() {
+std::shared_ptr<HomeBridge::Call> HomeBridge::next_call() {
   const std::lock_guard<std::mutex> lock(calls_mutex_);
   while (!calls_.empty() && calls_.front()->abandoned) calls_.pop_front();
   if (calls_.empty() || calls_.front()->after > handled_) return nullptr;
@@ -180,7 +180,7 @@ std::shared_ptr<HomeEnd::Call> HomeEnd::next_call() {
   return call;
 }
 
-void HomeEnd::finish(const std::shared_ptr<Call>& call) {
+void HomeBridge::finish(const std::shared_ptr<Call>& call) {
   bool undo = false;
   {
     const std::lock_guard<std::mutex> lock(calls_mutex_);
@@ -191,7 +191,7 @@ void HomeEnd::finish(const std::shared_ptr<Call>& call) {
   calls_changed_.notify_all();
 }
 
-void HomeEnd::ring_bell(bool surely) {
+void HomeBridge::ring_bell(bool surely) {
   wake_from_any_thread();
   // The home thread does not listen yet. The request was handed over before the bell, so the first serve() after listen_to_bell() handles
   // it.
@@ -201,7 +201,7 @@ void HomeEnd::ring_bell(bool surely) {
   bell_rung_.notify_all();
 }
 
-void HomeEnd::wait_for_bell() {
+void HomeBridge::wait_for_bell() {
   std::unique_lock<std::mutex> lock(bell_mutex_);
   bell_rung_.wait(lock, [this] { return bell_; });
   bell_ = false;
@@ -209,7 +209,7 @@ void HomeEnd::wait_for_bell() {
 
 // --- Lanes.
 
-Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority) {
+Status HomeBridge::open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority) {
   Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name, options);
   if (!far) return far.error();
   auto pump = std::make_unique<Pump>(lane->spec.name + " to " + options_.name, priority, lane, std::move(*far), *link_);
@@ -221,7 +221,7 @@ Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOpti
   return {};
 }
 
-void HomeEnd::close_lane(const Lane* lane) {
+void HomeBridge::close_lane(const Lane* lane) {
   std::erase_if(pumps_, [lane](const std::unique_ptr<Pump>& pump) { return pump->lane() == lane; });
 }
 
