@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/netlink/floor.h"
+#include "dataplane/netlink/baseline.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/journal/journal.h"
@@ -314,7 +314,7 @@ void journal_part(const std::vector<Route>& routes, int rounds) {
 Sample by_floor(const netlink::Lab& lab, std::span<const Route> routes, NexthopId group) {
   std::vector<std::pair<Prefix, NexthopId>> pairs;
   for (const Route& route : routes) pairs.emplace_back(route.prefix, group);
-  const auto result = netlink::run_netlink_floor(pairs, {.network_namespace = lab.path()});
+  const auto result = netlink::run_netlink_baseline(pairs, {.network_namespace = lab.path()});
   if (!result || result->failed != 0) give_up(result ? "the floor had failures" : result.error().to_string());
   const auto seconds = [](Duration duration) { return static_cast<double>(duration.count()) * 1e-9; };
   return {routes.size(), seconds(result->wall), seconds(result->cpu)};

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "dataplane/netlink/floor.h"
+#include "dataplane/netlink/baseline.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/programmer.h"
@@ -127,7 +127,7 @@ void empty_table(DataPlane& plane) {
 }
 
 Sample by_floor(const std::string& path, std::span<const Route> routes) {
-  const auto result = netlink::run_netlink_floor(routes, {.network_namespace = path});
+  const auto result = netlink::run_netlink_baseline(routes, {.network_namespace = path});
   if (!result || result->failed != 0) give_up(result ? "the floor had failures" : result.error().to_string());
   const auto seconds = [](Duration duration) { return static_cast<double>(duration.count()) * 1e-9; };
   return {.routes = routes.size(), .seconds = seconds(result->wall), .cpu_seconds = seconds(result->cpu)};

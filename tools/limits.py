@@ -38,7 +38,7 @@ LOCAL_BOUNDS = {
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",
     "src/dataplane/netlink/dump.cc:kAttemptsMax": "tries at a dump that the kernel interrupts; then the error is told",
     "src/dataplane/netlink/dump.cc:kForeignMax": "answers for others in one dump; then the error is told",
-    "src/dataplane/netlink/floor.cc:kRouteBytesMax": "the size of one encoded route in a measurement",
+    "src/dataplane/netlink/baseline.cc:kRouteBytesMax": "the size of one encoded route in a measurement",
     "src/dataplane/netlink/socket.cc:kStrangersMax": "messages of others in one read",
     "src/dataplane/op.cc:kShown": "how much of an order a line of a journal or a log repeats",
     "src/journal/record.cc:kMost": "what a record that is not ours could claim",

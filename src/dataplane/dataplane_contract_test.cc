@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A box with two ports "swp1" and "swp2": the data plane, and control over its cables.
+// A testbed with two ports "swp1" and "swp2": the data plane, and control over its cables.
 class Rig {
  public:
   virtual ~Rig() = default;

@@ -21,7 +21,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     : Orch(runtime, "interfaces", kInterfaces),
       programmer_(programmer),
       ids_(ids),
-      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port, Restore::Absent); }) {
+      retry_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port, Restore::Absent); }) {
   consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_replaces_delete = true});
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
@@ -281,9 +281,9 @@ void Interfaces::restored(const std::string& port, const Prefix& prefix, const S
     address->second.present = true;
     tell_free(port, is_v6);
   } else if (!address->second.trouble.empty()) {
-    later_.add(port, kIpv6OffRetry);
+    retry_.add(port, kIpv6OffRetry);
   } else if (is_passing(status)) {
-    later_.add(port);
+    retry_.add(port);
   }
 }
 
@@ -293,7 +293,7 @@ void Interfaces::restore(const std::string& port, Restore what) {
   if (it == interfaces_.end() || !id) return;
   if (it->second.mtu) {
     program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, [this, port](const Status& status) {
-      if (!status.ok() && is_passing(status)) later_.add(port);
+      if (!status.ok() && is_passing(status)) retry_.add(port);
     });
   }
   for (auto& [prefix, address] : it->second.addresses) {

@@ -15,8 +15,8 @@
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/counted_flag.h"
 #include "switch_agent/drift.h"
-#include "switch_agent/later.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/retry_timer.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
 
@@ -81,7 +81,7 @@ class Interfaces final : public Orch {
   bool restarted_ = false;
   Spellings spellings_;                                     // Spellings of addresses.
   std::map<std::string, std::uint32_t, std::less<>> mtus_;  // The MTU that a row of the interface set last, by port.
-  Later later_;
+  RetryTimer retry_;
 };
 
 /// The key of the facts kAddressed and kNeighborsGone.

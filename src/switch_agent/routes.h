@@ -21,7 +21,7 @@
 #include "switch_agent/answer.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/group_ids.h"
-#include "switch_agent/later.h"
+#include "switch_agent/retry_timer.h"
 #include "switch_agent/route_map.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
@@ -173,7 +173,7 @@ class Routes final : public Orch {
   std::uint8_t audit_ = 0;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
-  Later sets_again_;
+  RetryTimer sets_again_;
   Counts counts_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "agent_box.h"
+#include "agent_testbed.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -18,74 +18,74 @@ const Prefix kPrefix = Prefix::parse("172.16.0.0/24").value();
 class ForeignRoutes : public ::testing::Test {
  protected:
   ForeignRoutes() {
-    box.plane.add_port("A");
-    box.start();
-    box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
-    box.set("INTF_TABLE", "A", {});
-    box.set("INTF_TABLE", "A:10.0.0.1/24", {});
-    box.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
-    box.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
-    box.run_for(1s);
+    testbed.plane.add_port("A");
+    testbed.start();
+    testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+    testbed.set("INTF_TABLE", "A", {});
+    testbed.set("INTF_TABLE", "A:10.0.0.1/24", {});
+    testbed.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    testbed.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+    testbed.run_for(1s);
   }
-  void set_route() { box.set("ROUTE_TABLE", "172.16.0.0/24", {{"nexthop_group", "1"}}); }
+  void set_route() { testbed.set("ROUTE_TABLE", "172.16.0.0/24", {{"nexthop_group", "1"}}); }
   PlaneState state() {
-    const WhyLink link = box.runtime.why("ROUTE_TABLE", "172.16.0.0/24").chain.front();
+    const WhyLink link = testbed.runtime.why("ROUTE_TABLE", "172.16.0.0/24").chain.front();
     return link.plane;
   }
-  AgentBox box;
+  AgentTestbed testbed;
 };
 
 TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
-  box.plane.add_foreign_route(kPrefix, kStatic);
+  testbed.plane.add_foreign_route(kPrefix, kStatic);
   set_route();
-  box.set("ROUTE_TABLE", "172.16.1.0/24", {{"nexthop_group", "1"}});
-  box.run_for(5s);
-  EXPECT_EQ(box.plane.route_count(), 1U) << "the other row's";
-  EXPECT_EQ(box.owed(), 1U);
+  testbed.set("ROUTE_TABLE", "172.16.1.0/24", {{"nexthop_group", "1"}});
+  testbed.run_for(5s);
+  EXPECT_EQ(testbed.plane.route_count(), 1U) << "the other row's";
+  EXPECT_EQ(testbed.owed(), 1U);
   EXPECT_EQ(state(), PlaneState::Foreign) << "not only waiting";
-  EXPECT_THAT(box.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
-  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix)) << "it was taken";
-  box.run_for(2s);
-  EXPECT_EQ(box.plane.route_count(), 2U);
-  EXPECT_EQ(box.owed(), 0U);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
+  EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix)) << "it was taken";
+  testbed.run_for(2s);
+  EXPECT_EQ(testbed.plane.route_count(), 2U);
+  EXPECT_EQ(testbed.owed(), 0U);
 }
 
 TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
-  box.plane.add_foreign_route(kPrefix, kStatic);
+  testbed.plane.add_foreign_route(kPrefix, kStatic);
   set_route();
-  box.run_for(5s);
-  box.remove("ROUTE_TABLE", "172.16.0.0/24");
-  box.run_for(1s);
-  EXPECT_EQ(box.owed(), 0U);
-  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
+  testbed.run_for(5s);
+  testbed.remove("ROUTE_TABLE", "172.16.0.0/24");
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
 }
 
 // Another program replaces our route: deleting the row must not delete that route.
 TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
   set_route();
-  box.run_for(1s);
-  box.plane.add_foreign_route(kPrefix, kStatic);
-  box.remove("ROUTE_TABLE", "172.16.0.0/24");
-  box.run_for(1s);
-  EXPECT_EQ(box.owed(), 0U);
-  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
+  testbed.run_for(1s);
+  testbed.plane.add_foreign_route(kPrefix, kStatic);
+  testbed.remove("ROUTE_TABLE", "172.16.0.0/24");
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
 }
 
 // The kernel drops our route with its next hop; before it is restored, another program creates a route there.
 TEST_F(ForeignRoutes, WhatIsPutBackDoesNotTakeThePlaceOfAnother) {
   set_route();
-  box.run_for(1s);
-  box.plane.set_carrier("A", false);
-  box.run_for(1s);
-  ASSERT_EQ(box.plane.route_count(), 0U);
-  box.plane.add_foreign_route(kPrefix, kStatic);
-  box.plane.set_carrier("A", true);
-  box.run_for(2s);
-  EXPECT_EQ(box.plane.route_count(), 0U);
+  testbed.run_for(1s);
+  testbed.plane.set_carrier("A", false);
+  testbed.run_for(1s);
+  ASSERT_EQ(testbed.plane.route_count(), 0U);
+  testbed.plane.add_foreign_route(kPrefix, kStatic);
+  testbed.plane.set_carrier("A", true);
+  testbed.run_for(2s);
+  EXPECT_EQ(testbed.plane.route_count(), 0U);
   EXPECT_EQ(state(), PlaneState::Foreign);
-  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix)) << "it was taken";
-  box.run_for(2s);
-  EXPECT_EQ(box.plane.route_count(), 1U);
+  EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix)) << "it was taken";
+  testbed.run_for(2s);
+  EXPECT_EQ(testbed.plane.route_count(), 1U);
   EXPECT_EQ(state(), PlaneState::Installed);
 }
 

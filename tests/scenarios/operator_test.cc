@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-#include "agent_box.h"
+#include "agent_testbed.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -18,129 +18,129 @@ using ::testing::IsEmpty;
 class Operator : public ::testing::Test {
  protected:
   Operator() {
-    box.plane.add_port("A");
-    box.start();
-    box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
-    box.set("INTF_TABLE", "A", {});
-    box.set("INTF_TABLE", "A:10.0.0.1/24", {});
-    box.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
-    box.run_for(1s);
+    testbed.plane.add_port("A");
+    testbed.start();
+    testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+    testbed.set("INTF_TABLE", "A", {});
+    testbed.set("INTF_TABLE", "A:10.0.0.1/24", {});
+    testbed.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    testbed.run_for(1s);
   }
   std::string state(std::string_view table, std::string_view key) {
-    return std::string{to_string(box.runtime.row_state(table, key).plane)};
+    return std::string{to_string(testbed.runtime.row_state(table, key).plane)};
   }
-  AgentBox box;
+  AgentTestbed testbed;
   const std::string v6 = "A:2001:db8:a::1/64";
 };
 
 TEST_F(Operator, AnAddressWaitsWhileIpv6IsSwitchedOffAndComesInWhenItIsOn) {
-  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
-  const std::uint64_t before = box.plane.executed();
-  box.set("INTF_TABLE", v6, {});
-  box.run_for(9s);
-  EXPECT_THAT(box.rejects, IsEmpty());
-  EXPECT_LE(box.plane.executed() - before, 6U) << "one attempt in two seconds";
-  EXPECT_THAT(box.why("INTF_TABLE", v6),
+  testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
+  const std::uint64_t before = testbed.plane.executed();
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(9s);
+  EXPECT_THAT(testbed.rejects, IsEmpty());
+  EXPECT_LE(testbed.plane.executed() - before, 6U) << "one attempt in two seconds";
+  EXPECT_THAT(testbed.why("INTF_TABLE", v6),
               AllOf(HasSubstr("IPv6 is switched off on A"), HasSubstr("set the sysctl net.ipv6.conf.A.disable_ipv6 to 0")));
-  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
-  box.run_for(3s);
+  testbed.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
+  testbed.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
 TEST_F(Operator, AnAddressWaitsWhileTheMtuIsBelowThatOfIpv6) {
-  box.set("PORT_TABLE", "A", {{"mtu", "1000"}});
-  box.run_for(1s);
-  box.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
-  box.set("INTF_TABLE", v6, {});
-  box.run_for(5s);
-  EXPECT_THAT(box.rejects, IsEmpty());
-  EXPECT_THAT(box.why("INTF_TABLE", v6), HasSubstr("the MTU of A is 1000, and IPv6 needs 1280: raise it"));
-  box.plane.fail_by_chance(OrderKind::Address, 0, EINVAL);
-  box.set("PORT_TABLE", "A", {{"mtu", "1500"}});
-  box.run_for(3s);
+  testbed.set("PORT_TABLE", "A", {{"mtu", "1000"}});
+  testbed.run_for(1s);
+  testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(5s);
+  EXPECT_THAT(testbed.rejects, IsEmpty());
+  EXPECT_THAT(testbed.why("INTF_TABLE", v6), HasSubstr("the MTU of A is 1000, and IPv6 needs 1280: raise it"));
+  testbed.plane.fail_by_chance(OrderKind::Address, 0, EINVAL);
+  testbed.set("PORT_TABLE", "A", {{"mtu", "1500"}});
+  testbed.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
 TEST_F(Operator, ARefusalOfAnAddressThatHasAnotherCauseIsARejectStill) {
-  box.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
-  box.set("INTF_TABLE", v6, {});
-  box.run_for(1s);
-  EXPECT_EQ(box.rejects.size(), 1U);
+  testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.rejects.size(), 1U);
 }
 
 TEST_F(Operator, AnInstalledAddressThatIpv6TookAwayComesBackWhenItIsOn) {
-  box.set("INTF_TABLE", v6, {});
-  box.run_for(1s);
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(1s);
   ASSERT_EQ(state("INTF_TABLE", v6), "installed");
-  const IfIndex port = box.links().front().port;
-  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
-  ASSERT_TRUE(box.plane.meddle(LinkSet{port, false, {}}).ok());
-  box.run_for(1s);
-  box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
-  box.run_for(5s);
+  const IfIndex port = testbed.links().front().port;
+  testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{port, false, {}}).ok());
+  testbed.run_for(1s);
+  testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+  testbed.run_for(5s);
   EXPECT_EQ(state("INTF_TABLE", v6), "withdrawn");
-  EXPECT_THAT(box.why("INTF_TABLE", v6), HasSubstr("IPv6 is switched off on A"));
-  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
-  box.run_for(3s);
+  EXPECT_THAT(testbed.why("INTF_TABLE", v6), HasSubstr("IPv6 is switched off on A"));
+  testbed.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
+  testbed.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
 TEST_F(Operator, ANextHopWaitsWhileIpv6IsSwitchedOff) {
-  box.set("INTF_TABLE", v6, {});
-  box.set("NEIGH_TABLE", "A:2001:db8:a::2", {{"neigh", "02:00:00:00:00:03"}});
-  box.run_for(1s);
-  box.plane.fail_by_chance(OrderKind::Nexthop, 1.0, EACCES);
-  box.set("NEXTHOP_GROUP_TABLE", "6", {{"nexthop", "2001:db8:a::2"}, {"ifname", "A"}});
-  box.run_for(5s);
-  EXPECT_THAT(box.rejects, IsEmpty());
-  EXPECT_THAT(box.why("NEXTHOP_GROUP_TABLE", "6"), HasSubstr("IPv6 is switched off on A"));
-  box.plane.fail_by_chance(OrderKind::Nexthop, 0, EACCES);
-  box.run_for(3s);
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.set("NEIGH_TABLE", "A:2001:db8:a::2", {{"neigh", "02:00:00:00:00:03"}});
+  testbed.run_for(1s);
+  testbed.plane.fail_by_chance(OrderKind::Nexthop, 1.0, EACCES);
+  testbed.set("NEXTHOP_GROUP_TABLE", "6", {{"nexthop", "2001:db8:a::2"}, {"ifname", "A"}});
+  testbed.run_for(5s);
+  EXPECT_THAT(testbed.rejects, IsEmpty());
+  EXPECT_THAT(testbed.why("NEXTHOP_GROUP_TABLE", "6"), HasSubstr("IPv6 is switched off on A"));
+  testbed.plane.fail_by_chance(OrderKind::Nexthop, 0, EACCES);
+  testbed.run_for(3s);
   EXPECT_EQ(state("NEXTHOP_GROUP_TABLE", "6"), "installed");
 }
 
 TEST_F(Operator, APortThatAnotherProgramTookDownIsNotCalledInstalled) {
-  const IfIndex port = box.links().front().port;
-  ASSERT_TRUE(box.plane.meddle(LinkSet{port, false, {}}).ok());
-  box.run_for(1s);
+  const IfIndex port = testbed.links().front().port;
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{port, false, {}}).ok());
+  testbed.run_for(1s);
   EXPECT_EQ(state("PORT_TABLE", "A"), "lost");
-  EXPECT_THAT(box.why("PORT_TABLE", "A"), AllOf(HasSubstr("another program changed it, and its row asks for up"),
-                                                HasSubstr("'rondo set PORT_TABLE A admin_status=up' sets it up again")));
-  EXPECT_THAT(box.why("NEIGH_TABLE", "A:10.0.0.2"), HasSubstr("another program changed it")) << "what waits for the port leads to it";
-  EXPECT_EQ(box.stats("PORT_TABLE").plane->lost, 1U);
-  EXPECT_EQ(box.stats("PORT_TABLE").plane->installed, 0U);
-  EXPECT_EQ(box.agent.port_differences().size(), 1U);
-  EXPECT_FALSE(box.links().front().admin_up) << "an operator's 'ip link set down' is respected";
-  box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
-  box.run_for(1s);
+  EXPECT_THAT(testbed.why("PORT_TABLE", "A"), AllOf(HasSubstr("another program changed it, and its row asks for up"),
+                                                    HasSubstr("'rondo set PORT_TABLE A admin_status=up' sets it up again")));
+  EXPECT_THAT(testbed.why("NEIGH_TABLE", "A:10.0.0.2"), HasSubstr("another program changed it")) << "what waits for the port leads to it";
+  EXPECT_EQ(testbed.stats("PORT_TABLE").plane->lost, 1U);
+  EXPECT_EQ(testbed.stats("PORT_TABLE").plane->installed, 0U);
+  EXPECT_EQ(testbed.agent.port_differences().size(), 1U);
+  EXPECT_FALSE(testbed.links().front().admin_up) << "an operator's 'ip link set down' is respected";
+  testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+  testbed.run_for(1s);
   EXPECT_EQ(state("PORT_TABLE", "A"), "installed");
-  EXPECT_EQ(box.stats("PORT_TABLE").plane->lost, 0U);
+  EXPECT_EQ(testbed.stats("PORT_TABLE").plane->lost, 0U);
 }
 
 TEST_F(Operator, ADeleteAndASetOfARouteChangeItInOneStep) {
-  box.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
-  box.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
-  box.run_for(1s);
+  testbed.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+  testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
+  testbed.run_for(1s);
   ASSERT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "installed");
-  const std::uint64_t before = box.plane.executed();
-  box.remove("ROUTE_TABLE", "192.168.0.0/16");
-  box.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
-  box.run_for(1s);
-  EXPECT_EQ(box.plane.executed() - before, 1U) << "a replacement, and no Delete";
-  EXPECT_EQ(box.plane.route(Prefix::parse("192.168.0.0/16").value())->type, RouteType::Blackhole);
-  box.remove("NEXTHOP_GROUP_TABLE", "1");
-  box.run_for(1s);
-  EXPECT_EQ(box.owed(), 0U) << "the group is not in use any more";
+  const std::uint64_t before = testbed.plane.executed();
+  testbed.remove("ROUTE_TABLE", "192.168.0.0/16");
+  testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.plane.executed() - before, 1U) << "a replacement, and no Delete";
+  EXPECT_EQ(testbed.plane.route(Prefix::parse("192.168.0.0/16").value())->type, RouteType::Blackhole);
+  testbed.remove("NEXTHOP_GROUP_TABLE", "1");
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.owed(), 0U) << "the group is not in use any more";
 }
 
 TEST_F(Operator, ADeleteAndASetOfARouteThatStaysOrdersNothing) {
-  box.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
-  box.run_for(1s);
-  const std::uint64_t before = box.plane.executed();
-  box.remove("ROUTE_TABLE", "192.168.0.0/16");
-  box.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
-  box.run_for(1s);
-  EXPECT_EQ(box.plane.executed(), before);
+  testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
+  testbed.run_for(1s);
+  const std::uint64_t before = testbed.plane.executed();
+  testbed.remove("ROUTE_TABLE", "192.168.0.0/16");
+  testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.plane.executed(), before);
   EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "installed");
 }
 

@@ -31,12 +31,12 @@ using Row = std::map<std::string, std::string>;
 using Rows = std::map<std::pair<std::string, std::string>, Row>;  // By table and key.
 
 /// A kernel that stays while agents start and end on it.
-class RestartBox {
+class RestartTestbed {
  public:
-  RestartBox() {
+  RestartTestbed() {
     for (const char* const port : {"A", "B", "C"}) plane.add_port(port);
   }
-  ~RestartBox() { stop(); }
+  ~RestartTestbed() { stop(); }
 
   void start(SwitchAgentOptions options = {}) {
     RuntimeOptions runtime_options;
@@ -67,7 +67,7 @@ class RestartBox {
   }
   /// Returns the content of a kernel that is programmed with these rows from an empty state.
   static Lines from_scratch(const Rows& rows) {
-    RestartBox fresh_box;
+    RestartTestbed fresh_box;
     fresh_box.start();
     fresh_box.feed(rows);
     fresh_box.run_for(2s);
@@ -107,35 +107,35 @@ class RestartBox {
 };
 
 TEST(Restart, OnUnchangedTablesChangesNothing) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  ASSERT_TRUE(box.agent->has_restarted());
-  const Lines before = lines_of(box.plane);
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  ASSERT_TRUE(testbed.agent->has_restarted());
+  const Lines before = lines_of(testbed.plane);
   ASSERT_GT(before.size(), 200U);
-  const std::uint64_t orders = box.plane.executed();
+  const std::uint64_t orders = testbed.plane.executed();
   for (std::uint64_t seed = 2; seed < 6; ++seed) {
-    box.stop();
-    box.start();
-    box.feed(RestartBox::base(), seed);
-    box.run_for(2s);
-    EXPECT_TRUE(box.agent->has_restarted());
-    EXPECT_EQ(box.plane.executed(), orders) << "needless orders";
-    EXPECT_EQ(box.agent->reconciled().changed, 0U);
-    EXPECT_GT(box.agent->reconciled().kept, 200U);
-    EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+    testbed.stop();
+    testbed.start();
+    testbed.feed(RestartTestbed::base(), seed);
+    testbed.run_for(2s);
+    EXPECT_TRUE(testbed.agent->has_restarted());
+    EXPECT_EQ(testbed.plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(testbed.agent->reconciled().changed, 0U);
+    EXPECT_GT(testbed.agent->reconciled().kept, 200U);
+    EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty());
   }
   // The agent knows the existing objects: a later change is programmed.
-  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
-  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").set("20.0.2.0/24", {{"nexthop_group", "ab"}}).ok());
-  box.run_for(1s);
-  EXPECT_EQ(box.plane.executed(), orders + 2);
+  ASSERT_TRUE(testbed.runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
+  ASSERT_TRUE(testbed.runtime->table("ROUTE_TABLE").set("20.0.2.0/24", {{"nexthop_group", "ab"}}).ok());
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.plane.executed(), orders + 2);
 }
 
 // In the kernel only the numbers distinguish groups with the same members; the name of a group determines its number.
 TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
-  Rows rows = RestartBox::base();
+  Rows rows = RestartTestbed::base();
   for (int group = 0; group < 5; ++group) {
     const std::string name = "ab-" + std::to_string(group);
     rows[{"NEXTHOP_GROUP_TABLE", name}] = rows.at({"NEXTHOP_GROUP_TABLE", "ab"});
@@ -145,240 +145,241 @@ TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
   // One of them got the members of the others later.
   Rows first = rows;
   first[{"NEXTHOP_GROUP_TABLE", "ab-3"}] = rows.at({"NEXTHOP_GROUP_TABLE", "c"});
-  RestartBox box;
-  box.start();
-  box.feed(first);
-  box.run_for(2s);
-  box.feed(rows);
-  box.run_for(2s);
-  const std::uint64_t orders = box.plane.executed();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(first);
+  testbed.run_for(2s);
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  const std::uint64_t orders = testbed.plane.executed();
   for (std::uint64_t seed = 2; seed < 8; ++seed) {
-    box.stop();
-    box.start();
-    box.feed(rows, seed);
-    box.run_for(2s);
-    EXPECT_TRUE(box.agent->has_restarted());
-    EXPECT_EQ(box.plane.executed(), orders) << "needless orders";
-    EXPECT_EQ(box.agent->reconciled().changed, 0U);
+    testbed.stop();
+    testbed.start();
+    testbed.feed(rows, seed);
+    testbed.run_for(2s);
+    EXPECT_TRUE(testbed.agent->has_restarted());
+    EXPECT_EQ(testbed.plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(testbed.agent->reconciled().changed, 0U);
   }
 }
 
 // A difference in one group is one order for it: its routes refer to a number that follows from its name, not from its members.
 TEST(Restart, AGroupThatChangedMeanwhileKeepsItsNumberAndItsRoutesStay) {
-  Rows rows = RestartBox::base();
-  RestartBox box;
-  box.start();
-  box.feed(rows);
-  box.run_for(2s);
-  std::uint64_t orders = box.plane.executed();
+  Rows rows = RestartTestbed::base();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  std::uint64_t orders = testbed.plane.executed();
   for (const std::string hops : {"10.0.0.2,10.1.0.3", "10.1.0.2,10.0.0.3", "10.0.0.2,10.1.0.2"}) {
     rows[{"NEXTHOP_GROUP_TABLE", "ab"}] = {{"nexthop", hops}, {"ifname", hops.starts_with("10.0") ? "A,B" : "B,A"}};
-    box.stop();
-    box.start();
-    box.feed(rows, orders);
-    box.run_for(5s);
-    EXPECT_LE(box.plane.executed() - orders, 6U) << "the group, and members that come or go";
-    orders = box.plane.executed();
-    EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(rows)), IsEmpty());
+    testbed.stop();
+    testbed.start();
+    testbed.feed(rows, orders);
+    testbed.run_for(5s);
+    EXPECT_LE(testbed.plane.executed() - orders, 6U) << "the group, and members that come or go";
+    orders = testbed.plane.executed();
+    EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(rows)), IsEmpty());
   }
 }
 
 // A group that the earlier run did not program has the members of another group. It must not take the number of that group.
 TEST(Restart, ANewGroupTakesNoNumberOfOthersWithTheSameMembers) {
   for (int newcomer = 0; newcomer < 20; ++newcomer) {
-    Rows rows = RestartBox::base();
-    RestartBox box;
-    box.start();
-    box.feed(rows);
-    box.run_for(2s);
-    const std::uint64_t orders = box.plane.executed();
+    Rows rows = RestartTestbed::base();
+    RestartTestbed testbed;
+    testbed.start();
+    testbed.feed(rows);
+    testbed.run_for(2s);
+    const std::uint64_t orders = testbed.plane.executed();
     rows[{"NEXTHOP_GROUP_TABLE", "new-" + std::to_string(newcomer)}] = rows.at({"NEXTHOP_GROUP_TABLE", "ab"});
-    box.stop();
-    box.start();
-    box.feed(rows, 7);
-    box.run_for(2s);
-    EXPECT_EQ(box.plane.executed(), orders + 1) << newcomer << ": the new group";
+    testbed.stop();
+    testbed.start();
+    testbed.feed(rows, 7);
+    testbed.run_for(2s);
+    EXPECT_EQ(testbed.plane.executed(), orders + 1) << newcomer << ": the new group";
   }
 }
 
 TEST(Restart, WhatNobodyAsksForStaysForTheHoldAndThenGoes) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  const Lines before = lines_of(box.plane);
-  box.stop();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  const Lines before = lines_of(testbed.plane);
+  testbed.stop();
   bool come = false;
-  box.start({.hold = 5s, .rows_have_come = [&come] { return come; }});
-  box.run_for(4s);
-  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty()) << "the hold is not over";
-  box.run_for(4s);
-  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty()) << "rows are still to come";
+  testbed.start({.hold = 5s, .rows_have_come = [&come] { return come; }});
+  testbed.run_for(4s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty()) << "the hold is not over";
+  testbed.run_for(4s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty()) << "rows are still to come";
   come = true;
-  box.run_for(1s);
-  EXPECT_TRUE(box.agent->has_restarted());
-  EXPECT_EQ(box.plane.route_count(), 0U);
-  EXPECT_THAT(box.plane.nexthops().value(), IsEmpty());
-  EXPECT_THAT(box.plane.neighbors().value(), IsEmpty());
-  EXPECT_THAT(box.plane.addresses().value(), IsEmpty());
+  testbed.run_for(1s);
+  EXPECT_TRUE(testbed.agent->has_restarted());
+  EXPECT_EQ(testbed.plane.route_count(), 0U);
+  EXPECT_THAT(testbed.plane.nexthops().value(), IsEmpty());
+  EXPECT_THAT(testbed.plane.neighbors().value(), IsEmpty());
+  EXPECT_THAT(testbed.plane.addresses().value(), IsEmpty());
 }
 
 TEST(Restart, ARowThatComesAtTheEndOfTheHoldIsNotDeletedWithTheRest) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  box.stop();
-  box.start();
-  Rows rows = RestartBox::base();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  testbed.stop();
+  testbed.start();
+  Rows rows = RestartTestbed::base();
   const Row late = rows.extract({"ROUTE_TABLE", "20.0.1.0/24"}).mapped();
-  box.feed(rows);
-  while (!box.agent->has_restarted()) box.runtime->scheduler().run_until_idle(1), box.world.clock().advance(1ms);
-  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").set("20.0.1.0/24", {{"nexthop_group", "ab"}}).ok());
-  box.run_for(2s);
-  EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(RestartBox::base())), IsEmpty());
+  testbed.feed(rows);
+  while (!testbed.agent->has_restarted()) testbed.runtime->scheduler().run_until_idle(1), testbed.world.clock().advance(1ms);
+  ASSERT_TRUE(testbed.runtime->table("ROUTE_TABLE").set("20.0.1.0/24", {{"nexthop_group", "ab"}}).ok());
+  testbed.run_for(2s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(RestartTestbed::base())), IsEmpty());
 }
 
 TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  const Lines before = lines_of(box.plane);
-  box.stop();
-  box.start();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  const Lines before = lines_of(testbed.plane);
+  testbed.stop();
+  testbed.start();
   // The kernel drops the objects on A without an event after they were read.
-  box.plane.set_carrier("A", false);
-  box.plane.set_carrier("A", true);
-  box.feed(RestartBox::base());
-  box.run_for(3s);
-  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+  testbed.plane.set_carrier("A", false);
+  testbed.plane.set_carrier("A", true);
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(3s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty());
 
-  box.stop();
-  box.plane.set_carrier("B", false);  // While no agent runs.
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(1s);
-  box.plane.set_carrier("B", true);
-  box.run_for(3s);
-  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+  testbed.stop();
+  testbed.plane.set_carrier("B", false);  // While no agent runs.
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(1s);
+  testbed.plane.set_carrier("B", true);
+  testbed.run_for(3s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty());
 }
 
 TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  const std::size_t addresses = box.plane.addresses().value().size();
-  box.stop();
-  box.start();
-  box.feed(RestartBox::base());
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  const std::size_t addresses = testbed.plane.addresses().value().size();
+  testbed.stop();
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
   // The row was deleted when the earlier run ended, and its Delete is delivered again.
-  ASSERT_TRUE(box.runtime->store().write("INTF_TABLE", Change::set("C:2001:db8::1/64", {})).ok());
-  box.run_for(2s);
-  ASSERT_EQ(box.plane.addresses().value().size(), addresses + 1);
-  box.stop();
-  box.start();
-  box.feed(RestartBox::base());
-  ASSERT_TRUE(box.runtime->table("INTF_TABLE").remove("C:2001:db8::1/64").ok());
-  box.run_for(2s);
-  EXPECT_EQ(box.plane.addresses().value().size(), addresses);
+  ASSERT_TRUE(testbed.runtime->store().write("INTF_TABLE", Change::set("C:2001:db8::1/64", {})).ok());
+  testbed.run_for(2s);
+  ASSERT_EQ(testbed.plane.addresses().value().size(), addresses + 1);
+  testbed.stop();
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  ASSERT_TRUE(testbed.runtime->table("INTF_TABLE").remove("C:2001:db8::1/64").ok());
+  testbed.run_for(2s);
+  EXPECT_EQ(testbed.plane.addresses().value().size(), addresses);
 }
 
 // The port's neighbours wait for it. Groups that have other members, and their routes, do not wait.
 TEST(Restart, APortThatIsDownTakesNoGroupAwayThatHasOtherMembers) {
-  Rows rows = RestartBox::base();
+  Rows rows = RestartTestbed::base();
   rows[{"PORT_TABLE", "A"}]["admin_status"] = "down";
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  const Lines all_up = lines_of(box.plane);
-  box.feed(rows);
-  box.run_for(2s);
-  const Lines before = lines_of(box.plane);
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  const Lines all_up = lines_of(testbed.plane);
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  const Lines before = lines_of(testbed.plane);
   EXPECT_THAT(before, testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
-  box.stop();
-  box.start();
-  box.feed(rows);
-  box.run_for(3s);
-  ASSERT_TRUE(box.agent->has_restarted());
-  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
-  EXPECT_EQ(box.agent->reconciled().changed, 0U);
-  box.feed(RestartBox::base());
-  box.run_for(3s);
-  EXPECT_THAT(difference(lines_of(box.plane), all_up), IsEmpty());
+  testbed.stop();
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(3s);
+  ASSERT_TRUE(testbed.agent->has_restarted());
+  EXPECT_THAT(difference(lines_of(testbed.plane), before), IsEmpty());
+  EXPECT_EQ(testbed.agent->reconciled().changed, 0U);
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(3s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), all_up), IsEmpty());
 }
 
 // The group's row waits for a neighbour on a port that is up. The port goes down before the neighbour appears.
 TEST(Restart, AGroupDoesNotWaitForANeighborWhosePortWentDown) {
-  Rows rows = RestartBox::base();
+  Rows rows = RestartTestbed::base();
   rows.erase({"NEIGH_TABLE", "A:10.0.0.2"});
-  RestartBox box;
-  box.start();
-  box.feed(rows);
-  box.run_for(2s);
-  EXPECT_THAT(lines_of(box.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  EXPECT_THAT(lines_of(testbed.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
   rows[{"PORT_TABLE", "A"}]["admin_status"] = "down";
-  box.feed(rows);
-  box.run_for(2s);
-  EXPECT_THAT(lines_of(box.plane), testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  EXPECT_THAT(lines_of(testbed.plane), testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
 }
 
 // All members are absent at the restart: the first that returns carries the routes, whichever it is.
 TEST(Restart, AGroupWhosePortsAreAllDownNeedsOneOfThem) {
   for (const auto& [port, member] : {std::pair{"A", "A 10.0.0.2"}, std::pair{"B", "B 10.1.0.2"}}) {
-    Rows rows = RestartBox::base();
+    Rows rows = RestartTestbed::base();
     for (const char* const down : {"A", "B"}) rows[{"PORT_TABLE", down}]["admin_status"] = "down";
-    RestartBox box;
-    box.start();
-    box.feed(rows);
-    box.run_for(2s);
-    EXPECT_THAT(lines_of(box.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
+    RestartTestbed testbed;
+    testbed.start();
+    testbed.feed(rows);
+    testbed.run_for(2s);
+    EXPECT_THAT(lines_of(testbed.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
     rows[{"PORT_TABLE", port}]["admin_status"] = "up";
-    box.feed(rows);
-    box.run_for(2s);
-    EXPECT_THAT(lines_of(box.plane), testing::Contains("route 20.0.1.0/24 via {" + std::string{member} + "*1}"));
+    testbed.feed(rows);
+    testbed.run_for(2s);
+    EXPECT_THAT(lines_of(testbed.plane), testing::Contains("route 20.0.1.0/24 via {" + std::string{member} + "*1}"));
   }
 }
 
 // The kernel drops the neighbours with the last address of a family: the row of the new address is handled first, whatever the order of
 // arrival.
 TEST(Restart, AnAddressThatGivesWayToAnotherLeavesItsNeighborsAlone) {
-  Rows rows = RestartBox::base();
-  RestartBox box;
-  box.start();
-  box.feed(rows);
-  box.run_for(2s);
-  const Lines before = lines_of(box.plane);
-  const std::size_t neighbors = box.plane.neighbors().value().size();
-  box.stop();
-  box.start();
-  ASSERT_TRUE(box.runtime->table("INTF_TABLE").remove("C:10.2.0.1/24").ok());
-  box.run_for(100ms);
-  EXPECT_EQ(box.plane.neighbors().value().size(), neighbors);
+  Rows rows = RestartTestbed::base();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  const Lines before = lines_of(testbed.plane);
+  const std::size_t neighbors = testbed.plane.neighbors().value().size();
+  testbed.stop();
+  testbed.start();
+  ASSERT_TRUE(testbed.runtime->table("INTF_TABLE").remove("C:10.2.0.1/24").ok());
+  testbed.run_for(100ms);
+  EXPECT_EQ(testbed.plane.neighbors().value().size(), neighbors);
   rows.erase({"INTF_TABLE", "C:10.2.0.1/24"});
   rows[{"INTF_TABLE", "C:10.2.0.9/24"}] = {};
-  box.feed(rows);
-  box.run_for(2s);
-  EXPECT_THAT(difference(lines_of(box.plane), before), testing::UnorderedElementsAre("+ address C 10.2.0.9/24", "- address C 10.2.0.1/24"));
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  EXPECT_THAT(difference(lines_of(testbed.plane), before),
+              testing::UnorderedElementsAre("+ address C 10.2.0.9/24", "- address C 10.2.0.1/24"));
 }
 
 // Each kind of object is a leftover once, because the journal has a form for the Delete of each.
 TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   const std::string file = testing::TempDir() + "rondo-leftovers-" + std::to_string(::getpid()) + ".journal";
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
-  box.run_for(2s);
-  box.stop();
-  box.journal_file = file;
-  box.start();
-  box.run_for(3s);
-  EXPECT_TRUE(box.agent->has_restarted());
-  EXPECT_THAT(box.plane.addresses().value(), IsEmpty());
-  EXPECT_EQ(Journal::of(*box.runtime)->stats().dropped, 0U);
-  box.stop();
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
+  testbed.run_for(2s);
+  testbed.stop();
+  testbed.journal_file = file;
+  testbed.start();
+  testbed.run_for(3s);
+  EXPECT_TRUE(testbed.agent->has_restarted());
+  EXPECT_THAT(testbed.plane.addresses().value(), IsEmpty());
+  EXPECT_EQ(Journal::of(*testbed.runtime)->stats().dropped, 0U);
+  testbed.stop();
   std::set<std::size_t> kinds;
   const auto reader = std::move(journal::JournalReader::open(file).value());
   for (journal::JournalWalk walk(*reader); walk.next();) {
@@ -389,29 +390,29 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
 }
 
 TEST(Restart, ASetOfNextHopsThatNoRouteAsksForAnyMoreGoes) {
-  RestartBox box;
-  box.start();
-  box.feed(RestartBox::base());
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(RestartTestbed::base());
   // A row that a store kept from an earlier run, whose route is deleted.
-  ASSERT_TRUE(box.runtime->store().write("NEXTHOP_SET", Change::set("10.2.0.3@C*1", {{"nexthop", "10.2.0.3"}, {"ifname", "C"}})).ok());
-  box.run_for(2s);
-  const std::size_t nexthops = box.plane.nexthops().value().size();
-  box.run_for(30s);
-  EXPECT_EQ(box.plane.nexthops().value().size(), nexthops - 2) << "the group and its member";
-  EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(RestartBox::base())), IsEmpty());
+  ASSERT_TRUE(testbed.runtime->store().write("NEXTHOP_SET", Change::set("10.2.0.3@C*1", {{"nexthop", "10.2.0.3"}, {"ifname", "C"}})).ok());
+  testbed.run_for(2s);
+  const std::size_t nexthops = testbed.plane.nexthops().value().size();
+  testbed.run_for(30s);
+  EXPECT_EQ(testbed.plane.nexthops().value().size(), nexthops - 2) << "the group and its member";
+  EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(RestartTestbed::base())), IsEmpty());
 }
 
 TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RestartBox box;
+    RestartTestbed testbed;
     Random random{seed};
-    Rows rows = RestartBox::base();
-    box.start();
-    box.feed(rows, seed);
-    box.run_for(2s);
+    Rows rows = RestartTestbed::base();
+    testbed.start();
+    testbed.feed(rows, seed);
+    testbed.run_for(2s);
     for (int restarts = 0; restarts < 3; ++restarts) {
-      box.stop();
+      testbed.stop();
       const std::uint64_t differences = random.below(8);
       for (std::uint64_t i = 0; i < differences; ++i) {
         const std::string prefix = "20.0." + std::to_string(random.below(220)) + ".0/24";
@@ -429,15 +430,15 @@ TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
           default: rows[{"NEIGH_TABLE", "A:10.0.0.3"}] = {{"neigh", "02:00:00:00:00:" + std::to_string(10 + random.below(80))}}; break;
         }
       }
-      const std::uint64_t orders = box.plane.executed();
-      box.start();
-      box.feed(rows, seed + 1000);
-      box.run_for(3s);
-      EXPECT_TRUE(box.agent->has_restarted());
+      const std::uint64_t orders = testbed.plane.executed();
+      testbed.start();
+      testbed.feed(rows, seed + 1000);
+      testbed.run_for(3s);
+      EXPECT_TRUE(testbed.agent->has_restarted());
       // A route, a neighbour, or a group and the members added and removed with it; never the routes of a group.
-      EXPECT_LE(box.plane.executed() - orders, differences * 6);
+      EXPECT_LE(testbed.plane.executed() - orders, differences * 6);
     }
-    EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(rows)), IsEmpty());
+    EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(rows)), IsEmpty());
     if (HasFailure()) return;
   }
 }

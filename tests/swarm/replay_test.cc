@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "../scenarios/agent_box.h"
+#include "../scenarios/agent_testbed.h"
 #include "agent_life.h"
 #include "journal/reader.h"
 #include "journal/walk.h"
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using switch_agent::Agent;
-using switch_agent::AgentBox;
+using switch_agent::AgentTestbed;
 using testing::HasSubstr;
 
 class ReplayOfAgent : public testing::Test {
@@ -412,17 +412,17 @@ TEST_F(ReplayOfAgent, AMissingOrchIsADifference) {
 
 TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
   {
-    AgentBox box(1, {}, {.file = file, .file_bytes = 20'000, .files = 100});
-    box.plane.add_port("Eth0");
-    box.start();
-    box.set("PORT_TABLE", "Eth0", {{"admin_status", "up"}});
+    AgentTestbed testbed(1, {}, {.file = file, .file_bytes = 20'000, .files = 100});
+    testbed.plane.add_port("Eth0");
+    testbed.start();
+    testbed.set("PORT_TABLE", "Eth0", {{"admin_status", "up"}});
     for (int i = 0; i < 2000; ++i) {
-      box.set("ROUTE_TABLE", "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {{"blackhole", "true"}});
-      if (i % 100 == 0) box.run_for(10ms);
-      const bool told = i % 500 != 0 || Journal::of(box.runtime)->flush().ok();
+      testbed.set("ROUTE_TABLE", "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {{"blackhole", "true"}});
+      if (i % 100 == 0) testbed.run_for(10ms);
+      const bool told = i % 500 != 0 || Journal::of(testbed.runtime)->flush().ok();
       EXPECT_TRUE(told);
     }
-    box.run_for(1s);
+    testbed.run_for(1s);
   }
   std::vector<std::string> files;
   for (unsigned number = 100; number > 0; --number) {

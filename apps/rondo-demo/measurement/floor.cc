@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataplane/netlink/floor.h"
+#include "dataplane/netlink/baseline.h"
 #include "rondo-demo/measurement/verify.h"
 #include "rondo-demo/testbed/box.h"
 #include "rondo/dataplane/dataplane.h"
@@ -80,7 +80,7 @@ Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed:
   for (const feed::Route* route : order) {
     list.emplace_back(to_dataplane(route->prefix), numbers->at({route->prefix.family, route->group}));
   }
-  const auto result = netlink::run_netlink_floor(list, {});
+  const auto result = netlink::run_netlink_baseline(list, {});
   if (!result) return failure(result.error());
   return result->routes_per_second();
 }

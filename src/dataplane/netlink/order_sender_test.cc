@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
+#include "dataplane/netlink/baseline.h"
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/fake_kernel.h"
-#include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
 #include "dataplane/netlink/link_dump.h"
 #include "rondo/dataplane/dataplane.h"
@@ -263,19 +263,19 @@ TEST(NetlinkFloor, ProgramsAndRemovesRoutesInATableOfItsOwn) {
   ASSERT_TRUE((*lab)->add_port(1) && (*lab)->ip("link set swp1 up") && (*lab)->ip("nexthop add id 5 via fe80::1 dev swp1"));
   std::vector<std::pair<Prefix, NexthopId>> routes;
   for (std::uint32_t i = 0; i < 1000; ++i) routes.emplace_back(Prefix{IpAddress::v4(0x0a000000 + (i << 8)), 24}, NexthopId{5});
-  FloorOptions options{.network_namespace = (*lab)->path(), .table = 9999};
+  BaselineOptions options{.network_namespace = (*lab)->path(), .table = 9999};
   const auto count = [&] {
     return std::system(("ip -n " + (*lab)->name() + " route show table 9999 | grep -c . | grep -qx 1000").c_str()) == 0;
   };
-  const auto added = run_netlink_floor(routes, options);
+  const auto added = run_netlink_baseline(routes, options);
   ASSERT_TRUE(added.has_value()) << added.error().to_string();
   EXPECT_EQ(added->routes, 1000U);
   EXPECT_EQ(added->failed, 0U);
   EXPECT_GT(added->routes_per_second(), 0.0);
   EXPECT_TRUE(count());
   options.remove = true;
-  EXPECT_EQ(run_netlink_floor(routes, options)->failed, 0U);
-  EXPECT_EQ(run_netlink_floor(routes, options)->failed, 1000U);  // No route is left to delete.
+  EXPECT_EQ(run_netlink_baseline(routes, options)->failed, 0U);
+  EXPECT_EQ(run_netlink_baseline(routes, options)->failed, 1000U);  // No route is left to delete.
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// floor.cc: see floor.h. Deliberately not OrderSender: it has no statuses, orders or error texts.
-#include "dataplane/netlink/floor.h"
+// baseline.cc: see baseline.h. Deliberately not OrderSender: it has no statuses, orders or error texts.
+#include "dataplane/netlink/baseline.h"
 
 #include <ctime>
 #include <vector>
@@ -20,7 +20,7 @@ Duration thread_cpu() noexcept {
   return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
 }
 
-Order order_of(const std::pair<Prefix, NexthopId>& route, const FloorOptions& options) {
+Order order_of(const std::pair<Prefix, NexthopId>& route, const BaselineOptions& options) {
   if (options.remove) return RouteDelete{.prefix = route.first, .table = options.table};
   return RouteSet{.prefix = route.first, .nexthop = route.second, .table = options.table};
 }
@@ -36,12 +36,12 @@ Status drain(Socket& socket, std::span<std::byte> buffer, std::size_t& answers) 
 
 }  // namespace
 
-double FloorResult::routes_per_second() const noexcept {
+double BaselineResult::routes_per_second() const noexcept {
   return wall.count() == 0 ? 0 : static_cast<double>(routes) * 1e9 / static_cast<double>(wall.count());
 }
 
-Result<FloorResult> run_netlink_floor(std::span<const std::pair<Prefix, NexthopId>> routes, const FloorOptions& options) {
-  if (options.batch == 0) return failure(Code::InvalidArgument, "a batch of the floor needs a route");
+Result<BaselineResult> run_netlink_baseline(std::span<const std::pair<Prefix, NexthopId>> routes, const BaselineOptions& options) {
+  if (options.batch == 0) return failure(Code::InvalidArgument, "a batch of the baseline needs a route");
   const auto where = NetworkNamespace::open(options.network_namespace);
   if (!where) return failure(where.error());
   auto socket = Socket::open(*where, {});
@@ -51,7 +51,7 @@ Result<FloorResult> run_netlink_floor(std::span<const std::pair<Prefix, NexthopI
   const ObjectMarks marks{.protocol = options.protocol, .metric = options.metric};
   std::vector<std::byte> out(options.batch * kRouteBytesMax);
   std::vector<std::byte> in(kDatagramBytes);
-  FloorResult result;
+  BaselineResult result;
   for (std::size_t next = 0; next < routes.size(); next += options.batch) {
     const auto batch = routes.subspan(next, std::min(options.batch, routes.size() - next));
     MessageWriter writer{out};

@@ -1,6 +1,6 @@
-// floor.h: the fastest known way to give routes to this kernel. It sends the same messages as OrderSender, in the same order and batches,
-// but encodes them beforehand and sends them in a bare loop. Its rate is the upper bound of the machine; benchmarks compare with it in the
-// same run.
+// baseline.h: the fastest known way to give routes to this kernel. It sends the same messages as OrderSender, in the same order and
+// batches, but encodes them beforehand and sends them in a bare loop. Its rate is the upper bound of the machine; benchmarks compare with
+// it in the same run.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace rondo::netlink {
 
-struct FloorOptions {
+struct BaselineOptions {
   std::string network_namespace{};  // As in LinuxDataPlaneOptions.
   std::uint32_t table = kMainTable;
   std::uint32_t metric = 20;
@@ -24,7 +24,7 @@ struct FloorOptions {
   bool remove = false;  // Deletes the routes instead of programming them.
 };
 
-struct FloorResult {
+struct BaselineResult {
   std::size_t routes = 0;
   std::size_t failed = 0;  // Routes that the kernel refused: expected to be 0.
   Duration wall{0};        // Only in the two system calls of a batch.
@@ -34,6 +34,6 @@ struct FloorResult {
 
 /// Programs the routes, each with its next hop, which must exist. Blocks: 1 to 3 us a route. Encodes the messages of a batch outside the
 /// measured time. Leaves the routes in the kernel; call it again with 'remove' to delete them.
-Result<FloorResult> run_netlink_floor(std::span<const std::pair<Prefix, NexthopId>> routes, const FloorOptions& options);
+Result<BaselineResult> run_netlink_baseline(std::span<const std::pair<Prefix, NexthopId>> routes, const BaselineOptions& options);
 
 }  // namespace rondo::netlink

@@ -1,5 +1,5 @@
-// Later: retries named objects together after a short delay. It is for transient refusals of the data plane for which no row waits (a row
-// in the ledger has its own retry). One timer for any number of names. Scheduler thread only.
+// RetryTimer: retries named objects together after a short delay. It is for transient refusals of the data plane for which no row waits (a
+// row in the ledger has its own retry). One timer for any number of names. Scheduler thread only.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace rondo::switch_agent {
 
-class Later {
+class RetryTimer {
  public:
   /// 'again' is called for each name once, in a turn of 'priority'; it may add names.
-  Later(Runtime& runtime, std::string name, Priority priority, std::function<void(const std::string&)> again)
+  RetryTimer(Runtime& runtime, std::string name, Priority priority, std::function<void(const std::string&)> again)
       : scheduler_(runtime.scheduler()), again_(std::move(again)), timer_(std::move(name), priority, [this] { fire(); }) {
     runtime.scheduler().add(timer_);
   }

@@ -1,4 +1,4 @@
-// AgentBox: a simulated switch: a world, a simulated kernel with ports, a runtime and the agent.
+// AgentTestbed: a simulated switch: a world, a simulated kernel with ports, a runtime and the agent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@
 
 namespace rondo::switch_agent {
 
-class AgentBox {
+class AgentTestbed {
  public:
-  explicit AgentBox(std::uint64_t seed = 1, SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
-                    SafetyOptions safety = {}, std::uint32_t retry_quota = 0)
+  explicit AgentTestbed(std::uint64_t seed = 1, SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
+                        SafetyOptions safety = {}, std::uint32_t retry_quota = 0)
       : world(seed),
         plane(with_cost(std::move(options))),
         journal_options(std::move(journal)),
