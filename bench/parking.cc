@@ -18,6 +18,7 @@
 
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 

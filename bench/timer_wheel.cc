@@ -12,6 +12,7 @@
 #include <queue>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "rondo/sched/timer.h"
 

@@ -24,6 +24,7 @@
 #include "rondo/base/metrics.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/zmq_client.h"
+#include "rondo/store/zmq_limits.h"
 #include "rondo/store/zmq_server.h"
 #include "store/zmq/frame.h"
 

@@ -2,7 +2,7 @@
 """The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
 
 Rules: layers, length, sleep, using, header, thread, global, words, plain (comments and documents name who acts), paths (of sources), docs
-(paths, links and the glossary), snippets (code in documents is that of the examples), and limits (their page against the header and the tree).
+(paths, links and the glossary), snippets (code in documents is that of the examples), and limits (their headers, their page and the tree).
 docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
 """
 import argparse
@@ -13,7 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True  # A check leaves nothing behind.
 import cpp_scan  # noqa: E402
-import limits  # noqa: E402
+import limits_page  # noqa: E402
 import snippets  # noqa: E402
 
 CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
@@ -408,7 +408,7 @@ def check_snippets(tree, offences):
 
 
 def check_limits(tree, offences):
-    for path, line, what in limits.check(tree.texts, tree.code, lambda name: is_test(name) or name in tree.test_kits, tree.is_product):
+    for path, line, what in limits_page.check(tree.texts, tree.code, lambda name: is_test(name) or name in tree.test_kits, tree.is_product):
         offences.add(path, line, "limits", what)
 
 

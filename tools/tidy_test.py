@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Self-test of tidy.py: a small tree that is in order, and for each rule a planted offence that must be found (and a neighbour that must not)."""
 import os
+import re
 import sys
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
+import limits_page  # noqa: E402
 import snippets  # noqa: E402
 import tidy  # noqa: E402
 
@@ -159,8 +161,9 @@ class TidyTest(unittest.TestCase):
     def test_threads_start_only_where_it_is_written(self):
         for start in ("std::thread t(f);", "std::jthread t{f};", "auto x = std::async(f);", "pthread_create(&t, 0, f, 0);"):
             self.finds("thread", "threads start only in", src__base__y_dot_cc=f"// Y.\nvoid g() {{ {start} }}\n")
-        self.passes(src__base__y_dot_cc="// Y.\nstd::thread::id f() { return std::this_thread::get_id(); }\n",
-                    src__orch__journal_writer_dot_cc="// J.\nvoid g() { std::thread t(f); }\n",
+        self.passes(tools__layers_dot_txt=LAYERS + "journal: base\n",
+                    src__base__y_dot_cc="// Y.\nstd::thread::id f() { return std::this_thread::get_id(); }\n",
+                    src__journal__writer_dot_cc="// J.\nvoid g() { std::thread t(f); }\n",
                     src__base__y_test_dot_cc="// T.\nvoid g() { std::thread t(f); }\n")
 
     def test_there_are_no_mutable_globals(self):
@@ -227,50 +230,78 @@ class TidyTest(unittest.TestCase):
 
     # limits
 
-    @staticmethod
-    def limits(row="| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreBounded` |", expression="64 * 1024", **files):
-        """A tree with one limit, its row, its figure and its test; 'files' as in offences()."""
-        tree = {"include__rondo__base__limits_dot_h": f"// L.\n#pragma once\ninline constexpr std::size_t kRows = {expression};\n",
-                "docs__guide__limits_dot_md": f"# Limits\n\n| limit | value | why | when | figure | test |\n|---|---|---|---|---|---|\n{row}\n",
+    COMMENT = "/// Rows of a table, for memory. Reached: refused. Figure: `stats.store.full`. Test: `Rows.AreBounded`."
+    HAND = "# Limits\n\nBy hand.\n"
+
+    @classmethod
+    def limits(cls, comment=COMMENT, expression="64 * 1024", title="// --- Rows\n", stale=(), **files):
+        """A tree with one limit, its page, its list, its figure and its test; 'files' as in offences(). 'stale': the files that are not made."""
+        kind = "Duration" if re.fullmatch(r"\d+(?:us|ms|s)", expression) else "std::size_t"
+        tree = {"include__rondo__base__limits_dot_h": f"// L.\n#pragma once\n{title}{comment}\ninline constexpr {kind} kRows = {expression};\n",
                 "docs__schema__stats_dot_json": '{"properties": {"store": {"items": {"properties": {"full": {"type": "integer"}}}}}}\n',
-                "src__base__rows_test_dot_cc": "// T.\nTEST(Rows, AreBounded) {\n}\n"}
+                "src__base__rows_test_dot_cc": "// T.\nTEST(Rows, AreBounded) {\n}\n", "tools__layers_dot_txt": LAYERS + "commands: base\n"}
         tree.update(files)
+        texts = {name.replace("__", "/").replace("_dot_", "."): text for name, text in tree.items()}
+        texts[limits_page.PAGE] = cls.HAND
+        made = {"docs__guide__limits_dot_md": limits_page.page(texts), "src__commands__limit_list_dot_h": limits_page.limit_list(texts)}
+        tree.update({name: text for name, text in made.items() if name not in stale})
         return tree
 
-    def test_a_limit_has_its_row_its_figure_and_its_test(self):
+    def test_a_limit_has_its_words_its_figure_and_its_test(self):
         self.passes(**self.limits())
-        self.passes(**self.limits(row="| `kRows` | 100 ms | memory | refused | none: told at once | `Rows.AreBounded` |", expression="100ms"))
-        self.passes(**self.limits(row="| `kRows` | 1,000,000 | memory | refused | at home: `RowStats::full` | `Rows.AreBounded` |",
-                                  expression="1'000'000",
+        told = self.COMMENT.replace("`stats.store.full`", "none: the caller gets the error")
+        self.passes(**self.limits(comment=told, expression="100ms"))
+        self.passes(**self.limits(comment=self.COMMENT.replace("stats.store.full", "RowStats::full"), expression="1'000'000",
                                   include__rondo__base__thing_dot_h=HEADER + "struct RowStats {\n  int full = 0;\n};\n",
                                   docs__glossary_dot_md="| `Thing`, `RowStats` |\n"))
 
-    def test_a_limit_without_a_row_and_a_row_without_a_limit_are_found(self):
-        self.finds("limits", "'kRows' has no row", **self.limits(row=""))
-        row = "| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreBounded` |\n"
-        self.finds("limits", "'kGone' is not in", **self.limits(row=row + row.replace("kRows", "kGone").strip()))
+    def test_the_page_and_the_list_are_made_of_the_headers(self):
+        tree = self.limits()
+        self.assertIn("By hand.", tree["docs__guide__limits_dot_md"])
+        self.assertIn("| `kRows` | 65,536 | Rows of a table, for memory. | refused | `stats.store.full` | `Rows.AreBounded` |",
+                      tree["docs__guide__limits_dot_md"])
+        self.assertIn('{"rows", 65536},', tree["src__commands__limit_list_dot_h"])
+        self.assertIn('{"rows_us", 100000},', self.limits(expression="100ms")["src__commands__limit_list_dot_h"])
+        named = self.limits(comment=self.COMMENT + " Shown: `all_rows`.")
+        self.assertIn('{"all_rows", 65536},', named["src__commands__limit_list_dot_h"])
+        self.passes(**named)
 
-    def test_a_row_says_what_is_so(self):
-        for row, what in (("| `kRows` | 65,535 | memory | refused | `stats.store.full` | `Rows.AreBounded` |", "is 65,536 in"),
-                          ("| `kRows` | 65,536 | | refused | `stats.store.full` | `Rows.AreBounded` |", "does not say why"),
-                          ("| `kRows` | 65,536 | memory | | `stats.store.full` | `Rows.AreBounded` |", "what happens when it is reached"),
-                          ("| `kRows` | 65,536 | memory | refused | `stats.store.gone` | `Rows.AreBounded` |", "has no 'store.gone'"),
-                          ("| `kRows` | 65,536 | memory | refused | `gone.store.full` | `Rows.AreBounded` |", "no answer of docs/schema"),
-                          ("| `kRows` | 65,536 | memory | refused | `RowStats::full` | `Rows.AreBounded` |", "no public struct"),
-                          ("| `kRows` | 65,536 | memory | refused | none | `Rows.AreBounded` |", "names no figure"),
-                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` | by hand |", "names no test"),
-                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreNotBounded` |", "which no *_test.cc has"),
-                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` |", "has 5 columns")):
-            self.finds("limits", what, **self.limits(row=row))
+    def test_a_page_or_a_list_that_is_not_made_is_found(self):
+        for name, text in (("docs__guide__limits_dot_md", "# Limits\n"), ("src__commands__limit_list_dot_h", "// L.\n#pragma once\n")):
+            self.finds("limits", "run tools/limits_page.py", **{**self.limits(stale=(name,)), name: text})
+
+    def test_a_limit_of_any_room_is_on_the_page(self):
+        other = ("// L.\n#pragma once\n// --- Others\n" + self.COMMENT + "\ninline constexpr std::size_t kOthers = 2 * kRows;\n")
+        tree = self.limits(src__sched__queue_limits_dot_h=other)
+        self.assertIn("## Others", tree["docs__guide__limits_dot_md"])
+        self.assertIn('{"others", 131072},', tree["src__commands__limit_list_dot_h"])
+        self.passes(**tree)
+
+    def test_two_limits_have_two_names(self):
+        other = "// L.\n#pragma once\n// --- Others\n" + self.COMMENT + " Shown: `rows`.\ninline constexpr std::size_t kOthers = 2;\n"
+        self.finds("limits", "'rows' is in include/rondo/base/limits.h, too", **self.limits(src__sched__limits_dot_h=other))
+
+    def test_a_comment_says_what_is_so(self):
+        for comment, what in ((self.COMMENT.replace("Rows of a table, for memory. ", ""), "no comment that says what it bounds"),
+                              (self.COMMENT.replace("Reached: refused. ", ""), "has no 'Reached: '"),
+                              (self.COMMENT.replace("Figure: `stats.store.full`. ", ""), "has no 'Figure: '"),
+                              (self.COMMENT.replace("Test: `Rows.AreBounded`.", ""), "has no 'Test: '"),
+                              (self.COMMENT.replace("store.full", "store.gone"), "has no 'store.gone'"),
+                              (self.COMMENT.replace("stats.store", "gone.store"), "no answer of docs/schema"),
+                              (self.COMMENT.replace("stats.store.full", "RowStats::full"), "no public struct"),
+                              (self.COMMENT.replace("`stats.store.full`", "none"), "names no figure"),
+                              (self.COMMENT.replace("`Rows.AreBounded`", "by hand"), "names no test"),
+                              (self.COMMENT.replace("AreBounded", "AreNotBounded"), "which no *_test.cc has")):
+            self.finds("limits", what, **self.limits(comment=comment))
+        self.finds("limits", "is in no section", **self.limits(title=""))
+
+    def test_a_value_that_cannot_be_computed_is_found(self):
+        found = self.offences(**self.limits(expression="f(3)"))
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("cannot compute", found[0])
 
     def test_a_test_that_only_a_comment_names_is_none(self):
         self.finds("limits", "which no *_test.cc has", **self.limits(src__base__rows_test_dot_cc="// See TEST(Rows, AreBounded).\n"))
-
-    def test_each_limit_is_shown(self):
-        shown = "src__commands__limits_command_dot_cc"
-        layers = LAYERS + "commands: base\n"
-        self.passes(tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\nint a = f(limits::kRows);\n".replace("int a", "const int a")}))
-        self.finds("limits", "does not show 'kRows'", tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\n"}))
 
     def test_bounds_do_not_hide(self):
         for name in ("kRowsMax", "kRowsMost", "kTreeDepth", "kRowLimit", "kLongestLine", "kMaxRows"):

@@ -15,9 +15,9 @@
 #include "feed/feed.h"
 #include "feed/synthetic.h"
 #include "rondo/admin/client.h"
+#include "rondo/admin/limits.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string_view>
 
-#include "rondo/base/limits.h"
+#include "feed/limits.h"
 
 namespace rondo::feed {
 namespace {

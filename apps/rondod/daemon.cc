@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "rondo/admin/suggest.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/journal/journal.h"
 #include "rondod/configuration/user_names.h"
+#include "rondod/limits.h"
 #include "rondod/process/notify.h"
 #include "rondod/stores/placement.h"
 #include "switch_agent/priorities.h"

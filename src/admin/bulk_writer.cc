@@ -6,6 +6,7 @@
 #include "admin/bulk_codec.h"
 #include "admin/client_wire.h"
 #include "rondo/admin/client.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 
 namespace rondo {

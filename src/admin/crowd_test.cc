@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "admin/admin_socket_kit.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo {

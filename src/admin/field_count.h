@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/status.h"
 
 namespace rondo {

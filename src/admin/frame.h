@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/result.h"
 
 namespace rondo {

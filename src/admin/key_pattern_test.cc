@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/random.h"
 
 namespace rondo {

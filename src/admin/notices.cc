@@ -1,5 +1,6 @@
 // See notices.h.
 #include "admin/notices.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo {
 

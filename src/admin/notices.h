@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "rondo/admin/server.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/time.h"
 
 namespace rondo {

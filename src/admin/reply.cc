@@ -4,6 +4,7 @@
 #include "admin/frame.h"
 #include "admin/reply_state.h"
 #include "base/json.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/text.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "admin/notices.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "admin/admin_socket_kit.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo {
 namespace {

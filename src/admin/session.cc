@@ -10,6 +10,7 @@
 #include "admin/frame.h"
 #include "admin/peer.h"
 #include "base/json.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/text.h"

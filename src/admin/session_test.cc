@@ -12,7 +12,7 @@
 
 #include "admin/frame.h"
 #include "base/json.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "calendar/cron_parsers.h"
 #include "calendar/next_time.h"
-#include "rondo/base/limits.h"
+#include "rondo/calendar/limits.h"
 
 namespace rondo::calendar {
 

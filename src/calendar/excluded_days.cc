@@ -4,7 +4,7 @@
 #include <string>
 
 #include "calendar/civil.h"
-#include "rondo/base/limits.h"
+#include "rondo/calendar/limits.h"
 
 namespace rondo::calendar {
 

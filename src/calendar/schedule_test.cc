@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "rondo/base/limits.h"
+#include "rondo/calendar/limits.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::calendar {

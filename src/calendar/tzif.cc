@@ -8,7 +8,7 @@
 #include "calendar/civil.h"
 #include "calendar/posix_rule.h"
 #include "calendar/zone_bounds.h"
-#include "rondo/base/limits.h"
+#include "rondo/calendar/limits.h"
 #include "rondo/calendar/zone.h"
 
 namespace rondo::calendar {

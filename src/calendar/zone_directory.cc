@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "base/unique_fd.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/text.h"
+#include "rondo/calendar/limits.h"
 #include "rondo/calendar/zone.h"
 
 namespace rondo::calendar {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "calendar/posix_rule.h"
-#include "rondo/base/limits.h"
+#include "rondo/calendar/limits.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::calendar {

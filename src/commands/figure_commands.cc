@@ -10,7 +10,7 @@
 
 #include "commands/answers.h"
 #include "commands/context.h"
-#include "rondo/base/limits.h"
+#include "rondo/commands/limits.h"
 #include "rondo/commands/log_keeper.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"

@@ -8,7 +8,7 @@
 #include "commands/answers.h"
 #include "commands/write_failures.h"
 #include "rondo/admin/secrets.h"
-#include "rondo/base/limits.h"
+#include "rondo/commands/limits.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::commands {

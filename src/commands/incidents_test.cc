@@ -11,7 +11,7 @@
 #include "commands/long_waits.h"
 #include "commands/write_failures.h"
 #include "orch/runtime_fixture.h"
-#include "rondo/base/limits.h"
+#include "rondo/commands/limits.h"
 #include "rondo/sched/sim_clock.h"
 
 namespace rondo::commands {

@@ -1,5 +1,6 @@
 // LogKeeper: keeps the newest lines, within its limits of number and length.
 #include "rondo/commands/log_keeper.h"
+#include "rondo/commands/limits.h"
 
 #include <gtest/gtest.h>
 

@@ -13,6 +13,7 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::commands {
 

@@ -14,6 +14,7 @@
 #include "admin/frame.h"
 #include "admin/session.h"
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/commands/standard_commands.h"
 
 namespace rondo::commands {

@@ -11,7 +11,7 @@
 #include "commands/row_state.h"
 #include "commands/store_sink.h"
 #include "commands/watchers.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

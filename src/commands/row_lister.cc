@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo::commands {
 

@@ -11,7 +11,6 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
-#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

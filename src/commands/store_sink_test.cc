@@ -14,6 +14,7 @@
 #include "admin/bulk_codec.h"
 #include "admin/frame.h"
 #include "admin/session.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 

@@ -8,8 +8,9 @@
 #include "commands/context.h"
 #include "commands/store_sink.h"
 #include "rondo/admin/key_pattern.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
-#include "rondo/base/limits.h"
+#include "rondo/commands/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

@@ -9,7 +9,7 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo::commands {
 

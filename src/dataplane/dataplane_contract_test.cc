@@ -11,6 +11,7 @@
 #include "dataplane/netlink/lab.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/sched/scheduler.h"
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "dataplane/order_check.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo {
 

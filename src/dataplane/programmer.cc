@@ -1,4 +1,5 @@
 #include "rondo/dataplane/programmer.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo {
 

@@ -17,6 +17,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {

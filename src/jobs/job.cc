@@ -6,6 +6,7 @@
 
 #include "jobs/names.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 

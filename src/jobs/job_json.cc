@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "rondo/base/limits.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/jobs/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 
@@ -269,6 +270,24 @@ TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(attempts, ElementsAre(std::pair{run.id, 0U}, std::pair{run.id, 1U}, std::pair{run.id, 2U}));
   EXPECT_THAT(runs("one"), ElementsAre("failed unavailable: no server"));
+}
+
+TEST_F(JobsTest, TheWaitBeforeARetryHasALimit) {
+  jobs->handle_in_turn("fail", [](const JobContext&) { return Status{Code::Unavailable, "no server"}; });
+  jobs->start();
+  defined({.name = "one", .handler = "fail", .retries = 1, .backoff = 2 * limits::kJobBackoff});
+  const WallTime before = runtime->clock().wall_now();
+  triggered("one");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().retried == 1; }));
+  const WallTime after = runtime->clock().wall_now();
+  JobRun run;
+  ASSERT_TRUE(becomes([&] {
+    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("one", INT64_MAX, 1, done); });
+    if (found.has_value() && !found->empty()) run = found->front();
+    return run.attempt == 1;
+  }));
+  EXPECT_GE(run.due, before + limits::kJobBackoff);
+  EXPECT_LE(run.due, after + limits::kJobBackoff);
 }
 
 TEST_F(JobsTest, AnExceptionIsAFailureOfItsRun) {

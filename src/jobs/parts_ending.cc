@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jobs/parts.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 

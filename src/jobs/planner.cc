@@ -1,4 +1,5 @@
 #include "jobs/planner.h"
+#include "rondo/jobs/limits.h"
 
 #include <utility>
 #include <variant>

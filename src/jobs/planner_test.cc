@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 namespace {
@@ -107,6 +110,81 @@ TEST_F(PlanTest, AZoneThatDoesNotExistIsAnErrorWithItsName) {
   const auto compiled = planner.compiled(job, 4);
   ASSERT_FALSE(compiled.has_value());
   EXPECT_THAT(compiled.error().to_string(), testing::HasSubstr("Europe/Nowhere"));
+}
+
+/// A store whose jobs are all due: as many as the caller takes.
+class AllDue final : public JobStore {
+ public:
+  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
+    std::vector<StoredJob> jobs;
+    while (jobs.size() < std::min(max, due_jobs)) {
+      jobs.push_back(
+          {.id = static_cast<std::int64_t>(jobs.size()) + 1, .job = {.name = "j", .handler = "h"}, .is_running = true, .next = until});
+    }
+    return jobs;
+  }
+  Status plan(std::span<Plan> plans) override {
+    planned += plans.size();
+    return {};
+  }
+  Result<StoredJob> put(const Job&, std::optional<WallTime>) override { return failure(Code::Unavailable, "not used"); }
+  Status remove(std::string_view) override { return {Code::Unavailable, "not used"}; }
+  Status set_running(std::string_view, bool, std::optional<WallTime>, std::string_view) override { return {Code::Unavailable, "not used"}; }
+  Result<StoredJob> find(std::string_view) override { return failure(Code::Unavailable, "not used"); }
+  Result<std::vector<StoredJob>> list(std::string_view, std::size_t) override { return failure(Code::Unavailable, "not used"); }
+  Result<JobRun> add_run(const JobRun&) override { return failure(Code::Unavailable, "not used"); }
+  Status finish(std::span<const RunEnd>) override { return {Code::Unavailable, "not used"}; }
+  Result<std::vector<JobRun>> unfinished(std::int64_t, std::size_t) override { return failure(Code::Unavailable, "not used"); }
+  Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override { return failure(Code::Unavailable, "not used"); }
+  Result<std::size_t> forget(WallTime, std::size_t) override { return failure(Code::Unavailable, "not used"); }
+
+  std::size_t due_jobs = 0;
+  std::size_t planned = 0;
+};
+
+TEST(Planner, ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue) {
+  AllDue store;
+  store.due_jobs = limits::kJobsOfCycle + 1;
+  Planner planner{PlannerOptions{}};
+  const auto full = planner.run(store, at("2026-01-01T10:00:00Z"));
+  ASSERT_TRUE(full.has_value());
+  EXPECT_FALSE(full->is_complete);
+  EXPECT_EQ(store.planned, limits::kJobsOfCycle);
+  store.due_jobs = limits::kJobsOfCycle - 1;
+  const auto rest = planner.run(store, at("2026-01-01T10:00:00Z"));
+  ASSERT_TRUE(rest.has_value());
+  EXPECT_TRUE(rest->is_complete);
+}
+
+TEST(Planner, KeepsTheLimitOfCompiledSchedules) {
+  Planner planner{PlannerOptions{}};
+  const Job job{.name = "j", .handler = "h", .schedule = {.when = "every 10s", .zone = "Europe/Berlin"}};
+  // Compiles a schedule, and returns how many share its zone: the kept schedules, and the directory of zones.
+  const auto sharers = [&](std::size_t id) {
+    return static_cast<std::size_t>((*planner.compiled(job, static_cast<std::int64_t>(id)))->zone.use_count());
+  };
+  const std::size_t others = sharers(1) - 1;
+  for (std::size_t id = 2; id < limits::kCompiledSchedules; ++id) sharers(id);
+  EXPECT_EQ(sharers(limits::kCompiledSchedules), others + limits::kCompiledSchedules);
+  EXPECT_EQ(sharers(limits::kCompiledSchedules + 1), others + 1) << "those before it are dropped";
+}
+
+TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
+  const Job largest{.name = std::string(limits::kJobName, 'n'),
+                    .handler = "h",
+                    .parameters = std::string(limits::kJobParameters, 'p'),
+                    .concurrency = limits::kJobConcurrency,
+                    .retries = limits::kJobRetries};
+  EXPECT_TRUE(check(largest).ok());
+  const auto message = [&largest](auto&& change) {
+    Job job = largest;
+    change(job);
+    return check(job).to_string();
+  };
+  EXPECT_THAT(message([](Job& job) { job.name += 'n'; }), testing::HasSubstr("name: "));
+  EXPECT_THAT(message([](Job& job) { job.parameters += 'p'; }), testing::HasSubstr("parameters: "));
+  EXPECT_THAT(message([](Job& job) { ++job.concurrency; }), testing::HasSubstr("concurrency: "));
+  EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
 }
 
 TEST(JobCheck, NamesTheFieldAndTheReason) {

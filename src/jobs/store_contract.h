@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -163,6 +164,18 @@ TEST_P(JobStoreContract, TheFirstFinalStateWins) {
   EXPECT_EQ(ended.attempt, 2U);
   EXPECT_EQ(ended.ended, at(16));
   EXPECT_TRUE(store->unfinished(0, 10)->empty());
+}
+
+TEST_P(JobStoreContract, ALongNoteOfARunIsCut) {
+  const JobRun run = planned(started("a", at(10)), at(10), at(20));
+  const std::vector<RunEnd> end{{.id = run.id,
+                                 .state = RunState::Failed,
+                                 .due = at(10),
+                                 .attempt = 1,
+                                 .ended = at(12),
+                                 .note = std::string(limits::kRunNote, 'x') + "y"}};
+  ASSERT_TRUE(store->finish(end).ok());
+  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->front().note, std::string(limits::kRunNote, 'x'));
 }
 
 TEST_P(JobStoreContract, TheEndOfARunMaySetTheNextTimeOfItsJob) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "journal/walk.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/policy.h"
 
 namespace rondo::journal {

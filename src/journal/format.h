@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "rondo/base/limits.h"
+#include "rondo/journal/limits.h"
 
 namespace rondo::journal {
 

@@ -13,6 +13,7 @@
 #include "journal/audit.h"
 #include "journal/reader.h"
 #include "journal/walk.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {

@@ -25,7 +25,9 @@
 #include "journal/files.h"
 #include "journal/reader.h"
 #include "journal/walk.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
+#include "rondo/journal/limits.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {

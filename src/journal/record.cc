@@ -5,6 +5,7 @@
 #include <array>
 
 #include "journal/plane_codec.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::journal {
 

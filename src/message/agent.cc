@@ -5,6 +5,7 @@
 #include "message/core.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/agents.h"
+#include "rondo/message/limits.h"
 
 namespace rondo {
 

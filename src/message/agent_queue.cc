@@ -8,6 +8,8 @@
 
 #include "message/core.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

@@ -7,6 +7,7 @@
 
 #include "message/core.h"
 #include "rondo/base/assert.h"
+#include "rondo/message/limits.h"
 
 namespace rondo {
 

@@ -20,6 +20,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/message/agent_threads.h"
 #include "rondo/message/agents.h"
+#include "rondo/message/limits.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};

@@ -17,6 +17,7 @@
 #include "message/agent_state.h"
 #include "message/scheduler_context.h"
 #include "message/topic_core.h"
+#include "rondo/base/limits.h"
 #include "rondo/message/agents.h"
 
 namespace rondo {

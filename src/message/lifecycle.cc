@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "message/core.h"
+#include "rondo/base/limits.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

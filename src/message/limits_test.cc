@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/message/limits.h"
 #include "rondo/sim/agent_kit.h"
 
 namespace rondo::limits_test {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "rondo/message/limits.h"
 #include "rondo/message/messaging_orch.h"
 #include "rondo/message/runtime_agents.h"
 #include "rondo/orch/worker.h"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/time.h"
+#include "rondo/message/limits.h"
 #include "rondo/message/message.h"
 
 namespace rondo::message {

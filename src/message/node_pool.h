@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "message/node.h"
-#include "rondo/base/limits.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

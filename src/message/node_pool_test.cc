@@ -1,5 +1,6 @@
 // The memory of waiting messages.
 #include "message/node_pool.h"
+#include "rondo/message/limits.h"
 
 #include <gtest/gtest.h>
 

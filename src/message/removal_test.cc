@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "message/agent_state.h"
+#include "rondo/base/limits.h"
 #include "rondo/sim/agent_kit.h"
 
 namespace rondo {

@@ -5,6 +5,7 @@
 
 #include "message/agent_queue.h"
 #include "message/core.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

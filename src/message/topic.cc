@@ -6,6 +6,7 @@
 
 #include "message/agent_queue.h"
 #include "message/topic_core.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

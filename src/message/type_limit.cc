@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rondo/base/assert.h"
-#include "rondo/base/limits.h"
+#include "rondo/message/limits.h"
 
 namespace rondo::message {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
 

@@ -10,6 +10,7 @@
 #include "orch/inspection.h"
 #include "orch/runtime_fixture.h"
 #include "orch/runtime_view.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {

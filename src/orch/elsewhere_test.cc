@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "rondo/base/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/sim_clock.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orch/fact_board.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/source.h"
 

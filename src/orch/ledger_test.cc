@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orch/ledger_fixture.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {

@@ -9,6 +9,7 @@
 #include "orch/listener.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {

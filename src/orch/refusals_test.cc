@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 
 namespace rondo {

@@ -8,6 +8,7 @@
 #include "orch/handler_fault.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 
 namespace rondo {

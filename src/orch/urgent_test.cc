@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
 #include "sim/test_source.h"
 

@@ -7,6 +7,7 @@
 
 #include "orch/consumer.h"
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {

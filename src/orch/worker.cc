@@ -12,6 +12,7 @@
 
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/mailbox.h"
 

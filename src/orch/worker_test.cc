@@ -12,6 +12,7 @@
 
 #include "journal/walk.h"
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/journal/journal.h"
 
 namespace rondo {

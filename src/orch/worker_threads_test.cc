@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/worker.h"
 #include "sim/test_source.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
-#include "rondo/base/limits.h"
+#include "rondo/replay/limits.h"
 
 namespace rondo::replay {
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "rondo/base/limits.h"
+#include "rondo/replay/limits.h"
 
 namespace rondo::replay {
 namespace {

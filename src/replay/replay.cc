@@ -15,6 +15,7 @@
 #include "replay/seams.h"
 #include "replay/stand_in.h"
 #include "rondo/base/assert.h"
+#include "rondo/replay/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/sim_reactor.h"
 

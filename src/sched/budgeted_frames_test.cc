@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "sim/test_source.h"
 
 namespace rondo {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
 #include "sched/executor_host.h"

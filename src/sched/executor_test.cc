@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "sched/executor_lanes.h"
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/policy.h"
 #include "sched/ready_set.h"
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "sim/test_source.h"
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "sched/frames.h"
 #include "sched/ready_set.h"
 

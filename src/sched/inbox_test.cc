@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/pause.h"
+#include "rondo/base/limits.h"
 #include "sim/test_source.h"
 
 namespace rondo {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "sched/frames_policy.h"
 
 namespace rondo {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "sim/test_source.h"
 

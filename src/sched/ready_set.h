@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/prefetch.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/source.h"
 

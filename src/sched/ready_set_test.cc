@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "sim/test_source.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/pause.h"
 #include "base/prefetch.h"
+#include "rondo/base/limits.h"
 #include "sched/scheduler_inside.h"
 
 namespace rondo {

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
 #include "sim/test_source.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
 #include "sim/test_source.h"
 

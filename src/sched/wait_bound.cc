@@ -1,6 +1,7 @@
 // The longest wait that a policy's settings and the longest turns allow. The formula and its proof are at the top of rondo/sched/policy.h.
 #include <algorithm>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/policy.h"
 
 namespace rondo {

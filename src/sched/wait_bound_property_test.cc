@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "sched/frames_policy.h"
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "sim/test_source.h"
 
 namespace rondo {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::sim {
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "rondo/store/change.h"
 

@@ -1,6 +1,7 @@
 // The promises of rondo/store/store.h about Staged tables, and those that not every store can keep, as tests (see store_contract_cases.h).
 #pragma once
 
+#include "rondo/base/limits.h"
 #include "store/store_contract.h"
 
 #include <algorithm>

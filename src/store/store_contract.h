@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 

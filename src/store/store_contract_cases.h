@@ -2,6 +2,7 @@
 // tables T, W, C and Q are Staged, Watched, Channel and Queue. A header, so that parts of the store instantiate the same cases for theirs.
 #pragma once
 
+#include "rondo/base/limits.h"
 #include "store/staged_contract_cases.h"
 #include "store/store_contract.h"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "rondo/base/limits.h"
 #include "rondo/sim/world.h"
 #include "store/completions.h"
 #include "store/event_buffer.h"

@@ -1,4 +1,5 @@
 #include "store/table_rules.h"
+#include "rondo/base/limits.h"
 
 #include <algorithm>
 #include <charconv>

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"

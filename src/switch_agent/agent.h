@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/dataplane/reconciler.h"
 #include "rondo/dataplane/recorded_restart.h"

@@ -6,6 +6,7 @@
 
 #include "orch/ask_again.h"
 #include "rondo/base/assert.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/record.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/limits.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/program.h"
 #include "switch_agent/schema.h"

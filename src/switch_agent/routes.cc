@@ -7,6 +7,7 @@
 #include "orch/ask_again.h"
 #include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/answer.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "rondo/dataplane/limits.h"
 #include "switch_agent/tables.h"
 
 namespace rondo::switch_agent {

@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "agent_testbed.h"
+#include "rondo/base/limits.h"
+#include "switch_agent/limits.h"
 
 namespace rondo::switch_agent {
 namespace {

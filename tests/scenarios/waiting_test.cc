@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
 #include "rondo/sim/sim_store.h"
 
 namespace rondo {

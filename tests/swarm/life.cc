@@ -1,6 +1,7 @@
 #include "life.h"
 
 #include "agent_life.h"
+#include "rondo/base/limits.h"
 #include "table_life.h"
 
 namespace rondo::swarm {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 

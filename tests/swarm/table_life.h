@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "life.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/orch.h"
 #include "told_events.h"
 

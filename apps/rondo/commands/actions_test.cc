@@ -16,9 +16,9 @@
 #include <thread>
 #include <vector>
 
+#include "commands/limits.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/text.h"
 #include "rondo/sched/mailbox.h"
 #include "rondo/sched/scheduler.h"

@@ -14,6 +14,7 @@
 
 #include "backends/backend.h"
 #include "commands/actions.h"
+#include "commands/limits.h"
 #include "commands/tar.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
@@ -21,7 +22,6 @@
 #include "output/report.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

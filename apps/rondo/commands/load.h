@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "commands/limits.h"
 #include "rondo/admin/bulk.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 
 namespace rondo::cli {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
 #include "rondo/store/record.h"
 #include "switch_agent/row_check.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "commands/answers.h"
-#include "rondo/base/limits.h"
 #include "rondod/commands/commands.h"
+#include "rondod/limits.h"
 
 namespace rondo::daemon {
 

@@ -16,9 +16,13 @@
 #include "admin/unix_socket.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
+#include "rondo/dataplane/limits.h"
+#include "rondo/journal/limits.h"
+#include "rondo/store/redis_limits.h"
 #include "rondo/store/redis_store.h"
 #include "rondod/configuration/section_reader.h"
 #include "rondod/configuration/user_names.h"
+#include "rondod/limits.h"
 #include "rondod/stores/placement.h"
 #include "rondod/stores/registry.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/log.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"

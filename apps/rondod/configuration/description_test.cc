@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondod/configuration/config.h"
 
 namespace rondo::daemon {

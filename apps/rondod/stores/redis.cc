@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
+#include "rondo/store/durable_limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
 #include "store/redis/lease_holder.h"

@@ -19,7 +19,7 @@
 #include "admin/frame.h"
 #include "admin/unix_socket.h"
 #include "base/unique_fd.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {

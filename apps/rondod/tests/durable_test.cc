@@ -10,8 +10,8 @@
 #include <fstream>
 #include <string>
 
-#include "rondo/base/limits.h"
 #include "rondod/configuration/config.h"
+#include "rondod/limits.h"
 #include "rondod/tests/rondod_kit.h"
 #include "store/durable/testing/file.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "rondo/admin/bulk.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {

@@ -13,7 +13,8 @@
 
 #include "admin/frame.h"
 #include "admin/unix_socket.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
+#include "rondo/commands/limits.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "rondo/admin/bulk.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 

@@ -14,7 +14,7 @@
 #include "rondo/admin/bulk.h"
 #include "rondo/admin/caller.h"
 #include "rondo/admin/command.h"
-#include "rondo/base/limits.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/priority.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rondo/admin/secrets.h"
-#include "rondo/base/limits.h"
+#include "rondo/commands/limits.h"
 
 namespace rondo {
 

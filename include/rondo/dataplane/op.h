@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "rondo/base/id.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/sched/executor.h"
 #include "rondo/sched/priority.h"

@@ -11,7 +11,6 @@
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/calendar/schedule.h"
-#include "rondo/jobs/limits.h"
 #include "rondo/sched/priority.h"
 
 namespace rondo::jobs {

@@ -1,4 +1,4 @@
-// Limits of the job scheduler. Each has a row on the page docs/guide/limits.md.
+// Limits of jobs and of their runs. rondo/base/limits.h says how to read them.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,55 @@
 
 namespace rondo::limits {
 
-inline constexpr std::size_t kJobName = 200;               // Bytes.
-inline constexpr std::size_t kJobParameters = 65536;       // Bytes.
-inline constexpr std::uint32_t kJobConcurrency = 64;       // Runs of one job beside each other.
-inline constexpr std::uint32_t kJobRetries = 100;          // Attempts after the first one.
-inline constexpr Duration kJobBackoff{3'600'000'000'000};  // The longest wait before a retry.
-inline constexpr std::size_t kRunNote = 1024;              // Bytes.
-inline constexpr std::size_t kJobsOfCycle = 10'000;        // Due jobs that one cycle of the planner handles.
-inline constexpr std::size_t kRunsOfPlan = 1'000;          // Runs of one job that one cycle plans.
-inline constexpr std::uint64_t kMissedCounted = 10'000;    // Missed instants of one job that one cycle counts; the rest is skipped.
+// --- Jobs
 
-inline constexpr std::size_t kCompiledSchedules = 20'000;  // Compiled schedules; further ones are compiled when they are due.
+/// Bytes of the name of a job, which people type.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::size_t kJobName = 200;
+
+/// Bytes of the parameters of a job, which are in each read of its row.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::size_t kJobParameters = 65'536;
+
+/// Runs of one job at the same time: by default the pools have fewer threads.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::uint32_t kJobConcurrency = 64;
+
+/// Attempts after the first one: what fails so often fails for another reason.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::uint32_t kJobRetries = 100;
+
+/// The longest wait before a retry. The wait doubles with each attempt; without a limit the later attempts would be days apart.
+/// Reached: the next attempt follows after this time. Figure: none: the run has its due time. Test:
+/// `JobsTest.TheWaitBeforeARetryHasALimit`.
+inline constexpr Duration kJobBackoff = 3600s;
+
+/// Bytes of the note of a run, which people read in a list.
+/// Reached: the rest of the note is cut off. Figure: none: the note has this length. Test: `JobStoreContract.ALongNoteOfARunIsCut`.
+inline constexpr std::size_t kRunNote = 1024;
+
+/// Due jobs that one cycle of the planner handles: its transaction stays short.
+/// Reached: another cycle follows immediately. Figure: none: the others are planned a moment later. Test:
+/// `Planner.ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue`.
+inline constexpr std::size_t kJobsOfCycle = 10'000;
+
+/// Runs of one job that one cycle plans, so that a frequent job does not delay the others.
+/// Reached: the further instants remain for the next cycle. Figure: none: they are planned a moment later. Test:
+/// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
+inline constexpr std::size_t kRunsOfPlan = 1'000;
+
+/// Missed instants of one job that one cycle counts: a frequent job misses billions of them in an outage of a year.
+/// Reached: the further ones are skipped and not counted. Figure: none: the run for them has this number. Test:
+/// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
+inline constexpr std::uint64_t kMissedCounted = 10'000;
+
+/// Compiled schedules that the planner keeps: those of the jobs that were due recently.
+/// Reached: all are dropped, and compiled again when their jobs are due. Figure: none: it costs microseconds for each job. Test:
+/// `Planner.KeepsTheLimitOfCompiledSchedules`.
+inline constexpr std::size_t kCompiledSchedules = 20'000;
 
 }  // namespace rondo::limits

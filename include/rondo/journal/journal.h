@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
+#include "rondo/journal/limits.h"
 #include "rondo/orch/runtime_observer.h"
 
 namespace rondo {

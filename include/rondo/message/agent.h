@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/message/address.h"
 #include "rondo/message/limit.h"
+#include "rondo/message/limits.h"
 #include "rondo/message/message.h"
 #include "rondo/message/timed_message.h"
 #include "rondo/message/topic.h"

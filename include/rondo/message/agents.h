@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/message/agent.h"
+#include "rondo/message/limits.h"
 #include "rondo/message/topic.h"
 #include "rondo/sched/priority.h"
 #include "rondo/sched/scheduler.h"

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "rondo/message/limits.h"
 #include "rondo/message/message.h"
 
 namespace rondo {

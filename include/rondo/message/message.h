@@ -10,7 +10,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "rondo/base/limits.h"
+#include "rondo/message/limits.h"
 
 namespace rondo {
 

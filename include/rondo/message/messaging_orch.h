@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "rondo/message/agent.h"
+#include "rondo/message/limits.h"
 #include "rondo/orch/orch.h"
 
 namespace rondo {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/elsewhere.h"
 #include "rondo/orch/orch.h"

@@ -30,6 +30,7 @@
 #include <variant>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/inbox.h"
 #include "rondo/sched/policy.h"

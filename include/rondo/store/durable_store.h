@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
-#include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
+#include "rondo/store/durable_limits.h"
 #include "rondo/store/store.h"
 
 namespace rondo {

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 
 namespace rondo {

@@ -14,6 +14,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/redis_address.h"
+#include "rondo/store/redis_limits.h"
 #include "rondo/store/store.h"
 
 namespace rondo {

@@ -25,11 +25,11 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/change.h"
 #include "rondo/store/zmq_keys.h"
+#include "rondo/store/zmq_limits.h"
 
 namespace rondo {
 

@@ -27,11 +27,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/store.h"
 #include "rondo/store/zmq_keys.h"
+#include "rondo/store/zmq_limits.h"
 
 namespace rondo {
 

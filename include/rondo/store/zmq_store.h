@@ -28,11 +28,11 @@
 #include <functional>
 #include <memory>
 
-#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/store.h"
+#include "rondo/store/zmq_limits.h"
 #include "rondo/store/zmq_server.h"
 
 namespace rondo {

@@ -1,5 +1,6 @@
 // encode.cc: see encode.h. Rules that are not obvious are beside the lines that implement them.
 #include "dataplane/netlink/encode.h"
+#include "rondo/dataplane/limits.h"
 
 #include <linux/if_addr.h>
 #include <linux/if_link.h>

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "dataplane/netlink/link_dump.h"
-#include "rondo/base/limits.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {
 

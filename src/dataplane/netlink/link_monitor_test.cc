@@ -9,6 +9,7 @@
 
 #include "dataplane/netlink/lab.h"
 #include "rondo/base/clock.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {
 namespace {

@@ -16,8 +16,8 @@
 #include "dataplane/netlink/object_monitor.h"
 #include "dataplane/netlink/order_sender.h"
 #include "dataplane/netlink/route_holders.h"
-#include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "dataplane/netlink/decode.h"
-#include "rondo/base/limits.h"
+#include "rondo/dataplane/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::netlink {

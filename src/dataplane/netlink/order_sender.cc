@@ -8,7 +8,7 @@
 #include "dataplane/netlink/decode.h"
 #include "dataplane/order_check.h"
 #include "rondo/base/assert.h"
-#include "rondo/base/limits.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {
 

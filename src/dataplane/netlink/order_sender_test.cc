@@ -13,6 +13,7 @@
 #include "dataplane/netlink/lab.h"
 #include "dataplane/netlink/link_dump.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {
 namespace {

@@ -5,6 +5,7 @@
 #include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 #include "sim/test_source.h"
 #include "store/memory/memory_store.h"

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"

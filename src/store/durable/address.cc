@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "rondo/base/limits.h"
+#include "rondo/store/durable_limits.h"
 #include "rondo/store/durable_store.h"
 #include "store/percent.h"
 

@@ -1,4 +1,5 @@
 #include "store/durable/log_record.h"
+#include "rondo/base/limits.h"
 
 #include <array>
 #include <utility>

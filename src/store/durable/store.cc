@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "store/durable/file_replacement.h"
 #include "store/durable/link_target.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 #include "store/memory/channel_table.h"
 #include "store/memory/queue_table.h"

@@ -1,4 +1,5 @@
 #include "store/memory/queue_table.h"
+#include "rondo/base/limits.h"
 
 #include <utility>
 

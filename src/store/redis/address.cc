@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "rondo/base/limits.h"
+#include "rondo/store/redis_limits.h"
 #include "store/percent.h"
 #include "store/redis/no_cluster.h"
 #include "store/redis/text_file.h"

@@ -2,7 +2,9 @@
 // server costs (SIGSTOP, so its connections stay open and silent).
 #include <malloc.h>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
+#include "rondo/store/redis_limits.h"
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {

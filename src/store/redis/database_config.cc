@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/json.h"
-#include "rondo/base/limits.h"
+#include "rondo/store/redis_limits.h"
 #include "store/redis/text_file.h"
 
 namespace rondo {

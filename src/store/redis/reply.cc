@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rondo/base/assert.h"
-#include "rondo/base/limits.h"
+#include "rondo/store/redis_limits.h"
 
 namespace rondo::redis {
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "rondo/base/limits.h"
+#include "rondo/store/redis_limits.h"
 
 namespace rondo::redis {
 namespace {

@@ -11,6 +11,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
+#include "rondo/store/redis_limits.h"
 #include "store/completions.h"
 #include "store/redis/channel_subscription.h"
 #include "store/redis/connection.h"

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/table_rules.h"
 #include "store/zmq/endpoint.h"
 #include "store/zmq/key_check.h"

@@ -10,6 +10,7 @@
 #include "store/store_contract_cases.h"
 #include "store/zmq/world.h"
 
+#include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 #include "rondo/store/zmq_store.h"
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 
 namespace rondo::store {

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/table_rules.h"
 
 namespace rondo::store {

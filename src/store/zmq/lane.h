@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/base/limits.h"
 #include "rondo/store/zmq_client.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/memory/staged_table.h"
 #include "store/zmq/frame.h"
 

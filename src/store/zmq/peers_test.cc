@@ -4,6 +4,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "rondo/base/limits.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/zmq/endpoint.h"
 #include "store/zmq/world.h"
 

@@ -4,6 +4,7 @@
 
 #include "rondo/sim/sim_store.h"
 #include "rondo/store/memory_store.h"
+#include "rondo/store/zmq_limits.h"
 #include "rondo/store/zmq_store.h"
 #include "store/zmq/world.h"
 

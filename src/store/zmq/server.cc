@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/zmq/endpoint.h"
 #include "store/zmq/fault_log.h"
 #include "store/zmq/inbox.h"

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "store/completions.h"
 #include "store/table_rules.h"

@@ -3,7 +3,9 @@
 // expected state holds.
 #include <map>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
+#include "rondo/store/zmq_limits.h"
 #include "store/zmq/frame.h"
 #include "store/zmq/world.h"
 

@@ -1,0 +1,20 @@
+// Limits of the command line. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+namespace rondo::limits {
+
+// --- rondo
+
+/// Rows of one answer in a support bundle; it reports how many were left out.
+/// Reached: the bundle says how many are left out (`rows_left_out`). Figure: none: the bundle has the number. Test:
+/// `Program.ADumpKeepsTheLimitOfRowsAndSaysHowManyItLeftOut`.
+inline constexpr std::size_t kDumpRows = 10'000;
+
+/// Bytes of a file of `rondo load`, which holds it in memory: a million routes are about 200 MB.
+/// Reached: the load ends before a row is written. Figure: none: the command ends with the error. Test:
+/// `Load.AFileWithoutEndIsRefusedAtTheLimit`.
+inline constexpr std::size_t kLoadBytes = 1024 * 1024 * 1024;
+
+}  // namespace rondo::limits

@@ -1,0 +1,50 @@
+// Limits of rondod and of its configuration. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/base/time.h"
+
+namespace rondo::limits {
+
+// --- rondod
+
+/// The longest turn time that may be configured: a longer turn delays every other source.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr Duration kTurnTimeMost = 1s;
+
+/// The longest configurable time after which a turn counts as stuck: later reports help no operator.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr Duration kStallMost = 3600s;
+
+/// Memory that a program may be configured to touch at its start, in MiB. More than a TiB is a mistake in the unit.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr unsigned kReserveMibMost = 1024 * 1024;
+
+/// Dots in a line of the configuration, and nested brackets. Its parser recurses for each.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error, which names the line. Test:
+/// `Config.KeysAndListsThatNestTooDeepAreRefusedWithTheirLine`.
+inline constexpr std::size_t kConfigNesting = 64;
+
+/// The longest configurable time, in seconds, for which unwanted objects stay in the kernel after a restart. Routes that no row requests
+/// must end some day.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`. Shown: `restart_hold_s`.
+inline constexpr unsigned kRestartHold = 3600;
+
+/// How long rondod continues with its accepted work after a request to end, because its service manager waits for the end.
+/// Reached: the log reports what is left (`drained=false`); rondod exits with 1 if any of that is lost: records that no file took, writes
+/// that a Redis did not answer, changes of direct tables, unhandled rows of tables that neither a Redis nor a file keeps. Figure: none: the
+/// log and the exit code. Test: `RondodOnFullDisk.WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess`,
+/// `RondodOnRedis.ADrainThatIsCutShortSaysHowManyWritesAreLeft`, `UnflushedWork.RowsThatAStoreKeepsAreLeftForTheNextStart`.
+inline constexpr Duration kDaemonDrain = 5000ms;
+
+/// Lost parts of a store's file that `stats` lists; it counts all, and the log lists all.
+/// Reached: the rest is counted and not listed. Figure: `stats.store.files.damage_parts`. Test:
+/// `RondodOnFile.OfManyDamagedPartsSomeAreNamedAndAllAreCounted`.
+inline constexpr std::size_t kDamageShown = 16;
+
+}  // namespace rondo::limits

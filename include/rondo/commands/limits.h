@@ -1,0 +1,52 @@
+// Limits of the standard commands. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/base/time.h"
+
+namespace rondo::limits {
+
+// --- Standard commands
+
+/// Events that wait for one reader of `watch` or `trace`; beyond it the newest are dropped, and the reader gets the number of dropped
+/// events.
+/// Reached: the newest are dropped; the reader gets their number. Figure: `stats.watch.missed`. Test:
+/// `LookingOn.ASlowReaderHoldsNobodyAndIsToldWhatItMissed`.
+inline constexpr std::size_t kWatchEvents = 4096;
+
+/// Bytes of the events that wait for one reader: large rows count by their size.
+/// Reached: the newest are dropped; the reader gets their number. Figure: `stats.watch.missed`. Test:
+/// `LookingOn.ASlowReaderOfLargeRowsMissesThemByTheirBytes`.
+inline constexpr std::size_t kWatchBytes = 1024 * 1024;
+
+/// Bytes of a change that `watch` shows with its fields, because a turn must stay short. For a larger one it shows only the size; `get`
+/// shows the fields.
+/// Reached: the change is shown with its size and without fields. Figure: `watch.bytes`. Test:
+/// `LookingOn.AChangeThatIsTooLargeIsToldByItsSize`.
+inline constexpr std::size_t kWatchRowBytes = 32 * 1024;
+
+/// Facts that one frame of `top` shows, those with the most rows: as many as fit on a screen.
+/// Reached: the rest is not in the frame; the total is. Figure: `top.awaited_facts`. Test:
+/// `LookingOn.TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt`.
+inline constexpr std::size_t kTopFacts = 16;
+
+/// Facts that `top` examines to find these: a frame is made in one turn.
+/// Reached: the largest of the first ones are shown; `rondo parked` has all. Figure: `top.awaited_facts`. Test:
+/// `LookingOn.TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt`.
+inline constexpr std::size_t kTopFactsSeen = 1024;
+
+/// Lines of the log that rondod keeps for a support bundle.
+/// Reached: the oldest are dropped. Figure: `stats.log.lines_forgotten`. Test: `LogKeeper.KeepsTheNewestLinesWithinItsLimits`.
+inline constexpr std::size_t kLogLinesKept = 500;
+
+/// Bytes of each of these lines, which people read.
+/// Reached: the line is cut. Figure: `stats.log.lines_cut`. Test: `LogKeeper.KeepsTheNewestLinesWithinItsLimits`.
+inline constexpr std::size_t kLogLineBytesKept = 1024;
+
+/// How long a past incident (a write that failed later, a lost wake-up, a forgotten fact) counts as a trouble in `rondo health`; afterwards
+/// it is a note. A monitor with a period of five minutes sees it three times, and no restart is needed to clear it.
+/// Reached: an incident without another one since is a note. Figure: `health.notes`. Test: `Incidents.AreATroubleForAWhileAndThenANote`.
+inline constexpr Duration kIncidentTold = 900s;
+
+}  // namespace rondo::limits

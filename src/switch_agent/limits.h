@@ -1,0 +1,16 @@
+// Limits of the switch agent. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+namespace rondo::limits {
+
+// --- Switch agent
+
+/// Carrier changes whose handling is remembered for external measurement (`port-events`); beyond it the oldest are dropped. Enough for
+/// several events of every port of a large switch.
+/// Reached: the oldest are dropped: their numbers are missing in `port-events`. Figure: `stats.port_events.count`. Test:
+/// `SwitchAgent.OfManyChangesOfCarrierTheNewestAreRemembered`.
+inline constexpr std::size_t kCarrierChanges = 4096;
+
+}  // namespace rondo::limits
