@@ -142,6 +142,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"job_retries", 100},
     {"job_backoff_us", 3600000000},
     {"run_note", 1024},
+    {"live_runs", 100000},
     {"jobs_of_cycle", 10000},
     {"runs_of_plan", 1000},
     {"missed_counted", 10000},

@@ -81,7 +81,7 @@ void Jobs::handle(std::string name, Handler handler) {
 void Jobs::handle_in_turn(std::string name, Handler handler) {
   parts_->handlers[std::move(name)] = {std::make_shared<const Handler>(std::move(handler)), true};
 }
-void Jobs::start() { parts_->recover(0); }
+void Jobs::start() { parts_->recover(); }
 
 /// Calls 'done', takes over an edited job, and looks for due runs: the next one may be within the window.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {

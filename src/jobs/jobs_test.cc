@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -394,6 +394,75 @@ TEST_F(JobsTest, ARunWithoutAnEndRunsAgainAfterARestartWithTheSameId) {
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(ran, ElementsAre(left));
   EXPECT_EQ(jobs->stats().recovered, 1U);
+}
+
+TEST_F(JobsTest, WhileTheDatabaseIsLockedNothingFiresAndThenNoInstantIsMissing) {
+  std::size_t ran = 0;
+  jobs->handle_in_turn("note", [&ran](const JobContext&) {
+    ++ran;
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "often", .handler = "note", .schedule = {.when = "every 20ms"}});
+  ASSERT_TRUE(becomes([&ran] { return ran >= 5; }));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "jobs.db").c_str(), &other), SQLITE_OK);
+  // The database may be in use at this moment.
+  while (sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_BUSY) runtime->scheduler().run_for(1ms);
+  ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
+  EXPECT_EQ(jobs->health().code(), Code::Unavailable) << jobs->health().to_string();
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("locked"));
+  ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  const std::size_t before = ran;
+  ASSERT_TRUE(becomes([&] { return jobs->health().ok() && ran >= before + 300; }));
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("often", {}, done); }).has_value());
+  ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 0; }));
+  auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("often", INT64_MAX, 10'000, done); }).value();
+  std::ranges::sort(found, {}, &JobRun::scheduled);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    EXPECT_EQ(static_cast<std::uint64_t>((found[i].scheduled - found[i - 1].scheduled) / 20ms), 1 + found[i].missed);
+  }
+}
+
+TEST_F(JobsTest, AnOrderlyEndStoresTheEndsThatItHas) {
+  int ran = 0;
+  jobs->handle_in_turn("note", [&ran](const JobContext&) {
+    ++ran;
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
+  ASSERT_TRUE(becomes([&ran] { return ran >= 50; }));
+  close();
+  const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+  int succeeded = 0;
+  for (const JobRun& run : store->runs("often", INT64_MAX, 10'000).value()) succeeded += run.state == RunState::Succeeded ? 1 : 0;
+  EXPECT_EQ(succeeded, ran);
+}
+
+TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
+  close();
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const StoredJob job = store->put({.name = "many", .handler = "none"}, std::nullopt).value();
+    const std::int64_t in_an_hour = SystemClock{}.wall_now().nanoseconds() + 3'600'000'000'000;
+    std::vector<Plan> plans{{.job_id = job.id}};
+    for (std::size_t i = 0; i < limits::kLiveRuns; ++i) {
+      const WallTime at = WallTime::from_nanoseconds(in_an_hour + static_cast<std::int64_t>(i));
+      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at});
+    }
+    ASSERT_TRUE(store->plan(plans).ok());
+  }
+  open();
+  jobs->start();
+  defined({.name = "often", .handler = "none", .schedule = {.when = "every 10ms"}});
+  ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("more than 100000 runs wait"));
+  EXPECT_EQ(jobs->stats().pending, limits::kLiveRuns);
+  EXPECT_EQ(jobs->stats().planned, 0U);
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("many", done); }).has_value());
+  EXPECT_TRUE(becomes([this] { return jobs->health().ok() && jobs->stats().planned > 0; })) << "it goes on when there is room";
 }
 
 TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {

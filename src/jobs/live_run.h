@@ -42,6 +42,7 @@ struct LiveRun {
   Stage stage = Stage::Planned;
   Priority priority;             // Of the table that has its row.
   std::optional<Ticket> ticket;  // While its row is in flight: it runs, or waits for a place in a pool.
+  bool waits_for_turn = false;   // It is in LiveJob::waiting.
   std::optional<PoolKind> pool;  // The pool for a place in which it waits.
   std::stop_source stop;
   std::optional<RunState> verdict;  // Why it was asked to stop: Killed or TimedOut.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,7 +38,9 @@ struct Jobs::Parts {
 
   // --- planning (parts_planning.cc)
   /// Takes up the runs that an earlier process left, a page at a time, and begins to plan.
-  void recover(std::int64_t after);
+  void recover();
+  /// True, with planning_trouble set, at limits::kLiveRuns.
+  bool is_full();
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);
@@ -77,6 +80,8 @@ struct Jobs::Parts {
   void drop_runs(std::int64_t job_id);
   void store_end(LiveRun& live, RunEnd end);
   void flush_ends();
+  struct Ending;
+  void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
   void forget(LiveRun& live);
 
@@ -110,8 +115,9 @@ struct Jobs::Parts {
   std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
   std::uint64_t next_in_line = 0;
   std::multimap<Instant, std::int64_t> deadlines;
-  std::vector<Ending> ends;     // Not given to the store yet.
-  std::vector<Ending> storing;  // Given to the store; no answer yet.
+  std::vector<Ending> ends;       // Not given to the store yet.
+  std::vector<Ending> storing;    // Given to the store; no answer yet.
+  std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
   bool is_planning = false;
   Status store_status;           // Of the last use of the store.

@@ -82,6 +82,7 @@ void Jobs::Parts::drop_runs(std::int64_t job_id) {
 void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
+  live.waits_for_turn = false;
   live.deadline = Instant::never();
   live.verdict.reset();
   live.run.state = end.state;
@@ -98,8 +99,12 @@ void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
 void Jobs::Parts::flush_ends() {
   if (ends.empty() || !storing.empty()) return;
   storing = std::exchange(ends, {});
+  submit_ends(storing, [this](const Result<bool>& stored) { ends_stored(stored ? Status{} : stored.error()); });
+}
+
+void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done) {
   store.submit<bool>(
-      [endings = storing](JobStore& of, Planner& planner) mutable -> Result<bool> {
+      [endings = std::move(endings)](JobStore& of, Planner& planner) mutable -> Result<bool> {
         std::vector<RunEnd> all;
         for (Ending& ending : endings) {
           // A schedule "after DURATION" goes on from the end of its run.
@@ -112,7 +117,7 @@ void Jobs::Parts::flush_ends() {
         if (Status status = of.finish(all); !status.ok()) return failure(std::move(status));
         return true;
       },
-      [this](Result<bool> stored) { ends_stored(stored ? Status{} : stored.error()); });
+      std::move(done));
 }
 
 void Jobs::Parts::ends_stored(const Status& status) {

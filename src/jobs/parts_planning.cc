@@ -71,23 +71,31 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
 Jobs::Parts::~Parts() {
   hooks->reset();  // The Orchs outlive it.
   for (auto& [id, live] : runs) live.stop.request_stop();
+  if (!ends.empty()) submit_ends(std::exchange(ends, {}), {});  // The store's thread does it before it ends.
 }
 
-void Jobs::Parts::recover(std::int64_t after) {
-  store.submit<Found>([after](JobStore& of, Planner&) { return read_unfinished(of, after); },
-                      [this, after](Result<Found> found) {
+void Jobs::Parts::recover() {
+  // Without all of them an instant could be planned twice. So it tries again until the store can be read and there is room.
+  const auto later = [this] { cycle_timer.arm_at(runtime.scheduler().now() + options.cycle); };
+  if (is_full()) return later();
+  store.submit<Found>([after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
+                      [this, later](Result<Found> found) {
                         store_status = found ? Status{} : found.error();
-                        if (!found) {  // Without it a run could be planned, and be unknown. Tries again until the store can be read.
-                          cycle_timer.arm_at(runtime.scheduler().now() + options.cycle);
-                          return;
-                        }
+                        if (!found) return later();
                         for (const JobRun& run : found->runs) {
                           if (find(run.id) == nullptr) ++stats.recovered;
                           adopt(run, found->jobs.at(run.job));
+                          recovered_to = run.id;
                         }
-                        if (found->runs.size() == kPage) return recover(found->runs.back().id);
-                        begin_planning();
+                        found->runs.size() == kPage ? recover() : begin_planning();
                       });
+}
+
+bool Jobs::Parts::is_full() {
+  const bool full = runs.size() >= limits::kLiveRuns;
+  if (full)
+    planning_trouble = "more than " + std::to_string(limits::kLiveRuns) + " runs wait, so no more are planned until some have ended";
+  return full;
 }
 
 void Jobs::Parts::begin_planning() {
@@ -97,13 +105,13 @@ void Jobs::Parts::begin_planning() {
 }
 
 void Jobs::Parts::cycle() {
-  if (!is_started) return recover(0);
+  if (!is_started) return recover();
   flush_ends();
   const WallTime now = runtime.clock().wall_now();
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
   forget_old();
-  if (is_planning) return;
+  if (is_planning || is_full()) return;
   is_planning = true;
   store.submit<Planner::Cycle>([now](JobStore& of, Planner& planner) { return planner.run(of, now); },
                                [this](Result<Planner::Cycle> found) {

@@ -50,7 +50,7 @@ Outcome Jobs::Parts::overlap(LiveRun& live) {
     end(live, RunState::Discarded, "another run was running: " + std::to_string(*job.begun.begin()));
     return Outcome::done();
   }
-  if (std::ranges::find(job.waiting, live.run.id) == job.waiting.end()) job.waiting.push_back(live.run.id);
+  if (!std::exchange(live.waits_for_turn, true)) job.waiting.push_back(live.run.id);
   return Outcome::wait_for({kJobTurn, key_of(live.run)});
 }
 
@@ -65,6 +65,7 @@ void Jobs::Parts::pass_turn(LiveJob& job) {
     job.waiting.pop_front();
     LiveRun* const live = find(next);
     if (live == nullptr || live->stage != LiveRun::Stage::Fired) continue;
+    live->waits_for_turn = false;
     job.begun.insert(next);
     turns.allow(live->run);
   }

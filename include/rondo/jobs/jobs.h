@@ -84,9 +84,9 @@ class Jobs {
   template <class T>
   using Done = std::function<void(Result<T>)>;
 
-  /// 'runtime' must outlive it.
+  /// 'runtime' must outlive it. One Jobs a runtime: a second one ends the process (Runtime::add).
   Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
-  /// Requests the stop of running handlers and waits for them.
+  /// Requests the stop of running handlers and waits for them. Their runs have no stored end, so they run again after the next start.
   ~Jobs();
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;

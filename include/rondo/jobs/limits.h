@@ -39,6 +39,11 @@ inline constexpr Duration kJobBackoff = 3600s;
 /// Reached: the rest of the note is cut off. Figure: none: the note has this length. Test: `JobStoreContract.ALongNoteOfARunIsCut`.
 inline constexpr std::size_t kRunNote = 1024;
 
+/// Runs without a stored end: each takes some hundred bytes of memory.
+/// Reached: no more are planned until some have ended; instants that are missed follow the job's misfire rule. Figure: none: health() says
+/// so. Test: `JobsTest.AtTheLimitOfLiveRunsNoMoreArePlanned`.
+inline constexpr std::size_t kLiveRuns = 100'000;
+
 /// Due jobs that one cycle of the planner handles: its transaction stays short.
 /// Reached: another cycle follows immediately. Figure: none: the others are planned a moment later. Test:
 /// `Planner.ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue`.
