@@ -50,13 +50,12 @@ void load(const char* what, int count, const std::string& when, Duration time) {
     jobs.define({.name = "job-" + std::to_string(i), .handler = "nothing", .schedule = {.when = when}},
                 [&](Result<jobs::StoredJob> stored) {
                   if (!stored) require(stored.error());
-                  if (++defined == count) runtime.stop();
+                  ++defined;
                 });
   }
-  runtime.run();
+  while (defined < count) runtime.scheduler().run_for(10ms);
   jobs.start();
-  runtime.add<Stopwatch>(time);
-  runtime.run();
+  runtime.scheduler().run_for(time);
   const jobs::JobsStats& stats = jobs.stats();
   const double seconds = std::chrono::duration<double>(time).count();
   std::printf("  %-52s %9.0f runs/s  late p50 %8.3f ms  p99 %8.3f ms  max %8.3f ms  without an end %zu\n", what,

@@ -36,8 +36,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                    .observer = journal_,
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
-      ports_(runtime.add<Ports>(programmer_, port_ids_)),
-      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
+      ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
+      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_, mtu_rows_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
@@ -45,6 +45,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
+  ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
   if (journal_ != nullptr) note_settings();
 }
 
@@ -221,8 +222,22 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
   if (!others.empty()) programmer_.submit(OrderLane::Urgent, std::move(others), answered);
 }
 
-std::vector<Drift> Agent::port_differences() const {
-  return ports_.differences([this](std::string_view port) { return interfaces_.mtu_of(port); });
+/// Called when a device loses the name of a port but may still exist. The kernel keeps the objects of a renamed device, and no row asks for
+/// them under the new name. The orders are given before any other Orch handles the event: if the device gets its old name back, their
+/// orders for the same objects are queued behind.
+void Agent::clear_device(const std::string& port, IfIndex device) {
+  std::vector<DeleteOrder> objects;
+  nexthop_groups_.add_objects_on(port, objects);
+  neighbors_.add_objects_on(port, device, objects);
+  interfaces_.add_objects_on(port, device, objects);
+  if (objects.empty()) return;
+  std::vector<Operation> operations;
+  for (const DeleteOrder& object : objects) operations.push_back({order_of(object), {}});
+  programmer_.submit(OrderLane::Urgent, std::move(operations), [](std::span<Operation>) {});
+  if (audit_ == nullptr) return;
+  for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) audit_->notice(kind);
 }
+
+std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }
 
 }  // namespace rondo::switch_agent

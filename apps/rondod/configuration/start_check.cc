@@ -16,7 +16,7 @@
 
 #include "base/unique_fd.h"
 #include "dataplane/netlink/network_namespace.h"
-#include "orch/journal_lock.h"
+#include "journal/lock.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"

@@ -114,7 +114,7 @@ class RondodOnFullDisk : public RondodOnFile {
   void (*before_)(int);
 };
 
-constexpr rlim_t kFull = 20'000;  // Less than the store's log, more than the log of the program.
+constexpr rlim_t kFull = 12'000;  // Less than a page of the store's log, more than the log of the program.
 
 TEST_F(RondodOnFullDisk, WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess) {
   start(later());
