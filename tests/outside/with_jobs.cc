@@ -30,5 +30,5 @@ int main() {
   }
   for (const char* const end : {"", "-wal", "-shm"}) ::unlink((file + end).c_str());
   std::printf("%d\n", runs);
-  return runs == 1 ? 0 : 1;
+  return runs > 0 ? 0 : 1;
 }
