@@ -437,7 +437,8 @@ TEST_F(JobsTest, AnOrderlyEndStoresTheEndsThatItHas) {
   close();
   const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
   int succeeded = 0;
-  for (const JobRun& run : store->runs("often", INT64_MAX, 10'000).value()) succeeded += run.state == RunState::Succeeded ? 1 : 0;
+  const std::vector<JobRun> stored = store->runs("often", INT64_MAX, 10'000).value();
+  for (const JobRun& run : stored) succeeded += run.state == RunState::Succeeded ? 1 : 0;
   EXPECT_EQ(succeeded, ran);
 }
 
