@@ -330,7 +330,7 @@ Status Daemon::start_agent() {
     standby_timer_ = std::make_unique<TimerSource>("standby", switch_agent::kAdmin, [this] { try_to_take_over(); });
     runtime_->scheduler().add(*standby_timer_);
     standby_timer_->arm_every(kTakeOver, runtime_->clock().now() + kTakeOver);
-    return runtime_->journal().begin().with_context("opening the journal");  // The threads of the next run must not inherit the settings.
+    return begin_journal();  // The threads of the next run must not inherit the settings.
   }
   // Do this last: later threads would inherit both settings.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
@@ -339,9 +339,11 @@ Status Daemon::start_agent() {
   if (Status pinned = pin_thread(::pthread_self(), config_.scheduler_cpus); !pinned.ok()) {
     return pinned.with_context("the scheduler's thread");
   }
-  // Open the journal only now, so that a start refused before leaves no trace in it.
-  return journal_ == nullptr ? Status{} : journal_->begin().with_context("opening the journal");
+  return begin_journal();
 }
+
+/// Opens the journal last, so that a start refused before leaves no trace in it.
+Status Daemon::begin_journal() { return journal_ == nullptr ? Status{} : journal_->begin().with_context("opening the journal"); }
 
 Status Daemon::open_admin() {
   auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });

@@ -64,6 +64,7 @@ class Daemon {
   /// Checks that each table of a group has a consumer.
   Status check_groups() const;
   Status declare_tables();
+  Status begin_journal();
   Status open_admin();
   void tell_notice(const AdminNotice& notice);
   StandardCommandsOptions command_options();

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "commands/limits.h"
+#include "commands/command_limits.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"

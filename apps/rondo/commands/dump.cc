@@ -14,7 +14,7 @@
 
 #include "backends/backend.h"
 #include "commands/actions.h"
-#include "commands/limits.h"
+#include "commands/command_limits.h"
 #include "commands/tar.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"

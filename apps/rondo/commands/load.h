@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands/limits.h"
+#include "commands/command_limits.h"
 #include "rondo/admin/bulk.h"
 #include "rondo/base/result.h"
 
