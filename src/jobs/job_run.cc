@@ -1,6 +1,7 @@
 #include "rondo/jobs/job_run.h"
 
 #include "jobs/names.h"
+#include "rondo/jobs/job_store.h"
 
 namespace rondo::jobs {
 
@@ -8,6 +9,8 @@ namespace {
 constexpr Names<RunState, 7> kStates{{"due", "succeeded", "failed", "timed-out", "killed", "discarded", "skipped"}};
 constexpr Names<Band, 4> kBands{{"ring", "direct", "misfire", "manual"}};
 }  // namespace
+
+JobStore::~JobStore() = default;
 
 std::string_view to_string(RunState state) noexcept { return kStates.of(state); }
 std::optional<RunState> run_state_of(std::string_view name) noexcept { return kStates.find(name); }

@@ -72,6 +72,8 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
   return std::unique_ptr<Runtime>{new Runtime(std::move(*parts))};
 }
 
+RuntimeObserver::~RuntimeObserver() = default;
+
 Runtime::~Runtime() {
   parts_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
   parts_->is_ending = true;

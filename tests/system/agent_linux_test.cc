@@ -142,7 +142,8 @@ class AgentOnLinux : public ::testing::Test {
     desired = {};
     ASSERT_NO_FATAL_FAILURE(finish_restart());
     std::size_t routes = 0;
-    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
+    const Status read = plane->routes([&](const RouteEntry&) { ++routes; });
+    ASSERT_TRUE(read.ok()) << read.to_string();
     EXPECT_EQ(routes, 0U);
     EXPECT_TRUE(plane->nexthops().value().empty());
     EXPECT_TRUE(plane->neighbors().value().empty());

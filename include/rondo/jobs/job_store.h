@@ -46,7 +46,7 @@ struct RunEnd {
 
 class JobStore {
  public:
-  virtual ~JobStore() = default;
+  virtual ~JobStore();
 
   /// Adds or edits a job. An edited one keeps its id, its state and its runs; 'next' becomes its next time.
   virtual Result<StoredJob> put(const Job& job, std::optional<WallTime> next) = 0;

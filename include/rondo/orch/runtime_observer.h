@@ -64,7 +64,7 @@ struct RowEvent {
 
 class RuntimeObserver {
  public:
-  virtual ~RuntimeObserver() = default;
+  virtual ~RuntimeObserver();
 
   /// The first call: the scheduler was made, and has this policy.
   virtual void started(Instant /*now*/, const PolicySettings& /*policy*/) {}

@@ -296,12 +296,16 @@ TEST_F(RedisStock, BothProducersAtOnceOnOneTableModel) {
   const auto key_of = [](const char* who, std::uint64_t number) { return (number < kShared ? "shared" : who) + std::to_string(number); };
   const auto trace = begin(1);
   const auto consumer = subscribe(driver(), "T");
+  // Neither is more than this many writes ahead of the other one, so that both write until the end.
+  constexpr int kAhead = 100;
   std::atomic<int> stock_writes{0};
+  std::atomic<int> our_writes{0};
   RowModel stock_model;
   std::thread stock([&, address = server().address()] {
     StockProducer producer(address);
     Random random{2};
     for (int i = 0; i < kWrites; ++i, ++stock_writes) {
+      while (i > our_writes + kAhead) std::this_thread::yield();
       const std::string key = key_of("stock", random.below(100));
       const Row row{{"stock", std::to_string(i)}};
       const bool removes = random.chance(0.2);
@@ -313,13 +317,14 @@ TEST_F(RedisStock, BothProducersAtOnceOnOneTableModel) {
   int ours = 0;
   int interleaved = 0;
   for (int before = 0; ours < kWrites || stock_writes < kWrites;) {
-    for (int burst = 0; burst < 10 && ours < kWrites; ++burst, ++ours) {
+    for (int burst = 0; burst < 10 && ours < kWrites && ours < stock_writes + kAhead; ++burst, ++ours) {
       const std::string key = key_of("ours", random().below(100));
       const Row row{{"ours", std::to_string(ours)}};
       const bool removes = random().chance(0.2);
       write(driver(), "T", removes ? Change::remove(key) : Change::set(key, fields_of(row)));
       removes ? our_model.remove(key) : our_model.set(key, row);
     }
+    our_writes = ours;
     step(*consumer);
     const int now = stock_writes;
     if (ours < kWrites && now < kWrites && now != before) ++interleaved;
