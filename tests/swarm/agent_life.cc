@@ -6,6 +6,7 @@
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/refusals.h"
 
 namespace rondo::swarm {
 
@@ -68,7 +69,8 @@ void AgentLife::calm_down() {
     if (!devices_.contains(port)) add_device(port);
     set_port(port, true);
   }
-  world_->run_for(1s);  // All planned faults have happened.
+  // All planned faults have happened, and each order that was refused has been retried.
+  world_->run_for(1s + switch_agent::kSlowestRefusedRetry);
   close();
   if (others_ == Others::Meddle) world_->run_for(12s);  // Two periods of the audit, and its follow-ups.
 }
