@@ -141,13 +141,16 @@ class AgentOnLinux : public ::testing::Test {
     running = std::make_unique<Running>(*plane);
     desired = {};
     ASSERT_NO_FATAL_FAILURE(finish_restart());
+    // A data plane of its own: a thread of the audit reads with the other one now.
+    const auto view = make_linux_dataplane({.network_namespace = lab->path()});
+    ASSERT_TRUE(view) << view.error().to_string();
     std::size_t routes = 0;
-    const Status read = plane->routes([&](const RouteEntry&) { ++routes; });
+    const Status read = (*view)->routes([&](const RouteEntry&) { ++routes; });
     ASSERT_TRUE(read.ok()) << read.to_string();
     EXPECT_EQ(routes, 0U);
-    EXPECT_TRUE(plane->nexthops().value().empty());
-    EXPECT_TRUE(plane->neighbors().value().empty());
-    const auto left = plane->addresses().value();
+    EXPECT_TRUE((*view)->nexthops().value().empty());
+    EXPECT_TRUE((*view)->neighbors().value().empty());
+    const auto left = (*view)->addresses().value();
     EXPECT_TRUE(std::ranges::none_of(left, [](const AddressEntry& entry) { return entry.ours; }));
     EXPECT_TRUE(std::ranges::any_of(left, [&foreign](const AddressEntry& entry) { return entry.address == foreign; }));
   }
