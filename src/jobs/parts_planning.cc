@@ -4,6 +4,7 @@
 
 #include "jobs/parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
