@@ -18,7 +18,7 @@ std::string in_table(std::uint32_t table) { return table == kMainTable ? std::st
 std::string describe(const RouteSet& route) {
   std::string result = "route " + route.prefix.to_string() + in_table(route.table);
   switch (route.type) {
-    case RouteType::Unicast: return result + " via " + text(route.nexthop);
+    case RouteType::Unicast: return result + (route.nexthop ? " via " + text(route.nexthop) : " without a next-hop object");
     case RouteType::Blackhole: return result + " blackhole";
     case RouteType::Unreachable: return result + " unreachable";
     case RouteType::Prohibit: return result + " prohibit";

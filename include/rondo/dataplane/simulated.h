@@ -72,6 +72,8 @@ class SimDataPlane final : public DataPlane {
   void set_carrier(std::string_view name, bool signal);
   /// Removes the device, with every object on it.
   void remove_port(std::string_view name);
+  /// Renames the device. As on Linux it keeps its index and every object on it. 'new_name' must be free.
+  void rename_port(std::string_view name, std::string new_name);
 
   /// Another program gives this order. It takes no time, never fails by chance, and is not in digest(). Returns the kernel's answer.
   Status meddle(const Order& order);

@@ -302,6 +302,14 @@ void SimKernel::remove_port(std::string_view name) {
   ports_.erase(found);
 }
 
+void SimKernel::rename_port(std::string_view name, std::string new_name) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
+  RONDO_EXPECT(port_named(new_name) == ports_.end(), "the simulated kernel has a port '" + new_name + "' already");
+  found->second.name = std::move(new_name);
+  changed(found->first);
+}
+
 SimKernel::Port* SimKernel::port(IfIndex index) {
   const auto found = ports_.find(index);
   return found == ports_.end() ? nullptr : &found->second;

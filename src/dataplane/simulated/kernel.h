@@ -37,6 +37,7 @@ class SimKernel {
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
   void remove_port(std::string_view name);
+  void rename_port(std::string_view name, std::string new_name);
 
   std::vector<LinkEvent> links() const;
   std::vector<AddressEntry> addresses() const;

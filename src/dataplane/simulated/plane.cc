@@ -338,6 +338,12 @@ void SimDataPlane::remove_port(std::string_view name) {
   impl_->publish();
 }
 
+void SimDataPlane::rename_port(std::string_view name, std::string new_name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.rename_port(name, std::move(new_name));
+  impl_->publish();
+}
+
 void SimDataPlane::fail_nth(OrderKind kind, std::uint64_t nth, int error_number) {
   RONDO_EXPECT(nth >= 1 && error_number > 0, "SimDataPlane::fail_nth: nth and the errno are above 0");
   const std::lock_guard lock(impl_->mutex);
