@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 
 #include "switch_agent/tables.h"
 
@@ -41,6 +42,19 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
     return failure(Code::InvalidArgument, "the key must have the form " + std::string{form});
   }
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
+}
+
+/// True for an address that one station can have: not 0.0.0.0 or ::, not 255.255.255.255, and no multicast address.
+bool is_host(const IpAddress& address) {
+  const auto& bytes = address.bytes();
+  const auto used = std::span{bytes}.first(address.size());
+  if (std::ranges::all_of(used, [](std::uint8_t byte) { return byte == 0; })) return false;
+  if (address.is_v6()) return used[0] != 0xff;
+  return used[0] < 224 || (used[0] >= 240 && !std::ranges::all_of(used, [](std::uint8_t byte) { return byte == 255; }));
+}
+
+Status not_a_host(const IpAddress& address) {
+  return Status{Code::InvalidArgument, quoted(address.to_string()) + " is not the address of one station"};
 }
 
 /// Adds the first unknown field to the refusal of a row: a misspelt field name may be the cause.
@@ -90,6 +104,7 @@ Result<InterfaceKey> parse_interface_key(std::string_view key) {
   if (colon == std::string_view::npos) return parsed;
   const Result<Prefix> address = Prefix::parse_interface(key.substr(colon + 1));
   if (!address) return failure(address.error());
+  if (!is_host(address->address)) return failure(not_a_host(address->address));
   parsed.address = *address;
   return parsed;
 }
@@ -129,6 +144,7 @@ Result<NeighborKey> parse_neighbor_key(std::string_view key) {
   if (Status name = check_port_name(parts->first); !name.ok()) return failure(std::move(name));
   const Result<IpAddress> address = IpAddress::parse(parts->second);
   if (!address) return failure(address.error());
+  if (!is_host(*address)) return failure(not_a_host(*address));
   return NeighborKey{std::string{parts->first}, *address};
 }
 

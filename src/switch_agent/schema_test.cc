@@ -331,6 +331,29 @@ TEST(RouteSchema, BadFieldsAreNamed) {
   EXPECT_THAT(error_of(parse_route(Row{{"ifname", "A"}}.fields())), HasSubstr("nexthop"));
 }
 
+TEST(RouteSchema, BlackholeOverridesNextHopsAsTheReferenceSays) {
+  for (const Row& row :
+       {Row{{"nexthop_group", "g1"}, {"blackhole", "true"}}, Row{{"nexthop", "10.0.0.1"}, {"ifname", "A"}, {"blackhole", "true"}}}) {
+    const Result<RouteRow> parsed = parse_route(row.fields());
+    ASSERT_TRUE(parsed.has_value());
+    EXPECT_EQ(parsed->type, RouteType::Blackhole);
+  }
+  EXPECT_THAT(find_table("ROUTE_TABLE")->rule, HasSubstr("With blackhole=true they have no effect"));
+}
+
+TEST(InterfaceSchema, AnAddressThatNoStationCanHaveIsRejected) {
+  for (const char* const bad :
+       {"0.0.0.0/0", "0.0.0.0/32", "::/64", "::/0", "224.0.0.1/24", "239.1.1.1/32", "255.255.255.255/32", "ff02::1/64"}) {
+    EXPECT_THAT(error_of(parse_interface_key("A:" + std::string{bad})), HasSubstr("is not the address of one station")) << bad;
+  }
+  for (const char* const bad : {"0.0.0.0", "::", "224.0.0.1", "ff02::1"}) {
+    EXPECT_THAT(error_of(parse_neighbor_key("A:" + std::string{bad})), HasSubstr("is not the address of one station")) << bad;
+  }
+  for (const char* const good : {"10.0.0.0/24", "0.0.0.1/8", "127.0.0.1/8", "240.0.0.1/24", "::1/128", "fe80::1/64", "fd00::/64"}) {
+    EXPECT_TRUE(parse_interface_key("A:" + std::string{good}).has_value()) << good;
+  }
+}
+
 TEST(RouteSchema, RoutesOfOtherSoftwareAreLeftAlone) {
   for (const char* port : {"eth0", "docker0", "usb0", "lo", "tun0", "Loopback0"}) {
     const Row row{{"nexthop", "0.0.0.0"}, {"ifname", port}};
