@@ -30,6 +30,7 @@ LOCAL_BOUNDS = {
     "apps/rondo/commands/offers.cc:kSecondsMost": "how long the completion of a shell may wait",
     "apps/rondo/output/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",
     "apps/rondo/backends/redis/backend.cc:kUnansweredMax": "a pipeline's depth: the program waits, and its user meets nothing",
+    "apps/rondod/logs/event_log.cc:kRefusedKept": "refused orders that are logged once; beyond them the log repeats itself",
     "apps/rondod/logs/write_log.cc:kWritersMost": "sums and names that one second of the log keeps; then they are logged at once",
     "src/commands/row_writes.cc:kWaitMsMost": "a time that a caller asks for: a typing error is told, as of watch",
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",

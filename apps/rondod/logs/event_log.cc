@@ -10,6 +10,11 @@ namespace {
 
 /// The most lines per second about rejected changes; further ones are only counted.
 constexpr std::uint32_t kRejectLines = 5;
+/// Refused orders that are remembered, so that the same refusal is logged once.
+constexpr std::size_t kRefusedKept = 1024;
+/// In calls of look(), that is, seconds: between two lines about orders that were refused again, and until a refusal is logged again.
+constexpr std::uint64_t kRefusedSummary = 60;
+constexpr std::uint64_t kRefusedForgotten = 600;
 /// The most ports that a line about withdrawn rows names.
 constexpr std::size_t kNamedPorts = 3;
 
@@ -81,8 +86,32 @@ void EventLog::held_by_others(const switch_agent::Routes::HeldByOthers& held) {
   }
 }
 
+/// An order that is refused again and again is logged once, and a burst of refusals fills only a few lines.
+bool EventLog::is_worth_a_line(const Operation& operation) {
+  const std::lock_guard lock(refused_mutex_);
+  if (refused_orders_.size() >= kRefusedKept) refused_orders_.clear();
+  const bool is_new = refused_orders_.emplace(to_string(operation.order), operation.status.origin_errno()).second;
+  if (!is_new || refused_lines_ >= kRejectLines) {
+    ++refused_left_out_;
+    return false;
+  }
+  ++refused_lines_;
+  return true;
+}
+
+void EventLog::tell_refused_left_out() {
+  const std::lock_guard lock(refused_mutex_);
+  refused_lines_ = 0;
+  ++refused_looks_;
+  if (refused_looks_ % kRefusedForgotten == 0) refused_orders_.clear();
+  if (refused_looks_ % kRefusedSummary != 0 || refused_left_out_ == 0) return;
+  log_.warn("more orders were refused, or the same again: 'rondo health' counts the rows",
+            {{"count", std::exchange(refused_left_out_, 0)}});
+}
+
 void EventLog::refused(const Operation& operation) {
   if (operation.status.code() == Code::AlreadyExists && std::holds_alternative<RouteSet>(operation.order)) return;  // See held_by_others().
+  if (!is_worth_a_line(operation)) return;
   const int error = operation.status.origin_errno();
   const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);
   log_.warn(
@@ -91,6 +120,7 @@ void EventLog::refused(const Operation& operation) {
 }
 
 void EventLog::look(const std::vector<ConsumerStats>& consumers) {
+  tell_refused_left_out();
   if (const std::uint64_t more = std::exchange(rejected_left_out_, 0); more != 0) {
     log_.warn("more changes were rejected: 'rondo rejected' lists the rows", {{"count", more}});
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +30,8 @@ class EventLog {
   /// Handles the whole state of one device. The first state of a device is not logged.
   void link(const LinkEvent& event, Instant now);
   void rejected(const Change& change, const Status& why);
-  /// Any thread. Logs an order that the data plane refused, except a delete of an absent object.
+  /// Any thread. Logs an order that the data plane refused, except a delete of an absent object. The same refusal is logged once in ten
+  /// minutes.
   void refused(const Operation& operation);
   /// Called every second: logs routes in whose place other programs have one, when their number has grown and when none is left.
   void held_by_others(const switch_agent::Routes::HeldByOthers& held);
@@ -41,6 +44,8 @@ class EventLog {
     bool carrier = false;
     Instant since;
   };
+  bool is_worth_a_line(const Operation& operation);
+  void tell_refused_left_out();
   void tell_port(std::string_view message, const Port& port, Instant now);
 
   Log& log_;
@@ -52,6 +57,11 @@ class EventLog {
   std::size_t held_by_others_ = 0;                             // Already logged.
   std::uint32_t rejected_lines_ = 0;                           // Since the last check.
   std::uint64_t rejected_left_out_ = 0;
+  std::mutex refused_mutex_;
+  std::set<std::pair<std::string, int>> refused_orders_;  // Already logged, with their errno.
+  std::uint32_t refused_lines_ = 0;                       // Since the last check.
+  std::uint64_t refused_left_out_ = 0;
+  std::uint64_t refused_looks_ = 0;
 };
 
 }  // namespace rondo::daemon

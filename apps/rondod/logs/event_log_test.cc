@@ -101,6 +101,24 @@ TEST_F(Events, ARefusedOrderIsToldWithItsObjectAndItsError) {
                             HasSubstr("Operation not permitted")));
 }
 
+TEST_F(Events, AnOrderThatIsRefusedAgainAndAgainIsOneLineAndABurstAFew) {
+  const auto refuse = [this](int number) {
+    Operation operation{RouteDelete{.prefix = Prefix::parse("10." + std::to_string(number) + ".0.0/16").value()}, {}};
+    operation.status = Status{Code::PermissionDenied, "no rights", EPERM};
+    events.refused(operation);
+  };
+  for (int i = 0; i < 100; ++i) refuse(0);
+  const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  EXPECT_EQ(lines(told()), 1);
+  for (int second = 0; second < 60; ++second) {
+    refuse(0);
+    events.look({});
+  }
+  EXPECT_THAT(told(), HasSubstr("or the same again: 'rondo health' counts the rows count=159"));
+  for (int i = 1; i <= 40; ++i) refuse(i);
+  EXPECT_EQ(lines(told()), 7) << "five of the burst, beside the two before";
+}
+
 class RondodEvents : public RondodProcess {};
 
 TEST_F(RondodEvents, APortThatGoesAndComesIsInTheLogAndWhatWasGoneAlreadyIsNoTrouble) {
