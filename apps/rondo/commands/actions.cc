@@ -81,6 +81,8 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   if (!result) return report(options, result.error());
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
+  const bool names_next_hops = command == "diff" || command == "verify" || command == "resync" || command == "tables";
+  if (names_next_hops && rows != nullptr) *rows = plain_row(std::move(*rows));
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);
