@@ -74,7 +74,8 @@ class RowWaits::Wait {
     const bool is_parked = link.state == WhyLink::State::Parked && link.missing > 0;
     if (!is_parked) parked_since_.reset();
     if (is_parked && !parked_since_) parked_since_ = now;
-    if (taken_ && (is_parked ? now >= due() : has_end(link))) {
+    const bool is_refused = link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused;
+    if (taken_ && (is_refused || (is_parked ? now >= due() : has_end(link)))) {
       answer(link);
     } else if (now >= deadline_) {
       reply_.fail(Status{Code::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
@@ -90,6 +91,9 @@ class RowWaits::Wait {
   }
 
   void answer(const WhyLink& link) {
+    if (link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused) {  // It is retried, but the caller need not wait.
+      return reply_.finish(json::object{{"state", json::string{to_string(link.plane)}}, {"note", sentence(link.note)}});
+    }
     if (link.state == WhyLink::State::Parked) {
       return reply_.finish(json::object{{"state", "parked"}, {"note", sentence(state_note(link))}, {"facts", facts_json(link.facts)}});
     }

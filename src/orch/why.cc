@@ -80,7 +80,12 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
   switch (link.state) {
     case WhyLink::State::Queued:
     case WhyLink::State::InFlight: link.plane = PlaneState::Pending; return;
-    case WhyLink::State::Parked: link.plane = in.state == PlaneState::Foreign ? PlaneState::Foreign : PlaneState::Waiting; return;
+    case WhyLink::State::Parked: {
+      const bool is_known = in.state == PlaneState::Foreign || in.state == PlaneState::Refused;
+      link.plane = is_known ? in.state : PlaneState::Waiting;
+      if (in.state == PlaneState::Refused) add_note(link, in.note);
+      return;
+    }
     case WhyLink::State::Rejected:
       if (consumer.rejections().is_of_kernel(link.key)) link.plane = PlaneState::Refused;
       return;

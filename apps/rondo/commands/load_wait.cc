@@ -44,7 +44,7 @@ Result<std::int64_t> pending_changes(Backend& backend) {
 std::string word_of(const json::object& row) {
   const std::string state = text_of(row, "state");
   const std::string plane = text_of(row, "plane");
-  if (state == "parked" && plane != "foreign") return "waiting";
+  if (state == "parked" && plane != "foreign" && plane != "refused") return "waiting";
   if (state == "queued" || state == "in-flight") return "pending";
   if (state == "rejected" || plane.empty()) return state.empty() ? "done" : state;
   return plane;

@@ -189,6 +189,17 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
   notes.push_back(sentence("withdrawn from the data plane: " + told));
 }
 
+/// Reports groups whose next hops the data plane refuses again and again: their rows wait for a fact. Other rows that are refused wait for
+/// a time, and the consumers count those.
+void add_refused(const CommandContext& context, json::array& troubles) {
+  const std::size_t groups = context.agent.row_states().counts("NEXTHOP_GROUP_TABLE").refused;
+  const std::size_t sets = context.agent.row_states().counts("NEXTHOP_SET").refused;
+  if (groups + sets == 0) return;
+  std::string told = groups == 0 ? "" : counted(groups, "next-hop group");
+  if (sets != 0) told.append(told.empty() ? "" : ", ").append(counted(sets, "set") + " of next hops that routes name");
+  troubles.push_back(sentence("refused by the data plane, and tried again: " + told + "; rondo why names the reason"));
+}
+
 }  // namespace
 
 void add_stats(const CommandContext& context, json::object& stats) {
@@ -225,6 +236,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
                                 ", which wait until they go: " + held.first));
   }
   add_withdrawn(context, notes);
+  add_refused(context, troubles);
   add_audit_health(context, troubles);
   look_for_refused_orders(context);
   context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.

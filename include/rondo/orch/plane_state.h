@@ -18,7 +18,7 @@ enum class PlaneState : std::uint8_t {
   Pending,    // An operation for it is in flight.
   Waiting,    // Waits for a fact, or for a later attempt.
   Withdrawn,  // Removed, or not installed, because facts ended; it is installed when they hold again.
-  Refused,    // The data plane refused it.
+  Refused,    // The data plane refused it. A row whose refusal may be transient is retried.
   Lost,       // An audit found that it is missing.
   Foreign,    // Another program owns it; the Orch leaves it alone.
 };
@@ -40,6 +40,7 @@ struct PlaneCounts {
   std::size_t pending = 0;  // Without rows that have a change in flight.
   std::size_t withdrawn = 0;
   std::size_t lost = 0;
+  std::size_t refused = 0;  // Refused again and again; retried.
 };
 
 }  // namespace rondo
