@@ -234,7 +234,8 @@ void Reconciler::distrust() noexcept { trusts_.store(false, std::memory_order_re
 void Reconciler::link_event(const LinkEvent& event) {
   const auto before = std::ranges::find(ports_, event.port, &LinkEvent::port);
   if (before == ports_.end()) return;
-  if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed) distrust();
+  const bool is_renamed = before->name != event.name;  // Its objects are deleted under the old name.
+  if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
 }
 
 Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {

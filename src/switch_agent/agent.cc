@@ -38,8 +38,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                    .watch = watch_of(runtime),
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
-      ports_(runtime.add<Ports>(programmer_, port_ids_)),
-      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
+      ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
+      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_, mtu_rows_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(
           runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name, number_space(options_.protocol))),
@@ -56,6 +56,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     runtime.journal().note("agent.delete_leftovers", "1");
   }
   runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
+  ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
   if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A journal without it is older.
 }
 
@@ -224,8 +225,22 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
   if (!others.empty()) programmer_.submit(OrderLane::Urgent, std::move(others), answered);
 }
 
-std::vector<Drift> Agent::port_differences() const {
-  return ports_.differences([this](std::string_view port) { return interfaces_.mtu_of(port); });
+/// Called when a device loses the name of a port but may still exist. The kernel keeps the objects of a renamed device, and no row asks for
+/// them under the new name. The orders are given before any other Orch handles the event: if the device gets its old name back, their
+/// orders for the same objects are queued behind.
+void Agent::clear_device(const std::string& port, IfIndex device) {
+  std::vector<DeleteOrder> objects;
+  nexthop_groups_.add_objects_on(port, objects);
+  neighbors_.add_objects_on(port, device, objects);
+  interfaces_.add_objects_on(port, device, objects);
+  if (objects.empty()) return;
+  std::vector<Operation> operations;
+  for (const DeleteOrder& object : objects) operations.push_back({order_of(object), {}});
+  programmer_.submit(OrderLane::Urgent, std::move(operations), [](std::span<Operation>) {});
+  if (audit_ == nullptr) return;
+  for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) audit_->notice(kind);
 }
+
+std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }
 
 }  // namespace rondo::switch_agent

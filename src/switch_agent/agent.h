@@ -19,6 +19,7 @@
 #include "switch_agent/drift.h"
 #include "switch_agent/group_ids.h"
 #include "switch_agent/interfaces.h"
+#include "switch_agent/mtu_rows.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/number_space.h"
@@ -114,12 +115,14 @@ class Agent {
   Status begin_audits();
   void repair(DriftKind kind, std::span<const DeleteOrder> objects);
   void delete_objects(std::span<const DeleteOrder> objects);
+  void clear_device(const std::string& port, IfIndex device);
 
   Runtime& runtime_;
   const SwitchAgentOptions options_;
   Reconciler reconciler_;
   Programmer programmer_;
   PortIds port_ids_;
+  MtuRows mtu_rows_;
   GroupIds group_ids_;
   Ports& ports_;
   Interfaces& interfaces_;

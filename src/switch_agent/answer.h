@@ -19,7 +19,7 @@ inline constexpr Duration kSoon = 100ms;
 /// IPv6 is switched off on the port. The kernel sends no event when it is switched on, so rondod retries at this interval.
 inline constexpr Duration kIpv6OffRetry = 2s;
 /// IPv6 needs this MTU (RFC 8200, section 5). Linux drops IPv6 from a device that has less.
-inline constexpr std::uint32_t kIpv6Mtu = 1280;
+inline constexpr std::uint32_t kIpv6LeastMtu = 1280;
 
 /// Another program has a route in place of ours. rondod retries at this interval to notice its removal.
 inline constexpr Duration kForeignRetry = 1s;
@@ -49,18 +49,26 @@ inline Status device_changed(std::string_view port) {
 /// The delay before an order with a transient refusal is retried.
 inline Duration retry_delay(const Status& status) noexcept { return is_ipv6_off(status) ? kIpv6OffRetry : kSoon; }
 
+/// Explains why the kernel refuses IPv6 objects on 'port', whose MTU is too small, and how to change that.
+inline std::string small_mtu_words(std::string_view port, std::uint32_t mtu) {
+  const std::string name{port};
+  return "the MTU of " + name + " is " + std::to_string(mtu) + ", and IPv6 needs " + std::to_string(kIpv6LeastMtu) +
+         ": raise it, and the row is programmed within " + std::to_string(kIpv6OffRetry / 1s) + " s";
+}
+
+/// The same for a port where IPv6 is switched off.
+inline std::string ipv6_off_words(std::string_view port) {
+  const std::string name{port};
+  return "IPv6 is switched off on " + name + ": set the sysctl net.ipv6.conf." + name +
+         ".disable_ipv6 to 0, and the row is programmed within " + std::to_string(kIpv6OffRetry / 1s) + " s";
+}
+
 /// Explains why the kernel refuses IPv6 objects on 'port' and how to change that; empty if the refusal has another cause. 'mtu' is the MTU
 /// of the port, 0 if unknown.
 inline std::string ipv6_trouble(const Status& status, std::string_view port, std::uint32_t mtu) {
   if (status.ok()) return {};
-  const std::string of_port = " on " + std::string{port};
-  if (mtu != 0 && mtu < kIpv6Mtu) {
-    return "the MTU of " + std::string{port} + " is " + std::to_string(mtu) + ", and IPv6 needs " + std::to_string(kIpv6Mtu) +
-           ": raise it, and the row is programmed within " + std::to_string(kIpv6OffRetry / 1s) + " s";
-  }
-  if (!is_ipv6_off(status)) return {};
-  return "IPv6 is switched off" + of_port + ": set the sysctl net.ipv6.conf." + std::string{port} +
-         ".disable_ipv6 to 0, and the row is programmed within " + std::to_string(kIpv6OffRetry / 1s) + " s";
+  if (mtu != 0 && mtu < kIpv6LeastMtu) return small_mtu_words(port, mtu);
+  return is_ipv6_off(status) ? ipv6_off_words(port) : std::string{};
 }
 
 inline Outcome outcome_of_set(const Status& status) {

@@ -13,6 +13,8 @@ inline constexpr ConstraintKind kDevice{"device"};     // port            ports 
 inline constexpr ConstraintKind kPort{"port"};         // port            ports           its PORT_TABLE row is applied
 inline constexpr ConstraintKind kAdminUp{"admin-up"};  // port            ports           the device is administratively up
 inline constexpr ConstraintKind kCarrier{"carrier"};   // port            ports           the device is up and running: next hops can use it
+inline constexpr ConstraintKind kIpv6Mtu{"ipv6-mtu"};  // port            ports           the MTU of the device is large enough for IPv6
+inline constexpr ConstraintKind kIpv6{"ipv6"};         // port            interfaces      the same, and IPv6 is not known to be switched off
 inline constexpr ConstraintKind kPortUnused{"port-unused"};            // port            interfaces      no INTF_TABLE row uses it
 inline constexpr ConstraintKind kInterface{"interface"};               // port            interfaces      its INTF_TABLE row is applied
 inline constexpr ConstraintKind kAddressed{"addressed"};               // port:ipv4|ipv6  interfaces      it has an address of that family
@@ -26,10 +28,12 @@ inline constexpr ConstraintKind kNeighbor{"neighbor"};               // port:add
 inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
 inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  it is in the kernel with at least one member
 inline constexpr ConstraintKind kNexthopSet{"nexthop-set"};  // set             nexthop-groups  the same, for the next hops that routes name
-inline constexpr ConstraintKind kGroupUnused{"group-unused"};            // index           routes          no route uses it
-inline constexpr ConstraintKind kSetUnused{"set-unused"};                // set             routes          no route uses it
-inline constexpr ConstraintKind kSetKnown{"set-known"};                  // set             nexthop-groups  it has a NEXTHOP_SET row
-inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};        // prefix        routes      no row has it under another spelling
+inline constexpr ConstraintKind kGroupUnused{"group-unused"};      // index           routes          no route uses it
+inline constexpr ConstraintKind kSetUnused{"set-unused"};          // set             routes          no route uses it
+inline constexpr ConstraintKind kGroupAccepted{"group-accepted"};  // index  nexthop-groups  the kernel refuses none of its next hops
+inline constexpr ConstraintKind kSetAccepted{"set-accepted"};      // set    nexthop-groups  the same, for the next hops that routes name
+inline constexpr ConstraintKind kSetKnown{"set-known"};            // set             nexthop-groups  it has a NEXTHOP_SET row
+inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};  // prefix        routes      no row has it under another spelling
 inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   no row has it under another spelling
 inline constexpr ConstraintKind kAddressSpelling{
     "address-spelling"};                      // port:address/length  interfaces  no row has it under another spelling

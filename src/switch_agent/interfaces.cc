@@ -13,15 +13,24 @@ namespace rondo::switch_agent {
 
 namespace {
 std::string address_key(const std::string& port, const Prefix& address) { return port + ":" + address.to_string(); }
+
+/// The name under which the rows of one address compete. The kernel identifies an IPv6 address by its bits alone, so all its lengths have
+/// the same name.
+std::string shared_name(const std::string& port, const Prefix& address) {
+  return address_key(port, address.address.is_v6() ? Prefix{address.address, 128} : address);
+}
+/// The name of a row in 'refusals_'.
+std::string row_name(const InterfaceKey& key) { return key.address ? address_key(key.port, *key.address) : key.port; }
 }  // namespace
 
 std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
 
-Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids)
+Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
     : Orch(runtime, "interfaces", kInterfaces),
       programmer_(programmer),
       ids_(ids),
-      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port, Restore::Absent); }) {
+      mtus_(mtus),
+      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { retry(port); }) {
   consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_replaces_delete = true});
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
@@ -38,6 +47,9 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
       if (begins) restore(std::string{port}, Restore::All);
     });
   }
+  observe(kIpv6Mtu, [this](std::string_view port, bool begins) { ipv6_mtu(std::string{port}, begins); });
+  provide(kIpv6, [this](std::string_view port) { return holds({kIpv6Mtu, std::string{port}}) && !ipv6_off_.contains(port); });
+  runtime.explain(kIpv6, [this](std::string_view port) { return FactOrigin{"", "", ipv6_words(port)}; });
   provide(kAddressFree, [this](std::string_view key) {
     const Result<InterfaceKey> parsed = parse_interface_key(key);
     return !parsed || !parsed->address || is_free(parsed->port, *parsed->address);
@@ -90,12 +102,15 @@ bool Interfaces::addressed(std::string_view key) const {
 Outcome Interfaces::set(std::string_view key, const Fields& fields) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
-  return parsed->address ? set_address(key, parsed->port, *parsed->address) : set_base(parsed->port, fields);
+  Outcome outcome = parsed->address ? set_address(key, parsed->port, *parsed->address) : set_base(parsed->port, fields);
+  if (outcome.kind() != Outcome::Kind::Staged) refusals_.forget(row_name(*parsed));
+  return outcome;
 }
 
 Outcome Interfaces::remove(std::string_view key) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
+  refusals_.forget(row_name(*parsed));
   return parsed->address ? remove_address(key, parsed->port, *parsed->address) : remove_base(parsed->port);
 }
 
@@ -109,33 +124,43 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   const Constraint configured{kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
-  if (!row->mtu) {
-    base_applied(port, std::nullopt);
+  const MtuRows::Mtu before = mtus_.interface_row(port);
+  mtus_.set_interface_row(port, row->mtu);
+  const MtuRows::Mtu wanted = mtus_.wanted(port);
+  if (!row->mtu && (!before || !wanted)) {
+    base_applied(port);
     return Outcome::done();
   }
+  // Without an mtu in this row, the port's applies again.
   const IfIndex id = ids_.find(port);
-  program(programmer_, LinkSet{id, std::nullopt, row->mtu},
-          [this, ticket = current_ticket(), port, id, mtu = row->mtu](const Status& status) {
-            const bool same_device = ids_.find(port) == id;
-            if (status.ok() && same_device) base_applied(port, mtu);
-            Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
-            if (outcome.kind() == Outcome::Kind::Reject) drop_if_empty(port);
-            settle(ticket, outcome);
-          });
+  program(programmer_, LinkSet{id, std::nullopt, wanted}, [this, ticket = current_ticket(), port, id, before](const Status& status) {
+    const bool same_device = ids_.find(port) == id;
+    if (status.ok() && same_device) base_applied(port);
+    Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
+    if (outcome.kind() == Outcome::Kind::Reject) {
+      mtus_.set_interface_row(port, before);
+      drop_if_empty(port);
+    }
+    settle(ticket, refusals_.note(port, std::move(outcome)));
+  });
   return Outcome::staged();
 }
 
-void Interfaces::base_applied(const std::string& port, std::optional<std::uint32_t> mtu) {
-  Interface& interface = interfaces_[port];
-  interface.applied.set(applied_);
-  interface.mtu = mtu;
-  if (mtu) mtus_.insert_or_assign(port, *mtu);
+void Interfaces::base_applied(const std::string& port) {
+  interfaces_[port].applied.set(applied_);
   announce({kInterface, port});
 }
 
 bool Interfaces::is_wanted(const std::string& port, const Prefix& address) const {
   const auto it = interfaces_.find(port);
-  return it != interfaces_.end() && it->second.addresses.contains(address);
+  if (it == interfaces_.end()) return false;
+  if (!address.address.is_v6()) return it->second.addresses.contains(address);
+  const auto entry = it->second.addresses.lower_bound(Prefix{address.address, 0});
+  return entry != it->second.addresses.end() && entry->first.address == address.address;
+}
+
+bool Interfaces::another_row_has(std::string_view key, const std::string& port, const Prefix& address) const {
+  return !spellings_.may_act(shared_name(port, address), key, is_wanted(port, address));
 }
 
 Outcome Interfaces::set_address(std::string_view key, const std::string& port, const Prefix& address) {
@@ -143,12 +168,14 @@ Outcome Interfaces::set_address(std::string_view key, const std::string& port, c
   if (!holds(base)) return Outcome::wait_for(base);
   const Constraint device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
-  const std::string canonical = address_key(port, address);
-  if (!spellings_.may_act(canonical, key, is_wanted(port, address))) {
-    spellings_.contest(canonical);
-    return Outcome::wait_for({kAddressSpelling, canonical});
+  const Constraint ipv6{kIpv6, port};
+  if (address.address.is_v6() && !holds(ipv6)) return Outcome::wait_for(ipv6);
+  const std::string name = shared_name(port, address);
+  if (another_row_has(key, port, address)) {
+    spellings_.contest(name);
+    return Outcome::wait_for({kAddressSpelling, name});
   }
-  spellings_.take(canonical, key);
+  spellings_.take(name, key);
   Interface& interface = interfaces_[port];
   const bool is_first = interface.addresses.empty();
   Address& entry = interface.addresses[address];  // Recorded before the answer, so that an address dropped from now on is put back.
@@ -157,7 +184,7 @@ Outcome Interfaces::set_address(std::string_view key, const std::string& port, c
   if (std::exchange(entry.leaving, false)) entry.applied.clear();
   const IfIndex id = ids_.find(port);
   program(programmer_, AddressSet{id, address}, [this, ticket = current_ticket(), port, address, id](const Status& status) {
-    settle(ticket, address_answered(port, address, id, status));
+    settle(ticket, refusals_.note(address_key(port, address), address_answered(port, address, id, status)));
   });
   return Outcome::staged();
 }
@@ -167,11 +194,17 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
     Address& entry = interfaces_[port].addresses[address];
     entry.applied.set(applied_);
     entry.present = true;
+    entry.trouble.clear();
     announce({kAddressed, family_key(port, address.address.is_v6())});
     tell_free(port, address.address.is_v6());
+    if (address.address.is_v6()) ipv6_is_on(port);
     return Outcome::done();
   }
   const Status answer = status.ok() ? device_changed(port) : status;
+  if (address.address.is_v6() && is_ipv6_off(answer)) {
+    ipv6_is_off(port);
+    return Outcome::wait_for({kIpv6, port});
+  }
   Outcome outcome = address.address.is_v6() ? outcome_of_ipv6_set(answer, port, ids_.mtu(port)) : outcome_of_set(answer);
   if (outcome.kind() == Outcome::Kind::Reject && !interfaces_[port].addresses[address].applied) address_gone(port, address);
   return outcome;
@@ -180,9 +213,9 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
 Outcome Interfaces::remove_address(std::string_view key, const std::string& port, const Prefix& address) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return remove_unknown(port, address);
+  if (another_row_has(key, port, address)) return Outcome::done();
   const auto entry = it->second.addresses.find(address);
   if (entry == it->second.addresses.end()) return remove_unknown(port, address);
-  if (!spellings_.may_act(address_key(port, address), key, true)) return Outcome::done();  // Another row has the address.
   const bool ipv6 = address.address.is_v6();
   const Constraint free{kAddressFree, address_key(port, address)};
   if (!holds(free)) return Outcome::wait_for(free);
@@ -244,8 +277,8 @@ void Interfaces::tell_free(const std::string& port, bool ipv6) {
 void Interfaces::address_gone(const std::string& port, const Prefix& address) {
   Interface& interface = interfaces_[port];
   interface.addresses.erase(address);
-  const std::string canonical = address_key(port, address);
-  if (spellings_.release(canonical)) announce({kAddressSpelling, canonical});
+  const std::string name = shared_name(port, address);
+  if (spellings_.release(name)) announce({kAddressSpelling, name});
   if (!interface.addresses.empty()) return;
   announce({kInterfaceUnused, port});
   drop_if_empty(port);
@@ -266,8 +299,20 @@ Outcome Interfaces::remove_base(const std::string& port) {
   if (!holds(unused) || !holds(gone)) return Outcome::wait_for({unused, gone});
   it->second.applied.clear();
   withdraw({kInterface, port});
-  drop_if_empty(port);
-  return Outcome::done();
+  const MtuRows::Mtu before = mtus_.interface_row(port);
+  mtus_.set_interface_row(port, std::nullopt);
+  const MtuRows::Mtu wanted = mtus_.wanted(port);
+  const IfIndex id = ids_.find(port);
+  if (!before || !wanted || !id) {
+    drop_if_empty(port);
+    return Outcome::done();
+  }
+  // The port's own MTU applies again. A refusal shows as a difference of the port.
+  program(programmer_, LinkSet{id, std::nullopt, wanted}, [this, ticket = current_ticket(), port](const Status&) {
+    drop_if_empty(port);
+    settle(ticket, Outcome::done());
+  });
+  return Outcome::staged();
 }
 
 void Interfaces::restored(const std::string& port, const Prefix& prefix, const Status& status) {
@@ -280,27 +325,74 @@ void Interfaces::restored(const std::string& port, const Prefix& prefix, const S
   if (status.ok()) {
     address->second.present = true;
     tell_free(port, is_v6);
-  } else if (!address->second.trouble.empty()) {
-    later_.add(port, kIpv6OffRetry);
-  } else if (is_passing(status)) {
+    if (is_v6) ipv6_is_on(port);
+  } else if (is_v6 && is_ipv6_off(status)) {
+    ipv6_is_off(port);
+  } else if (is_passing(status) && address->second.trouble.empty()) {
     later_.add(port);
   }
 }
 
-void Interfaces::restore(const std::string& port, Restore what) {
+bool Interfaces::restore(const std::string& port, Restore what) {
   const auto it = interfaces_.find(port);
   const IfIndex id = ids_.find(port);
-  if (it == interfaces_.end() || !id) return;
-  if (it->second.mtu) {
-    program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, [this, port](const Status& status) {
-      if (!status.ok() && is_passing(status)) later_.add(port);
-    });
-  }
+  if (it == interfaces_.end() || !id) return false;
+  bool has_ordered_v6 = false;
   for (auto& [prefix, address] : it->second.addresses) {
+    const bool is_v6 = prefix.address.is_v6();
     if (address.leaving || (what == Restore::Absent && address.present)) continue;
+    if (is_v6 && (!holds({kIpv6Mtu, port}) || (has_ordered_v6 && ipv6_off_.contains(port)))) continue;
     address.present = false;
-    program(programmer_, AddressSet{id, prefix}, [this, port, prefix = prefix](const Status& status) { restored(port, prefix, status); });
+    has_ordered_v6 = has_ordered_v6 || is_v6;
+    order_again(port, id, prefix);
   }
+  return has_ordered_v6;
+}
+
+void Interfaces::order_again(const std::string& port, IfIndex device, const Prefix& prefix) {
+  program(programmer_, AddressSet{device, prefix}, [this, port, prefix](const Status& status) { restored(port, prefix, status); });
+}
+
+void Interfaces::retry(const std::string& port) {
+  if (restore(port, Restore::Absent) || !ipv6_off_.contains(port)) return;
+  ipv6_is_on(port);  // No address is left to try: the rows that wait find out.
+}
+
+// --- IPv6 of a port
+
+/// The kernel drops the IPv6 addresses of a device whose MTU becomes too small.
+void Interfaces::ipv6_mtu(const std::string& port, bool begins) {
+  if (begins) {
+    if (!ipv6_off_.contains(port)) announce({kIpv6, port});
+    if (small_mtu_.erase(port) != 0) restore(port, Restore::Absent);
+    return;
+  }
+  if (ids_.find(port)) small_mtu_.insert(port);
+  ipv6_off_.erase(port);
+  withdraw({kIpv6, port});
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end()) return;
+  for (auto& [prefix, address] : it->second.addresses) {
+    if (prefix.address.is_v6()) address.present = false;
+  }
+}
+
+/// The kernel sends no event when IPv6 is switched on, so one address of the port is tried at an interval.
+void Interfaces::ipv6_is_off(const std::string& port) {
+  if (ipv6_off_.insert(port).second) withdraw({kIpv6, port});
+  later_.add(port, kIpv6OffRetry);
+}
+
+void Interfaces::ipv6_is_on(const std::string& port) {
+  if (ipv6_off_.erase(port) == 0) return;
+  announce({kIpv6, port});
+  restore(port, Restore::Absent);
+}
+
+std::string Interfaces::ipv6_words(std::string_view port) const {
+  const std::uint32_t mtu = ids_.mtu(port);
+  if (mtu != 0 && mtu < kIpv6LeastMtu) return small_mtu_words(port, mtu);
+  return ipv6_off_.contains(port) ? ipv6_off_words(port) : std::string{};
 }
 
 }  // namespace rondo::switch_agent

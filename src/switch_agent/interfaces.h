@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
@@ -16,7 +18,9 @@
 #include "switch_agent/counted_flag.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/later.h"
+#include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
 
@@ -24,7 +28,7 @@ namespace rondo::switch_agent {
 
 class Interfaces final : public Orch {
  public:
-  Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids);
+  Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus);
 
   /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
   /// port with the last address of a family, and the row of another address may still arrive.
@@ -38,8 +42,8 @@ class Interfaces final : public Orch {
   /// Orders again an address that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
-  /// The MTU that a row of the interface set last.
-  std::optional<std::uint32_t> mtu_of(std::string_view port) const;
+  /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).
+  void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
  private:
   struct Address {
@@ -49,20 +53,22 @@ class Interfaces final : public Orch {
     std::string trouble;   // Why the kernel refuses to restore it, as text for operators.
   };
   struct Interface {
-    CountedFlag applied;               // The base row is applied.
-    std::optional<std::uint32_t> mtu;  // From the base row.
+    CountedFlag applied;  // The base row is applied.
     std::map<Prefix, Address> addresses;
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
-  void base_applied(const std::string& port, std::optional<std::uint32_t> mtu);
+  void base_applied(const std::string& port);
   Outcome set_address(std::string_view key, const std::string& port, const Prefix& address);
   Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
   Outcome remove_unknown(const std::string& port, const Prefix& address);
   Outcome remove_address(std::string_view key, const std::string& port, const Prefix& address);
+  /// True if a row has this address, or for IPv6 the same address with another length.
   bool is_wanted(const std::string& port, const Prefix& address) const;
+  /// True if another row has this address under another spelling or, for IPv6, with another length.
+  bool another_row_has(std::string_view key, const std::string& port, const Prefix& address) const;
   bool is_free(const std::string& port, const Prefix& address) const;
   void tell_free(const std::string& port, bool ipv6);
   void address_gone(const std::string& port, const Prefix& address);
@@ -70,17 +76,27 @@ class Interfaces final : public Orch {
   void restored(const std::string& port, const Prefix& prefix, const Status& status);
   /// Which addresses of a port to order again.
   enum class Restore : std::uint8_t { All, Absent };
-  void restore(const std::string& port, Restore what);
+  /// While IPv6 is switched off on the port, orders only its first absent IPv6 address. Returns true if it ordered an IPv6 address.
+  bool restore(const std::string& port, Restore what);
+  void order_again(const std::string& port, IfIndex device, const Prefix& prefix);
+  void retry(const std::string& port);
+  void ipv6_mtu(const std::string& port, bool begins);
+  void ipv6_is_off(const std::string& port);
+  void ipv6_is_on(const std::string& port);
+  std::string ipv6_words(std::string_view port) const;
   bool addressed(std::string_view port_and_family) const;
   void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 
   Programmer& programmer_;
   const PortIds& ids_;
+  MtuRows& mtus_;
+  Refusals refusals_;        // By canonical key.
   std::size_t applied_ = 0;  // The number of applied rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
-  Spellings spellings_;                                     // Spellings of addresses.
-  std::map<std::string, std::uint32_t, std::less<>> mtus_;  // The MTU that a row of the interface set last, by port.
+  Spellings spellings_;                           // Spellings of addresses.
+  std::set<std::string, std::less<>> ipv6_off_;   // Ports where the kernel refused an IPv6 address because IPv6 is switched off.
+  std::set<std::string, std::less<>> small_mtu_;  // Ports whose MTU became too small for IPv6.
   Later later_;
 };
 

@@ -57,8 +57,9 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
       look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
       if (actual == nullptr || it->address == prefix) actual = &it->address;
     }
-    // A device that is down keeps no IPv6 address.
-    const bool is_due = address.applied && !address.leaving && (!prefix.address.is_v6() || holds({kAdminUp, port}));
+    // A device that is down, or has no IPv6, keeps no IPv6 address.
+    const bool has_family = !prefix.address.is_v6() || (holds({kAdminUp, port}) && holds({kIpv6, port}));
+    const bool is_due = address.applied && !address.leaving && has_family;
     // Refused before: it is retried until the kernel accepts it, and `why` names the cause.
     const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
     if (!is_due || is_refused || (actual != nullptr && *actual == prefix)) continue;
@@ -80,7 +81,7 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
     if (kind == DriftKind::Changed) program(programmer_, object, [](const Status&) {});
-    program(programmer_, AddressSet{object.port, prefix}, [this, port, prefix](const Status& status) { restored(port, prefix, status); });
+    order_again(port, object.port, prefix);
   }
 }
 
@@ -92,9 +93,10 @@ bool Interfaces::has(const AddressDelete& object) const {
   return entry != it->second.addresses.end() && is_same(entry->first, object.address);
 }
 
-std::optional<std::uint32_t> Interfaces::mtu_of(std::string_view port) const {
-  const auto it = mtus_.find(port);
-  return it == mtus_.end() ? std::nullopt : std::optional{it->second};
+void Interfaces::add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const {
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end()) return;
+  for (const auto& [prefix, address] : it->second.addresses) objects.emplace_back(AddressDelete{device, prefix});
 }
 
 }  // namespace rondo::switch_agent

@@ -7,14 +7,19 @@ namespace rondo::switch_agent {
 RowInPlane Interfaces::state_of(std::string_view key) const {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return {};
+  const std::string name = parsed->address ? parsed->port + ":" + parsed->address->to_string() : parsed->port;
+  if (const Status* const why = refusals_.why(name)) return {PlaneState::Refused, std::string{why->message()}, {}};
   const auto it = interfaces_.find(parsed->port);
   if (it == interfaces_.end()) return {};
   const RowInPlane gone{PlaneState::Withdrawn, "it went with the device", {{kDevice, parsed->port}}};
   const bool has_device = static_cast<bool>(ids_.find(parsed->port));
   if (!parsed->address) {
     if (!it->second.applied) return {};
-    return has_device ? RowInPlane{PlaneState::Installed, {}, {}} : gone;
+    if (!has_device) return gone;
+    const bool is_lost = mtus_.interface_row(parsed->port) && mtus_.is_changed(parsed->port);
+    return {is_lost ? PlaneState::Lost : PlaneState::Installed, is_lost ? mtus_.trouble(parsed->port) : std::string{}, {}};
   }
+  if (another_row_has(key, parsed->port, *parsed->address)) return {};
   const auto entry = it->second.addresses.find(*parsed->address);
   if (entry == it->second.addresses.end() || !entry->second.applied || entry->second.leaving) return {};
   if (!has_device) return gone;
@@ -22,22 +27,25 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   if (parsed->address->address.is_v6() && !holds(up)) {
     return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that is down", {up}};
   }
+  const Constraint ipv6{kIpv6, parsed->port};
+  if (parsed->address->address.is_v6() && !holds(ipv6)) return {PlaneState::Withdrawn, ipv6_words(parsed->port), {ipv6}};
   if (entry->second.present) return {PlaneState::Installed, {}, {}};
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
 }
 
 PlaneCounts Interfaces::state_counts() const {
-  PlaneCounts counts;
+  PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, interface] : interfaces_) {
     const bool has_device = static_cast<bool>(ids_.find(port));
-    const bool is_up = has_device && holds({kAdminUp, port});
+    const bool is_up = has_device && holds({kAdminUp, port}) && holds({kIpv6, port});
     if (!has_device && interface.applied) ++counts.withdrawn;
+    if (has_device && interface.applied && mtus_.interface_row(port) && mtus_.is_changed(port)) ++counts.lost;
     for (const auto& [prefix, address] : interface.addresses) {
       const bool is_dropped = !has_device || (prefix.address.is_v6() && !is_up) || (!address.present && !address.trouble.empty());
       if (address.applied && is_dropped) ++counts.withdrawn;
     }
   }
-  counts.installed = applied_ - counts.withdrawn;
+  counts.installed = applied_ - counts.withdrawn - counts.lost;
   return counts;
 }
 

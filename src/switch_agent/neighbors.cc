@@ -58,9 +58,17 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
     if (fact.kind == kAddressed && is_link_local(parsed->address)) continue;  // Every IPv6 device has its own link-local subnet.
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
-  if (!missing.empty()) return Outcome::wait_for(std::move(missing));
+  if (parsed->address.is_v6() && !holds({kIpv6, parsed->port})) missing.push_back({kIpv6, parsed->port});
   const Place place{parsed->port, parsed->address};
   const std::string canonical = neighbor_key(place.first, place.second);
+  if (!missing.empty()) {
+    refusals_.forget(canonical);
+    if (const auto known = neighbors_.find(place); known != neighbors_.end() && place.second.is_v6() && !holds({kIpv6, place.first})) {
+      note_absent(place.first, known->second);  // The kernel dropped it with the IPv6 of the port.
+      known->second.set_under = 0;
+    }
+    return Outcome::wait_for(std::move(missing));
+  }
   if (!spellings_.may_act(canonical, key, neighbors_.contains(place))) {
     spellings_.contest(canonical);
     return Outcome::wait_for({kNeighborSpelling, canonical});
@@ -72,7 +80,7 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   ++it->second.orders;
   const IfIndex id = ids_.find(place.first);
   program(programmer_, NeighborSet{id, place.second, *mac}, [this, ticket = current_ticket(), place, id, mac = *mac](const Status& status) {
-    settle(ticket, set_answered(place, id, mac, status));
+    settle(ticket, refusals_.note(neighbor_key(place.first, place.second), set_answered(place, id, mac, status)));
   });
   return Outcome::staged();
 }
@@ -89,7 +97,10 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
     note_present(place.first, neighbor);
     neighbor.mac = mac;
     announce({kNeighbor, neighbor_key(place.first, place.second)});
-    return Outcome::done_while({kAdminUp, place.first});  // The kernel drops the neighbours of a device that goes down.
+    // The kernel drops the neighbours of a device that goes down, and those of IPv6 with the IPv6 of the device.
+    const Constraint up{kAdminUp, place.first};
+    if (!place.second.is_v6()) return Outcome::done_while(up);
+    return Outcome::done_while(std::vector<Constraint>{up, {kIpv6, place.first}});
   }
   const Status answer = status.ok() ? device_changed(place.first) : status;
   Outcome outcome = place.second.is_v6() ? outcome_of_ipv6_set(answer, place.first, ids_.mtu(place.first)) : outcome_of_set(answer);
@@ -101,6 +112,7 @@ Outcome Neighbors::remove(std::string_view key) {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
   const Place place{parsed->port, parsed->address};
+  refusals_.forget(neighbor_key(place.first, place.second));
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end()) return Outcome::done();
   if (!spellings_.may_act(neighbor_key(place.first, place.second), key, true)) return Outcome::done();  // Another row has the neighbour.

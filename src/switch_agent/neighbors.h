@@ -15,6 +15,7 @@
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
 
@@ -33,6 +34,8 @@ class Neighbors final : public Orch {
   /// Orders again a neighbour that another program deleted or changed.
   void program_again(const NeighborDelete& object);
   bool has(const NeighborDelete& object) const;
+  /// Adds the neighbours of 'port', as they are on 'device'. O(neighbours of the port).
+  void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
  private:
   struct Neighbor {
@@ -55,6 +58,7 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
+  Refusals refusals_;  // By canonical key.
   /// The number of neighbours of a port that were set under one value of PortIds::up_number().
   struct Present {
     std::uint64_t set_under = 0;

@@ -7,8 +7,12 @@ namespace rondo::switch_agent {
 RowInPlane Neighbors::state_of(std::string_view key) const {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
   if (!parsed) return {};
+  if (const Status* const why = refusals_.why(neighbor_key(parsed->port, parsed->address))) {
+    return {PlaneState::Refused, std::string{why->message()}, {}};
+  }
   const auto it = neighbors_.find({parsed->port, parsed->address});
   if (it == neighbors_.end() || !it->second.applied || it->second.leaving) return {};
+  if (!spellings_.may_act(neighbor_key(parsed->port, parsed->address), key, true)) return {};  // Another row has it.
   if (!it->second.refused_again.empty()) {
     return {PlaneState::Lost, "the kernel does not have it and refuses it: " + it->second.refused_again, {}};
   }
@@ -19,7 +23,7 @@ RowInPlane Neighbors::state_of(std::string_view key) const {
 }
 
 PlaneCounts Neighbors::state_counts() const {
-  PlaneCounts counts;
+  PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, present] : present_) {
     if (present.set_under == ids_.up_number(port)) counts.installed += present.neighbors;
   }

@@ -69,6 +69,14 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     runtime.explain(kind, [this, table = std::string{table}, kind = kind](std::string_view name) {
       return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
     });
+    const ConstraintKind accepted = accepted_kind(kind);
+    provide(accepted, [this, kind = kind](std::string_view name) {
+      const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
+      return it == groups_.end() || !it->second.awaits_kernel;
+    });
+    runtime.explain(accepted, [this, kind = kind](std::string_view name) {
+      return FactOrigin{"", "", state_of({kind, std::string{name}})};
+    });
   }
   provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
   provide(kNeighborUnused, [this](std::string_view name) {
@@ -83,6 +91,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     if (!up) port_went();
   });
   observe(kCarrier, [this](std::string_view port, bool up) { carrier(port, up); });
+  observe(kIpv6, [this](std::string_view port, bool begins) { ipv6(port, begins); });
 }
 
 NexthopGroups::~NexthopGroups() = default;
@@ -329,7 +338,7 @@ void NexthopGroups::ask(Nexthop& nexthop) {
     nexthop.again = true;
     return;
   }
-  if (!nexthop.resolved || !holds({kCarrier, nexthop.key.first})) return;
+  if (!nexthop.resolved || !has_port(nexthop.key)) return;
   nexthop.asking = true;
   nexthop.ordered = true;
   program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)},
@@ -349,15 +358,23 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   nexthop.present = believed && status.ok();
   const std::string trouble = key.second.is_v6() ? ipv6_trouble(status, key.first, ports_.mtu(key.first)) : std::string{};
   nexthop.failure = trouble.empty() ? status : status.with_context(trouble);
+  const unsigned refusals = nexthop.refusals.note(trouble.empty() ? status : Status{});
   nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
-  if (may_come(nexthop) && !nexthop.present) retry_later(trouble.empty() ? retry_delay(status) : kIpv6OffRetry);
+  if (may_come(nexthop) && !nexthop.present) {
+    const Duration delay = trouble.empty() ? refused_delay(refusals) : kIpv6OffRetry;
+    nexthop.retry_at = runtime().scheduler().now() + delay;
+    retry_later(delay);
+  }
   const std::vector<Group*> users{nexthop.users.begin(), nexthop.users.end()};
   for (Group* group : users) refresh(*group);  // This may delete the next hop.
 }
 
 /// True if the next hop is absent although every fact it needs holds, so that a retry may help.
-bool NexthopGroups::may_come(const Nexthop& nexthop) const {
-  return nexthop.resolved && !nexthop.refused && holds({kCarrier, nexthop.key.first});
+bool NexthopGroups::may_come(const Nexthop& nexthop) const { return nexthop.resolved && !nexthop.refused && has_port(nexthop.key); }
+
+/// True if the port of a next hop is usable for its family.
+bool NexthopGroups::has_port(const HopKey& key) const {
+  return holds({kCarrier, key.first}) && (!key.second.is_v6() || holds({kIpv6, key.first}));
 }
 
 void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
@@ -394,6 +411,8 @@ void NexthopGroups::lost(Nexthop& nexthop) {
   if (nexthop.asking) nexthop.again = true;
   nexthop.present = false;
   nexthop.refused = false;
+  nexthop.refusals = {};
+  nexthop.retry_at = {};
   for (Group* group : nexthop.users) {
     if (group->asking) group->again = true;
     bool emptied = false;
@@ -402,6 +421,10 @@ void NexthopGroups::lost(Nexthop& nexthop) {
       emptied = emptied || (erased > 0 && members.empty());
     }
     if (emptied && !group->deleting) become_unusable(*group);
+    group->refusals = {};
+    group->retry_at = {};
+    if (group->counted == PlaneState::Refused) note_not_usable(*group);
+    tell_accepted(*group);
   }
 }
 
@@ -437,7 +460,8 @@ void NexthopGroups::refresh(Group& group) {
     if (all_change && wanted.size() + actual.size() <= limits::kGroupMembers) wanted.insert(wanted.end(), actual.begin(), actual.end());
     order(group, std::move(wanted));
   } else if (coming != nullptr && ids_.at(group.fact).usable) {
-    put_off(group, coming->failure);  // Make before break: the old members stay until the first new one is there.
+    const Duration delay = std::max(retry_delay(coming->failure), refused_delay(coming->refusals.times()));
+    put_off(group, coming->failure, delay);  // Make before break: the old members stay until the first new one is there.
   } else {
     order_delete(group);  // The kernel's group has old members that are no longer wanted, and no new member is usable.
   }
@@ -461,7 +485,9 @@ void NexthopGroups::order_delete(Group& group) {
 void NexthopGroups::answered(const Constraint& fact, const Status& status) {
   Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
   group.asking = false;
+  const unsigned refusals = group.refusals.note(status);
   if (status.ok()) {
+    group.retry_at = {};
     group.possible.erase(group.possible.begin(), group.possible.end() - 1);
     group.sure = !group.again;
   } else {
@@ -477,8 +503,9 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
     become_usable(group);
     refresh(group);
   } else if (is_passing(status)) {
-    put_off(group, status);
+    put_off(group, status, refused_delay(refusals));
   } else {
+    tell_accepted(group);
     settle_group(group, Outcome::reject(status));
   }
 }
@@ -486,14 +513,19 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
 void NexthopGroups::arrived(Group& group) {
   release_leaving(group);
   const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return m.nexthop->refused; });
-  if (refused == group.members.end() && !ids_.at(group.fact).usable) count(group, PlaneState::Withdrawn);
-  settle_group(group, refused == group.members.end() ? Outcome::done() : Outcome::reject(refused->nexthop->failure));
-}
-
-/// Does not keep the row in flight, so that a newer change of it can be handled meanwhile.
-void NexthopGroups::put_off(Group& group, const Status& status) {
-  retry_later(retry_delay(status));
-  settle_group(group, Outcome::retry_after(retry_delay(status), status));
+  const bool is_usable = ids_.at(group.fact).usable;
+  if (!is_usable) note_not_usable(group);
+  if (refused != group.members.end()) {
+    tell_accepted(group);
+    return settle_group(group, Outcome::reject(refused->nexthop->failure));
+  }
+  if (!is_usable && coming_member(group) != nullptr) {
+    const Constraint accepted{accepted_kind(group.fact.kind), group.fact.key};
+    if (!std::exchange(group.awaits_kernel, true)) withdraw(accepted);
+    return settle_group(group, Outcome::wait_for(accepted));
+  }
+  tell_accepted(group);
+  settle_group(group, Outcome::done());
 }
 
 void NexthopGroups::become_usable(Group& group) {
@@ -503,6 +535,7 @@ void NexthopGroups::become_usable(Group& group) {
   entry.usable = true;
   count(group, PlaneState::Installed);
   announce(group.fact);
+  tell_accepted(group);
 }
 
 void NexthopGroups::become_unusable(Group& group) {
@@ -532,52 +565,14 @@ void NexthopGroups::carrier(std::string_view port, bool up) {
   }
 }
 
-void NexthopGroups::retry_later(Duration delay) {
-  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().scheduler().now() + delay);
-}
-
-void NexthopGroups::retry() {
-  for (const NexthopId id : std::exchange(undeleted_, {})) delete_object(id);
-  for (auto& [key, nexthop] : nexthops_) {
-    if (!nexthop.present && !nexthop.asking && may_come(nexthop)) ask(nexthop);
+/// The kernel may keep next hops while IPv6 is off. Those that it does not have wait until IPv6 is back.
+void NexthopGroups::ipv6(std::string_view port, bool begins) {
+  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+    Nexthop& nexthop = it->second;
+    if (!it->first.second.is_v6() || nexthop.present) continue;
+    if (begins && !nexthop.asking) ask(nexthop);
+    for (Group* const group : std::vector<Group*>{nexthop.users.begin(), nexthop.users.end()}) tell_accepted(*group);
   }
-  for (auto& [key, group] : groups_) {
-    if (!group.asking) refresh(group);
-  }
-}
-
-std::string NexthopGroups::users_of(std::string_view neighbor) const {
-  const Result<NeighborKey> parsed = parse_neighbor_key(neighbor);
-  const auto nexthop = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
-  if (nexthop == nexthops_.end() || nexthop->second.users.empty()) return "an order for its next hop is under way";
-  const std::set<Group*, ById>& users = nexthop->second.users;
-  const std::string others = users.size() == 1 ? "" : ", and " + std::to_string(users.size() - 1) + " more,";
-  return (*users.begin())->fact.to_string() + others + (users.size() == 1 ? " still has " : " still have ") + std::string{neighbor} +
-         " as a member";
-}
-
-std::string NexthopGroups::state_of(const Constraint& fact) const {
-  const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
-  if (it == groups_.end()) return "";
-  std::string note;
-  for (const Member& member : it->second.members) {
-    if (member.nexthop->present) continue;
-    const auto& [port, gateway] = member.nexthop->key;
-    note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
-    if (!holds({kDevice, port})) {
-      note.append("there is no such device");
-    } else if (!holds({kAdminUp, port})) {
-      note.append("the port is administratively down");
-    } else if (!holds({kCarrier, port})) {
-      note.append("the port has no carrier");
-    } else if (!member.nexthop->resolved) {
-      note.append("its neighbour is not in the kernel");
-    } else {
-      note.append(member.nexthop->failure.ok() ? "being programmed" : member.nexthop->failure.message());
-    }
-  }
-  const bool usable = !it->second.possible.front().empty();
-  return note.empty() || usable ? note : "no usable member: " + note;
 }
 
 }  // namespace rondo::switch_agent

@@ -29,6 +29,7 @@
 #include "switch_agent/group_ids.h"
 #include "switch_agent/number_space.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
 #include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
@@ -65,6 +66,9 @@ class NexthopGroups final : public Orch {
   bool compare(NexthopLook& look, std::size_t limit, Findings& findings) const;
   /// Orders again next hops and groups that another program deleted or changed. Each call costs O(all), so pass many.
   void program_again(DriftKind kind, std::span<const NexthopDelete> objects);
+  /// Adds the next hops on 'port' that were ordered. The kernel drops with them the groups that become empty, and their routes. O(next hops
+  /// of the port).
+  void add_objects_on(std::string_view port, std::vector<DeleteOrder>& objects) const;
   /// The numbers of all next hops and groups, ordered or not. O(all).
   std::set<NexthopId> numbers() const;
   /// True if the number is in our part of the id space. O(1).
@@ -92,8 +96,10 @@ class NexthopGroups final : public Orch {
     bool again = false;
     bool ordered = false;  // Ordered at least once: the kernel may have it.
     std::set<Group*, ById> users;
-    Status failure;        // Why the kernel refused it; otherwise ok.
-    bool refused = false;  // Refused permanently.
+    Status failure;         // Why the kernel refused it; otherwise ok.
+    bool refused = false;   // Refused permanently.
+    RefusalCount refusals;  // Refusals that may be transient.
+    Instant retry_at;       // Not ordered again by the timer before this time.
   };
   struct Member {
     Nexthop* nexthop = nullptr;
@@ -111,7 +117,10 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool deleting = false;
-    // The state under which it is counted in a tally: Installed, Withdrawn, or Unknown if not counted.
+    bool awaits_kernel = false;  // Its row waits until the kernel accepts a next hop (kGroupAccepted, kSetAccepted).
+    RefusalCount refusals;       // Of orders for the group itself.
+    Instant retry_at;            // Not ordered again by the timer before this time.
+    // The state under which it is counted in a tally: Installed, Withdrawn, Refused, or Unknown if not counted.
     PlaneState counted = PlaneState::Unknown;
     Ticket ticket;  // The row that waits for this group's first answer; its consumer is null if no row waits.
   };
@@ -131,6 +140,7 @@ class NexthopGroups final : public Orch {
   void drop(Nexthop& nexthop);
   void delete_object(NexthopId id);
   bool may_come(const Nexthop& nexthop) const;
+  bool has_port(const HopKey& key) const;
   void lost(Nexthop& nexthop);
 
   void refresh(Group& group);
@@ -139,12 +149,19 @@ class NexthopGroups final : public Orch {
   void arrived(Group& group);
   void release_leaving(Group& group);
   void order_delete(Group& group);
-  void put_off(Group& group, const Status& status);
+  void put_off(Group& group, const Status& status, Duration delay);
   void become_usable(Group& group);
   void become_unusable(Group& group);
   void settle_group(Group& group, const Outcome& outcome);
   void forget_set(ConstraintKind kind, std::string_view name);
   void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
+
+  /// The fact that the row of a group waits for while the kernel refuses its next hops.
+  static ConstraintKind accepted_kind(ConstraintKind kind);
+  const Nexthop* coming_member(const Group& group) const;
+  const Status* refusal_of(const Group& group) const;
+  void note_not_usable(Group& group);
+  void tell_accepted(Group& group);
 
   static std::size_t tally_of(ConstraintKind kind);
   void count(Group& group, PlaneState state);
@@ -154,6 +171,7 @@ class NexthopGroups final : public Orch {
   void neighbor_came(std::string_view name);
   void port_went();
   void carrier(std::string_view port, bool up);
+  void ipv6(std::string_view port, bool begins);
   void retry_later(Duration delay);
   void retry();
   std::string state_of(const Constraint& fact) const;
@@ -190,6 +208,7 @@ class NexthopGroups final : public Orch {
   std::uint64_t group_replaces_ = 0;
   std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
   TimerSource retry_timer_;
+  Instant retry_due_;  // Of the timer, while it is armed.
 };
 
 }  // namespace rondo::switch_agent

@@ -106,6 +106,12 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
   });
 }
 
+void NexthopGroups::add_objects_on(std::string_view port, std::vector<DeleteOrder>& objects) const {
+  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+    if (it->second.ordered) objects.emplace_back(NexthopDelete{it->second.id});
+  }
+}
+
 std::set<NexthopId> NexthopGroups::numbers() const {
   std::set<NexthopId> all{undeleted_.begin(), undeleted_.end()};
   for (const auto& [key, nexthop] : nexthops_) all.insert(nexthop.id);

@@ -13,15 +13,54 @@ RowInPlane NexthopGroups::state_of_row(ConstraintKind kind, std::string_view nam
   const Group& group = it->second;
   const auto entry = ids_.find(kind, name);
   if (entry && entry->usable) return {PlaneState::Installed, state_of(fact), {}};
+  if (const Status* const why = refusal_of(group)) return {PlaneState::Refused, std::string{why->message()}, {}};
   RowInPlane in{PlaneState::Pending, state_of(fact), {}};
   if (group.asking || group.deleting) return in;
   for (const Member& member : group.members) {
-    Constraint carrier{kCarrier, member.nexthop->key.first};
-    if (holds(carrier) || std::ranges::find(in.facts, carrier) != in.facts.end()) continue;
+    const auto& [port, gateway] = member.nexthop->key;
+    Constraint lacks{kCarrier, port};
+    if (holds(lacks) && gateway.is_v6()) lacks = {kIpv6, port};
+    if (holds(lacks) || std::ranges::find(in.facts, lacks) != in.facts.end()) continue;
     in.state = PlaneState::Withdrawn;
-    in.facts.push_back(std::move(carrier));
+    in.facts.push_back(std::move(lacks));
   }
   return in;
+}
+
+std::string NexthopGroups::users_of(std::string_view neighbor) const {
+  const Result<NeighborKey> parsed = parse_neighbor_key(neighbor);
+  const auto nexthop = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  if (nexthop == nexthops_.end() || nexthop->second.users.empty()) return "an order for its next hop is under way";
+  const std::set<Group*, ById>& users = nexthop->second.users;
+  const std::string others = users.size() == 1 ? "" : ", and " + std::to_string(users.size() - 1) + " more,";
+  return (*users.begin())->fact.to_string() + others + (users.size() == 1 ? " still has " : " still have ") + std::string{neighbor} +
+         " as a member";
+}
+
+std::string NexthopGroups::state_of(const Constraint& fact) const {
+  const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
+  if (it == groups_.end()) return "";
+  std::string note;
+  for (const Member& member : it->second.members) {
+    if (member.nexthop->present) continue;
+    const auto& [port, gateway] = member.nexthop->key;
+    note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
+    if (!holds({kDevice, port})) {
+      note.append("there is no such device");
+    } else if (!holds({kAdminUp, port})) {
+      note.append("the port is administratively down");
+    } else if (!holds({kCarrier, port})) {
+      note.append("the port has no carrier");
+    } else if (gateway.is_v6() && !holds({kIpv6, port})) {
+      note.append("the port has no IPv6");
+    } else if (!member.nexthop->resolved) {
+      note.append("its neighbour is not in the kernel");
+    } else {
+      note.append(member.nexthop->failure.ok() ? "being programmed" : member.nexthop->failure.message());
+    }
+  }
+  const bool usable = !it->second.possible.front().empty();
+  return note.empty() || usable ? note : "no usable member: " + note;
 }
 
 std::size_t NexthopGroups::tally_of(ConstraintKind kind) { return kind == kNexthopGroup ? 0 : 1; }
@@ -30,9 +69,11 @@ void NexthopGroups::count(Group& group, PlaneState state) {
   PlaneCounts& tally = tallies_[tally_of(group.fact.kind)];
   if (group.counted == PlaneState::Installed) --tally.installed;
   if (group.counted == PlaneState::Withdrawn) --tally.withdrawn;
+  if (group.counted == PlaneState::Refused) --tally.refused;
   group.counted = state;
   if (state == PlaneState::Installed) ++tally.installed;
   if (state == PlaneState::Withdrawn) ++tally.withdrawn;
+  if (state == PlaneState::Refused) ++tally.refused;
 }
 
 void NexthopGroups::for_each_port(const std::function<bool(std::string_view port)>& visit) const {

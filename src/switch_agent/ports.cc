@@ -14,7 +14,8 @@
 
 namespace rondo::switch_agent {
 
-Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
+Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus)
+    : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids), mtus_(mtus) {
   consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_replaces_delete = true});
   provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
   provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
@@ -24,12 +25,19 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runt
   for (const ConstraintKind kind : {kAdminUp, kCarrier}) {
     runtime.explain(kind, [this](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, trouble(name)}; });
   }
+  provide(kIpv6Mtu, [this](std::string_view name) { return has_ipv6_mtu(name); });
+  runtime.explain(kIpv6Mtu, [this](std::string_view name) { return FactOrigin{"", "", small_mtu_words(name, ids_.mtu(name))}; });
   runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
 }
 
 bool Ports::is(std::string_view name, bool Port::*what) const {
   const auto it = ports_.find(name);
   return it != ports_.end() && it->second.*what;
+}
+
+bool Ports::has_ipv6_mtu(std::string_view name) const {
+  const auto it = ports_.find(name);
+  return it != ports_.end() && it->second.exists && it->second.mtu >= kIpv6LeastMtu;
 }
 
 Outcome Ports::set(std::string_view key, const Fields& fields) {
@@ -40,11 +48,18 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   const std::string name{key};
   ports_[name].name = name;
   ports_[name].has_row = true;
-  if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
-  const IfIndex id = ports_[name].id;
-  const LinkSet order{id, row->admin_up, row->mtu};
-  program(programmer_, order,
-          [this, ticket = current_ticket(), name, order](const Status& status) { settle(ticket, set_answered(name, order, status)); });
+  if (!is(name, &Port::exists)) {
+    refusals_.forget(name);
+    return Outcome::wait_for({kDevice, name});
+  }
+  const MtuRows::Mtu before = mtus_.port_row(name);
+  mtus_.set_port_row(name, row->mtu);
+  const LinkSet order{ports_[name].id, row->admin_up, mtus_.wanted(name)};
+  program(programmer_, order, [this, ticket = current_ticket(), name, order, before](const Status& status) {
+    Outcome outcome = set_answered(name, order, status);
+    if (outcome.kind() == Outcome::Kind::Reject) mtus_.set_port_row(name, before);
+    settle(ticket, refusals_.note(name, std::move(outcome)));
+  });
   return Outcome::staged();
 }
 
@@ -56,12 +71,12 @@ Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const
   port.configured = true;
   port.wanted_up = order.up;
   port.was_as_wanted = order.up == port.admin_up;
-  port.wanted_mtu = order.mtu;
   announce({kPort, name});
   return Outcome::done_while({kDevice, name});
 }
 
 Outcome Ports::remove(std::string_view key) {
+  refusals_.forget(key);
   const auto it = ports_.find(key);
   if (it == ports_.end()) return Outcome::done();
   if (it->second.configured) {
@@ -69,7 +84,7 @@ Outcome Ports::remove(std::string_view key) {
     if (!holds(unused)) return Outcome::wait_for(unused);
     it->second.configured = false;
     it->second.wanted_up.reset();
-    it->second.wanted_mtu.reset();
+    mtus_.set_port_row(key, std::nullopt);
     withdraw({kPort, std::string{key}});
   }
   it->second.has_row = false;
@@ -92,9 +107,13 @@ void Ports::link_event(const LinkEvent& event) {
   if (is_new) port.exists_since = now;
   if (is_new || port.admin_up != event.admin_up) port.admin_since = now;
   if (is_new || port.carrier != event.carrier) port.carrier_since = now;
-  if (is_new && port.exists) device_gone(port);  // It was removed and created again under the same name between two events.
+  if (is_new && port.exists) {  // Another device has the name: the earlier one was removed, or its new name is not reported yet.
+    if (on_name_left_) on_name_left_(port.name, port.id);
+    device_gone(port);
+  }
   const bool was_admin_up = port.admin_up;
   const bool had_carrier = port.carrier;
+  const bool had_ipv6_mtu = has_ipv6_mtu(port.name);
   port.id = event.port;
   port.exists = true;
   port.admin_up = event.admin_up;
@@ -103,9 +122,13 @@ void Ports::link_event(const LinkEvent& event) {
   port.was_as_wanted = port.was_as_wanted || port.wanted_up == port.admin_up;
   ids_.set(event.name, event.port);
   ids_.set_mtu(event.name, event.mtu);
+  mtus_.reported(event.name, event.mtu);
   if (is_new) {
     announce({kDevice, event.name});
     if (port.configured) announce({kPort, event.name});
+  }
+  if (const bool has = has_ipv6_mtu(port.name); has != had_ipv6_mtu) {
+    has ? announce({kIpv6Mtu, port.name}) : withdraw({kIpv6Mtu, port.name});
   }
   state_facts(port, was_admin_up, had_carrier);
   if (had_carrier != port.carrier) {
@@ -128,7 +151,10 @@ void Ports::forget_old_name(const LinkEvent& event) {
   std::string& name = names_[event.port];
   if (!name.empty() && name != event.name) {
     const auto it = ports_.find(name);  // The device was renamed.
-    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
+    if (it != ports_.end() && it->second.id == event.port && it->second.exists) {
+      if (on_name_left_ && !event.removed) on_name_left_(name, event.port);
+      device_gone(it->second);
+    }
     forget_if_dead(name);
   }
   name = event.name;
@@ -139,10 +165,13 @@ void Ports::device_gone(Port& port) {
   if (!port.exists) return;
   const bool was_admin_up = std::exchange(port.admin_up, false);
   const bool had_carrier = std::exchange(port.carrier, false);
+  const bool had_ipv6_mtu = has_ipv6_mtu(port.name);
   port.exists = false;
   port.exists_since = runtime().clock().wall_now();
   ids_.erase(port.name);
+  mtus_.device_gone(port.name);
   state_facts(port, was_admin_up, had_carrier);
+  if (had_ipv6_mtu) withdraw({kIpv6Mtu, port.name});
   if (port.configured) withdraw({kPort, port.name});
   withdraw({kDevice, port.name});
 }
@@ -172,23 +201,21 @@ std::vector<Ports::Handled> Ports::handled_since(std::uint64_t sequence) const {
   return found;
 }
 
-std::vector<Drift> Ports::differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const {
+std::vector<Drift> Ports::differences() const {
   std::vector<Drift> found;
+  const auto add = [&found](const char* table, const std::string& key, const LinkSet& wanted, const LinkSet& actual) {
+    found.push_back(
+        {.kind = DriftKind::Changed, .object = {}, .table = table, .key = key, .wanted = to_string(wanted), .actual = to_string(actual)});
+  };
   for (const auto& [name, port] : ports_) {
     if (!port.exists || !port.configured) continue;
-    const std::optional<std::uint32_t> own_mtu = mtu_of(name);
-    const LinkSet wanted{port.id, port.wanted_up, own_mtu ? own_mtu : port.wanted_mtu};
-    const bool is_up = !wanted.up || *wanted.up == port.admin_up;
-    // When the row of an interface is deleted, the device keeps the MTU that it set.
-    const bool has_mtu = !wanted.mtu || port.mtu == own_mtu || port.mtu == port.wanted_mtu;
-    if (is_up && has_mtu) continue;
     const LinkSet actual{port.id, port.admin_up, port.mtu};
-    found.push_back({.kind = DriftKind::Changed,
-                     .object = {},
-                     .table = "PORT_TABLE",
-                     .key = name,
-                     .wanted = to_string(wanted),
-                     .actual = to_string(actual)});
+    const MtuRows::Mtu wanted_mtu = mtus_.wanted(name);
+    const bool is_up = !port.wanted_up || *port.wanted_up == port.admin_up;
+    const bool has_mtu = !wanted_mtu || *wanted_mtu == port.mtu;
+    const bool is_of_interface = mtus_.interface_row(name).has_value();
+    if (!is_up || (!has_mtu && !is_of_interface)) add("PORT_TABLE", name, {port.id, port.wanted_up, wanted_mtu}, actual);
+    if (!has_mtu && is_of_interface) add("INTF_TABLE", name, {port.id, {}, wanted_mtu}, actual);
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/metrics.h"
@@ -17,16 +18,22 @@
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/drift.h"
+#include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
 
 namespace rondo::switch_agent {
 
 class Ports final : public Orch {
  public:
-  Ports(Runtime& runtime, Programmer& programmer, PortIds& ids);
+  Ports(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
   /// Called by the data plane's monitor with the whole state of one device.
   void link_event(const LinkEvent& event);
+
+  /// 'handler' is called in the turn of a link event, before any fact changes, when 'device' loses the name 'port' although it may still
+  /// exist: it was renamed, or another device has the name.
+  void on_name_left(std::function<void(const std::string& port, IfIndex device)> handler) { on_name_left_ = std::move(handler); }
 
   /// One port, for reports to operators.
   struct Port {
@@ -39,7 +46,6 @@ class Ports final : public Orch {
     bool carrier = false;
     std::uint32_t mtu = 0;
     std::optional<bool> wanted_up{};  // From its row, if that was carried out.
-    std::optional<std::uint32_t> wanted_mtu{};
     bool was_as_wanted = false;  // Since the row was carried out, the kernel has reported the administrative status that the row asks for.
     /// True if the administrative status differs from the row's because another program changed it.
     bool is_held() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
@@ -57,9 +63,8 @@ class Ports final : public Orch {
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
 
-  /// Returns how devices differ from what the rows ask for. 'mtu_of' returns the MTU that the row of an interface asks for, which
-  /// overrides that of the port's row.
-  std::vector<Drift> differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const;
+  /// Returns how devices differ from what the rows of ports and interfaces ask for. A difference names the row that asks.
+  std::vector<Drift> differences() const;
 
   /// A change of carrier and the time of its handling, for external measurements. The last limits::kCarrierChanges are kept.
   struct Handled {
@@ -82,11 +87,16 @@ class Ports final : public Orch {
   void forget_if_dead(std::string_view name);
   void note_handled(const Port& port);
   bool is(std::string_view name, bool Port::*what) const;
+  bool is_lost(const Port& port) const;
+  bool has_ipv6_mtu(std::string_view name) const;
 
   Programmer& programmer_;
   PortIds& ids_;
+  MtuRows& mtus_;
+  Refusals refusals_;
   std::map<std::string, Port, std::less<>> ports_;
   std::map<IfIndex, std::string> names_;  // Of the devices that exist.
+  std::function<void(const std::string& port, IfIndex device)> on_name_left_;
   std::vector<Handled> handled_;
   std::uint64_t next_sequence_ = 1;
   Histogram event_wait_ns_;

@@ -42,15 +42,27 @@ std::string Ports::trouble(std::string_view name) const {
 }
 
 RowInPlane Ports::state_of(std::string_view key) const {
+  if (const Status* const why = refusals_.why(key)) return {PlaneState::Refused, std::string{why->message()}, {}};
   if (!is(key, &Port::configured)) return {};
   if (!is(key, &Port::exists)) return {PlaneState::Withdrawn, trouble(key), {{kDevice, std::string{key}}}};
-  return {ports_.find(key)->second.is_held() ? PlaneState::Lost : PlaneState::Installed, trouble(key), {}};
+  const Port& port = ports_.find(key)->second;
+  std::string note = trouble(key);
+  const auto add = [&note](const std::string& words) { note.append(note.empty() ? "" : "; ").append(words); };
+  if (mtus_.interface_row(key)) {
+    if (mtus_.port_row(key) && mtus_.port_row(key) != mtus_.interface_row(key)) add("its MTU is set by INTF_TABLE " + port.name);
+  } else if (mtus_.is_changed(key)) {
+    add(mtus_.trouble(key));
+  }
+  return {is_lost(port) ? PlaneState::Lost : PlaneState::Installed, std::move(note), {}};
 }
 
+/// True if another program changed what the port's row asks for.
+bool Ports::is_lost(const Port& port) const { return port.is_held() || (!mtus_.interface_row(port.name) && mtus_.is_changed(port.name)); }
+
 PlaneCounts Ports::state_counts() const {
-  PlaneCounts counts;
+  PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [name, port] : ports_) {
-    if (port.configured && port.exists) ++(port.is_held() ? counts.lost : counts.installed);
+    if (port.configured && port.exists) ++(is_lost(port) ? counts.lost : counts.installed);
   }
   return counts;
 }

@@ -24,6 +24,7 @@ Routes::HeldByOthers Routes::held_by_others() const {
 RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   const Result<RouteKey> parsed = parse_route_key(key);
   if (!parsed || !parsed->vrf.empty()) return {};
+  if (another_row_has(*parsed, key)) return {};
   const std::uint32_t slot = routes_.find(parsed->prefix);
   if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
   if (slot == RouteMap::kNone) {

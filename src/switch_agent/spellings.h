@@ -1,4 +1,5 @@
-// Spellings: decides which row has an object of the kernel if several keys spell it (2001:DB8::/32, 2001:db8::/32). The row that arrived
+// Spellings: decides which row has an object of the kernel if several keys name it (2001:DB8::/32, 2001:db8::/32; or one IPv6 address with
+// two prefix lengths). The row that arrived
 // first has it. The others wait until that row is deleted, and their own deletion changes nothing. Only rows with a key that is not
 // canonical use memory here. One thread only.
 #pragma once
@@ -46,7 +47,7 @@ class Spellings {
   std::string explain(std::string_view what, std::string_view table, std::string_view canonical) const {
     std::string text{"the same "};
     text.append(what).append(" as ").append(table).append(" ").append(holder(canonical));
-    return text.append(", a row that is spelt otherwise and has it until it is deleted");
+    return text.append(", a row with another key for it, which has it until it is deleted");
   }
 
  private:

@@ -33,7 +33,8 @@ constexpr std::array<TableReference, 5> kTables{{
      .key = "PORT",
      .key_help = "The name of the device: 1 to 15 characters, no '/' and no blanks.",
      .fields = kPortFields,
-     .rule = "Each field may be given alone.",
+     .rule = "Each field may be given alone. While the row of the interface in INTF_TABLE has an mtu, that one applies, whichever row was "
+             "written last.",
      .ignored = kPortIgnored,
      .example = "rondo set PORT_TABLE Ethernet0 admin_status=up mtu=9100"},
     {.name = "INTF_TABLE",
@@ -42,7 +43,9 @@ constexpr std::array<TableReference, 5> kTables{{
      .key_help = "The port must have a row of PORT_TABLE; an address needs the row of its port.",
      .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
-     .rule = "The fields belong to the row of the port. The row of an address needs none.",
+     .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "
+             "it, and when the row is deleted, the mtu of PORT_TABLE applies again. Of several rows for one IPv6 address with different "
+             "lengths the first has it, and the others wait.",
      .ignored = kInterfaceIgnored,
      .example = "rondo set INTF_TABLE Ethernet0 && rondo set INTF_TABLE Ethernet0:10.0.0.1/24"},
     {.name = "NEIGH_TABLE",
@@ -71,7 +74,8 @@ constexpr std::array<TableReference, 5> kTables{{
          "not supported yet, so a route in a VRF waits.",
      .canonical_key = canonical_route_key,
      .fields = kRouteFields,
-     .rule = "Exactly one of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. Routes out of eth0, docker0, "
+     .rule = "One of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. nexthop_group and nexthop exclude each "
+             "other. With blackhole=true they have no effect. Routes out of eth0, docker0, "
              "usb0, lo, tun0 or Loopback devices are left to other software.",
      .ignored = kRouteIgnored,
      .example = "rondo set ROUTE_TABLE 10.1.0.0/16 nexthop_group=102"},

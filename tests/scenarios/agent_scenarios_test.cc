@@ -150,7 +150,7 @@ TEST_F(SwitchAgent, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
   EXPECT_EQ(box.plane.route_count(), 50U);
   EXPECT_THAT(routes(), Contains("route 172.16.0.0/24 via {A 10.0.0.2*1}"));
   box.plane.fail_by_chance(OrderKind::Nexthop, 0.0, 0);
-  box.run_for(1s);
+  box.run_for(2s);  // A refusal that repeats is retried after a growing delay.
   EXPECT_THAT(routes(), Contains("route 172.16.0.0/24 via {B 10.1.0.2*1}"));
   EXPECT_EQ(box.agent.routes().counts().put_back, 0U);
   EXPECT_EQ(box.owed(), 0U);

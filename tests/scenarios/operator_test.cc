@@ -85,6 +85,59 @@ TEST_F(Operator, AnInstalledAddressThatIpv6TookAwayComesBackWhenItIsOn) {
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
+TEST_F(Operator, ManyAddressesWithoutIpv6AreTriedByOneOfThem) {
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
+  const auto key = [](int i) { return "A:2001:db8:a::" + std::to_string(i + 10) + "/64"; };
+  for (int i = 0; i < 40; ++i) box.set("INTF_TABLE", key(i), {});
+  box.run_for(1s);
+  const std::uint64_t before = box.plane.executed();
+  box.run_for(10s);
+  EXPECT_LE(box.plane.executed() - before, 6U);
+  EXPECT_EQ(state("INTF_TABLE", key(39)), "waiting");
+  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
+  box.run_for(3s);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(state("INTF_TABLE", key(i)), "installed") << key(i);
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(Operator, RowsThatWaitForIpv6FollowTheDeletionOfTheAddressThatIsTried) {
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
+  box.set("INTF_TABLE", "A:2001:db8:a::1/64", {});
+  box.run_for(1s);
+  box.set("INTF_TABLE", "A:2001:db8:b::1/64", {});
+  box.run_for(1s);
+  box.remove("INTF_TABLE", "A:2001:db8:a::1/64");
+  box.run_for(1s);
+  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
+  box.run_for(5s);
+  EXPECT_EQ(state("INTF_TABLE", "A:2001:db8:b::1/64"), "installed");
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(Operator, Ipv6RowsWaitWhileTheMtuOfTheirPortIsTooSmall) {
+  const std::string neighbor = "A:2001:db8:a::2";
+  box.set("INTF_TABLE", v6, {});
+  box.set("NEIGH_TABLE", neighbor, {{"neigh", "02:00:00:00:00:03"}});
+  box.run_for(1s);
+  ASSERT_EQ(state("NEIGH_TABLE", neighbor), "installed");
+  const IfIndex port = box.links().front().port;
+  ASSERT_TRUE(box.plane.meddle(LinkSet{port, {}, 1000}).ok());
+  box.run_for(1s);
+  const std::uint64_t before = box.plane.executed();
+  box.run_for(10s);
+  EXPECT_EQ(box.plane.executed(), before) << "nothing is tried: the kernel reports the MTU";
+  EXPECT_EQ(state("INTF_TABLE", v6), "withdrawn");
+  EXPECT_EQ(state("NEIGH_TABLE", neighbor), "waiting");
+  EXPECT_THAT(box.why("NEIGH_TABLE", neighbor), HasSubstr("the MTU of A is 1000, and IPv6 needs 1280: raise it"));
+  EXPECT_EQ(box.stats("NEIGH_TABLE").plane->installed, 1U) << "the IPv4 neighbour";
+  EXPECT_EQ(state("NEIGH_TABLE", "A:10.0.0.2"), "installed");
+  ASSERT_TRUE(box.plane.meddle(LinkSet{port, {}, 1500}).ok());
+  box.run_for(1s);
+  EXPECT_EQ(state("INTF_TABLE", v6), "installed");
+  EXPECT_EQ(state("NEIGH_TABLE", neighbor), "installed");
+  EXPECT_EQ(box.owed(), 0U);
+}
+
 TEST_F(Operator, ANextHopWaitsWhileIpv6IsSwitchedOff) {
   box.set("INTF_TABLE", v6, {});
   box.set("NEIGH_TABLE", "A:2001:db8:a::2", {{"neigh", "02:00:00:00:00:03"}});

@@ -155,5 +155,59 @@ TEST_F(Spelt, OfTwoRowsOfAnAddressTheFirstHasIt) {
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:b::1/64"));
 }
 
+/// The kernel identifies an IPv6 address by its bits alone: a second length would replace the first, and the first the second, without end.
+TEST_F(Spelt, OfTwoLengthsOfOneIpv6AddressTheFirstHasIt) {
+  box.set("INTF_TABLE", "A:2001:db8:a::1/128", {});
+  box.run_for(1s);
+  const std::uint64_t orders = box.plane.executed();
+  box.run_for(20s);
+  EXPECT_EQ(box.plane.executed(), orders) << "the two rows fight";
+  EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/64"));
+  EXPECT_EQ(to_string(box.runtime.row_state("INTF_TABLE", "A:2001:db8:a::1/64").plane), "installed");
+  EXPECT_EQ(to_string(box.runtime.row_state("INTF_TABLE", "A:2001:db8:a::1/128").plane), "waiting");
+  EXPECT_THAT(box.why("INTF_TABLE", "A:2001:db8:a::1/128"), HasSubstr("the same address as INTF_TABLE A:2001:db8:a::1/64"));
+  box.remove("INTF_TABLE", "A:2001:db8:a::1/128");
+  box.run_for(1s);
+  EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/64")) << "the deletion of the row that waits took the other's";
+  EXPECT_EQ(box.owed(), 0U);
+  box.set("INTF_TABLE", "A:2001:DB8:A::1/128", {});
+  box.set("INTF_TABLE", "A:2001:db8:a::1/80", {});
+  box.remove("NEXTHOP_GROUP_TABLE", "1");
+  box.remove("NEIGH_TABLE", "A:2001:db8:a::2");
+  box.run_for(1s);
+  EXPECT_EQ(box.owed(), 2U);
+  box.remove("INTF_TABLE", "A:2001:db8:a::1/64");
+  box.run_for(1s);
+  EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/128")) << "the row that waited longest has it now";
+  EXPECT_EQ(box.owed(), 1U);
+  box.remove("INTF_TABLE", "A:2001:DB8:A::1/128");
+  box.run_for(1s);
+  EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/80"));
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(Spelt, TwoLengthsOfOneIpv4AddressAreTwoAddresses) {
+  box.set("INTF_TABLE", "A:10.0.0.1/24", {});
+  box.set("INTF_TABLE", "A:10.0.0.1/32", {});
+  box.run_for(1s);
+  EXPECT_THAT(of("address "), Contains("address A 10.0.0.1/24"));
+  EXPECT_THAT(of("address "), Contains("address A 10.0.0.1/32"));
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(Spelt, ARowThatWaitsSaysNothingOfAnEarlierChange) {
+  set_route(kPlain, false);
+  box.run_for(1s);
+  set_route(kLoud, true);
+  box.set("NEIGH_TABLE", "A:2001:DB8:A::2", {{"neigh", "02:00:00:00:00:77"}});
+  box.set("INTF_TABLE", "A:2001:DB8:A::1/64", {});
+  box.run_for(1s);
+  EXPECT_EQ(box.owed(), 3U);
+  for (const auto& [table, key] :
+       {std::pair{"ROUTE_TABLE", kLoud}, std::pair{"NEIGH_TABLE", "A:2001:DB8:A::2"}, std::pair{"INTF_TABLE", "A:2001:DB8:A::1/64"}}) {
+    EXPECT_THAT(box.why(table, key), Not(HasSubstr("what was asked for before"))) << table;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::switch_agent

@@ -65,12 +65,15 @@ TEST_F(Ipv6OffOnLinux, InstalledRowsThatIpv6TookAwayComeBackWhenItIsOn) {
   expect_installed();
   ASSERT_TRUE(lab->set_ipv6(1, false));
   ASSERT_TRUE(says("why", "INTF_TABLE", kAddress, "IPv6 is switched off on swp1")) << answer("why", "INTF_TABLE", kAddress) << log_text();
-  // The kernel dropped the neighbour and refuses it. A resync does not count it as repaired, and its state has the reason.
+  // The kernel dropped the neighbour and refuses it. Its row waits, and that is no difference from the rows.
+  EXPECT_TRUE(says("get", "NEIGH_TABLE", kNeighbor, R"("plane":"waiting")")) << answer("get", "NEIGH_TABLE", kNeighbor) << log_text();
+  EXPECT_TRUE(says("why", "NEIGH_TABLE", kNeighbor, "IPv6 is switched off on swp1")) << answer("why", "NEIGH_TABLE", kNeighbor);
   EXPECT_TRUE(becomes([&] {
-    const auto told = client->call("resync", {{"table", "NEIGH_TABLE"}});
-    return told && told->at("not_repaired").to_number<int>() == 1 && told->at("repaired").to_number<int>() == 0;
+    const auto told = client->call("verify", {});
+    return told && told->at("differences").to_number<int>() == 0;
   })) << log_text();
-  EXPECT_TRUE(says("get", "NEIGH_TABLE", kNeighbor, "refuses it")) << answer("get", "NEIGH_TABLE", kNeighbor);
+  EXPECT_TRUE(becomes([&] { return client->call("health", {}).value().at("healthy").as_bool(); }))
+      << json::serialize(client->call("health", {}).value());
   ASSERT_TRUE(lab->set_ipv6(1, true));
   expect_installed();
 }
@@ -81,6 +84,38 @@ TEST_F(Ipv6OffOnLinux, RowsWaitWhileTheMtuIsTooSmallAndComeInWhenItIsRaised) {
   ASSERT_TRUE(says("why", "INTF_TABLE", kAddress, "the MTU of swp1 is 1000, and IPv6 needs 1280: raise it"))
       << answer("why", "INTF_TABLE", kAddress);
   set("PORT_TABLE", "swp1", {{"mtu", "1500"}});
+  expect_installed();
+}
+
+TEST_F(Ipv6OffOnLinux, ManyAddressesWithoutIpv6AreTriedByOneAndTheLogStaysShort) {
+  const auto key = [](int i) { return "swp1:2001:db8:a::" + std::to_string(i + 10) + "/64"; };
+  set_v6_rows();
+  for (int i = 0; i < 40; ++i) set("INTF_TABLE", key(i), {});
+  expect_installed();
+  const auto refused = [&] { return client->call("stats", {}).value().at("dataplane").at("failed").to_number<int>(); };
+  ASSERT_TRUE(lab->set_ipv6(1, false));
+  ASSERT_TRUE(says("why", "INTF_TABLE", key(39).c_str(), "IPv6 is switched off on swp1")) << log_text();
+  ASSERT_TRUE(says("get", "INTF_TABLE", key(39).c_str(), R"("plane":"withdrawn")"));
+  const int before = refused();
+  ASSERT_TRUE(becomes([&] { return refused() >= before + 2; })) << "one address is tried at an interval";
+  EXPECT_LE(refused(), before + 4);
+  const std::string log = log_text();
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("refused an order", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LE(lines, 15U) << log;
+  ASSERT_TRUE(lab->set_ipv6(1, true));
+  expect_installed();
+  EXPECT_TRUE(says("get", "INTF_TABLE", key(39).c_str(), R"("plane":"installed")"));
+}
+
+TEST_F(Ipv6OffOnLinux, AnMtuThatIsTooSmallMakesInstalledRowsWaitUntilItIsRaised) {
+  set_v6_rows();
+  expect_installed();
+  ASSERT_TRUE(lab->ip("link set swp1 mtu 1000"));
+  ASSERT_TRUE(says("get", "NEIGH_TABLE", kNeighbor, R"("plane":"waiting")")) << answer("get", "NEIGH_TABLE", kNeighbor) << log_text();
+  EXPECT_TRUE(says("get", "INTF_TABLE", kAddress, R"("plane":"withdrawn")")) << answer("get", "INTF_TABLE", kAddress);
+  EXPECT_THAT(answer("why", "NEIGH_TABLE", kNeighbor), HasSubstr("the MTU of swp1 is 1000, and IPv6 needs 1280: raise it"));
+  ASSERT_TRUE(lab->ip("link set swp1 mtu 1500"));
   expect_installed();
 }
 

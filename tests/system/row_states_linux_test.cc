@@ -93,5 +93,23 @@ TEST_F(RowStatesOnLinux, ARenamedAndADeletedPortAreToldOfAllThatWasOnThem) {
   EXPECT_EQ(plane("ROUTE_TABLE", "192.168.0.0/16"), "installed");
 }
 
+TEST_F(RowStatesOnLinux, AGroupThatTheKernelRefusesIsRefusedAndTheWaitEndsWithTheReason) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  if (!lab) GTEST_SKIP() << "only the real kernel shows its own refusals";
+  set("NEIGH_TABLE", "swp1:9.9.9.9", {{"neigh", "02:00:00:00:00:09"}});
+  const json::object bad{{"table", "NEXTHOP_GROUP_TABLE"},
+                         {"key", "bad"},
+                         {"fields", json::array{json::array{"nexthop", "9.9.9.9"}, json::array{"ifname", "swp1"}}},
+                         {"wait_ms", 20'000}};
+  EXPECT_THAT(answer("set", bad), AllOf(HasSubstr(R"("state":"refused")"), HasSubstr("Nexthop has invalid gateway")));
+  EXPECT_EQ(plane("NEXTHOP_GROUP_TABLE", "bad"), "refused");
+  EXPECT_THAT(answer("health"),
+              AllOf(HasSubstr("refused by the data plane"), HasSubstr("1 next-hop group"), HasSubstr(R"("healthy":false)")));
+  set("INTF_TABLE", "swp1:9.9.9.1/24", {});
+  EXPECT_TRUE(becomes([&] { return plane("NEXTHOP_GROUP_TABLE", "bad") == "installed"; }))
+      << answer("why", {{"table", "NEXTHOP_GROUP_TABLE"}, {"key", "bad"}});
+  EXPECT_TRUE(becomes([&] { return answer("health").find("refused by the data plane") == std::string::npos; })) << answer("health");
+}
+
 }  // namespace
 }  // namespace rondo

@@ -34,7 +34,7 @@ class Reconciler final : public DataPlane {
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
-  /// Call it with each link event: distrusts when a usable port becomes unusable.
+  /// Call it with each link event: distrusts when a usable port becomes unusable or is renamed.
   void link_event(const LinkEvent& event);
 
   /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups, and
