@@ -300,7 +300,7 @@ TEST_F(DriftOnLinux, APortRenamedWhileItIsUpLeavesNothingBehindWithoutAnAudit) {
   set("ROUTE_TABLE", "22.0.0.0/8", {{"nexthop_group", "both"}});
   ASSERT_TRUE(becomes([&] { return kernel_routes() == 4; })) << log_text();
   wanted = lines();
-  if (!lab->ip("link set swp1 name other")) GTEST_SKIP() << "this kernel renames no device that is up";
+  if (!lab->ip("link set swp1 name other")) GTEST_SKIP() << "SKIPPED: this kernel renames no device that is up";
   const auto left_on = [&](std::string_view port) {
     Lines left = lines();
     std::erase_if(left, [&](const std::string& line) { return line.find(port) == std::string::npos; });
