@@ -137,8 +137,8 @@ ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row
 }
 
 void Runtime::Parts::notify_fact_observers(const Constraint& fact, bool holds) {
-  for (const auto& [kind, observer] : fact_observers) {
-    if (kind == fact.kind) observer->tell(fact.key, holds);
+  for (const auto& [kind, told] : fact_observers) {
+    if (kind == fact.kind) told->tell(fact.key, holds);
   }
 }
 
