@@ -94,7 +94,7 @@ struct Stage {
                  return Status{};
                }).has_value()
              ? Status{}
-             : Status{Code::Internal, "no agents"});
+             : Status{StatusCode::Internal, "no agents"});
     scheduler.run_until_idle();
   }
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());

@@ -135,7 +135,7 @@ class Bench {
   void make_and_drop() {
     std::size_t fields = 0;
     timed(made_, keys_.size(), [&](std::size_t i) { fields += route(i, "10.0.0.1").fields().size(); });
-    require(fields == 3 * keys_.size() ? Status{} : Status{Code::Internal, "a change lost a field"});
+    require(fields == 3 * keys_.size() ? Status{} : Status{StatusCode::Internal, "a change lost a field"});
   }
 
   void write(Figure& figure, std::string_view nexthop) {
@@ -155,7 +155,7 @@ class Bench {
       changes.clear();
       popped += consumer_->take(128, changes);
     });
-    require(popped == keys_.size() && consumer_->empty() ? Status{} : Status{Code::Internal, "popped " + std::to_string(popped)});
+    require(popped == keys_.size() && consumer_->empty() ? Status{} : Status{StatusCode::Internal, "popped " + std::to_string(popped)});
   }
 
   SystemClock clock_;

@@ -41,7 +41,7 @@ class Device {
 
  private:
   Answer apply(const Change& change) {
-    if (change.op() == Op::Delete) {
+    if (change.op() == ChangeOp::Delete) {
       rules_.erase(std::string{change.key()});
       return Answer::Done;
     }
@@ -100,10 +100,11 @@ class Rules final : public MessagingOrch {
     switch (answer) {
       case Device::Answer::Done: return Outcome::done();
       case Device::Answer::NoSuchPort: return Outcome::wait_for({kPort, operation.change.fields().text("port").value_or("")});
-      case Device::Answer::Full: return Outcome::retry_after(5ms, Status{Code::ResourceExhausted, "the device has no room for more rules"});
+      case Device::Answer::Full:
+        return Outcome::retry_after(5ms, Status{StatusCode::ResourceExhausted, "the device has no room for more rules"});
       case Device::Answer::Nonsense: break;
     }
-    return Outcome::reject(Status{Code::InvalidArgument, "field 'port' is missing"});
+    return Outcome::reject(Status{StatusCode::InvalidArgument, "field 'port' is missing"});
   }
 
   Device& device_;

@@ -22,12 +22,12 @@ class Balancer {
   static constexpr std::size_t kRoom = 900;
 
   Status add(const std::string& backend, const std::string& address) {
-    if (backends_.size() >= kRoom && !backends_.contains(backend)) return {Code::ResourceExhausted, "the balancer is full"};
+    if (backends_.size() >= kRoom && !backends_.contains(backend)) return {StatusCode::ResourceExhausted, "the balancer is full"};
     backends_[backend] = address;
     return {};
   }
   Status remove(const std::string& backend) {
-    return backends_.erase(backend) > 0 ? Status{} : Status{Code::NotFound, "the balancer has no such backend"};
+    return backends_.erase(backend) > 0 ? Status{} : Status{StatusCode::NotFound, "the balancer has no such backend"};
   }
   std::size_t size() const { return backends_.size(); }
 
@@ -77,7 +77,7 @@ class Backends final : public Orch {
     Calls lanes[2];
     for (std::size_t i = 0; i < batch.size(); ++i) {
       std::optional<std::string> address;
-      if (batch[i].op() == Op::Set) {
+      if (batch[i].op() == ChangeOp::Set) {
         const Result<std::string> text = batch[i].fields().text("address");
         if (!text) {
           batch.answer(i, Outcome::reject(text.error()));
@@ -101,8 +101,8 @@ class Backends final : public Orch {
   }
 
   static Outcome outcome(const Status& status) {
-    if (status.ok() || status.code() == Code::NotFound) return Outcome::done();  // A missing backend counts as removed.
-    if (status.code() == Code::InvalidArgument) return Outcome::reject(status);
+    if (status.ok() || status.code() == StatusCode::NotFound) return Outcome::done();  // A missing backend counts as removed.
+    if (status.code() == StatusCode::InvalidArgument) return Outcome::reject(status);
     return Outcome::retry_after(1ms, status);  // Full, unreachable, or unknown: both calls can be repeated.
   }
 

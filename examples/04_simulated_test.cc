@@ -52,7 +52,7 @@ class Rules final : public Orch {
   Outcome set(std::string_view key, const Fields& fields) {
     const std::string port = fields.text("port").value_or("");
     if (!holds({kPort, port})) return Outcome::wait_for({kPort, port});
-    if (runtime().clock().now() < device_.busy_until) return Outcome::retry_after(100ms, {Code::Unavailable, "the device is busy"});
+    if (runtime().clock().now() < device_.busy_until) return Outcome::retry_after(100ms, {StatusCode::Unavailable, "the device is busy"});
     device_.rules[std::string{key}] = port;
     return Outcome::done();
   }
@@ -108,7 +108,7 @@ bool what_was_written_is_done(std::uint64_t seed) {
   sim::World world(options);
   world.check_at_rest("device", [&]() -> Status {
     if (device.rules == wanted) return {};
-    return {Code::Internal, "the device has " + std::to_string(device.rules.size()) + " rules"};
+    return {StatusCode::Internal, "the device has " + std::to_string(device.rules.size()) + " rules"};
   });
   world.start(program(device));
   world.set("PORT", "Ethernet0", {{"state", "up"}});

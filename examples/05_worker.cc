@@ -85,7 +85,7 @@ class Progress final : public Orch {
  private:
   Outcome set(std::string_view, const Fields&) {
     if (++told_ % 100 == 0 && !runtime().table("PORT").set("Ethernet" + std::to_string(told_), {{"state", "up"}}).ok()) {
-      return Outcome::reject({Code::Internal, "the port table refused a write"});
+      return Outcome::reject({StatusCode::Internal, "the port table refused a write"});
     }
     if (told_ == kRoutes) runtime().stop();
     return Outcome::done();

@@ -68,7 +68,7 @@ Status add_own_commands(CommandRegistry& registry, Runtime& runtime, Backends& b
   Status added = registry.add({"drain", "Take a backend out of service", {{.name = "backend", .help = "Name of the backend"}}},
                               [&backends](const Arguments& arguments, Reply reply) {
                                 const std::string name = arguments.text("backend");
-                                if (!backends.drain(name)) return reply.fail({Code::NotFound, "no backend '" + name + "' is up"});
+                                if (!backends.drain(name)) return reply.fail({StatusCode::NotFound, "no backend '" + name + "' is up"});
                                 reply.finish(json::object{{"backend", name}, {"drained", true}});
                               });
   if (!added.ok()) return added;

@@ -22,7 +22,7 @@ class CheckingSink final : public BulkSink {
  public:
   Status begin(std::string_view table) override {
     RONDO_ASSERT(!open_);
-    if (table == "closed") return Status{Code::NotFound, "closed"};
+    if (table == "closed") return Status{StatusCode::NotFound, "closed"};
     open_ = true;
     return {};
   }
@@ -30,7 +30,7 @@ class CheckingSink final : public BulkSink {
     RONDO_ASSERT(open_);
     std::size_t bytes = key.size();
     for (const BulkField& field : fields) bytes += field.name.size() + field.value.size();
-    if (bytes % 7 == 3) return Status{Code::InvalidArgument, std::string{key}};
+    if (bytes % 7 == 3) return Status{StatusCode::InvalidArgument, std::string{key}};
     RONDO_ASSERT(op == BulkOp::Set || fields.empty());
     return {};
   }

@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace rondo::store::durable;
   const std::vector<char> copy(data, data + size);  // A copy of exact length, so that a read beyond it is detected.
   LogContent content;
-  if (const Status read = content.add(std::string_view{copy.data(), copy.size()}); !read.ok()) RONDO_ASSERT(read.code() == Code::DataLoss);
+  if (const Status read = content.add(std::string_view{copy.data(), copy.size()}); !read.ok())
+    RONDO_ASSERT(read.code() == StatusCode::DataLoss);
   static_cast<void>(content.drop_nameless());
   content.close_holes();
   const std::vector<std::string> entries = entries_of(content);

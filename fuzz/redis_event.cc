@@ -19,7 +19,7 @@ using namespace rondo::redis;
 void check_event(std::string_view text) {
   const Result<Change> event = parse_event(text);
   if (!event) {
-    RONDO_ASSERT(event.error().code() == Code::InvalidArgument);
+    RONDO_ASSERT(event.error().code() == StatusCode::InvalidArgument);
     return;
   }
   const Result<Change> again = parse_event(event_text(*event));
@@ -29,7 +29,7 @@ void check_event(std::string_view text) {
 void check_entry(std::string_view fields, std::string_view operation) {
   const Result<Change> entry = parse_entry("key", fields, operation);
   if (!entry) {
-    RONDO_ASSERT(entry.error().code() == Code::InvalidArgument);
+    RONDO_ASSERT(entry.error().code() == StatusCode::InvalidArgument);
     return;
   }
   const Result<Change> again = parse_entry("key", fields_text(*entry), queue_operation(*entry));

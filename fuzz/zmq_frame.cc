@@ -26,7 +26,7 @@ void check_round_trip(std::string_view bytes) {
   std::size_t entries = 0;
   while (reader->next(entry)) {
     ++entries;
-    if (entry.op == Op::Delete) {
+    if (entry.op == ChangeOp::Delete) {
       writer.remove(entry.key);
     } else {
       writer.set(entry.key, entry.fields);

@@ -42,7 +42,7 @@ void check_schedule(const Zone& zone) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Result<Zone> zone = Zone::parse("Fuzz", {reinterpret_cast<const char*>(data), size});
   if (!zone) {
-    RONDO_ASSERT(zone.error().code() == Code::InvalidArgument);
+    RONDO_ASSERT(zone.error().code() == StatusCode::InvalidArgument);
     return 0;
   }
   check_spans(*zone);

@@ -139,7 +139,7 @@ TEST(Synthetic, ALengthWithoutRoomPassesTheRestOn) {
   const auto counts = length_counts(Family::V4, 50'000'000).value();
   EXPECT_EQ(counts.at(8), 221U) << "every /8 there is";
   EXPECT_EQ(counts.at(24), std::uint64_t{221} << 16U);
-  EXPECT_EQ(length_counts(Family::V4, 5'000'000'000).error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(length_counts(Family::V4, 5'000'000'000).error().code(), StatusCode::ResourceExhausted);
 }
 
 TEST(Synthetic, PrefixesAreDistinctRoutableAndWithoutHostBits) {
@@ -254,7 +254,7 @@ TEST_F(Files, ABadLineIsNamedWithFileAndNumber) {
     EXPECT_THAT(std::string{file.error().message()}, HasSubstr(why));
     EXPECT_THAT(std::string{file.error().message()}, StartsWith(path + ":"));
   }
-  EXPECT_EQ(read_route_file(directory + "/absent", default_plan()).error().code(), Code::NotFound);
+  EXPECT_EQ(read_route_file(directory + "/absent", default_plan()).error().code(), StatusCode::NotFound);
   EXPECT_FALSE(read_route_file(directory, default_plan()).has_value()) << "a directory";
 }
 
@@ -268,7 +268,7 @@ TEST_F(Files, DamagedCompressionIsAnErrorAndNotAShortTable) {
   write(packed.substr(0, packed.size() / 2));
   const auto cut = read();
   ASSERT_FALSE(cut.has_value());
-  EXPECT_EQ(cut.error().code(), Code::DataLoss);
+  EXPECT_EQ(cut.error().code(), StatusCode::DataLoss);
   packed[packed.size() / 2] = static_cast<char>(packed[packed.size() / 2] ^ 0x55);
   write(packed);
   EXPECT_FALSE(read().has_value());
@@ -279,7 +279,7 @@ class TextSink final : public BulkSink {
  public:
   Status begin(std::string_view table) override {
     table_ = table;
-    return table_ == refuse ? Status{Code::NotFound, "no such table"} : Status{};
+    return table_ == refuse ? Status{StatusCode::NotFound, "no such table"} : Status{};
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
     std::string text = op == BulkOp::Set ? "" : "-";
@@ -328,7 +328,7 @@ TEST(Feed, ARefusedTableEndsTheFeedWithItsError) {
   TextSink sink;
   sink.refuse = "NEIGH_TABLE";
   const std::vector<Route> routes{{parse_prefix("192.0.2.0/24").value(), 1, false}};
-  EXPECT_EQ(feed_all(routes, default_plan(), kEverything, sink).code(), Code::NotFound);
+  EXPECT_EQ(feed_all(routes, default_plan(), kEverything, sink).code(), StatusCode::NotFound);
 }
 
 TEST(RealTables, GroupSizesAreTheDocumentedOnes) {

@@ -28,11 +28,11 @@ std::uint32_t fnv1a(std::uint32_t key) noexcept {
 
 Result<NextHopPlan> NextHopPlan::make(unsigned groups, PortNames ports) {
   if (groups == 0 || groups > kGroupsMax) {
-    return failure(Code::InvalidArgument,
+    return failure(StatusCode::InvalidArgument,
                    "the number of next-hop groups must be 1 to " + std::to_string(kGroupsMax) + ", not " + std::to_string(groups));
   }
-  if (ports.prefix.empty()) return failure(Code::InvalidArgument, "the ports need a name");
-  if (ports.step == 0) return failure(Code::InvalidArgument, "the step between port numbers must not be 0");
+  if (ports.prefix.empty()) return failure(StatusCode::InvalidArgument, "the ports need a name");
+  if (ports.step == 0) return failure(StatusCode::InvalidArgument, "the step between port numbers must not be 0");
   return NextHopPlan{groups, std::move(ports)};
 }
 

@@ -72,7 +72,7 @@ char* write_address(char* out, const Prefix& prefix) noexcept {
 }
 
 Status malformed(std::string_view text, std::string_view why) {
-  return Status{Code::InvalidArgument, "'" + std::string{text.substr(0, 100)} + "' " + std::string{why}};
+  return Status{StatusCode::InvalidArgument, "'" + std::string{text.substr(0, 100)} + "' " + std::string{why}};
 }
 
 std::uint64_t read_big_endian(const unsigned char* bytes, unsigned count) noexcept {

@@ -30,7 +30,7 @@ Result<std::uint32_t> parse_origin(std::string_view text) {
   std::uint32_t origin = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), origin);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
-    return failure(Code::InvalidArgument, "'" + std::string{text.substr(0, 50)} + "' is not an AS number");
+    return failure(StatusCode::InvalidArgument, "'" + std::string{text.substr(0, 50)} + "' is not an AS number");
   }
   return origin;
 }
@@ -55,7 +55,7 @@ class LineReader {
   }
 
  private:
-  static Status wrong(std::string why) { return Status{Code::InvalidArgument, "the line " + std::move(why)}; }
+  static Status wrong(std::string why) { return Status{StatusCode::InvalidArgument, "the line " + std::move(why)}; }
 
   static std::size_t split(std::string_view text, std::array<std::string_view, kColumnsMax>& columns) {
     std::size_t count = 0;
@@ -106,7 +106,7 @@ Result<GzFile> open_gz(const std::string& path) {
   GzFile file{gzdopen(fd, "rb")};
   if (file == nullptr) {
     ::close(fd);
-    return failure(Code::ResourceExhausted, "open '" + path + "': out of memory");
+    return failure(StatusCode::ResourceExhausted, "open '" + path + "': out of memory");
   }
   gzbuffer(file.get(), static_cast<unsigned>(kPieceBytes));
   return file;
@@ -131,7 +131,7 @@ Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& pl
       int error = Z_OK;
       const std::string why = gzerror(opened->get(), &error);
       if (error == Z_ERRNO) return failure(status_from_errno(errno, "read '" + path + "'"));
-      return failure(Code::DataLoss, path + ": damaged compressed data after line " + std::to_string(line_number) + ": " + why);
+      return failure(StatusCode::DataLoss, path + ": damaged compressed data after line " + std::to_string(line_number) + ": " + why);
     }
     text.resize(held + static_cast<std::size_t>(got));
     ended = got == 0;
@@ -139,7 +139,7 @@ Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& pl
       int error = Z_OK;
       gzerror(opened->get(), &error);
       if (error != Z_OK && error != Z_STREAM_END) {
-        return failure(Code::DataLoss, path + ": the compressed data ends too early, after line " + std::to_string(line_number));
+        return failure(StatusCode::DataLoss, path + ": the compressed data ends too early, after line " + std::to_string(line_number));
       }
       if (!text.empty()) text += '\n';
     }
@@ -151,8 +151,8 @@ Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& pl
     }
     text.erase(0, start);
     if (text.size() > limits::kRouteLineBytes) {
-      return failure(Code::InvalidArgument, path + ":" + std::to_string(line_number + 1) + ": the line is longer than " +
-                                                std::to_string(limits::kRouteLineBytes) + " bytes");
+      return failure(StatusCode::InvalidArgument, path + ":" + std::to_string(line_number + 1) + ": the line is longer than " +
+                                                      std::to_string(limits::kRouteLineBytes) + " bytes");
     }
   }
   return file;

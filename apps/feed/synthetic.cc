@@ -112,7 +112,7 @@ Result<std::map<unsigned, std::uint64_t>> length_counts(Family family, std::uint
   std::uint64_t sum = 0;
   for (const LengthShare& share : shares) sum += share.routes;
   if (total > std::numeric_limits<std::uint32_t>::max()) {
-    return failure(Code::ResourceExhausted, std::to_string(total) + " synthetic routes are too many");
+    return failure(StatusCode::ResourceExhausted, std::to_string(total) + " synthetic routes are too many");
   }
   std::map<unsigned, std::uint64_t> counts;
   std::vector<std::pair<std::uint64_t, unsigned>> remainders;
@@ -132,7 +132,8 @@ Result<std::map<unsigned, std::uint64_t>> length_counts(Family family, std::uint
     if (count > fits) carried = count - std::exchange(count, fits);
   }
   if (carried != 0) {
-    return failure(Code::ResourceExhausted, std::to_string(total) + " distinct " + std::string{to_string(family)} + " prefixes do not fit");
+    return failure(StatusCode::ResourceExhausted,
+                   std::to_string(total) + " distinct " + std::string{to_string(family)} + " prefixes do not fit");
   }
   return counts;
 }

@@ -116,7 +116,7 @@ TEST(Heap, WhatWasReservedIsUsedWithoutFaults) {
 
 TEST(Heap, MoreThanTheMachineHasIsRefused) {
   const Status refused = reserve(std::size_t{1} << 60);
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(refused.to_string(), testing::HasSubstr("the machine has"));
 }
 

@@ -219,7 +219,7 @@ Status Demo::start_flapping() {
     const auto links = far_plane_->links();
     if (!links) return links.error();
     const auto link = std::ranges::find(*links, Box::far_end(flapping_port()), &LinkEvent::name);
-    if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};
+    if (link == links->end()) return Status{StatusCode::NotFound, "the flapping port has no far end"};
     far_end_ = link->port;
     auto log = LinkEventLog::start(*plane_, flapping_port());
     if (!log) return log.error();
@@ -320,7 +320,7 @@ Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>
     }
     if (!flapper_->status().ok()) return flapper_->status().with_context("moving the cable");
     if (done) return {};
-    if (clock_.now() >= deadline) return Status{Code::DeadlineExceeded, "not done in time; the line above says what is left"};
+    if (clock_.now() >= deadline) return Status{StatusCode::DeadlineExceeded, "not done in time; the line above says what is left"};
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
@@ -409,7 +409,7 @@ Status Demo::verify() {
     if (!kernel) return kernel.error();
     report_.comparison = compare(routes_, *plan_, std::move(*kernel));
     if (report_.comparison.all_equal()) return {};
-    if (clock_.now() >= deadline) return Status{Code::DataLoss, "the data plane does not equal what was asked"};
+    if (clock_.now() >= deadline) return Status{StatusCode::DataLoss, "the data plane does not equal what was asked"};
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

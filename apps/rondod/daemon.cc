@@ -49,7 +49,7 @@ Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).w
 Status Daemon::lock_plane() {
   PlaneLock::Holder holder;
   auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
-  if (!lock && lock.error().code() == Code::AlreadyExists && may_stand_by(config_)) {
+  if (!lock && lock.error().code() == StatusCode::AlreadyExists && may_stand_by(config_)) {
     plane_holder_ = to_string(holder);
     log_.warn("standby: another process programs the namespace with our protocol number, waiting for its end",
               {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holder", plane_holder_}});
@@ -146,7 +146,7 @@ Status Daemon::declare_tables() {
     const Status declared = found == known.end() ? runtime_->store().declare({.name = name}) : Status{};
     if (!declared.ok()) return declared.with_context("the store of table " + name);
     if (found != known.end() && found->kind != TableKind::Staged) {
-      return {Code::FailedPrecondition,
+      return {StatusCode::FailedPrecondition,
               "the store has a table " + name + " that is " + std::string{to_string(found->kind)} + ", and rondod needs it staged"};
     }
   }
@@ -208,7 +208,7 @@ StoreHooks Daemon::store_hooks() {
   };
   hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
     // A reached limit is logged in preference to single dropped frames.
-    if (feed_troubles_ == 0 || feed_trouble_.code() != Code::ResourceExhausted || why.code() == Code::ResourceExhausted)
+    if (feed_troubles_ == 0 || feed_trouble_.code() != StatusCode::ResourceExhausted || why.code() == StatusCode::ResourceExhausted)
       feed_trouble_ = why;
     feed_troubles_ += count;
   };
@@ -223,7 +223,7 @@ Status Daemon::check_groups() const {
   for (const StoreGroup& group : config_.store_groups) {
     for (const std::string& table : group.tables) {
       if (std::ranges::find(names, table) != names.end()) continue;
-      return {Code::NotFound, "no table '" + table + "'" + did_you_mean(table, names)};
+      return {StatusCode::NotFound, "no table '" + table + "'" + did_you_mean(table, names)};
     }
   }
   return {};
@@ -429,7 +429,7 @@ Status Daemon::finish_files() {
     log_.error("accepted writes are lost: the file cannot be written", {{"file", file->path()}, {"records", records}, {"why", written}});
     // None waits if the file itself was deleted with its content.
     const std::string what = records > 0 ? std::to_string(records) + " records are not in " + file->path() + ": " : std::string{};
-    if (lost.ok()) lost = {Code::DataLoss, what + written.to_string()};
+    if (lost.ok()) lost = {StatusCode::DataLoss, what + written.to_string()};
   }
   return lost;
 }
@@ -496,7 +496,7 @@ void Daemon::try_to_take_over() {
   PlaneLock::Holder holder;
   auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
   if (!lock) {
-    if (lock.error().code() == Code::AlreadyExists) plane_holder_ = to_string(holder);
+    if (lock.error().code() == StatusCode::AlreadyExists) plane_holder_ = to_string(holder);
     return;
   }
   log_.info("standby: the namespace is free, taking over", {{"holder", plane_holder_}});

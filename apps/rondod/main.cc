@@ -32,10 +32,10 @@ namespace {
 
 int exit_code(const rondo::Status& status) {
   switch (status.code()) {
-    case rondo::Code::PermissionDenied: return 77;
-    case rondo::Code::AlreadyExists:
-    case rondo::Code::Unavailable:
-    case rondo::Code::NotFound: return 69;
+    case rondo::StatusCode::PermissionDenied: return 77;
+    case rondo::StatusCode::AlreadyExists:
+    case rondo::StatusCode::Unavailable:
+    case rondo::StatusCode::NotFound: return 69;
     default: return 1;
   }
 }

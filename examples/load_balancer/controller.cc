@@ -33,7 +33,7 @@ Status check_address(std::string_view text) {
   const bool is_port = error == std::errc{} && end == digits.data() + digits.size() && port >= 1 && port <= 65535;
   const bool is_host = !host.empty() && host.find_first_not_of("0123456789.") == std::string_view::npos;
   if (is_port && is_host) return {};
-  return {Code::InvalidArgument, "'" + std::string{text} + "' is not an IPv4 address and a port, such as 10.0.0.1:80"};
+  return {StatusCode::InvalidArgument, "'" + std::string{text} + "' is not an IPv4 address and a port, such as 10.0.0.1:80"};
 }
 
 ExecutorOptions device_options() {
@@ -208,7 +208,7 @@ Outcome Services::set(std::string_view service, const Fields& fields) {
   if (!name) return Outcome::reject(name.error());
   const Constraint pool{kPool, *name};
   if (holds(pool)) return program(service, pools_.members(*name), Outcome::done_while(pool));
-  if (!knows_pools()) return Outcome::retry_after(50ms, {Code::Unavailable, "the pools are being read"});
+  if (!knows_pools()) return Outcome::retry_after(50ms, {StatusCode::Unavailable, "the pools are being read"});
   return program(service, {}, Outcome::wait_for(pool));  // It must not stay on the device without a pool.
 }
 
@@ -225,7 +225,7 @@ Outcome Services::program(std::string_view service, std::vector<std::string> mem
   device_.submit(lane, std::move(requests),
                  [this, ticket = current_ticket(), success = std::move(success)](std::span<const Request> answered) {
                    const Status& status = answered.front().status;
-                   const bool is_refused = status.code() == Code::InvalidArgument;  // A retry would fail again.
+                   const bool is_refused = status.code() == StatusCode::InvalidArgument;  // A retry would fail again.
                    if (status.ok()) return settle(ticket, success);
                    settle(ticket, is_refused ? Outcome::reject(status) : Outcome::retry_after(100ms, status));
                  });

@@ -67,10 +67,10 @@ Status apply(const fs::path& folder, const balancer::Request& request) {
     std::ofstream out(next);
     for (const std::string& member : request.members) out << member << "\n";
     out.close();
-    if (!out) return {Code::Unavailable, "cannot write " + next.string()};
+    if (!out) return {StatusCode::Unavailable, "cannot write " + next.string()};
     fs::rename(next, file, error);
   }
-  return error ? Status{Code::Unavailable, file.string() + ": " + error.message()} : Status{};
+  return error ? Status{StatusCode::Unavailable, file.string() + ": " + error.message()} : Status{};
 }
 // endregion
 
@@ -120,7 +120,7 @@ Status add_commands(CommandRegistry& registry, const Address& drainer) {
                               [drainer, answer](const Arguments& arguments, Reply reply) {
                                 const auto minutes = std::chrono::minutes{arguments.integer("minutes", 0)};
                                 if (minutes < 0min || minutes > 24h)
-                                  return reply.fail({Code::InvalidArgument, "minutes is from 0 to 1440"});
+                                  return reply.fail({StatusCode::InvalidArgument, "minutes is from 0 to 1440"});
                                 const Status sent = drainer.post(balancer::Drain{arguments.text("backend"), minutes, answer(reply)});
                                 if (!sent.ok()) reply.fail(sent);
                               });

@@ -68,7 +68,7 @@ sim::WorldOptions world_options(std::uint64_t seed, sim::StoreKind store) {
                     .disk_fails_every = 2s,
                     .disk_fails_for = 200ms,
                     .operation_fails = 0.1,
-                    .operation_failures = {{Code::Unavailable, "the device restarts"}, {Code::DeadlineExceeded, "no answer"}},
+                    .operation_failures = {{StatusCode::Unavailable, "the device restarts"}, {StatusCode::DeadlineExceeded, "no answer"}},
                     .operation_time_high = 50ms,
                     .operation_room_ends_every = 1s,
                     .operation_room_ends_for = 100ms,
@@ -166,10 +166,10 @@ class Life {
     if (outside_.services == wanted) return {};
     for (const auto& [service, members] : wanted) {
       const auto there = outside_.services.find(service);
-      if (there == outside_.services.end()) return {Code::Internal, service + " is missing on the device"};
-      if (there->second != members) return {Code::Internal, service + " has other members on the device"};
+      if (there == outside_.services.end()) return {StatusCode::Internal, service + " is missing on the device"};
+      if (there->second != members) return {StatusCode::Internal, service + " has other members on the device"};
     }
-    return {Code::Internal, "the device has a service too many"};
+    return {StatusCode::Internal, "the device has a service too many"};
   }
 
   const sim::StoreKind store_;

@@ -30,12 +30,12 @@ class CountingSink final : public BulkSink {
  public:
   explicit CountingSink(std::map<std::string, std::uint64_t>& rows) : rows_(rows) {}
   Status begin(std::string_view table) override {
-    if (table == "closed") return Status{Code::NotFound, "no table 'closed'"};
+    if (table == "closed") return Status{StatusCode::NotFound, "no table 'closed'"};
     current_ = &rows_[std::string{table}];
     return {};
   }
   Status row(BulkOp, std::string_view key, std::span<const BulkField>) override {
-    if (key == "bad") return Status{Code::InvalidArgument, "bad key"};
+    if (key == "bad") return Status{StatusCode::InvalidArgument, "bad key"};
     ++*current_;
     return {};
   }

@@ -13,7 +13,7 @@ constexpr std::size_t kSmallestRowBytes = 1 + 4 + 2;
 }  // namespace
 
 Status BulkReader::malformed(std::string_view what) const {
-  return Status{Code::InvalidArgument, "bulk row " + std::to_string(position_) + ": " + std::string{what}};
+  return Status{StatusCode::InvalidArgument, "bulk row " + std::to_string(position_) + ": " + std::string{what}};
 }
 
 Result<std::string_view> BulkReader::take(std::size_t bytes, std::string_view what) {
@@ -44,7 +44,7 @@ Result<BulkReader> BulkReader::open(std::string_view payload) {
   reader.table_ = *table;
   reader.rows_ = read_u32(*count);
   if (reader.rows_ > reader.rest_.size() / kSmallestRowBytes) {
-    return failure(Code::InvalidArgument,
+    return failure(StatusCode::InvalidArgument,
                    "bulk write announces " + std::to_string(reader.rows_) + " rows in " + std::to_string(reader.rest_.size()) + " bytes");
   }
   return reader;
@@ -88,7 +88,7 @@ std::size_t BulkEncoder::row_bytes(std::string_view key, std::span<const BulkFie
 
 Status BulkEncoder::start(std::string_view table) {
   if (table.size() > std::numeric_limits<std::uint16_t>::max()) {
-    return Status{Code::InvalidArgument, "a table name of " + std::to_string(table.size()) + " bytes is too long"};
+    return Status{StatusCode::InvalidArgument, "a table name of " + std::to_string(table.size()) + " bytes is too long"};
   }
   frame_.clear();
   begin_frame(frame_, FrameKind::Bulk);
@@ -106,11 +106,11 @@ bool BulkEncoder::would_exceed(std::string_view key, std::span<const BulkField> 
 
 Status BulkEncoder::add(BulkOp op, std::string_view key, std::span<const BulkField> fields, std::size_t frame_bytes_max) {
   if (fields.size() > std::numeric_limits<std::uint16_t>::max()) {
-    return Status{Code::InvalidArgument, "a row with " + std::to_string(fields.size()) + " fields has too many"};
+    return Status{StatusCode::InvalidArgument, "a row with " + std::to_string(fields.size()) + " fields has too many"};
   }
   if (would_exceed(key, fields, kFrameLengthBytes + frame_bytes_max)) {
-    return Status{Code::ResourceExhausted, "a row of " + std::to_string(row_bytes(key, fields)) + " bytes does not fit a frame of " +
-                                               std::to_string(frame_bytes_max)};
+    return Status{StatusCode::ResourceExhausted, "a row of " + std::to_string(row_bytes(key, fields)) + " bytes does not fit a frame of " +
+                                                     std::to_string(frame_bytes_max)};
   }
   frame_ += static_cast<char>(op);
   append_u32(frame_, static_cast<std::uint32_t>(key.size()));

@@ -143,7 +143,7 @@ Status BulkWriter::take_answers(std::size_t in_flight_max) {
     }
     const bool is_asked = !frames_->waiting.empty();
     if (!(**answer).error.ok()) return is_asked ? stop_at_refused_table((**answer).error) : fail((**answer).error);
-    if (!is_asked) return fail(Status{Code::DataLoss, "the daemon answered a bulk write that was not sent"});
+    if (!is_asked) return fail(Status{StatusCode::DataLoss, "the daemon answered a bulk write that was not sent"});
     const Frames::Frame& frame = frames_->waiting.front();
     add_answer(totals_, (**answer).body, frame.table, frame.first_row);
     frames_->waiting.pop_front();

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kReplyBytes = 256 * 1024;
 
-Status nonsense(std::string_view what) { return Status{Code::DataLoss, "the daemon's answer makes no sense: " + std::string{what}}; }
+Status nonsense(std::string_view what) { return Status{StatusCode::DataLoss, "the daemon's answer makes no sense: " + std::string{what}}; }
 
 /// Returns the Status in an answer's "error".
 Status error_of(const json::object& answer) {
@@ -84,11 +84,11 @@ Result<AdminAnswer> take_apart(const Frame& frame) {
 
 }  // namespace
 
-Code code_named(std::string_view name) {
-  for (unsigned char code = 1; code <= static_cast<unsigned char>(Code::Internal); ++code) {
-    if (name == to_string(static_cast<Code>(code))) return static_cast<Code>(code);
+StatusCode code_named(std::string_view name) {
+  for (unsigned char code = 1; code <= static_cast<unsigned char>(StatusCode::Internal); ++code) {
+    if (name == to_string(static_cast<StatusCode>(code))) return static_cast<StatusCode>(code);
   }
-  return Code::Internal;
+  return StatusCode::Internal;
 }
 
 Status AdminClient::Wire::write_some() {
@@ -134,7 +134,7 @@ Status AdminClient::Wire::exchange() {
 }
 
 Status AdminClient::Wire::wait_and_exchange() {
-  if (!peer_writes) return Status{Code::Unavailable, "the daemon closed the connection"};
+  if (!peer_writes) return Status{StatusCode::Unavailable, "the daemon closed the connection"};
   pollfd watched{.fd = fd.get(), .events = POLLIN, .revents = 0};
   if (peer_reads && !output.empty()) watched.events |= POLLOUT;
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
@@ -142,7 +142,7 @@ Status AdminClient::Wire::wait_and_exchange() {
   if (ready < 0 && errno != EINTR) return status_from_errno(errno, "wait for the daemon");
   if (ready == 0) {
     peer_reads = peer_writes = false;
-    return Status{Code::DeadlineExceeded, "the daemon did not answer within " + std::to_string(milliseconds) + " ms"};
+    return Status{StatusCode::DeadlineExceeded, "the daemon did not answer within " + std::to_string(milliseconds) + " ms"};
   }
   return exchange();
 }
@@ -172,9 +172,10 @@ AdminClient::~AdminClient() = default;
 Result<std::unique_ptr<AdminClient>> AdminClient::connect(const std::string& path, Duration patience) {
   Result<UniqueFd> fd = connect_unix(path);
   struct stat found {};
-  if (!fd && fd.error().code() == Code::Unavailable && ::stat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
-    return failure(Code::Unavailable, std::string{fd.error().message()} +
-                                          ": it is no socket; a running daemon makes its socket anew within a second after it is removed");
+  if (!fd && fd.error().code() == StatusCode::Unavailable && ::stat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
+    return failure(StatusCode::Unavailable,
+                   std::string{fd.error().message()} +
+                       ": it is no socket; a running daemon makes its socket anew within a second after it is removed");
   }
   if (!fd) return failure(fd.error());
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Wire>(std::move(*fd), patience)));
@@ -213,7 +214,7 @@ Result<std::optional<json::object>> AdminClient::answer() {
     if (has_rows || !wire_->rows.empty()) answer.body["rows"] = std::exchange(wire_->rows, {});
     return std::optional{std::move(answer.body)};
   }
-  if (!wire_->peer_writes) return failure(Code::Unavailable, "the daemon closed the connection");
+  if (!wire_->peer_writes) return failure(StatusCode::Unavailable, "the daemon closed the connection");
   return std::optional<json::object>{};
 }
 

@@ -148,33 +148,33 @@ CommandRegistry::CommandRegistry(const std::string& program_name, const std::str
 
 Status CommandRegistry::add(CommandSpec spec, CommandHandler handler) {
   RONDO_ASSERT(handler != nullptr);
-  if (spec.name.empty()) return Status{Code::InvalidArgument, "a command needs a name"};
+  if (spec.name.empty()) return Status{StatusCode::InvalidArgument, "a command needs a name"};
   std::set<std::string_view> known;
   for (const ArgumentSpec& argument : spec.arguments) {
     if (!known.insert(argument.name).second) {
-      return Status{Code::InvalidArgument, "command '" + spec.name + "' has two arguments named '" + argument.name + "'"};
+      return Status{StatusCode::InvalidArgument, "command '" + spec.name + "' has two arguments named '" + argument.name + "'"};
     }
     if (argument.name.empty() || argument.name == "id" || argument.name == "command") {
-      return Status{Code::InvalidArgument, "command '" + spec.name + "' cannot have an argument named '" + argument.name + "'"};
+      return Status{StatusCode::InvalidArgument, "command '" + spec.name + "' cannot have an argument named '" + argument.name + "'"};
     }
   }
   std::string name = spec.name;
   const bool added = commands_.try_emplace(std::move(name), Command{std::move(spec), std::move(handler)}).second;
-  if (!added) return Status{Code::AlreadyExists, "command '" + name + "' is registered twice"};
+  if (!added) return Status{StatusCode::AlreadyExists, "command '" + name + "' is registered twice"};
   return {};
 }
 
 Result<const CommandRegistry::Command*> CommandRegistry::find(const json::object& request) const {
   const json::value* const name = request.if_contains("command");
-  if (name == nullptr) return failure(Code::InvalidArgument, "the request has no \"command\"");
-  if (!name->is_string()) return failure(Code::InvalidArgument, "\"command\" must be a string");
+  if (name == nullptr) return failure(StatusCode::InvalidArgument, "the request has no \"command\"");
+  if (!name->is_string()) return failure(StatusCode::InvalidArgument, "\"command\" must be a string");
   const std::string_view word = view(name->get_string());
   const auto place = commands_.find(word);
   if (place != commands_.end()) return &place->second;
   std::vector<std::string_view> names;
   for (const auto& entry : commands_) names.push_back(entry.first);
   const std::string_view shown = word.substr(0, 100);
-  return failure(Code::NotFound, "unknown command '" + std::string{shown} + "'" + did_you_mean(word, names));
+  return failure(StatusCode::NotFound, "unknown command '" + std::string{shown} + "'" + did_you_mean(word, names));
 }
 
 Status CommandRegistry::check(const CommandSpec& spec, const json::object& request) {
@@ -183,17 +183,17 @@ Status CommandRegistry::check(const CommandSpec& spec, const json::object& reque
     if (name == "id" || name == "command") continue;
     const ArgumentSpec* const argument = find_argument(spec, name);
     if (argument == nullptr) {
-      return Status{Code::InvalidArgument, "unknown argument '" + std::string{name.substr(0, 100)} + "'; " + usage(spec)};
+      return Status{StatusCode::InvalidArgument, "unknown argument '" + std::string{name.substr(0, 100)} + "'; " + usage(spec)};
     }
     if (!has_kind(member.value(), argument->kind)) {
-      return Status{Code::InvalidArgument,
+      return Status{StatusCode::InvalidArgument,
                     "argument '" + argument->name + "' of '" + spec.name + "' must be " + std::string{expectation(argument->kind)}};
     }
     if (Status counted = check_row_fields(member.value(), argument->kind); !counted.ok()) return counted;
   }
   for (const ArgumentSpec& argument : spec.arguments) {
     if (argument.required && !request.contains(argument.name)) {
-      return Status{Code::InvalidArgument, "argument '" + argument.name + "' is missing; " + usage(spec)};
+      return Status{StatusCode::InvalidArgument, "argument '" + argument.name + "' is missing; " + usage(spec)};
     }
   }
   return {};
@@ -217,7 +217,7 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply, const B
   try {
     (*command)->handler(Arguments{request}, reply);
   } catch (const std::exception& error) {
-    reply.fail(Status{Code::Internal, "command '" + (*command)->spec.name + "' threw: " + error.what()});
+    reply.fail(Status{StatusCode::Internal, "command '" + (*command)->spec.name + "' threw: " + error.what()});
   }
 }
 

@@ -60,7 +60,7 @@ Turn AdminConnection::run(const Budget& budget) {
   }
   if (fd_ && writable_ && !session_.output().empty()) write_some();
   if (fd_ && session_.overflowed()) {
-    cut(AdminNotice::Kind::SlowReader, {Code::ResourceExhausted, "too much waits for you"});
+    cut(AdminNotice::Kind::SlowReader, {StatusCode::ResourceExhausted, "too much waits for you"});
   }
   if (fd_ && (finished() || (std::exchange(looked_at_, false) && nobody_left()))) close();
   note();
@@ -166,19 +166,19 @@ void AdminConnection::check(Instant now) {
   const bool has_output = !session_.output().empty();
   if (!std::exchange(had_output_, has_output) && has_output) last_written_ = now;
   if (has_output) {
-    if (now - last_written_ >= options.stall) cut(Kind::SlowReader, {Code::DeadlineExceeded, "you do not read your answers"});
+    if (now - last_written_ >= options.stall) cut(Kind::SlowReader, {StatusCode::DeadlineExceeded, "you do not read your answers"});
   } else if (frame_since_) {
     if (dry_since_ && now - *dry_since_ >= options.stall) {
-      cut(Kind::StalledWriter, {Code::DeadlineExceeded, "the rest of a frame did not come"});
+      cut(Kind::StalledWriter, {StatusCode::DeadlineExceeded, "the rest of a frame did not come"});
     } else if (waited(now) >= options.frame_time) {
-      cut(Kind::SlowFrame, {Code::DeadlineExceeded, "a frame took too long"});
+      cut(Kind::SlowFrame, {StatusCode::DeadlineExceeded, "a frame took too long"});
     } else if (host_.share.used >= host_.share.most && waited(now) >= options.yield) {
-      cut(Kind::Memory, {Code::ResourceExhausted, "a frame took long while others had no memory for theirs"});
+      cut(Kind::Memory, {StatusCode::ResourceExhausted, "a frame took long while others had no memory for theirs"});
     }
   } else if (idle_since_ && requests_ == 0) {
-    if (now - *idle_since_ >= options.frame_time) cut(Kind::SlowFrame, {Code::DeadlineExceeded, "no request came"});
+    if (now - *idle_since_ >= options.frame_time) cut(Kind::SlowFrame, {StatusCode::DeadlineExceeded, "no request came"});
   } else if (idle_since_ && now - *idle_since_ >= options.idle) {
-    cut(Kind::Idle, {Code::DeadlineExceeded, "no request came for long"});
+    cut(Kind::Idle, {StatusCode::DeadlineExceeded, "no request came for long"});
   }
 }
 

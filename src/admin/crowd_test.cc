@@ -281,7 +281,7 @@ TEST_F(AdminCrowd, PlacesAreKeptForRootAndTheDaemonsUserLinux) {
       EXPECT_TRUE(ours.back()->ask("never", {}).ok());
       while (kept_now < 4 + i + 1) std::this_thread::yield();
     }
-    EXPECT_EQ(connect()->call("version", {}).error().code(), Code::ResourceExhausted) << "and no more than those";
+    EXPECT_EQ(connect()->call("version", {}).error().code(), StatusCode::ResourceExhausted) << "and no more than those";
   });
   EXPECT_EQ(server->stats().refused_connections, 2U);
   EXPECT_THAT(notices, ElementsAre(Kind::Refused));
@@ -325,7 +325,7 @@ TEST_F(AdminCrowd, AClientNamesAFileThatIsNoSocket) {
   { std::ofstream(options.path) << "precious"; }
   const auto client = AdminClient::connect(options.path);
   ASSERT_FALSE(client.has_value());
-  EXPECT_EQ(client.error().code(), Code::Unavailable);
+  EXPECT_EQ(client.error().code(), StatusCode::Unavailable);
   EXPECT_THAT(client.error().to_string(), testing::HasSubstr("it is no socket"));
 }
 

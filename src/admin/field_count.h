@@ -12,8 +12,8 @@ namespace rondo {
 /// InvalidArgument beyond limits::kAdminRowFields.
 inline Status check_field_count(std::size_t fields) {
   if (fields <= limits::kAdminRowFields) return {};
-  return {Code::InvalidArgument, "a row of " + std::to_string(fields) + " fields: a request takes " +
-                                     std::to_string(limits::kAdminRowFields) + " of one row at most; write it in parts"};
+  return {StatusCode::InvalidArgument, "a row of " + std::to_string(fields) + " fields: a request takes " +
+                                           std::to_string(limits::kAdminRowFields) + " of one row at most; write it in parts"};
 }
 
 }  // namespace rondo

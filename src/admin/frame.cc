@@ -8,15 +8,15 @@ namespace rondo {
 Result<std::optional<Frame>> next_frame(std::string_view bytes, std::size_t frame_bytes_max) {
   if (bytes.size() < kFrameLengthBytes) return std::optional<Frame>{};
   const std::size_t length = read_u32(bytes);
-  if (length == 0) return failure(Code::InvalidArgument, "a frame of length 0 has no kind");
+  if (length == 0) return failure(StatusCode::InvalidArgument, "a frame of length 0 has no kind");
   if (length > frame_bytes_max) {
-    return failure(Code::InvalidArgument,
+    return failure(StatusCode::InvalidArgument,
                    "a frame of " + std::to_string(length) + " bytes is larger than " + std::to_string(frame_bytes_max));
   }
   if (bytes.size() < kFrameHeaderBytes) return std::optional<Frame>{};
   const char kind = bytes[kFrameLengthBytes];
   if (kind != 'J' && kind != 'M' && kind != 'W') {
-    return failure(Code::InvalidArgument, "unknown frame kind '" + std::string{kind} + "'");
+    return failure(StatusCode::InvalidArgument, "unknown frame kind '" + std::string{kind} + "'");
   }
   const std::size_t whole = kFrameLengthBytes + length;
   if (bytes.size() < whole) return std::optional<Frame>{};

@@ -54,7 +54,7 @@ Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t 
 }
 
 Status may_only_read(std::string_view what, const Caller& caller) {
-  return {Code::PermissionDenied, std::string{what} + " writes, and user " + std::to_string(caller.user) + " may only read"};
+  return {StatusCode::PermissionDenied, std::string{what} + " writes, and user " + std::to_string(caller.user) + " may only read"};
 }
 
 }  // namespace rondo

@@ -30,7 +30,7 @@ std::string error_frame(std::int64_t id, const Status& why) {
 }
 
 Reply::State::~State() {
-  if (port != nullptr) end_failed(Status{Code::Internal, "the command gave no answer"});
+  if (port != nullptr) end_failed(Status{StatusCode::Internal, "the command gave no answer"});
 }
 
 bool Reply::State::page_full() noexcept {
@@ -70,8 +70,8 @@ void Reply::State::end_ok(const json::object* result) {
   frame.append("}}");
   end_frame(frame, start);
   if (frame.size() - kFrameLengthBytes > limits::kAdminFrameBytes) {
-    end_failed(Status{Code::ResourceExhausted, "the answer of " + std::to_string(frame.size()) + " bytes does not fit a frame of " +
-                                                   std::to_string(limits::kAdminFrameBytes)});
+    end_failed(Status{StatusCode::ResourceExhausted, "the answer of " + std::to_string(frame.size()) + " bytes does not fit a frame of " +
+                                                         std::to_string(limits::kAdminFrameBytes)});
     return;
   }
   ReplyPort* const to = std::exchange(port, nullptr);
@@ -108,7 +108,7 @@ void Reply::row(const json::value& row) {
   append_json(state.rows, row);
   ++state.row_count;
   if (state.rows.size() > limits::kAdminFrameBytes / 2) {
-    state.end_failed(Status{Code::ResourceExhausted, "a row of the answer does not fit a frame"});
+    state.end_failed(Status{StatusCode::ResourceExhausted, "a row of the answer does not fit a frame"});
   }
 }
 

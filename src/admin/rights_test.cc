@@ -68,7 +68,7 @@ TEST_F(AdminRights, MembersOfTheReadGroupReadAndOthersAreDeniedLinux) {
         EXPECT_TRUE(client->call("version", {}).has_value());
         const auto refused = client->call("write", {});
         ASSERT_FALSE(refused.has_value());
-        EXPECT_EQ(refused.error().code(), Code::PermissionDenied);
+        EXPECT_EQ(refused.error().code(), StatusCode::PermissionDenied);
         EXPECT_THAT(std::string{refused.error().message()}, AllOf(HasSubstr("'write' writes"), HasSubstr("user 65534 may only read")));
         BulkWriter writer(*client);
         EXPECT_TRUE(writer.begin("T").ok());
@@ -86,7 +86,7 @@ TEST_F(AdminRights, MembersOfTheReadGroupReadAndOthersAreDeniedLinux) {
     as(kNobody, {kNobody}, [this] {
       const auto denied = connect()->call("read", {});
       ASSERT_FALSE(denied.has_value());
-      EXPECT_EQ(denied.error().code(), Code::PermissionDenied);
+      EXPECT_EQ(denied.error().code(), StatusCode::PermissionDenied);
       EXPECT_THAT(std::string{denied.error().message()}, HasSubstr("in none of the groups"));
     });
     EXPECT_TRUE(connect()->call("write", {}).has_value()) << "root";

@@ -159,7 +159,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     if (!chosen) return false;
     const char* const why = seats[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
     taken[*chosen]->cut(AdminNotice::Kind::GaveWay,
-                        {Code::ResourceExhausted,
+                        {StatusCode::ResourceExhausted,
                          "all " + std::to_string(options.connections) + " connections of the admin socket are in use, and " + why});
     return has_place(newcomer);
   }
@@ -180,14 +180,15 @@ class AdminServer::Listener final : public Source, public AdminHost {
 
   void refuse(int fd, const Caller& caller) {
     ++counted.refused_connections;
-    send_away(fd, {Code::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
+    send_away(
+        fd, {StatusCode::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
     notices_.note(AdminNotice::Kind::Refused, caller, {}, scheduler_.now());
     arm_timer();
   }
 
   void deny(int fd, const Caller& caller) {
     ++counted.denied_connections;
-    send_away(fd, {Code::PermissionDenied, "user " + std::to_string(caller.user) + " is in none of the groups that may call"});
+    send_away(fd, {StatusCode::PermissionDenied, "user " + std::to_string(caller.user) + " is in none of the groups that may call"});
     notices_.note(AdminNotice::Kind::Denied, caller, {}, scheduler_.now());
   }
 

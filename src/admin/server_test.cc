@@ -45,7 +45,7 @@ TEST_F(AdminSocket, TheDaemonsErrorComesBackAsItsStatus) {
     const auto client = connect();
     const Result<json::object> result = client->call("ecco", {});
     ASSERT_FALSE(result.has_value());
-    EXPECT_EQ(result.error().code(), Code::NotFound);
+    EXPECT_EQ(result.error().code(), StatusCode::NotFound);
     EXPECT_THAT(std::string{result.error().message()}, HasSubstr("did you mean 'echo'?"));
     EXPECT_TRUE(client->call("version", {}).has_value()) << "the connection is still good";
   });
@@ -111,11 +111,11 @@ TEST_F(AdminSocket, ARefusedTableIsTheWritersError) {
     ASSERT_TRUE(writer.begin("closed").ok());
     ASSERT_TRUE(writer.row(BulkOp::Delete, "k", {}).ok());
     const Status ended = writer.end();  // The refusal may have arrived already.
-    EXPECT_TRUE(ended.ok() || ended.code() == Code::NotFound) << ended.to_string();
+    EXPECT_TRUE(ended.ok() || ended.code() == StatusCode::NotFound) << ended.to_string();
     const Result<BulkTotals> totals = writer.finish();
     ASSERT_FALSE(totals.has_value());
-    EXPECT_EQ(totals.error().code(), Code::NotFound);
-    EXPECT_EQ(writer.row(BulkOp::Set, "k", {}).code(), Code::NotFound) << "and it stays";
+    EXPECT_EQ(totals.error().code(), StatusCode::NotFound);
+    EXPECT_EQ(writer.row(BulkOp::Set, "k", {}).code(), StatusCode::NotFound) << "and it stays";
   });
 }
 
@@ -145,7 +145,7 @@ TEST_F(AdminSocket, TheConnectionOverTheLimitIsToldSo) {
     const auto third = connect();
     const Result<json::object> result = third->call("version", {});
     ASSERT_FALSE(result.has_value());
-    EXPECT_EQ(result.error().code(), Code::ResourceExhausted);
+    EXPECT_EQ(result.error().code(), StatusCode::ResourceExhausted);
     first.reset();
     // The place is free once the server has seen the end of the first connection.
     const auto deadline = std::chrono::steady_clock::now() + 10s;
@@ -244,7 +244,7 @@ TEST_F(AdminSocket, ASecondServerIsRefusedWhileTheFirstAnswers) {
   open();
   const auto second = AdminServer::open(*scheduler, commands, options);
   ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().code(), Code::AlreadyExists);
+  EXPECT_EQ(second.error().code(), StatusCode::AlreadyExists);
   struct stat status {};
   EXPECT_EQ(::stat(options.path.c_str(), &status), 0) << "the first one's file stays";
 }
@@ -271,19 +271,19 @@ TEST_F(AdminSocket, AnUnusablePathIsNamed) {
   options.path = "/nonexistent-directory/admin.sock";
   EXPECT_THAT(std::string{AdminServer::open(*scheduler, commands, options).error().message()}, HasSubstr("/nonexistent-directory/"));
   options.path = std::string(200, 'x');
-  EXPECT_EQ(AdminServer::open(*scheduler, commands, options).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(AdminServer::open(*scheduler, commands, options).error().code(), StatusCode::InvalidArgument);
 }
 
 TEST(AdminClient, SaysWhenNobodyIsThere) {
-  EXPECT_EQ(AdminClient::connect("/nonexistent-directory/admin.sock").error().code(), Code::NotFound);
+  EXPECT_EQ(AdminClient::connect("/nonexistent-directory/admin.sock").error().code(), StatusCode::NotFound);
 }
 
 TEST_F(AdminSocket, AClientGivesUpOnASilentDaemon) {
   add("never", {}, [kept = std::make_shared<std::vector<Reply>>()](const Arguments&, Reply reply) { kept->push_back(std::move(reply)); });
   with_caller([this] {
     const auto client = connect(50ms);
-    EXPECT_EQ(client->call("never", {}).error().code(), Code::DeadlineExceeded);
-    EXPECT_EQ(client->call("version", {}).error().code(), Code::Unavailable) << "the connection cannot be used after that";
+    EXPECT_EQ(client->call("never", {}).error().code(), StatusCode::DeadlineExceeded);
+    EXPECT_EQ(client->call("version", {}).error().code(), StatusCode::Unavailable) << "the connection cannot be used after that";
   });
   scheduler->run_until_idle();
   EXPECT_EQ(server->stats().connections, 0U) << "a caller that hung up does not wait for its answer";
@@ -332,7 +332,7 @@ TEST_F(AdminSocket, AnAnswerThatEndedIsNotToldThatItsCallerGoes) {
 Result<json::object> answer_in_steps(AdminClient& client) {
   for (;;) {
     pollfd watched{.fd = client.fd(), .events = POLLIN, .revents = 0};
-    if (::poll(&watched, 1, 20'000) != 1) return failure(Code::DeadlineExceeded, "nothing came");
+    if (::poll(&watched, 1, 20'000) != 1) return failure(StatusCode::DeadlineExceeded, "nothing came");
     Result<std::optional<json::object>> answer = client.answer();
     if (!answer) return failure(answer.error());
     if (*answer) return std::move(**answer);
@@ -360,14 +360,14 @@ TEST_F(AdminSocket, AnAnswerInStepsNeverWaits) {
   ASSERT_TRUE(client->ask("version", {}).ok());
   EXPECT_FALSE(client->answer().value().has_value()) << "the scheduler has had no turn";
   server.reset();
-  EXPECT_EQ(client->answer().error().code(), Code::Unavailable);
+  EXPECT_EQ(client->answer().error().code(), StatusCode::Unavailable);
 }
 
 TEST_F(AdminSocket, AServerThatGoesAwayIsUnavailable) {
   open();
   const auto client = connect();
   server.reset();
-  EXPECT_EQ(client->call("version", {}).error().code(), Code::Unavailable);
+  EXPECT_EQ(client->call("version", {}).error().code(), StatusCode::Unavailable);
 }
 
 }  // namespace

@@ -58,9 +58,9 @@ Result<json::value> parse_request(std::string_view payload) {
   json::error_code error;
   const std::size_t read = parser.write_some(payload.data(), payload.size(), error);
   if (!error && read < payload.size())
-    return failure(Code::InvalidArgument, "the request goes on after its JSON value, at byte " + std::to_string(read));
+    return failure(StatusCode::InvalidArgument, "the request goes on after its JSON value, at byte " + std::to_string(read));
   if (error) {
-    return failure(Code::InvalidArgument, "the request is not JSON: " + error.message() + " at byte " + std::to_string(read));
+    return failure(StatusCode::InvalidArgument, "the request is not JSON: " + error.message() + " at byte " + std::to_string(read));
   }
   return parser.release();
 }
@@ -129,8 +129,8 @@ void AdminSession::step(const TimeIsUp& time_is_up) {
     case Next::Request: request(time_is_up); break;
     case Next::Truncated: {
       const std::optional<std::size_t> announced = announced_frame_bytes(input_.view());
-      break_off(Status{Code::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) + " of " +
-                                                  (announced ? std::to_string(*announced) : "at least 5") + " bytes"});
+      break_off(Status{StatusCode::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) +
+                                                        " of " + (announced ? std::to_string(*announced) : "at least 5") + " bytes"});
       break;
     }
   }
@@ -144,7 +144,7 @@ void AdminSession::resume() {
   try {
     go_on(reply);
   } catch (const std::exception& error) {
-    Reply{reply}.fail(Status{Code::Internal, std::string{"the command threw while it went on: "} + error.what()});
+    Reply{reply}.fail(Status{StatusCode::Internal, std::string{"the command threw while it went on: "} + error.what()});
   }
 }
 
@@ -159,20 +159,21 @@ void AdminSession::request(const TimeIsUp& time_is_up) {
   switch ((**frame).kind) {
     case FrameKind::Json: json_request(**frame); return;
     case FrameKind::Bulk: bulk_request(**frame, time_is_up); return;
-    case FrameKind::More: break_off(Status{Code::InvalidArgument, "frame kind 'M' is for answers, not for requests"}); return;
+    case FrameKind::More: break_off(Status{StatusCode::InvalidArgument, "frame kind 'M' is for answers, not for requests"}); return;
   }
 }
 
 void AdminSession::json_request(const Frame& frame) {
   ++stats_.requests;
   if (frame.payload.size() > options_.request_bytes) {
-    answer(0, Status{Code::InvalidArgument, "a request of " + std::to_string(frame.payload.size()) + " bytes is larger than " +
-                                                std::to_string(options_.request_bytes) + "; use a bulk write for large rows"});
+    answer(0, Status{StatusCode::InvalidArgument, "a request of " + std::to_string(frame.payload.size()) + " bytes is larger than " +
+                                                      std::to_string(options_.request_bytes) + "; use a bulk write for large rows"});
     input_.consume(frame.bytes);
     return;
   }
   if (has_many_values(frame.payload, limits::kAdminRequestValues)) {
-    answer(0, Status{Code::InvalidArgument, "the request has more than " + std::to_string(limits::kAdminRequestValues) + " JSON values"});
+    answer(0, Status{StatusCode::InvalidArgument,
+                     "the request has more than " + std::to_string(limits::kAdminRequestValues) + " JSON values"});
     input_.consume(frame.bytes);
     return;
   }
@@ -183,14 +184,14 @@ void AdminSession::json_request(const Frame& frame) {
   } else if (const json::object* const object = value->if_object()) {
     dispatch(*object);
   } else {
-    answer(0, Status{Code::InvalidArgument, "the request must be a JSON object"});
+    answer(0, Status{StatusCode::InvalidArgument, "the request must be a JSON object"});
   }
 }
 
 void AdminSession::dispatch(const json::object& request) {
   const json::value* const id = request.if_contains("id");
   if (id == nullptr || !id->is_int64()) {
-    answer(0, Status{Code::InvalidArgument, "the request needs an integer \"id\""});
+    answer(0, Status{StatusCode::InvalidArgument, "the request needs an integer \"id\""});
     return;
   }
   const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64(), caller_);
@@ -228,7 +229,7 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
   }
   Status begun;
   if (sink_ == nullptr) {
-    begun = Status{Code::Unimplemented, "this daemon takes no bulk writes"};
+    begun = Status{StatusCode::Unimplemented, "this daemon takes no bulk writes"};
   } else if (caller_.rights != Caller::Rights::Write) {
     begun = may_only_read("a bulk write", caller_);
   } else {
@@ -316,7 +317,7 @@ void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritte
     std::string message{answer.malformed.message()};
     message.append("; ").append(std::to_string(answer.accepted)).append(" rows before it were accepted");
     if (failed > 0) message.append("; ").append(std::to_string(failed)).append(" more, but not written: ").append(first.message());
-    answer.frame = error_frame(0, Status{Code::InvalidArgument, std::move(message)});
+    answer.frame = error_frame(0, Status{StatusCode::InvalidArgument, std::move(message)});
     return;
   }
   if (failed > 0 && answer.first_error.empty()) {

@@ -28,12 +28,12 @@ class RecordingSink final : public BulkSink {
  public:
   explicit RecordingSink(std::vector<std::string>& log) : log_(log) {}
   Status begin(std::string_view table) override {
-    if (table == "closed") return Status{Code::NotFound, "no table 'closed'"};
+    if (table == "closed") return Status{StatusCode::NotFound, "no table 'closed'"};
     log_.push_back("begin " + std::string{table});
     return {};
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
-    if (key.starts_with("bad")) return Status{Code::InvalidArgument, "bad key"};
+    if (key.starts_with("bad")) return Status{StatusCode::InvalidArgument, "bad key"};
     std::string text = op == BulkOp::Set ? "set " : "del ";
     text.append(key);
     for (const BulkField& field : fields) text.append(" ").append(field.name).append("=").append(field.value);
@@ -483,7 +483,7 @@ TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
 class SlowSink final : public BulkSink {
  public:
   explicit SlowSink(std::vector<Settled>& waiting) : waiting_(waiting) {}
-  Status begin(std::string_view table) override { return table == "closed" ? Status{Code::NotFound, "closed"} : Status{}; }
+  Status begin(std::string_view table) override { return table == "closed" ? Status{StatusCode::NotFound, "closed"} : Status{}; }
   Status row(BulkOp, std::string_view, std::span<const BulkField>) override { return {}; }
   Status end() override { return {}; }
   void when_settled(Settled settled) override { waiting_.push_back(std::move(settled)); }
@@ -505,7 +505,7 @@ TEST_F(SlowBulkSession, AFrameIsAnsweredWhenItsRowsAreSettledAndWhatIsNotWritten
   give(frame("T", 3));
   EXPECT_THAT(frames(), IsEmpty()) << "the rows are not done";
   ASSERT_THAT(waiting, SizeIs(1));
-  waiting[0]({.rows = 2, .first_row = 1, .first_key = "k1", .first = {Code::ResourceExhausted, "disk full"}});
+  waiting[0]({.rows = 2, .first_row = 1, .first_key = "k1", .first = {StatusCode::ResourceExhausted, "disk full"}});
   EXPECT_EQ(wakes, 1) << "somebody must write the answer out";
   const json::value result = only_answer().at("result");
   EXPECT_EQ(result.at("accepted").as_int64(), 1);
@@ -620,9 +620,9 @@ TEST(BulkEncoder, ARowThatFitsNoFrameIsRefusedAndTheFrameStaysGood) {
   ASSERT_TRUE(encoder.start("T").ok());
   ASSERT_TRUE(encoder.add(BulkOp::Set, "a", {}, 100).ok());
   const std::string large(200, 'x');
-  EXPECT_EQ(encoder.add(BulkOp::Set, large, {}, 100).code(), Code::ResourceExhausted);
+  EXPECT_EQ(encoder.add(BulkOp::Set, large, {}, 100).code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(encoder.rows(), 1U);
-  EXPECT_EQ(encoder.start(std::string(70000, 't')).code(), Code::InvalidArgument);
+  EXPECT_EQ(encoder.start(std::string(70000, 't')).code(), StatusCode::InvalidArgument);
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ Result<bool> is_stale_socket(const std::string& path) {
     if (errno == ENOENT) return false;
     return failure(status_from_errno(errno, "look at '" + path + "'"));
   }
-  if (!S_ISSOCK(status.st_mode)) return failure(Code::InvalidArgument, "'" + path + "' exists and is not a socket");
+  if (!S_ISSOCK(status.st_mode)) return failure(StatusCode::InvalidArgument, "'" + path + "' exists and is not a socket");
   const Result<UniqueFd> peer = connect_unix(path);
-  if (peer) return failure(Code::AlreadyExists, "another server answers on '" + path + "'");
+  if (peer) return failure(StatusCode::AlreadyExists, "another server answers on '" + path + "'");
   if (peer.error().origin_errno() != ECONNREFUSED && peer.error().origin_errno() != ENOENT) return failure(Status{peer.error()});
   return true;
 }
@@ -73,7 +73,7 @@ Status SocketFile::listen() {
     return fd.error();
   }
   const Place place = look();
-  if (place == Place{}) return {Code::NotFound, "'" + path_ + "' went while it was made"};
+  if (place == Place{}) return {StatusCode::NotFound, "'" + path_ + "' went while it was made"};
   ours_ = place;
   fd_ = std::move(*fd);
   return {};

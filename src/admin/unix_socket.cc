@@ -11,9 +11,9 @@ namespace rondo {
 Result<sockaddr_un> unix_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty()) return failure(Code::InvalidArgument, "the socket path is empty");
+  if (path.empty()) return failure(StatusCode::InvalidArgument, "the socket path is empty");
   if (path.size() >= sizeof address.sun_path) {
-    return failure(Code::InvalidArgument,
+    return failure(StatusCode::InvalidArgument,
                    "socket path '" + path + "' is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes");
   }
   std::memcpy(address.sun_path, path.data(), path.size());

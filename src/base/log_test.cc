@@ -62,7 +62,7 @@ TEST_F(LogLines, WhatATerminalObeysOrNobodySeesIsEscaped) {
 
 TEST_F(LogLines, AStatusIsAValue) {
   Log log(clock, capture(LogLevel::Info, true));
-  const Status status{Code::NotFound, "no port 'x'"};
+  const Status status{StatusCode::NotFound, "no port 'x'"};
   log.error("refused", {{"why", status}});
   EXPECT_THAT(lines, ElementsAre("<3>error refused why=\"not-found: no port 'x'\"\n"));
 }

@@ -28,7 +28,7 @@ void touch(volatile char* memory, std::size_t bytes) {
 }
 
 Status not_reserved(std::size_t bytes, std::string_view why) {
-  return Status{Code::ResourceExhausted, "reserving " + std::to_string(bytes >> 20) + " MiB of memory: " + std::string{why}};
+  return Status{StatusCode::ResourceExhausted, "reserving " + std::to_string(bytes >> 20) + " MiB of memory: " + std::string{why}};
 }
 
 Status prepare_to_touch(std::size_t bytes) {

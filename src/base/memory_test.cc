@@ -14,7 +14,7 @@ namespace {
 
 TEST(Memory, MoreThanTheMachineHasIsRefused) {
   const Status refused = reserve_memory(std::size_t{1} << 60);
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(refused.to_string(), testing::HasSubstr("the machine has"));
 }
 

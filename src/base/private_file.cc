@@ -58,7 +58,7 @@ Status lock_file(int fd, const std::string& what) {
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
   const int error = errno;
   if (error != EWOULDBLOCK) return status_from_errno(error, what + ": locking");
-  return {Code::Unavailable, what + ": another process has it open" + lock_holder(fd)};
+  return {StatusCode::Unavailable, what + ": another process has it open" + lock_holder(fd)};
 }
 
 }  // namespace rondo

@@ -50,7 +50,7 @@ TEST_F(PrivateFile, TheHolderOfALockIsNamed) {
   EXPECT_TRUE(lock_file(file.get(), "opening").ok()) << "its own";
   const UniqueFd second{::open(path().c_str(), O_RDONLY | O_CLOEXEC)};
   const Status refused = lock_file(second.get(), "opening");
-  EXPECT_EQ(refused.code(), Code::Unavailable);
+  EXPECT_EQ(refused.code(), StatusCode::Unavailable);
   const std::string me = std::to_string(::getpid());
   EXPECT_THAT(refused.to_string(), testing::MatchesRegex(".*opening: another process has it open: process " + me + " \\(.*\\) of user " +
                                                          std::to_string(::geteuid())));

@@ -7,27 +7,27 @@
 
 namespace rondo {
 
-std::string_view to_string(Code code) noexcept {
+std::string_view to_string(StatusCode code) noexcept {
   switch (code) {
-    case Code::Ok: return "ok";
-    case Code::InvalidArgument: return "invalid-argument";
-    case Code::NotFound: return "not-found";
-    case Code::AlreadyExists: return "already-exists";
-    case Code::FailedPrecondition: return "failed-precondition";
-    case Code::ResourceExhausted: return "resource-exhausted";
-    case Code::Unavailable: return "unavailable";
-    case Code::DeadlineExceeded: return "deadline-exceeded";
-    case Code::PermissionDenied: return "permission-denied";
-    case Code::Unimplemented: return "unimplemented";
-    case Code::DataLoss: return "data-loss";
-    case Code::Cancelled: return "cancelled";
-    case Code::Internal: return "internal";
+    case StatusCode::Ok: return "ok";
+    case StatusCode::InvalidArgument: return "invalid-argument";
+    case StatusCode::NotFound: return "not-found";
+    case StatusCode::AlreadyExists: return "already-exists";
+    case StatusCode::FailedPrecondition: return "failed-precondition";
+    case StatusCode::ResourceExhausted: return "resource-exhausted";
+    case StatusCode::Unavailable: return "unavailable";
+    case StatusCode::DeadlineExceeded: return "deadline-exceeded";
+    case StatusCode::PermissionDenied: return "permission-denied";
+    case StatusCode::Unimplemented: return "unimplemented";
+    case StatusCode::DataLoss: return "data-loss";
+    case StatusCode::Cancelled: return "cancelled";
+    case StatusCode::Internal: return "internal";
   }
   return "unknown";
 }
 
-Status::Status(Code code, std::string message, int origin_errno) {
-  if (code != Code::Ok) error_.reset(new Error{code, origin_errno, std::move(message)});
+Status::Status(StatusCode code, std::string message, int origin_errno) {
+  if (code != StatusCode::Ok) error_.reset(new Error{code, origin_errno, std::move(message)});
 }
 
 Status::Status(const Status& other) : error_(copy(other)) {}
@@ -46,7 +46,7 @@ Status Status::out_of_memory() noexcept {
 /// One object for all, never destroyed; its text is short enough to be stored in the string itself.
 Status::Error* Status::no_memory() noexcept {
   alignas(Error) static std::byte place[sizeof(Error)];
-  static Error* const error = new (place) Error{Code::ResourceExhausted, 0, "out of memory"};
+  static Error* const error = new (place) Error{StatusCode::ResourceExhausted, 0, "out of memory"};
   return error;
 }
 
@@ -73,47 +73,47 @@ std::string Status::to_string() const {
 }
 
 namespace {
-Code code_from_errno(int error_number) noexcept {
+StatusCode code_from_errno(int error_number) noexcept {
   switch (error_number) {
-    case 0: return Code::Ok;
+    case 0: return StatusCode::Ok;
     case EINVAL:
     case EMSGSIZE:
     case ENAMETOOLONG:
     case EDOM:
-    case ERANGE: return Code::InvalidArgument;
+    case ERANGE: return StatusCode::InvalidArgument;
     case ENOENT:
     case ESRCH:
     case ENODEV:
-    case ENXIO: return Code::NotFound;
+    case ENXIO: return StatusCode::NotFound;
     case EEXIST:
-    case EADDRINUSE: return Code::AlreadyExists;
+    case EADDRINUSE: return StatusCode::AlreadyExists;
     case ENETDOWN:
     case ENETUNREACH:
     case EBUSY:
-    case ENOTEMPTY: return Code::FailedPrecondition;
+    case ENOTEMPTY: return StatusCode::FailedPrecondition;
     case ENOBUFS:
     case ENOMEM:
     case ENOSPC:
     case EMFILE:
     case ENFILE:
-    case EDQUOT: return Code::ResourceExhausted;
+    case EDQUOT: return StatusCode::ResourceExhausted;
     case EAGAIN:
     case ECONNREFUSED:
     case ECONNRESET:
     case EPIPE:
     case EINTR:
-    case ENOTCONN: return Code::Unavailable;
-    case ETIMEDOUT: return Code::DeadlineExceeded;
+    case ENOTCONN: return StatusCode::Unavailable;
+    case ETIMEDOUT: return StatusCode::DeadlineExceeded;
     case EPERM:
     case EACCES:
-    case EROFS: return Code::PermissionDenied;
+    case EROFS: return StatusCode::PermissionDenied;
     case EOPNOTSUPP:
     case ENOSYS:
     case EAFNOSUPPORT:
-    case EPROTONOSUPPORT: return Code::Unimplemented;
-    case EIO: return Code::DataLoss;
-    case ECANCELED: return Code::Cancelled;
-    default: return Code::Internal;
+    case EPROTONOSUPPORT: return StatusCode::Unimplemented;
+    case EIO: return StatusCode::DataLoss;
+    case ECANCELED: return StatusCode::Cancelled;
+    default: return StatusCode::Internal;
   }
 }
 }  // namespace

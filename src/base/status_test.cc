@@ -14,17 +14,17 @@ namespace {
 TEST(Status, DefaultIsOkAndHasNoMessage) {
   const Status status;
   EXPECT_TRUE(status.ok());
-  EXPECT_EQ(status.code(), Code::Ok);
+  EXPECT_EQ(status.code(), StatusCode::Ok);
   EXPECT_EQ(status.message(), "");
   EXPECT_EQ(status.to_string(), "ok");
 }
 
 TEST(Status, CopyOfAnErrorIsIndependent) {
-  Status first{Code::NotFound, "no port named 'x'", ENODEV};
+  Status first{StatusCode::NotFound, "no port named 'x'", ENODEV};
   Status second = first;
   first = Status{};
   EXPECT_TRUE(first.ok());
-  EXPECT_EQ(second.code(), Code::NotFound);
+  EXPECT_EQ(second.code(), StatusCode::NotFound);
   EXPECT_EQ(second.message(), "no port named 'x'");
   EXPECT_EQ(second.origin_errno(), ENODEV);
   const Status& self = second;
@@ -33,21 +33,21 @@ TEST(Status, CopyOfAnErrorIsIndependent) {
 }
 
 TEST(Status, ContextIsPutBeforeTheMessageAndKeepsTheRest) {
-  const Status inner{Code::Unavailable, "refused", ECONNREFUSED};
+  const Status inner{StatusCode::Unavailable, "refused", ECONNREFUSED};
   const Status outer = inner.with_context("store 'main'");
   EXPECT_EQ(outer.message(), "store 'main': refused");
-  EXPECT_EQ(outer.code(), Code::Unavailable);
+  EXPECT_EQ(outer.code(), StatusCode::Unavailable);
   EXPECT_EQ(outer.origin_errno(), ECONNREFUSED);
   EXPECT_TRUE(Status{}.with_context("anything").ok());
 }
 
 TEST(Status, ErrnoGivesTheCodeOfItsMeaning) {
   EXPECT_TRUE(status_from_errno(0, "call").ok());
-  const std::pair<int, Code> expected[] = {{EINVAL, Code::InvalidArgument},     {ENODEV, Code::NotFound},
-                                           {EEXIST, Code::AlreadyExists},       {ENETUNREACH, Code::FailedPrecondition},
-                                           {ENOBUFS, Code::ResourceExhausted},  {ECONNRESET, Code::Unavailable},
-                                           {ETIMEDOUT, Code::DeadlineExceeded}, {EPERM, Code::PermissionDenied},
-                                           {EOPNOTSUPP, Code::Unimplemented},   {EIO, Code::DataLoss}};
+  const std::pair<int, StatusCode> expected[] = {{EINVAL, StatusCode::InvalidArgument},     {ENODEV, StatusCode::NotFound},
+                                                 {EEXIST, StatusCode::AlreadyExists},       {ENETUNREACH, StatusCode::FailedPrecondition},
+                                                 {ENOBUFS, StatusCode::ResourceExhausted},  {ECONNRESET, StatusCode::Unavailable},
+                                                 {ETIMEDOUT, StatusCode::DeadlineExceeded}, {EPERM, StatusCode::PermissionDenied},
+                                                 {EOPNOTSUPP, StatusCode::Unimplemented},   {EIO, StatusCode::DataLoss}};
   for (const auto& [error, code] : expected) {
     const Status status = status_from_errno(error, "sendmsg");
     EXPECT_EQ(status.code(), code) << error;
@@ -57,19 +57,19 @@ TEST(Status, ErrnoGivesTheCodeOfItsMeaning) {
 }
 
 TEST(Status, EveryCodeHasItsOwnName) {
-  for (int a = 0; a <= static_cast<int>(Code::Internal); ++a) {
-    EXPECT_NE(to_string(static_cast<Code>(a)), "unknown");
-    for (int b = 0; b < a; ++b) EXPECT_NE(to_string(static_cast<Code>(a)), to_string(static_cast<Code>(b)));
+  for (int a = 0; a <= static_cast<int>(StatusCode::Internal); ++a) {
+    EXPECT_NE(to_string(static_cast<StatusCode>(a)), "unknown");
+    for (int b = 0; b < a; ++b) EXPECT_NE(to_string(static_cast<StatusCode>(a)), to_string(static_cast<StatusCode>(b)));
   }
 }
 
 TEST(Result, HoldsAValueOrTheStatus) {
   const Result<int> good = 7;
-  const Result<int> bad = failure(Code::NotFound, "no such thing");
+  const Result<int> bad = failure(StatusCode::NotFound, "no such thing");
   ASSERT_TRUE(good.has_value());
   EXPECT_EQ(*good, 7);
   ASSERT_FALSE(bad.has_value());
-  EXPECT_EQ(bad.error().code(), Code::NotFound);
+  EXPECT_EQ(bad.error().code(), StatusCode::NotFound);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Status pin_thread(pthread_t thread, std::span<const unsigned> cpus) {
   CPU_ZERO(&set);
   for (const unsigned cpu : cpus) {
     if (!std::ranges::binary_search(allowed, cpu)) {
-      return Status{Code::InvalidArgument, "there is no CPU " + std::to_string(cpu) + ", or this process is not allowed to use it"};
+      return Status{StatusCode::InvalidArgument, "there is no CPU " + std::to_string(cpu) + ", or this process is not allowed to use it"};
     }
     CPU_SET(cpu, &set);
   }

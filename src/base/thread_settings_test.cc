@@ -44,7 +44,7 @@ TEST(ThreadSettings, ACpuThatDoesNotExistIsNamedAndNothingChanges) {
     const std::vector<unsigned> before = allowed_cpus();
     const std::vector<unsigned> wanted{before.front(), 100000};
     const Status status = pin_thread(::pthread_self(), wanted);
-    EXPECT_EQ(status.code(), Code::InvalidArgument);
+    EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
     EXPECT_THAT(std::string{status.message()}, HasSubstr("CPU 100000"));
     EXPECT_EQ(allowed_cpus(), before);
   });

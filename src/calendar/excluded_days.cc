@@ -15,7 +15,8 @@ std::string two_digits(int number) { return (number < 10 ? "0" : "") + std::to_s
 }  // namespace
 
 Status ExcludedDays::add_weekday(int weekday) {
-  if (weekday < 0 || weekday > 6) return {Code::InvalidArgument, "the weekday " + std::to_string(weekday) + " is not 0 (Sunday) to 6"};
+  if (weekday < 0 || weekday > 6)
+    return {StatusCode::InvalidArgument, "the weekday " + std::to_string(weekday) + " is not 0 (Sunday) to 6"};
   weekdays_ = static_cast<std::uint8_t>(weekdays_ | 1U << weekday);
   empty_ = false;
   return {};
@@ -24,7 +25,7 @@ Status ExcludedDays::add_weekday(int weekday) {
 Status ExcludedDays::add_yearly(int month, int day) {
   // A leap year has every day that some year has.
   if (month < 1 || month > 12 || day < 1 || day > days_in_month(2000, month)) {
-    return {Code::InvalidArgument, "no year has the day " + two_digits(month) + "-" + two_digits(day)};
+    return {StatusCode::InvalidArgument, "no year has the day " + two_digits(month) + "-" + two_digits(day)};
   }
   yearly_[static_cast<std::size_t>(month - 1)] |= std::uint32_t{1} << day;
   empty_ = false;
@@ -34,8 +35,8 @@ Status ExcludedDays::add_yearly(int month, int day) {
 Status ExcludedDays::add(const Date& date) {
   if (date.year < kFirstYear || date.year > kLastYear || date.month < 1 || date.month > 12 || date.day < 1 ||
       date.day > days_in_month(date.year, date.month)) {
-    return {Code::InvalidArgument, "there is no day " + std::to_string(date.year) + "-" + two_digits(date.month) + "-" +
-                                       two_digits(date.day) + " in the years 1678 to 2261"};
+    return {StatusCode::InvalidArgument, "there is no day " + std::to_string(date.year) + "-" + two_digits(date.month) + "-" +
+                                             two_digits(date.day) + " in the years 1678 to 2261"};
   }
   const std::int32_t index = date.year * 12 + date.month - 1;
   auto at =
@@ -44,7 +45,7 @@ Status ExcludedDays::add(const Date& date) {
   const bool month_known = at != dates_.end() && at->index == index;
   if (month_known && (at->days & bit) != 0) return {};
   if (date_count_ == limits::kExcludedDates) {
-    return {Code::ResourceExhausted, "a calendar excludes at most " + std::to_string(limits::kExcludedDates) + " dates"};
+    return {StatusCode::ResourceExhausted, "a calendar excludes at most " + std::to_string(limits::kExcludedDates) + " dates"};
   }
   if (!month_known) at = dates_.insert(at, Month{index, 0});
   at->days |= bit;

@@ -74,9 +74,9 @@ bool Reader::offset() {
 
 Result<WallTime> Reader::read() {
   if (!date_and_time()) {
-    return failure(Code::InvalidArgument, "column " + std::to_string(at_ + 1) + ": not an instant such as 2026-03-29T01:00:00Z");
+    return failure(StatusCode::InvalidArgument, "column " + std::to_string(at_ + 1) + ": not an instant such as 2026-03-29T01:00:00Z");
   }
-  if (year_ < kFirstYear || year_ > kLastYear) return failure(Code::InvalidArgument, "column 1: the year is not 1678 to 2261");
+  if (year_ < kFirstYear || year_ > kLastYear) return failure(StatusCode::InvalidArgument, "column 1: the year is not 1678 to 2261");
   const std::int64_t seconds = days_of(year_, month_, day_) * kDaySeconds + hour_ * 3600 + minute_ * 60 + second_ - offset_;
   return WallTime::from_nanoseconds(seconds * kSecond + nanoseconds_);
 }

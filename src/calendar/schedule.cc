@@ -100,7 +100,7 @@ Duration jitter_of(const Jitter& jitter, WallTime scheduled) {
 Status check_period(Duration period, std::string_view what) {
   if (period >= limits::kSchedulePeriodLeast) return {};
   const auto least = std::chrono::duration_cast<std::chrono::milliseconds>(limits::kSchedulePeriodLeast).count();
-  return {Code::InvalidArgument, std::string{what} + " is at least " + std::to_string(least) + " ms"};
+  return {StatusCode::InvalidArgument, std::string{what} + " is at least " + std::to_string(least) + " ms"};
 }
 
 }  // namespace
@@ -112,9 +112,9 @@ Status check(const Schedule& schedule) {
   if (const auto* delay = std::get_if<FixedDelay>(&schedule.when)) {
     if (Status status = check_period(delay->delay, "a fixed delay"); !status.ok()) return status;
   }
-  if (schedule.jitter.most.count() < 0) return {Code::InvalidArgument, "a jitter is not negative"};
+  if (schedule.jitter.most.count() < 0) return {StatusCode::InvalidArgument, "a jitter is not negative"};
   if (schedule.from && schedule.until && *schedule.until <= *schedule.from)
-    return {Code::InvalidArgument, "the validity ends before it begins"};
+    return {StatusCode::InvalidArgument, "the validity ends before it begins"};
   return {};
 }
 

@@ -165,7 +165,7 @@ TEST(ExcludedDays, HoldALimitedNumberOfDates) {
     const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{i}}};
     ASSERT_TRUE(days.add({int{date.year()}, static_cast<int>(unsigned{date.month()}), static_cast<int>(unsigned{date.day()})}).ok());
   }
-  EXPECT_EQ(days.add({2100, 1, 1}).code(), Code::ResourceExhausted);
+  EXPECT_EQ(days.add({2100, 1, 1}).code(), StatusCode::ResourceExhausted);
   EXPECT_TRUE(days.add({1970, 1, 1}).ok());  // It is in the set.
   EXPECT_TRUE(days.contains({1990, 6, 1}));
   EXPECT_FALSE(days.contains({2100, 1, 1}));

@@ -126,12 +126,12 @@ std::string read_content(std::string_view bytes, Content& content) {
 
 Result<Zone> Zone::parse(std::string_view name, std::string_view bytes) {
   if (bytes.size() > limits::kZoneFileBytes) {
-    return failure(Code::InvalidArgument,
+    return failure(StatusCode::InvalidArgument,
                    "the zone file of '" + std::string{name} + "' has more than " + std::to_string(limits::kZoneFileBytes) + " bytes");
   }
   Content content;
   const std::string fault = read_content(bytes, content);
-  if (!fault.empty()) return failure(Code::InvalidArgument, "the zone file of '" + std::string{name} + "' " + fault);
+  if (!fault.empty()) return failure(StatusCode::InvalidArgument, "the zone file of '" + std::string{name} + "' " + fault);
   Zone zone;
   zone.name_ = name;
   zone.spans_.push_back({kEarliest, kLatest, content.first_offset, 0, 0, 0});

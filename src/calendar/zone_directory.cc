@@ -36,12 +36,12 @@ Result<ZoneDirectory::Entry> ZoneDirectory::read(const std::string& name) const 
   const std::string path = path_ + "/" + name;
   const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return failure(Code::NotFound, "there is no time zone '" + name + "' in " + path_);
+    if (errno == ENOENT || errno == ENOTDIR) return failure(StatusCode::NotFound, "there is no time zone '" + name + "' in " + path_);
     return failure(status_from_errno(errno, "open " + path));
   }
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) return failure(status_from_errno(errno, "stat " + path));
-  if (!S_ISREG(facts.st_mode)) return failure(Code::InvalidArgument, "'" + name + "' is not a time zone: " + path + " is not a file");
+  if (!S_ISREG(facts.st_mode)) return failure(StatusCode::InvalidArgument, "'" + name + "' is not a time zone: " + path + " is not a file");
   std::string bytes;
   std::array<char, 8192> piece;
   while (bytes.size() <= limits::kZoneFileBytes) {
@@ -60,7 +60,7 @@ Result<ZoneDirectory::Entry> ZoneDirectory::read(const std::string& name) const 
 Result<std::shared_ptr<const Zone>> ZoneDirectory::find(std::string_view name) {
   if (const auto found = entries_.find(name); found != entries_.end()) return found->second.zone;
   if (name == "UTC") return std::shared_ptr<const Zone>{std::shared_ptr<const Zone>{}, &Zone::utc()};
-  if (!is_zone_name(name)) return failure(Code::InvalidArgument, "'" + escape_text(name) + "' cannot be the name of a time zone");
+  if (!is_zone_name(name)) return failure(StatusCode::InvalidArgument, "'" + escape_text(name) + "' cannot be the name of a time zone");
   const std::string key{name};
   Result<Entry> entry = read(key);
   if (!entry) return failure(entry.error());

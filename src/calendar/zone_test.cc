@@ -163,7 +163,7 @@ TEST(Zone, BytesThatAreNoZoneAreRefusedWithTheReason) {
   for (const auto& [bytes, reason] : cases) {
     const auto zone = Zone::parse("Test", bytes);
     ASSERT_FALSE(zone.has_value()) << reason;
-    EXPECT_EQ(zone.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(zone.error().code(), StatusCode::InvalidArgument);
     EXPECT_NE(std::string{zone.error().message()}.find(reason), std::string::npos) << zone.error().to_string();
   }
   EXPECT_FALSE(Zone::parse("Test", std::string(limits::kZoneFileBytes + 1, 'x')).has_value());
@@ -224,10 +224,10 @@ TEST_F(ZoneFiles, HaveNamesThatStayInTheirFolder) {
         std::string{"A\0B", 3}, std::string(limits::kZoneNameBytes + 1, 'A')}) {
     const auto zone = zones.find(name);
     ASSERT_FALSE(zone.has_value()) << name;
-    EXPECT_EQ(zone.error().code(), Code::InvalidArgument) << name;
+    EXPECT_EQ(zone.error().code(), StatusCode::InvalidArgument) << name;
   }
-  EXPECT_EQ(zones.find("Nowhere").error().code(), Code::NotFound);
-  EXPECT_EQ(ZoneDirectory{folder_.string()}.find("Area").error().code(), Code::InvalidArgument);
+  EXPECT_EQ(zones.find("Nowhere").error().code(), StatusCode::NotFound);
+  EXPECT_EQ(ZoneDirectory{folder_.string()}.find("Area").error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(ZoneFiles, AreNotNeededForUtc) {

@@ -31,7 +31,7 @@ class CommandAdder {
     if (!status_.ok()) return;
     status_ = registry_.add(std::move(spec), [target = std::weak_ptr<Target>{target_}, run](const Arguments& arguments, Reply reply) {
       const std::shared_ptr<Target> alive = target.lock();
-      if (alive == nullptr) return reply.fail(Status{Code::Unavailable, "the program is ending"});
+      if (alive == nullptr) return reply.fail(Status{StatusCode::Unavailable, "the program is ending"});
       run(*alive, arguments, std::move(reply));
     });
   }

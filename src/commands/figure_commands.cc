@@ -268,7 +268,7 @@ std::uint64_t resident_bytes() {
 void command_top(Context& of, Reply reply) {
   answer_sources(of.runtime.scheduler(), std::move(reply), source_json, [weak = of.weak_from_this()](Reply r) {
     const std::shared_ptr<Context> alive = weak.lock();  // The answer may take several turns.
-    if (alive == nullptr) return r.fail({Code::Unavailable, "the program is ending"});
+    if (alive == nullptr) return r.fail({StatusCode::Unavailable, "the program is ending"});
     Context& context = *alive;
     Runtime& runtime = context.runtime;
     const SchedulerStats& stats = runtime.scheduler().stats();

@@ -112,7 +112,7 @@ TEST(Incidents, EachKindHasItsOwnTime) {
   incidents.look(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, IsEmpty());
 
-  writes.listener("ROUTE")(Status{Code::Unavailable, "the store went away"});
+  writes.listener("ROUTE")(Status{StatusCode::Unavailable, "the store went away"});
   incidents.look(in.runtime, writes);
   in.run_for(limits::kIncidentTold / 2);
   in.set("ROUTE", "a", {});

@@ -38,16 +38,17 @@ Status check_fields(const RowArgument& row) {
 Status check_room(const Store& store, const TableSpec& spec, std::size_t changes) {
   const Result<Store::Size> size = store.size(spec.name);
   if (!size) return size.error();
-  if (spec.kind == TableKind::Channel) return {Code::InvalidArgument, "table " + spec.name + " is a channel: it takes events and no rows"};
+  if (spec.kind == TableKind::Channel)
+    return {StatusCode::InvalidArgument, "table " + spec.name + " is a channel: it takes events and no rows"};
   if (!size->rows) {
-    return {Code::Unimplemented,
+    return {StatusCode::Unimplemented,
             "the rows of table " + spec.name + " are on a server, which takes them in several steps: they cannot be written all or none"};
   }
   const std::size_t used = spec.kind == TableKind::Queue ? size->staged : *size->rows + size->staged;
   const std::size_t most = spec.kind == TableKind::Queue ? std::min(spec.rows_max, limits::kQueuedEvents) : spec.rows_max;
   if (used <= most && changes <= most - used) return {};
-  return {Code::ResourceExhausted, "table " + spec.name + " of at most " + std::to_string(most) + " rows has " + std::to_string(used) +
-                                       ": it may not have room for " + std::to_string(changes)};
+  return {StatusCode::ResourceExhausted, "table " + spec.name + " of at most " + std::to_string(most) + " rows has " +
+                                             std::to_string(used) + ": it may not have room for " + std::to_string(changes)};
 }
 
 std::optional<Refusal> check(const Store& store, const std::vector<RowArgument>& rows) {

@@ -54,7 +54,7 @@ void command_get(Context& context, const Arguments& arguments, Reply reply) {
   context.with_key(table, arguments.text("key"), [&store, reply, table, &runtime = context.runtime](const std::string& key) {
     store.get(table, key, [reply, table, key, &runtime](const Result<Record>& record) mutable {
       if (!record) return reply.fail(record.error());
-      if (!*record) return reply.fail(Status{Code::NotFound, "no row '" + escape_text(key) + "' in " + table});
+      if (!*record) return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(key) + "' in " + table});
       if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
       const WhyLink link = runtime.row_state(table, *record);
       json::object row{{"key", text(key)}, {"fields", fields_json(record->fields())}};
@@ -72,9 +72,10 @@ void list_rows(Context& context, const Arguments& arguments, Reply reply, RowLis
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
   std::string pattern = arguments.text("pattern");
   if (pattern.size() > limits::kPatternBytes)
-    return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
+    return reply.fail(
+        Status{StatusCode::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
   const std::int64_t most = arguments.integer("count", INT64_MAX);
-  if (most < 1) return reply.fail(Status{Code::InvalidArgument, "'count' must be at least 1"});
+  if (most < 1) return reply.fail(Status{StatusCode::InvalidArgument, "'count' must be at least 1"});
   reply.expect_rows();
   const auto list = [&store, table, most, make_row = std::move(make_row), reply](const std::string& keys) {
     std::make_shared<RowLister>(store, table, keys, static_cast<std::uint64_t>(most), make_row)->ask(reply);

@@ -78,8 +78,8 @@ class RowWaits::Wait {
     if (taken_ && (is_refused || (is_parked ? now >= due() : has_end(link)))) {
       answer(link);
     } else if (now >= deadline_) {
-      reply_.fail(Status{Code::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
-                                                                       : unconfirmed(runtime.store())});
+      reply_.fail(Status{StatusCode::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
+                                                                             : unconfirmed(runtime.store())});
     }
     return !reply_.wanted();
   }

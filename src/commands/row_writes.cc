@@ -32,7 +32,7 @@ struct RowWrite {
 Status check_unset(const RowWrite& write) {
   for (const Field field : write.change.fields()) {
     if (std::ranges::find(write.unset, field.name) == write.unset.end()) continue;
-    return {Code::InvalidArgument, "field " + quoted(field.name) + " is both set and unset"};
+    return {StatusCode::InvalidArgument, "field " + quoted(field.name) + " is both set and unset"};
   }
   return {};
 }
@@ -94,15 +94,15 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
 void write_after_read(Context& context, std::shared_ptr<const RowWrite> write, Reply reply) {
   Store& store = context.runtime.store();
   if (const auto size = store.size(write->table); !write->replace && size && size->staged > 0) {
-    return reply.fail(
-        Status{Code::FailedPrecondition, "changes of " + write->table + " wait for its consumer, so what the row holds is not known"});
+    return reply.fail(Status{StatusCode::FailedPrecondition,
+                             "changes of " + write->table + " wait for its consumer, so what the row holds is not known"});
   }
   store.get(write->table, write->change.key(), [of = context.weak_from_this(), write, reply](const Result<Record>& row) mutable {
     const std::shared_ptr<Context> alive = of.lock();
     if (alive == nullptr || !reply.wanted()) return;
     if (!row) return reply.fail(row.error());
     if (!*row && !write->replace && write->change.fields().empty()) {
-      return reply.fail(Status{Code::NotFound, "no row '" + escape_text(write->change.key()) + "' in " + write->table});
+      return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(write->change.key()) + "' in " + write->table});
     }
     if (!*row && !write->replace) return write_changes(*alive, *write, {write->change}, std::move(reply));
     std::vector<Change> changes = changes_of(*write, *row);
@@ -141,7 +141,7 @@ std::optional<RowWrite> read_call(Context& context, const Arguments& arguments, 
   if (!arguments.has("wait_ms")) return write;
   const std::int64_t wait_ms = arguments.integer("wait_ms", 0);
   if (wait_ms < 1 || wait_ms > kWaitMsMost) {
-    reply.fail(Status{Code::InvalidArgument, "'wait_ms' must be from 1 to " + std::to_string(kWaitMsMost)});
+    reply.fail(Status{StatusCode::InvalidArgument, "'wait_ms' must be from 1 to " + std::to_string(kWaitMsMost)});
     return std::nullopt;
   }
   write.wait = std::chrono::milliseconds{wait_ms};

@@ -41,8 +41,8 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
     handled_ += " ";
     for (const Field field : fields) {
       if (field.name == "group" && !groups.contains(field.value)) return Outcome::wait_for({kGroup, std::string{field.value}});
-      if (field.name == "bad") return Outcome::reject(Status{Code::InvalidArgument, "it is bad"});
-      if (field.name == "later") return Outcome::retry_after(10s, Status{Code::Unavailable, "not now"});
+      if (field.name == "bad") return Outcome::reject(Status{StatusCode::InvalidArgument, "it is bad"});
+      if (field.name == "later") return Outcome::retry_after(10s, Status{StatusCode::Unavailable, "not now"});
     }
     return Outcome::done();
   }

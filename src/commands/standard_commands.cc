@@ -43,7 +43,7 @@ StandardCommands::StandardCommands(std::shared_ptr<commands::Context> context) :
 StandardCommands::~StandardCommands() = default;
 
 Status StandardCommands::serve(AdminServerOptions options) {
-  if (is_serving()) return {Code::FailedPrecondition, "the commands are already served at " + context_->server->path()};
+  if (is_serving()) return {StatusCode::FailedPrecondition, "the commands are already served at " + context_->server->path()};
   const auto make_sink = [context = context_.get()] {
     return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers,
                                                  context->options.canonical_key);

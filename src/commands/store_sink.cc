@@ -12,7 +12,7 @@ Status check_table(const Store& store, std::string_view table) {
   std::vector<std::string_view> names;
   for (const TableSpec& spec : tables) names.push_back(spec.name);
   if (std::ranges::find(names, table) != names.end()) return {};
-  return Status{Code::NotFound, "no table '" + std::string{table} + "'" + did_you_mean(table, names)};
+  return Status{StatusCode::NotFound, "no table '" + std::string{table} + "'" + did_you_mean(table, names)};
 }
 
 Status not_yet_written(const Status& why) { return why.with_context("accepted and tried again, but not on the disk yet"); }

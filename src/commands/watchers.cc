@@ -235,9 +235,9 @@ Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
   Watchers::Until until;
   const std::int64_t count = arguments.integer("count", INT64_MAX);
   const std::int64_t milliseconds = arguments.integer("milliseconds", -1);
-  if (count < 1) return failure(Code::InvalidArgument, "'count' must be at least 1");
+  if (count < 1) return failure(StatusCode::InvalidArgument, "'count' must be at least 1");
   if (arguments.has("milliseconds") && (milliseconds < 1 || milliseconds > 1'000'000'000)) {
-    return failure(Code::InvalidArgument, "'milliseconds' must be from 1 to 1000000000");
+    return failure(StatusCode::InvalidArgument, "'milliseconds' must be from 1 to 1000000000");
   }
   until.count = static_cast<std::uint64_t>(count);
   if (milliseconds > 0) until.deadline = context.runtime.clock().now() + std::chrono::milliseconds{milliseconds};
@@ -256,7 +256,8 @@ void command_watch(Context& context, const Arguments& arguments, Reply reply) {
   const std::string pattern = arguments.text("pattern");
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
   if (pattern.size() > limits::kPatternBytes)
-    return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
+    return reply.fail(
+        Status{StatusCode::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
   const auto until = until_of(context, arguments);
   if (!until) return reply.fail(until.error());
   context.watchers.watch(table, pattern, *until, std::move(reply));

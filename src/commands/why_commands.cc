@@ -55,7 +55,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   void note(const Result<Record>& record) {
     WhyLink& link = why_.chain[next_];
     link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
-    if (!record && record.error().code() != Code::NotFound) {  // A table that the store does not know has no such row.
+    if (!record && record.error().code() != StatusCode::NotFound) {  // A table that the store does not know has no such row.
       link.note += "the store could not be asked about this row: " + std::string{record.error().message()};
       return;
     }

@@ -37,7 +37,7 @@ class WriteFailures {
   WriteDone counter() {
     return [failures = failures_](const Status& end) {
       if (end.ok()) return;
-      failures->add(end.code() == Code::DeadlineExceeded ? failures->later : failures->refused, end);
+      failures->add(end.code() == StatusCode::DeadlineExceeded ? failures->later : failures->refused, end);
     };
   }
   bool waits_for_end(std::string_view table) const {

@@ -60,7 +60,7 @@ class KernelRig final : public Rig {
   static Result<std::unique_ptr<Rig>> make() {
     auto lab = netlink::Lab::make();
     if (!lab) return failure(std::move(lab.error()));
-    if (!(*lab)->add_port(1) || !(*lab)->add_port(2)) return failure(Code::PermissionDenied, "this machine has no veth ports");
+    if (!(*lab)->add_port(1) || !(*lab)->add_port(2)) return failure(StatusCode::PermissionDenied, "this machine has no veth ports");
     auto plane = make_linux_dataplane({.network_namespace = (*lab)->path()});
     if (!plane) return failure(std::move(plane.error()));
     return std::unique_ptr<Rig>{new KernelRig(std::move(*lab), std::move(*plane))};
@@ -214,7 +214,7 @@ TEST_P(DataPlaneContract, AFailureDoesNotStopTheOthersAndIsReportedOnItsOwnOrder
 
 TEST_P(DataPlaneContract, AStatusOfAnEarlierUseIsOverwritten) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
-  Operation op{.order = RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne}, .status = Status{Code::Internal, "old"}};
+  Operation op{.order = RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne}, .status = Status{StatusCode::Internal, "old"}};
   plane().apply({&op, 1});
   EXPECT_TRUE(op.status.ok()) << op.status.to_string();
 }
@@ -246,7 +246,7 @@ TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
   };
   for (const Order& order : wrong) {
     const Status status = apply(order);
-    EXPECT_EQ(status.code(), Code::InvalidArgument) << to_string(order) << " -> " << status.to_string();
+    EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << to_string(order) << " -> " << status.to_string();
     EXPECT_EQ(status.origin_errno(), EINVAL) << to_string(order);
   }
   EXPECT_THAT(nexthop_ids(), ElementsAre(kOne.value(), kTwo.value(), kSix.value(), kGroup.value()));
@@ -303,12 +303,12 @@ TEST_P(DataPlaneContract, ACreationLeavesARouteOfAnotherProgramAlone) {
     for (int round = 0; round < 2; ++round) {
       plane().apply(ops);
       EXPECT_TRUE(ops[0].status.ok()) << ops[0].status.to_string();
-      EXPECT_EQ(ops[1].status.code(), Code::AlreadyExists);
+      EXPECT_EQ(ops[1].status.code(), StatusCode::AlreadyExists);
       EXPECT_EQ(ops[1].status.origin_errno(), EEXIST);
       EXPECT_THAT(std::string{ops[1].status.message()}, HasSubstr("held by a route of protocol static (4)"));
       EXPECT_TRUE(ops[2].status.ok()) << ops[2].status.to_string();
     }
-    EXPECT_EQ(apply(RouteDelete{.prefix = prefix(text)}).code(), Code::NotFound);
+    EXPECT_EQ(apply(RouteDelete{.prefix = prefix(text)}).code(), StatusCode::NotFound);
     EXPECT_THAT(routes(), IsEmpty());
     EXPECT_TRUE(rig_->remove_foreign_route(text)) << "it is gone";
     must(RouteSet{.prefix = prefix(text), .nexthop = nexthop, .create = true});
@@ -338,7 +338,7 @@ TEST_P(DataPlaneContract, DeletingAnAbsentRouteIsNotFoundWithEsrch) {
                              Order{RouteDelete{.prefix = prefix("10.9.0.0/16"), .table = 1001}},
                              Order{RouteDelete{.prefix = prefix("2001:db8:9::/48"), .table = 1001}}}) {
     const Status status = apply(order);
-    EXPECT_EQ(status.code(), Code::NotFound) << status.to_string();
+    EXPECT_EQ(status.code(), StatusCode::NotFound) << status.to_string();
     EXPECT_EQ(status.origin_errno(), ESRCH) << status.to_string();
   }
 }
@@ -346,7 +346,7 @@ TEST_P(DataPlaneContract, DeletingAnAbsentRouteIsNotFoundWithEsrch) {
 TEST_P(DataPlaneContract, ARouteNeedsItsNexthop) {
   for (const char* text : {"10.9.0.0/16", "2001:db8:9::/48"}) {
     const Status status = apply(RouteSet{.prefix = prefix(text), .nexthop = kOne});
-    EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+    EXPECT_EQ(status.code(), StatusCode::FailedPrecondition) << status.to_string();
     EXPECT_EQ(status.origin_errno(), EINVAL);
     EXPECT_THAT(std::string{status.message()}, HasSubstr("Nexthop id does not exist"));
     EXPECT_THAT(std::string{status.message()}, HasSubstr(text));
@@ -358,7 +358,7 @@ TEST_P(DataPlaneContract, AnIpv4RouteMayUseAnIpv6NexthopButNotTheReverse) {
   must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kSix});  // RFC 5549.
   for (const NexthopId id : {kOne, kGroup}) {
     const Status status = apply(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = id});
-    EXPECT_EQ(status.code(), Code::InvalidArgument) << status.to_string();
+    EXPECT_EQ(status.code(), StatusCode::InvalidArgument) << status.to_string();
     EXPECT_EQ(status.origin_errno(), EINVAL);
     EXPECT_THAT(std::string{status.message()}, HasSubstr("IPv6 routes can not use an IPv4 nexthop"));
   }
@@ -386,7 +386,7 @@ TEST_P(DataPlaneContract, ARouteOfOurNumberWithAnotherMetricIsReadBackAndDeleted
     EXPECT_THAT(routes(), ::testing::UnorderedElementsAre(ours, stray));
     must(stray.gone());
     EXPECT_THAT(routes(), ElementsAre(ours));
-    EXPECT_EQ(apply(stray.gone()).code(), Code::NotFound);
+    EXPECT_EQ(apply(stray.gone()).code(), StatusCode::NotFound);
     must(ours.gone());
   }
 }
@@ -416,7 +416,7 @@ TEST_P(DataPlaneContract, ReplacingANexthopOrGroupKeepsItsRoutes) {
 TEST_P(DataPlaneContract, AGroupNeedsItsMembers) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   const Status status = apply(GroupSet{.id = NexthopId{9}, .members = {{.nexthop = kOne}, {.nexthop = NexthopId{777}}}});
-  EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+  EXPECT_EQ(status.code(), StatusCode::FailedPrecondition) << status.to_string();
   EXPECT_EQ(status.origin_errno(), EINVAL);
   EXPECT_THAT(std::string{status.message()}, HasSubstr("Invalid nexthop id"));
 }
@@ -439,7 +439,7 @@ TEST_P(DataPlaneContract, ANexthopNeedsItsPortWithCarrierAndASubnet) {
   const NexthopSet order{.id = kOne, .gateway = ip("10.0.0.2"), .port = swp1_};
   const auto refused = [this](const NexthopSet& set, int error_number) {
     const Status status = apply(set);
-    EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+    EXPECT_EQ(status.code(), StatusCode::FailedPrecondition) << status.to_string();
     EXPECT_EQ(status.origin_errno(), error_number) << status.to_string();
   };
   refused({.id = kOne, .gateway = ip("10.0.0.2"), .port = IfIndex{77777}}, EINVAL);  // "Invalid device index".
@@ -458,7 +458,7 @@ TEST_P(DataPlaneContract, ANexthopNeedsItsPortWithCarrierAndASubnet) {
 
 TEST_P(DataPlaneContract, DeletingAnAbsentNexthopIsNotFoundWithEnoent) {
   const Status status = apply(NexthopDelete{.id = kOne});
-  EXPECT_EQ(status.code(), Code::NotFound) << status.to_string();
+  EXPECT_EQ(status.code(), StatusCode::NotFound) << status.to_string();
   EXPECT_EQ(status.origin_errno(), ENOENT);
 }
 
@@ -499,7 +499,7 @@ TEST_P(DataPlaneContract, NeighborsAreSetReplacedReadBackAndDeleted) {
   for (const char* text : {"10.0.0.2", "2001:db8::2"}) {
     must(NeighborDelete{.port = swp1_, .address = ip(text)});
     const Status again = apply(NeighborDelete{.port = swp1_, .address = ip(text)});
-    EXPECT_EQ(again.code(), Code::NotFound) << again.to_string();
+    EXPECT_EQ(again.code(), StatusCode::NotFound) << again.to_string();
     EXPECT_EQ(again.origin_errno(), ENOENT);
   }
   EXPECT_THAT(plane().neighbors().value(), IsEmpty());
@@ -520,12 +520,12 @@ TEST_P(DataPlaneContract, MoreNeighborsFitThanTheKernelsLimitOfDynamicOnes) {
 
 TEST_P(DataPlaneContract, OrdersOnAnAbsentPortNameEnodev) {
   const IfIndex absent{77777};
-  const std::vector<std::pair<Order, Code>> orders = {
-      {LinkSet{.port = absent, .up = true}, Code::FailedPrecondition},
-      {AddressSet{.port = absent, .address = interface("10.0.0.1/24")}, Code::FailedPrecondition},
-      {NeighborSet{.port = absent, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")}, Code::FailedPrecondition},
-      {AddressDelete{.port = absent, .address = interface("10.0.0.1/24")}, Code::NotFound},
-      {NeighborDelete{.port = absent, .address = ip("10.0.0.2")}, Code::NotFound},
+  const std::vector<std::pair<Order, StatusCode>> orders = {
+      {LinkSet{.port = absent, .up = true}, StatusCode::FailedPrecondition},
+      {AddressSet{.port = absent, .address = interface("10.0.0.1/24")}, StatusCode::FailedPrecondition},
+      {NeighborSet{.port = absent, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")}, StatusCode::FailedPrecondition},
+      {AddressDelete{.port = absent, .address = interface("10.0.0.1/24")}, StatusCode::NotFound},
+      {NeighborDelete{.port = absent, .address = ip("10.0.0.2")}, StatusCode::NotFound},
   };
   for (const auto& [order, code] : orders) {
     const Status status = apply(order);
@@ -546,7 +546,7 @@ TEST_P(DataPlaneContract, AddressesAreSetAgainReadBackAndDeleted) {
   for (const char* text : {"10.0.0.1/24", "2001:db8::1/64"}) {
     must(AddressDelete{.port = swp1_, .address = interface(text)});
     const Status again = apply(AddressDelete{.port = swp1_, .address = interface(text)});
-    EXPECT_EQ(again.code(), Code::NotFound) << again.to_string();
+    EXPECT_EQ(again.code(), StatusCode::NotFound) << again.to_string();
     EXPECT_EQ(again.origin_errno(), EADDRNOTAVAIL) << again.to_string();
   }
   EXPECT_THAT(addresses(swp1_), IsEmpty());

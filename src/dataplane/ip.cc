@@ -22,7 +22,7 @@ Status wrong_text(std::string_view what, std::string_view text) {
   message.append(what).append(": '");
   for (const char c : text.substr(0, kShown)) message.push_back(c >= 0x20 && c < 0x7f ? c : '?');
   message.append(text.size() > kShown ? "...'" : "'");
-  return Status{Code::InvalidArgument, std::move(message)};
+  return Status{StatusCode::InvalidArgument, std::move(message)};
 }
 
 // Parses one to three digits without a leading zero, as inet_pton accepts them, beginning at 'at'. Returns the position after them; null

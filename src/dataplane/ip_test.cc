@@ -23,7 +23,7 @@ TEST(IpAddress, AcceptsExactlyWhatInetPtonAccepts) {
                            "1.2.3.1000", "[::1]"}) {
     const auto parsed = IpAddress::parse(text);
     ASSERT_FALSE(parsed.has_value()) << text;
-    EXPECT_EQ(parsed.error().code(), Code::InvalidArgument) << text;
+    EXPECT_EQ(parsed.error().code(), StatusCode::InvalidArgument) << text;
   }
 }
 

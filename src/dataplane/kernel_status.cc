@@ -20,18 +20,18 @@ bool misses_nexthop(const Order& order, std::string_view words) noexcept {
 // A next hop on a missing device is EINVAL, too.
 bool misses_port(std::string_view words) noexcept { return words.find("Invalid device index") != std::string_view::npos; }
 
-Code classify(const Order& order, int error_number, std::string_view words) noexcept {
+StatusCode classify(const Order& order, int error_number, std::string_view words) noexcept {
   switch (error_number) {
     case ESRCH:
     case ENOENT:
-    case EADDRNOTAVAIL: return is_delete(order) ? Code::NotFound : Code::FailedPrecondition;
+    case EADDRNOTAVAIL: return is_delete(order) ? StatusCode::NotFound : StatusCode::FailedPrecondition;
     case ENODEV:
-    case ENXIO: return is_delete(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENXIO: return is_delete(order) ? StatusCode::NotFound : StatusCode::FailedPrecondition;
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTUNREACH:
-    case EBUSY: return Code::FailedPrecondition;
-    case EINVAL: return misses_nexthop(order, words) || misses_port(words) ? Code::FailedPrecondition : Code::InvalidArgument;
+    case EBUSY: return StatusCode::FailedPrecondition;
+    case EINVAL: return misses_nexthop(order, words) || misses_port(words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
     default: return status_from_errno(error_number, {}).code();
   }
 }
@@ -55,7 +55,7 @@ std::string held_words(std::uint8_t protocol) {
 }
 
 Status status_from_kernel(const Order& order, int error_number, std::string_view words) {
-  const Code code = classify(order, error_number, words);
+  const StatusCode code = classify(order, error_number, words);
   if (words.empty()) return Status{code, std::string{status_from_errno(error_number, to_string(order)).message()}, error_number};
   while (!words.empty() && (words.back() == '.' || words.back() == '\0')) words.remove_suffix(1);
   return Status{code, to_string(order).append(": ").append(words), error_number};

@@ -107,7 +107,7 @@ std::string to_string(const Order& order) {
 Status check_order(const Order& order) {
   const char* const why = std::visit([](const auto& what) { return fault(what); }, order);
   if (why == nullptr) return {};
-  return Status{Code::InvalidArgument, to_string(order) + ": " + why, EINVAL};
+  return Status{StatusCode::InvalidArgument, to_string(order) + ": " + why, EINVAL};
 }
 
 Order order_of(const DeleteOrder& one) {

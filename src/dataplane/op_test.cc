@@ -44,17 +44,18 @@ TEST(KernelStatus, ClassifiesWhatTheKernelSays) {
     const Order& order;
     int error_number;
     const char* words;
-    Code code;
+    StatusCode code;
   };
   for (const Case& c :
-       {Case{remove, ESRCH, "", Code::NotFound}, Case{remove, ENOENT, "", Code::NotFound},
-        Case{set, EINVAL, "Nexthop id does not exist.", Code::FailedPrecondition}, Case{set, EINVAL, "", Code::FailedPrecondition},
-        Case{set, EINVAL, "Something else", Code::InvalidArgument}, Case{nexthop, EINVAL, "Invalid device index", Code::FailedPrecondition},
-        Case{nexthop, EINVAL, "", Code::InvalidArgument}, Case{nexthop, ENETDOWN, "", Code::FailedPrecondition},
-        Case{nexthop, ENETUNREACH, "", Code::FailedPrecondition}, Case{nexthop, EHOSTUNREACH, "", Code::FailedPrecondition},
-        Case{nexthop, ENODEV, "", Code::FailedPrecondition}, Case{set, ENOBUFS, "", Code::ResourceExhausted},
-        Case{set, ENOSPC, "", Code::ResourceExhausted}, Case{set, EOPNOTSUPP, "", Code::Unimplemented},
-        Case{set, EPERM, "", Code::PermissionDenied}, Case{set, EEXIST, "", Code::AlreadyExists}}) {
+       {Case{remove, ESRCH, "", StatusCode::NotFound}, Case{remove, ENOENT, "", StatusCode::NotFound},
+        Case{set, EINVAL, "Nexthop id does not exist.", StatusCode::FailedPrecondition},
+        Case{set, EINVAL, "", StatusCode::FailedPrecondition}, Case{set, EINVAL, "Something else", StatusCode::InvalidArgument},
+        Case{nexthop, EINVAL, "Invalid device index", StatusCode::FailedPrecondition},
+        Case{nexthop, EINVAL, "", StatusCode::InvalidArgument}, Case{nexthop, ENETDOWN, "", StatusCode::FailedPrecondition},
+        Case{nexthop, ENETUNREACH, "", StatusCode::FailedPrecondition}, Case{nexthop, EHOSTUNREACH, "", StatusCode::FailedPrecondition},
+        Case{nexthop, ENODEV, "", StatusCode::FailedPrecondition}, Case{set, ENOBUFS, "", StatusCode::ResourceExhausted},
+        Case{set, ENOSPC, "", StatusCode::ResourceExhausted}, Case{set, EOPNOTSUPP, "", StatusCode::Unimplemented},
+        Case{set, EPERM, "", StatusCode::PermissionDenied}, Case{set, EEXIST, "", StatusCode::AlreadyExists}}) {
     const Status status = status_from_kernel(c.order, c.error_number, c.words);
     EXPECT_EQ(status.code(), c.code) << to_string(c.order) << " errno " << c.error_number << " '" << c.words << "'";
     EXPECT_EQ(status.origin_errno(), c.error_number);

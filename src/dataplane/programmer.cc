@@ -21,7 +21,7 @@ void Programmer::apply(std::span<Operation> ops) {
   plane_.apply(ops);
   for (const Operation& op : ops) {
     if (op.status.ok()) continue;
-    if (op.status.code() == Code::NotFound && is_delete(op.order)) {
+    if (op.status.code() == StatusCode::NotFound && is_delete(op.order)) {
       gone_deletes_.fetch_add(1, std::memory_order_relaxed);
     } else if (on_refused_) {
       on_refused_(op);

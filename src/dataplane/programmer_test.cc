@@ -42,7 +42,7 @@ class RecordingPlane final : public DataPlane {
     for (Operation& op : ops) {
       const std::uint32_t id = std::get<NexthopDelete>(op.order).id.value();
       batches_.back().push_back(id);
-      if (id % 2 == 1) op.status = Status{Code::NotFound, std::to_string(id)};
+      if (id % 2 == 1) op.status = Status{StatusCode::NotFound, std::to_string(id)};
     }
   }
   void hold() {
@@ -71,13 +71,13 @@ class RecordingPlane final : public DataPlane {
     const std::lock_guard lock(mutex_);
     return cpus_;
   }
-  Result<std::vector<LinkEvent>> links() override { return failure(Code::Unimplemented, "links"); }
-  Result<std::vector<AddressEntry>> addresses() override { return failure(Code::Unimplemented, "addresses"); }
-  Result<std::vector<NeighborEntry>> neighbors() override { return failure(Code::Unimplemented, "neighbors"); }
-  Result<std::vector<NexthopEntry>> nexthops() override { return failure(Code::Unimplemented, "nexthops"); }
-  Status routes(const std::function<void(const RouteEntry&)>&) override { return {Code::Unimplemented, "routes"}; }
+  Result<std::vector<LinkEvent>> links() override { return failure(StatusCode::Unimplemented, "links"); }
+  Result<std::vector<AddressEntry>> addresses() override { return failure(StatusCode::Unimplemented, "addresses"); }
+  Result<std::vector<NeighborEntry>> neighbors() override { return failure(StatusCode::Unimplemented, "neighbors"); }
+  Result<std::vector<NexthopEntry>> nexthops() override { return failure(StatusCode::Unimplemented, "nexthops"); }
+  Status routes(const std::function<void(const RouteEntry&)>&) override { return {StatusCode::Unimplemented, "routes"}; }
   Result<std::unique_ptr<Source>> monitor(Scheduler&, Priority, std::function<void(const LinkEvent&)>) override {
-    return failure(Code::Unimplemented, "monitor");
+    return failure(StatusCode::Unimplemented, "monitor");
   }
   std::string describe() const override { return "recording"; }
 
@@ -327,7 +327,7 @@ TEST_P(ThreadProgrammer, WhatWaitsBehindTheReadyBatchesSharesOne) {
 
 TEST_P(ThreadProgrammer, TheThreadStaysOnTheCpusItWasGiven) {
   make();
-  EXPECT_EQ(programmer_->pin(std::vector<unsigned>{100000}).code(), Code::InvalidArgument);
+  EXPECT_EQ(programmer_->pin(std::vector<unsigned>{100000}).code(), StatusCode::InvalidArgument);
   ASSERT_TRUE(programmer_->pin(std::vector<unsigned>{allowed_cpus().back()}).ok());
   programmer_->submit(OrderLane::Bulk, orders(2, 1), collect());
   run_until_answered(1);

@@ -301,13 +301,13 @@ void Reconciler::apply(std::span<Operation> ops) {
     // A refused order may have left its object unchanged. A permanently refused Delete need not be ordered again.
     Operation& operation = ops[places_[i]] = std::move(rest_[i]);
     // A Delete of a route that no row had, given in case an earlier run left one.
-    if (operation.status.code() == Code::NotFound && std::holds_alternative<RouteDelete>(operation.order)) {
+    if (operation.status.code() == StatusCode::NotFound && std::holds_alternative<RouteDelete>(operation.order)) {
       operation.status = Status{};
       ++in_vain;
     }
-    const Code code = operation.status.code();
-    const bool for_good =
-        code == Code::NotFound || code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;
+    const StatusCode code = operation.status.code();
+    const bool for_good = code == StatusCode::NotFound || code == StatusCode::InvalidArgument || code == StatusCode::Unimplemented ||
+                          code == StatusCode::PermissionDenied;
     if (operation.status.ok() || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
   }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);

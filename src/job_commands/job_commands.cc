@@ -73,7 +73,7 @@ void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
 
 void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t max = arguments.integer("max", 20);
-  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({Code::InvalidArgument, "max is 1 to 200"});
+  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
   reply.expect_rows();
   jobs.runs(arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
             [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {

@@ -28,7 +28,7 @@ class JobCommands : public ::testing::Test {
     folder = ::mkdtemp(pattern.data());
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
-    jobs->handle_in_turn("fail", [](const JobContext&) { return Status{Code::Unavailable, "no \x1b[31mserver"}; });
+    jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
     auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();

@@ -23,7 +23,7 @@ bool is_name(std::string_view name) {
 }
 
 Status refuse(std::string_view field, std::string_view why) {
-  return {Code::InvalidArgument, std::string{field} + ": " + std::string{why}};
+  return {StatusCode::InvalidArgument, std::string{field} + ": " + std::string{why}};
 }
 
 /// A whole number with a unit. Empty for other texts, and for more than 100 years.

@@ -20,7 +20,7 @@ struct JsonField {
 };
 
 Status wrong(std::string_view field, std::string_view expected) {
-  return {Code::InvalidArgument, std::string{field} + ": not " + std::string{expected}};
+  return {StatusCode::InvalidArgument, std::string{field} + ": not " + std::string{expected}};
 }
 
 /// A field that is text. 'place' returns it in a job.
@@ -180,12 +180,12 @@ std::string to_json(const Job& job) {
 Result<Job> job_from_json(std::string_view text) {
   boost::system::error_code error;
   const json::value value = json::parse(text, error);
-  if (error) return failure(Code::InvalidArgument, "no JSON: " + error.message());
-  if (!value.is_object()) return failure(Code::InvalidArgument, "no JSON object");
+  if (error) return failure(StatusCode::InvalidArgument, "no JSON: " + error.message());
+  if (!value.is_object()) return failure(StatusCode::InvalidArgument, "no JSON object");
   Job job;
   for (const auto& [name, field_value] : value.get_object()) {
     const auto found = std::ranges::find(fields(), std::string_view{name.data(), name.size()}, &JsonField::name);
-    if (found == fields().end()) return failure(Code::InvalidArgument, "a job has no field '" + std::string{name} + "'");
+    if (found == fields().end()) return failure(StatusCode::InvalidArgument, "a job has no field '" + std::string{name} + "'");
     if (Status status = found->read(job, field_value); !status.ok()) return failure(std::move(status));
   }
   return job;

@@ -11,7 +11,7 @@ namespace {
 /// Stores a job and its first time. 'starts': a new one is started.
 Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, WallTime now, bool starts) {
   auto stored = store.find(job.name);
-  if (!stored && stored.error().code() != Code::NotFound) return stored;
+  if (!stored && stored.error().code() != StatusCode::NotFound) return stored;
   const bool is_new = !stored;
   if (stored && starts) {
     Job known = stored->job;
@@ -144,7 +144,7 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
 
 Status Jobs::kill(std::int64_t run) {
   LiveRun* const live = parts_->find(run);
-  if (live == nullptr) return {Code::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
+  if (live == nullptr) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   parts_->stop(*live, RunState::Killed, "killed by a user");
   return {};
 }
@@ -164,7 +164,7 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
 const JobsStats& Jobs::stats() const { return parts_->stats; }
 Status Jobs::health() const {
   if (!parts_->store_status.ok()) return parts_->store_status.with_context("jobs");
-  if (!parts_->planning_trouble.empty()) return {Code::FailedPrecondition, "jobs: " + parts_->planning_trouble};
+  if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, "jobs: " + parts_->planning_trouble};
   return {};
 }
 

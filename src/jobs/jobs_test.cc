@@ -57,7 +57,7 @@ class JobsTest : public ::testing::Test {
     std::optional<Result<T>> got;
     call([&got](Result<T> result) { got = std::move(result); });
     EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(Code::DeadlineExceeded, "no answer");
+    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
   }
   StoredJob defined(const Job& job) {
     const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
@@ -102,7 +102,7 @@ class Gate {
       began_.push_back(context.run);
       changed_.wait(lock, context.stop, [this] { return open_ > 0; });
       --inside_;
-      if (open_ == 0) return Status{Code::Cancelled, "asked to stop"};
+      if (open_ == 0) return Status{StatusCode::Cancelled, "asked to stop"};
       --open_;
       return Status{};
     };
@@ -262,7 +262,7 @@ TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
   std::vector<std::pair<std::int64_t, std::uint32_t>> attempts;
   jobs->handle_in_turn("fail", [&attempts](const JobContext& context) {
     attempts.emplace_back(context.run, context.attempt);
-    return Status{Code::Unavailable, "no server"};
+    return Status{StatusCode::Unavailable, "no server"};
   });
   jobs->start();
   defined({.name = "one", .handler = "fail", .retries = 2, .backoff = 1ms});
@@ -273,7 +273,7 @@ TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
 }
 
 TEST_F(JobsTest, TheWaitBeforeARetryHasALimit) {
-  jobs->handle_in_turn("fail", [](const JobContext&) { return Status{Code::Unavailable, "no server"}; });
+  jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no server"}; });
   jobs->start();
   defined({.name = "one", .handler = "fail", .retries = 1, .backoff = 2 * limits::kJobBackoff});
   const WallTime before = runtime->clock().wall_now();
@@ -322,7 +322,7 @@ TEST_F(JobsTest, AKillEndsARunThatWaitsAndAsksOneThatRuns) {
   ASSERT_TRUE(ends(2));
   EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("killed killed by a user"), HasSubstr("killed killed by a user")));
   EXPECT_EQ(gate.began().size(), 1U);
-  EXPECT_EQ(jobs->kill(first.id).code(), Code::NotFound);
+  EXPECT_EQ(jobs->kill(first.id).code(), StatusCode::NotFound);
 }
 
 TEST_F(JobsTest, AJobWithoutAHandlerSaysWhichOneIsMissing) {
@@ -410,7 +410,7 @@ TEST_F(JobsTest, WhileTheDatabaseIsLockedNothingFiresAndThenNoInstantIsMissing) 
   // The database may be in use at this moment.
   while (sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_BUSY) runtime->scheduler().run_for(1ms);
   ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
-  EXPECT_EQ(jobs->health().code(), Code::Unavailable) << jobs->health().to_string();
+  EXPECT_EQ(jobs->health().code(), StatusCode::Unavailable) << jobs->health().to_string();
   EXPECT_THAT(jobs->health().to_string(), HasSubstr("locked"));
   ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);

@@ -9,7 +9,7 @@ namespace rondo::jobs {
 void Jobs::Parts::fire(LiveRun& live) {
   live.priority = live.job->job->priority;
   RunQueue* const of = queue(live.priority);
-  const Status added = of == nullptr ? Status{Code::Unavailable, planning_trouble} : of->add(live.run);
+  const Status added = of == nullptr ? Status{StatusCode::Unavailable, planning_trouble} : of->add(live.run);
   if (!added.ok()) {  // A store of tables that is full or away. The run stays due.
     planning_trouble = "the run " + key_of(live.run) + ": " + std::string{added.message()};
     later.emplace(live.run.due, live.run.id);

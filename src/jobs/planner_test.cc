@@ -127,16 +127,20 @@ class AllDue final : public JobStore {
     planned += plans.size();
     return {};
   }
-  Result<StoredJob> put(const Job&, std::optional<WallTime>) override { return failure(Code::Unavailable, "not used"); }
-  Status remove(std::string_view) override { return {Code::Unavailable, "not used"}; }
-  Status set_running(std::string_view, bool, std::optional<WallTime>, std::string_view) override { return {Code::Unavailable, "not used"}; }
-  Result<StoredJob> find(std::string_view) override { return failure(Code::Unavailable, "not used"); }
-  Result<std::vector<StoredJob>> list(std::string_view, std::size_t) override { return failure(Code::Unavailable, "not used"); }
-  Result<JobRun> add_run(const JobRun&) override { return failure(Code::Unavailable, "not used"); }
-  Status finish(std::span<const RunEnd>) override { return {Code::Unavailable, "not used"}; }
-  Result<std::vector<JobRun>> unfinished(std::int64_t, std::size_t) override { return failure(Code::Unavailable, "not used"); }
-  Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override { return failure(Code::Unavailable, "not used"); }
-  Result<std::size_t> forget(WallTime, std::size_t) override { return failure(Code::Unavailable, "not used"); }
+  Result<StoredJob> put(const Job&, std::optional<WallTime>) override { return failure(StatusCode::Unavailable, "not used"); }
+  Status remove(std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
+  Status set_running(std::string_view, bool, std::optional<WallTime>, std::string_view) override {
+    return {StatusCode::Unavailable, "not used"};
+  }
+  Result<StoredJob> find(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<std::vector<StoredJob>> list(std::string_view, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<JobRun> add_run(const JobRun&) override { return failure(StatusCode::Unavailable, "not used"); }
+  Status finish(std::span<const RunEnd>) override { return {StatusCode::Unavailable, "not used"}; }
+  Result<std::vector<JobRun>> unfinished(std::int64_t, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override {
+    return failure(StatusCode::Unavailable, "not used");
+  }
+  Result<std::size_t> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
 
   std::size_t due_jobs = 0;
   std::size_t planned = 0;

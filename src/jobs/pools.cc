@@ -17,9 +17,9 @@ void run_attempt(Attempt& attempt, const Clock& clock) {
                                          .attempt = attempt.number,
                                          .stop = attempt.stop});
   } catch (const std::exception& error) {
-    attempt.status = {Code::Internal, std::string{"the handler threw: "} + error.what()};
+    attempt.status = {StatusCode::Internal, std::string{"the handler threw: "} + error.what()};
   } catch (...) {
-    attempt.status = {Code::Internal, "the handler threw something that is no std::exception"};
+    attempt.status = {StatusCode::Internal, "the handler threw something that is no std::exception"};
   }
   attempt.took = clock.now() - began;
 }

@@ -189,10 +189,10 @@ TEST_P(JobStoreContract, ARemovedJobTakesItsRunsWithItAndItsIdIsNotUsedAgain) {
   const StoredJob job = started("a", at(10));
   planned(job, at(10), at(20));
   ASSERT_TRUE(store->remove("a").ok());
-  EXPECT_EQ(store->find("a").error().code(), Code::NotFound);
+  EXPECT_EQ(store->find("a").error().code(), StatusCode::NotFound);
   EXPECT_TRUE(store->unfinished(0, 10)->empty());
-  EXPECT_EQ(store->remove("a").code(), Code::NotFound);
-  EXPECT_EQ(store->set_running("a", true, std::nullopt, {}).code(), Code::NotFound);
+  EXPECT_EQ(store->remove("a").code(), StatusCode::NotFound);
+  EXPECT_EQ(store->set_running("a", true, std::nullopt, {}).code(), StatusCode::NotFound);
   EXPECT_NE(started("a", at(10)).id, job.id);
 }
 

@@ -27,7 +27,7 @@ class StoreThread {
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'.
   template <class T>
   void submit(std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done) {
-    auto result = std::make_shared<Result<T>>(failure(Code::Cancelled, "the store of jobs was closed"));
+    auto result = std::make_shared<Result<T>>(failure(StatusCode::Cancelled, "the store of jobs was closed"));
     std::vector<Work> works;
     works.push_back({[work = std::move(work), result](JobStore& store, Planner& planner) { *result = work(store, planner); }, {}});
     executor_.submit(0, std::move(works), [result, done = std::move(done)](std::span<Work> ended) {

@@ -44,7 +44,7 @@ class AuditTest : public testing::Test {
       scheduler.add(*sources.back());
     }
     test::WorkSource broken("broken", 0, 1);  // Quarantined while it is ready.
-    broken.on_collect = [] { return Result<Backlog>{failure(Code::Internal, "broken")}; };
+    broken.on_collect = [] { return Result<Backlog>{failure(StatusCode::Internal, "broken")}; };
     if (one_breaks) {
       scheduler.add(broken);
       EXPECT_TRUE(broken.is_ready());

@@ -16,7 +16,7 @@ Result<std::unique_ptr<JournalBytes>> JournalBytes::open(const std::string& path
   if (!file) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
-  if (!S_ISREG(found.st_mode)) return rondo::failure(Code::InvalidArgument, "'" + path + "' is no file");
+  if (!S_ISREG(found.st_mode)) return rondo::failure(StatusCode::InvalidArgument, "'" + path + "' is no file");
   return std::unique_ptr<JournalBytes>{new JournalBytes(std::move(file), path, found)};
 }
 

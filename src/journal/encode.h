@@ -30,7 +30,7 @@ inline std::size_t bound_of(const Change& change) {
 
 inline void encode(Encoder& to, const Change& change) {
   to.byte(static_cast<std::uint8_t>(change.op()));
-  if (change.op() == Op::Event) to.text(change.verb());
+  if (change.op() == ChangeOp::Event) to.text(change.verb());
   to.text(change.key());
   const Fields fields = change.fields();
   to.number(fields.size());

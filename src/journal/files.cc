@@ -104,7 +104,7 @@ std::optional<FileGap> gap_between(const Part& before, const Part& after, std::s
 }
 
 Status given_twice(const std::string& one, const std::string& other) {
-  return {Code::InvalidArgument, "'" + one + "' and '" + other + "' begin with the same records: give each part of a journal once"};
+  return {StatusCode::InvalidArgument, "'" + one + "' and '" + other + "' begin with the same records: give each part of a journal once"};
 }
 
 /// An open file, and the last name under which it was found.
@@ -147,7 +147,7 @@ Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths,
     if (attempt > 1) std::this_thread::yield();
     const Result<bool> at_once = open_each(paths, opener, files);
     if (at_once && *at_once) break;
-    if (!at_once && (at_once.error().code() != Code::NotFound || attempt == kAttempts)) return failure(Status{at_once.error()});
+    if (!at_once && (at_once.error().code() != StatusCode::NotFound || attempt == kAttempts)) return failure(Status{at_once.error()});
   }
   // A file that was opened before the others may have grown until it was renamed.
   for (Opened& file : files) file.bytes->look_at_size();

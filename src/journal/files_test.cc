@@ -137,7 +137,7 @@ TEST_F(JournalFilesTest, APartThatIsGivenTwiceIsRefused) {
   live_over_three_files();
   const auto files = JournalFiles::open({file(), file(".1"), file()});
   ASSERT_FALSE(files.has_value());
-  EXPECT_EQ(files.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(files.error().code(), StatusCode::InvalidArgument);
   EXPECT_THAT(std::string{files.error().message()}, HasSubstr("begin with the same records"));
 }
 
@@ -214,12 +214,12 @@ TEST_F(RotatingJournal, WhatWasWrittenToAFileBetweenItsOpeningAndItsRenamingIsRe
 TEST_F(RotatingJournal, ANameThatNoFileHasForAMomentIsLookedForAgain) {
   unsigned opened = 0;
   const auto files = JournalFiles::open({file(), file(".1"), file(".2")}, [&](const std::string& path) {
-    if (opened++ == 0) return Result<std::unique_ptr<journal::JournalBytes>>{failure(Code::NotFound, "renamed just now")};
+    if (opened++ == 0) return Result<std::unique_ptr<journal::JournalBytes>>{failure(StatusCode::NotFound, "renamed just now")};
     return journal::JournalBytes::open(path);
   });
   ASSERT_TRUE(files.has_value());
   EXPECT_THAT(keys(*files), ElementsAre("first", "second", "third"));
-  EXPECT_EQ(JournalFiles::open({file(), file(".9")}).error().code(), Code::NotFound);
+  EXPECT_EQ(JournalFiles::open({file(), file(".9")}).error().code(), StatusCode::NotFound);
 }
 
 TEST_F(RotatingJournal, AFileThatNothingIsWrittenToYetIsLeftOutBesideOthers) {
@@ -227,7 +227,7 @@ TEST_F(RotatingJournal, AFileThatNothingIsWrittenToYetIsLeftOutBesideOthers) {
   ASSERT_EQ(fs::file_size(file()), 0U);
   const auto files = std::move(JournalFiles::open({file(), file(".1"), file(".2")}).value());
   EXPECT_THAT(keys(files), ElementsAre("second", "third"));
-  EXPECT_EQ(JournalFiles::open({file()}).error().code(), Code::DataLoss);
+  EXPECT_EQ(JournalFiles::open({file()}).error().code(), StatusCode::DataLoss);
 }
 
 // A row number is reused: after the loss it may belong to another key.
@@ -448,7 +448,7 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   const auto size = fs::file_size(file());
   const auto second = JournalRecorder::open(options(), clock_);
   ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().code(), Code::Unavailable);
+  EXPECT_EQ(second.error().code(), StatusCode::Unavailable);
   EXPECT_THAT(std::string{second.error().message()}, AllOf(HasSubstr(file()), HasSubstr("another process has it open")));
   EXPECT_EQ(fs::file_size(file()), size);
 
@@ -459,7 +459,7 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
     const auto other = std::move(JournalRecorder::open(options(), clock_).value());
     first->rotate();
     first->changed(kTable, 1, Change::remove("kept"));
-    EXPECT_EQ(first->flush().code(), Code::Unavailable);
+    EXPECT_EQ(first->flush().code(), StatusCode::Unavailable);
     EXPECT_THAT(words(file(".1")), ElementsAre("started", "changed ROUTE_TABLE kept DEL"));
   }
   first->rotate();
@@ -604,7 +604,7 @@ class ForeignFile : public JournalFilesTest {
   std::string refusal() {
     auto opened = JournalRecorder::open(options(), clock_);
     if (!opened) {
-      EXPECT_EQ(opened.error().code(), Code::InvalidArgument);
+      EXPECT_EQ(opened.error().code(), StatusCode::InvalidArgument);
       return std::string{opened.error().message()};
     }
     (*opened)->changed((*opened)->name("ROUTE_TABLE"), 1, Change::remove("appended"));

@@ -136,7 +136,7 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   journal->staged(kTable, 7);
   journal->done(kTable, 7);
   journal->withdrawn({kHopGroup, "1"});
-  journal->rejected(kTable, 8, Change::remove("x"), Status{Code::InvalidArgument, "no route"});
+  journal->rejected(kTable, 8, Change::remove("x"), Status{StatusCode::InvalidArgument, "no route"});
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(words(),
               ElementsAre("started", "ready ROUTE_TABLE", "took 1 of ROUTE_TABLE", "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1",
@@ -162,9 +162,9 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
     journal->restart_look(false);
     journal->restart_look(true);
     journal->unwanted(deletes);
-    journal->write_refused({Code::ResourceExhausted, "the table is full"});
+    journal->write_refused({StatusCode::ResourceExhausted, "the table is full"});
     journal->write_ended(1, {});
-    journal->write_ended(2, {Code::Unavailable, "no connection"});
+    journal->write_ended(2, {StatusCode::Unavailable, "no connection"});
   }
   EXPECT_THAT(words(),
               testing::IsSupersetOf({"kernel found 12 objects", "kernel next hop 7 to 10.0.0.1 on port 3",
@@ -268,7 +268,7 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
 struct Given {
   Kind kind = Kind::Changed;
   std::uint32_t row = 0;
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::string key;
   std::vector<std::pair<std::string, std::string>> fields;
   std::vector<std::pair<std::string, std::string>> facts;
@@ -284,9 +284,9 @@ class GivenMaker {
     given.kind = kKinds[random_.below(kKinds.size())];
     given.row = static_cast<std::uint32_t>(random_.below(random_.chance(0.2) ? 0xFFFFFFFF : 200));
     if (given.kind == Kind::Done) return given;
-    given.op = random_.chance(0.2) ? Op::Delete : Op::Set;
+    given.op = random_.chance(0.2) ? ChangeOp::Delete : ChangeOp::Set;
     given.key = text();
-    for (std::uint64_t i = 0, n = random_.below(5); i < n && given.op == Op::Set; ++i) given.fields.emplace_back(text(), text());
+    for (std::uint64_t i = 0, n = random_.below(5); i < n && given.op == ChangeOp::Set; ++i) given.fields.emplace_back(text(), text());
     if (given.kind == Kind::Parked || given.kind == Kind::Delayed) {
       for (std::uint64_t i = 0, n = 1 + random_.below(3); i < n; ++i) given.facts.emplace_back("nexthop-group", text());
     }
@@ -312,8 +312,8 @@ void record(JournalRecorder& journal, std::uint32_t table, const Given& given) {
   switch (given.kind) {
     case Kind::Changed: return journal.changed(table, given.row, change);
     case Kind::Parked: return journal.parked(table, given.row, change, facts);
-    case Kind::Delayed: return journal.delayed(table, given.row, change, 100ms, facts, Status{Code::Unavailable, given.why, 11});
-    case Kind::Rejected: return journal.rejected(table, given.row, change, Status{Code::InvalidArgument, given.why});
+    case Kind::Delayed: return journal.delayed(table, given.row, change, 100ms, facts, Status{StatusCode::Unavailable, given.why, 11});
+    case Kind::Rejected: return journal.rejected(table, given.row, change, Status{StatusCode::InvalidArgument, given.why});
     case Kind::Retried: return journal.retried(table, given.row, change);
     case Kind::Unparked: return journal.unparked(table, given.row, change);
     default: return journal.done(table, given.row);
@@ -386,7 +386,7 @@ TEST_F(JournalTest, RecordsNothingWithoutAFile) {
 TEST_F(JournalTest, OpenNamesTheFileThatFails) {
   const Result<std::unique_ptr<JournalRecorder>> journal = JournalRecorder::open({.file = (directory_ / "absent" / "j").string()}, clock_);
   ASSERT_FALSE(journal.has_value());
-  EXPECT_EQ(journal.error().code(), Code::NotFound);
+  EXPECT_EQ(journal.error().code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{journal.error().message()}, HasSubstr("absent/j"));
 }
 
@@ -471,7 +471,7 @@ TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
   auto journal = start(options(), "/dev/full");
   for (std::uint32_t i = 0; i < 1000; ++i) journal->changed(kTable, i, route());
   const Status status = journal->flush();
-  EXPECT_EQ(status.code(), Code::ResourceExhausted);
+  EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(status.origin_errno(), ENOSPC);
   EXPECT_EQ(journal->stats().records, 1001U);
   EXPECT_EQ(journal->stats().dropped, 1001U);
@@ -695,11 +695,11 @@ TEST_F(DamagedJournal, AFileThatIsNoneIsAnErrorThatNamesItAndSaysWhy) {
   write(file(), "2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET\n");
   const auto reader = JournalReader::open(file());
   ASSERT_FALSE(reader.has_value());
-  EXPECT_EQ(reader.error().code(), Code::DataLoss);
+  EXPECT_EQ(reader.error().code(), StatusCode::DataLoss);
   EXPECT_THAT(std::string{reader.error().message()},
               testing::AllOf(HasSubstr(file()), HasSubstr("offset 0"), HasSubstr("no block begins")));
-  EXPECT_EQ(JournalReader::open(directory_.string()).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(JournalReader::open(file() + ".absent").error().code(), Code::NotFound);
+  EXPECT_EQ(JournalReader::open(directory_.string()).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(JournalReader::open(file() + ".absent").error().code(), StatusCode::NotFound);
 }
 
 // The file is as long as the head states, or longer, and has no content. The length is invalid because no writer makes such a block.

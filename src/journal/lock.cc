@@ -18,7 +18,7 @@
 namespace rondo::journal {
 namespace {
 
-Status no_regular_file(const std::string& path) { return {Code::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
+Status no_regular_file(const std::string& path) { return {StatusCode::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
 
 /// Returns why 'file' must not be appended to; ok for an empty file and for one that begins like a journal's file. Three damaged
 /// beginnings count as a journal's: a first block damaged behind its mark, a mark that is cut off (the first write did not end), and zeros
@@ -33,12 +33,13 @@ Status check_begin(int file, const std::string& path) {
   const std::size_t known = std::min(begin.size(), mark.size());
   const bool zeros = std::ranges::all_of(begin, [](char byte) { return byte == 0; });
   if (begin.substr(0, known) != mark.substr(0, known) && !zeros)
-    return {Code::InvalidArgument, "the file '" + path + "' is no journal, nothing is appended to it: name another one, or move it away"};
+    return {StatusCode::InvalidArgument,
+            "the file '" + path + "' is no journal, nothing is appended to it: name another one, or move it away"};
   if (zeros || begin.size() < offsetof(BlockHead, version) + sizeof head.version) return {};
   std::memcpy(&head, begin.data(), begin.size());
   if (head.version == kVersion) return {};
-  return {Code::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only version " +
-                                     std::to_string(kVersion) + " is known: name another file, or move it away"};
+  return {StatusCode::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only version " +
+                                           std::to_string(kVersion) + " is known: name another file, or move it away"};
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ Result<UniqueFd> open_locked(const std::string& path) {
     keep_others_out(file.get());
     return file;
   }
-  return failure(Code::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");
+  return failure(StatusCode::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");
 }
 
 Status check_file(const std::string& path) {

@@ -97,7 +97,7 @@ Result<std::unique_ptr<JournalReader>> JournalReader::open(std::string path, std
   if (const Status& unread = reader->bytes_->failure(); !unread.ok()) return failure(Status{unread});
   if (reader->blocks_.empty()) {
     const std::string why = reader->damage_.empty() ? "it is empty" : "at offset 0: " + reader->damage_.front().reason;
-    return failure(Code::DataLoss, "'" + reader->name() + "' is no journal: " + why);
+    return failure(StatusCode::DataLoss, "'" + reader->name() + "' is no journal: " + why);
   }
   return reader;
 }

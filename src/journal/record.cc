@@ -74,8 +74,8 @@ void read_fields(Decoder& from, std::vector<Field>& fields) {
 }
 
 void read_change(Decoder& from, JournalRecord& record) {
-  record.op = static_cast<Op>(from.byte());
-  if (record.op == Op::Event) record.name = from.text();
+  record.op = static_cast<ChangeOp>(from.byte());
+  if (record.op == ChangeOp::Event) record.name = from.text();
   record.text = from.text();
   read_fields(from, record.fields);
 }
@@ -89,10 +89,10 @@ void read_facts(Decoder& from, JournalRecord& record) {
 }
 
 Status read_status(Decoder& from) {
-  const auto code = static_cast<Code>(std::min<std::uint8_t>(from.byte(), static_cast<std::uint8_t>(Code::Internal)));
+  const auto code = static_cast<StatusCode>(std::min<std::uint8_t>(from.byte(), static_cast<std::uint8_t>(StatusCode::Internal)));
   const auto origin = static_cast<int>(number32(from));
   const std::string_view message = from.text();
-  return code == Code::Ok ? Status{} : Status{code, std::string{message}, origin};
+  return code == StatusCode::Ok ? Status{} : Status{code, std::string{message}, origin};
 }
 
 void read_answers(Decoder& from, JournalRecord& record) {
@@ -327,7 +327,7 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
   const bool in_range =
       is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
-      is_time(record.span.count()) && record.op <= Op::Event && record.lane < limits::kExecutorLanes &&
+      is_time(record.span.count()) && record.op <= ChangeOp::Event && record.lane < limits::kExecutorLanes &&
       (record.lane <= static_cast<unsigned>(OrderLane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
       ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
       (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
@@ -340,12 +340,12 @@ bool decode_change(std::string_view bytes, RecordedChange& change) {
   if (length != from.left() || from.byte() != static_cast<std::uint8_t>(Kind::Changed)) return false;
   from.number();  // The table.
   from.number();  // The row.
-  change.op = static_cast<Op>(from.byte());
-  change.verb = change.op == Op::Event ? from.text() : std::string_view{};
+  change.op = static_cast<ChangeOp>(from.byte());
+  change.verb = change.op == ChangeOp::Event ? from.text() : std::string_view{};
   change.key = from.text();
   change.fields.clear();
   read_fields(from, change.fields);
-  return from.ok() && from.at_end() && change.op <= Op::Event;
+  return from.ok() && from.at_end() && change.op <= ChangeOp::Event;
 }
 
 // --- In words
@@ -358,7 +358,7 @@ std::string fact_text(const JournalRecord::Fact& fact, const Names& names) { ret
 
 std::string change_text(const JournalRecord& record, const Names& names) {
   std::string text = names.of(record.table);
-  text.append(" ").append(record.text).append(" ").append(record.op == Op::Event ? record.name : to_string(record.op));
+  text.append(" ").append(record.text).append(" ").append(record.op == ChangeOp::Event ? record.name : to_string(record.op));
   for (const Field& field : record.fields) text.append(" ").append(field.name).append("=").append(field.value);
   return text;
 }

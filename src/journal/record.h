@@ -54,7 +54,7 @@ struct JournalRecord {
   Instant time;
   WallTime wall;
   Duration span{0};  // Duration of a turn, or a delay.
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::string_view name;  // Name of a source or a note; the verb of an event.
   std::string_view text;  // Text of a note; the key of a change; the text that was written.
   std::vector<Field> fields;
@@ -84,7 +84,7 @@ bool decode(std::string_view bytes, JournalRecord& record);
 
 /// The change of a Changed record, in an object that callers reuse when they read many.
 struct RecordedChange {
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::string_view verb;
   std::string_view key;
   std::vector<Field> fields;

@@ -105,7 +105,7 @@ class Story {
     const JournalRecord& record = walk.record();
     std::string text;
     const auto append = [&text](std::string_view part) { text.append(text.empty() ? "" : " ").append(part); };
-    if (record.has_change()) append(record.op == Op::Event ? record.name : to_string(record.op));
+    if (record.has_change()) append(record.op == ChangeOp::Event ? record.name : to_string(record.op));
     if (record.kind == Kind::Changed) {
       for (const Field& field : record.fields) append(std::string{field.name} + "=" + std::string{field.value});
     }

@@ -144,7 +144,7 @@ void append_change(std::string& out, const JournalWalk& walk) {
   out.push_back(':');
   append_escaped(out, record.text);
   out.push_back('|');
-  append_escaped(out, record.op == Op::Event ? record.name : to_string(record.op));
+  append_escaped(out, record.op == ChangeOp::Event ? record.name : to_string(record.op));
   for (const Field& field : record.fields) {
     out.push_back('|');
     append_escaped(out, field.name);

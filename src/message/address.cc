@@ -18,14 +18,14 @@ Address::~Address() {
 
 std::string_view Address::name() const noexcept { return state_ != nullptr ? std::string_view{state_->name} : std::string_view{}; }
 
-Status Address::nobody() { return {Code::NotFound, "a message to nobody: the address is empty"}; }
+Status Address::nobody() { return {StatusCode::NotFound, "a message to nobody: the address is empty"}; }
 
 namespace message {
 
 Status post(AgentState& agent, const MessageType& type, void* stored) {
   const Handler* const handler = agent.find(type);
   if (handler == nullptr)
-    return {Code::NotFound, "message " + name_of(type) + " to agent '" + agent.name + "': it has no handler for this type"};
+    return {StatusCode::NotFound, "message " + name_of(type) + " to agent '" + agent.name + "': it has no handler for this type"};
   return agent.queue->post(agent, *handler, stored);
 }
 

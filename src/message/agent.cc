@@ -11,8 +11,8 @@ namespace rondo {
 
 Agent::Agent(AgentGroup& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
   if (options.retries_max > limits::kMessageRetriesMost) {
-    throw message::FailedAgent({Code::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
-                                                           ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});
+    throw message::FailedAgent({StatusCode::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
+                                                                 ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});
   }
   state_ = &group.agents().core_->make_state(*this, std::move(name), priority);
 }
@@ -34,8 +34,9 @@ Scheduler& Agent::scheduler() const {
 
 void Agent::add_handler(message::Handler handler) {
   if (handler.takes_over && options_.reaction == Reaction::Retry) {
-    throw message::FailedAgent({Code::InvalidArgument, "agent '" + name() + "': its handler takes messages " + name_of(*handler.type) +
-                                                           " over, so none of them can be tried again (Reaction::Retry)"});
+    throw message::FailedAgent({StatusCode::InvalidArgument, "agent '" + name() + "': its handler takes messages " +
+                                                                 name_of(*handler.type) +
+                                                                 " over, so none of them can be tried again (Reaction::Retry)"});
   }
   state_->add_handler(handler);
 }
@@ -44,7 +45,7 @@ void Agent::add_limit(const message::MessageType& type, Limit limit, message::Ke
 
 Status Agent::subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler) {
   if (std::ranges::find(topics_, topic) != topics_.end()) {
-    return {Code::AlreadyExists, "agent '" + name() + "': it has subscribed to topic '" + topic->name() + "'"};
+    return {StatusCode::AlreadyExists, "agent '" + name() + "': it has subscribed to topic '" + topic->name() + "'"};
   }
   topics_.reserve(topics_.size() + 1);
   RONDO_ASSERT(topic->add(*state_, state_->keep(handler)));

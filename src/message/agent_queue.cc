@@ -45,11 +45,11 @@ Status AgentQueue::post(AgentState& agent, const Handler& handler, void* stored)
   return refusal(agent, handler, verdict);
 }
 
-Code AgentQueue::offer(AgentState& agent, const Handler& handler, void* stored) { return code_of(put(agent, handler, stored)); }
+StatusCode AgentQueue::offer(AgentState& agent, const Handler& handler, void* stored) { return code_of(put(agent, handler, stored)); }
 
-Code AgentQueue::code_of(Verdict verdict) noexcept {
-  if (verdict <= Verdict::Settled) return Code::Ok;
-  return verdict == Verdict::Gone ? Code::NotFound : Code::ResourceExhausted;
+StatusCode AgentQueue::code_of(Verdict verdict) noexcept {
+  if (verdict <= Verdict::Settled) return StatusCode::Ok;
+  return verdict == Verdict::Gone ? StatusCode::NotFound : StatusCode::ResourceExhausted;
 }
 
 AgentQueue::Verdict AgentQueue::put(AgentState& agent, const Handler& handler, void* stored) {

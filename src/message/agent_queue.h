@@ -31,7 +31,7 @@ class AgentQueue final : public Source {
   /// Any thread. If the post is refused, the object at 'stored' still belongs to the caller.
   Status post(AgentState& agent, const Handler& handler, void* stored);
   /// As post(), without an error text, so that a refusal allocates nothing.
-  Code offer(AgentState& agent, const Handler& handler, void* stored);
+  StatusCode offer(AgentState& agent, const Handler& handler, void* stored);
   /// Sets whether 'agent' accepts posts. Any thread.
   void set_accepting(AgentState& agent, bool accepting) noexcept;
 
@@ -77,7 +77,7 @@ class AgentQueue final : public Source {
   enum class Fate : std::uint8_t { Served, Parked, Superseded };
 
   std::mutex& lock() const noexcept { return context_->lock; }
-  static Code code_of(Verdict verdict) noexcept;
+  static StatusCode code_of(Verdict verdict) noexcept;
   Verdict put(AgentState& agent, const Handler& handler, void* stored);
   void enqueue(const Admission& admission, AgentState& agent, const Handler& handler, void* stored, Instant now) noexcept;
   Admission admit(AgentState& agent, const Handler& handler, void* stored);

@@ -72,7 +72,7 @@ Status start(PriorityThread& made, const std::string& name, const AgentThreadSet
       if (goes_on) made.scheduler.run();
     });
   } catch (const std::system_error& error) {
-    return {Code::ResourceExhausted, std::string{"there is no thread: "} + error.what()};
+    return {StatusCode::ResourceExhausted, std::string{"there is no thread: "} + error.what()};
   }
   made.has_begun.wait(false);
   if (!made.started.ok()) made.thread.join();

@@ -13,7 +13,7 @@ namespace rondo {
 
 namespace {
 
-Status about(GroupId group, Code code, std::string_view what) {
+Status about(GroupId group, StatusCode code, std::string_view what) {
   return {code, "group " + std::to_string(group.number) + " of agents: " + std::string{what}};
 }
 
@@ -26,9 +26,9 @@ Status made(const std::function<Status(AgentGroup&)>& make, AgentGroup& group) {
   } catch (const std::bad_alloc&) {
     return Status::out_of_memory();
   } catch (const std::exception& error) {
-    return {Code::Internal, std::string{"a group of agents: its making threw: "} + error.what()};
+    return {StatusCode::Internal, std::string{"a group of agents: its making threw: "} + error.what()};
   } catch (...) {
-    return {Code::Internal, "a group of agents: its making threw something unknown"};
+    return {StatusCode::Internal, "a group of agents: its making threw something unknown"};
   }
 }
 
@@ -66,7 +66,7 @@ Result<GroupId> Agents::try_to_add(const std::function<Status(AgentGroup&)>& mak
     AgentGroup group(*this);
     Status status = made(make, group);
     if (!status.ok()) return failure(std::move(status));
-    if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
+    if (group.parts_->agents.empty()) return failure(StatusCode::InvalidArgument, "a group of agents: it has none");
     return core_->add(group.parts_->agents);
   } catch (const std::bad_alloc&) {  // An allocation failed, possibly for an error's text.
     return failure(Status::out_of_memory());
@@ -127,7 +127,7 @@ AgentsFigures Agents::figures() const noexcept {
 
 Result<std::shared_ptr<message::AgentQueue>> Agents::Core::queue(Priority priority) {
   const std::lock_guard<std::mutex> guard(lock);
-  if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
+  if (closed) return failure(StatusCode::FailedPrecondition, "agents: they were stopped, or are ending");
   std::shared_ptr<message::AgentQueue>& known = queues[priority.level()];
   if (known == nullptr) {
     Result<std::shared_ptr<message::SchedulerContext>> context = context_for(priority);
@@ -143,7 +143,8 @@ message::AgentState& Agents::Core::make_state(Agent& owner, std::string name, Pr
   if (!found) throw message::FailedAgent(found.error().with_context("agent '" + name + "'"));
   const std::lock_guard<std::mutex> guard(lock);
   if (agents.size() == limits::kAgents) {
-    throw message::FailedAgent({Code::ResourceExhausted, "agent '" + name + "': there are " + std::to_string(limits::kAgents) + " agents"});
+    throw message::FailedAgent(
+        {StatusCode::ResourceExhausted, "agent '" + name + "': there are " + std::to_string(limits::kAgents) + " agents"});
   }
   agents.push_back(nullptr);
   try {
@@ -162,7 +163,7 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
   std::ranges::stable_sort(group->agents, std::ranges::greater{}, &message::AgentState::priority);
   group->left = group->agents.size();
   const std::lock_guard<std::mutex> guard(lock);
-  if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
+  if (closed) return failure(StatusCode::FailedPrecondition, "agents: they were stopped, or are ending");
   group->number = ++last_group;
   groups.emplace(group->number, group);
   // Nothing after this fails.
@@ -179,7 +180,7 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
 }
 
 Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
-  if (!begin_removal(id.number, how, done)) return about(id, Code::NotFound, "there is none, or it has gone");
+  if (!begin_removal(id.number, how, done)) return about(id, StatusCode::NotFound, "there is none, or it has gone");
   return {};
 }
 

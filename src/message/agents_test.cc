@@ -184,14 +184,14 @@ TEST(Agents, AGroupIsAddedWhollyOrNotAtAll) {
       first = group.make<Writer>("first", Priority::p3, room.lines).address();
       group.make<Writer>("second", Priority::p5, room.lines);
       if (throws) throw std::runtime_error("third has no licence");
-      return {Code::PermissionDenied, "third has no licence"};
+      return {StatusCode::PermissionDenied, "third has no licence"};
     });
     ASSERT_FALSE(added.has_value());
-    EXPECT_EQ(added.error().code(), throws ? Code::Internal : Code::PermissionDenied);
+    EXPECT_EQ(added.error().code(), throws ? StatusCode::Internal : StatusCode::PermissionDenied);
     EXPECT_NE(added.error().message().find("third has no licence"), std::string_view::npos);
     room.kit.run_until_idle();
     EXPECT_EQ(room.lines, (Lines{"second destroyed", "first destroyed"})) << "latest first, none started";
-    EXPECT_EQ(first.post(Text{"x"}).code(), Code::NotFound);
+    EXPECT_EQ(first.post(Text{"x"}).code(), StatusCode::NotFound);
     EXPECT_EQ(room.kit.agents().groups(), 0U);
     EXPECT_TRUE(room.kit.agents().figures_of_agents().empty());
   }
@@ -224,11 +224,11 @@ TEST(Agents, RemovedAfterTheQueueAnAgentHandlesWhatWaitsAndAcceptsNothingNew) {
   ASSERT_TRUE(a.post(Text{"2"}).ok());
   bool done = false;
   ASSERT_TRUE(room.kit.agents().remove(room.id, Removal::AfterQueues, [&] { done = true; }).ok());
-  EXPECT_EQ(a.post(Text{"3"}).code(), Code::NotFound);
+  EXPECT_EQ(a.post(Text{"3"}).code(), StatusCode::NotFound);
   room.kit.run_until_idle();
   EXPECT_EQ(room.lines, (Lines{"a start", "a 1", "a 2", "a finish", "a destroyed"}));
   EXPECT_TRUE(done);
-  EXPECT_EQ(room.kit.agents().remove(room.id).code(), Code::NotFound);
+  EXPECT_EQ(room.kit.agents().remove(room.id).code(), StatusCode::NotFound);
 }
 
 TEST(Agents, RemovedAtOnceAnAgentHandlesNothingMore) {
@@ -361,7 +361,7 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
   kit.run_until_idle();
   const auto one_more = kit.agents().make<Nobody>();
   ASSERT_FALSE(one_more.has_value());
-  EXPECT_EQ(one_more.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(one_more.error().code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
   ASSERT_TRUE(kit.agents().remove(*all, Removal::AtOnce).ok());
   kit.run_until_idle();
@@ -396,15 +396,15 @@ TEST(Agents, AnAddressOutlivesTheAgentAndTheAgents) {
     room.kit.run_until_idle();
     ASSERT_TRUE(a.post(Text{"1"}).ok());
   }
-  EXPECT_EQ(a.post(Text{"2"}).code(), Code::NotFound);
+  EXPECT_EQ(a.post(Text{"2"}).code(), StatusCode::NotFound);
   EXPECT_EQ(a.name(), "a");
-  EXPECT_EQ(Address{}.post(Text{"3"}).code(), Code::NotFound);
+  EXPECT_EQ(Address{}.post(Text{"3"}).code(), StatusCode::NotFound);
 }
 
 TEST(Agents, AMessageWithoutAHandlerIsRefusedByItsName) {
   Room room;
   const Status status = room.add("a", Priority::p3).address().post(Large{});
-  EXPECT_EQ(status.code(), Code::NotFound);
+  EXPECT_EQ(status.code(), StatusCode::NotFound);
   EXPECT_NE(status.message().find("Large"), std::string_view::npos) << status.message();
   EXPECT_NE(status.message().find("'a'"), std::string_view::npos) << status.message();
 }

@@ -195,7 +195,7 @@ TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
     if (both_run) {
       EXPECT_GE(told.load(), 2) << "on_finish of both had no memory";
     }
-    EXPECT_EQ(addresses[0].post(Small{}).code(), Code::NotFound);
+    EXPECT_EQ(addresses[0].post(Small{}).code(), StatusCode::NotFound);
   }
 }
 
@@ -236,7 +236,7 @@ TEST(MessageAllocations, WithoutMemoryAGroupIsNotAddedAndAThrowingHandlerIsSurvi
   const Result<Address> refused = loop.agents->make<Counter>(topic);
   memory_has_ended.store(false);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.error().code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(loop.agents->groups(), 1U);
   EXPECT_EQ(loop.agents->figures_of_agents().size(), 1U);
   EXPECT_EQ(loop.agents->figures_of_agents().at(0).faults, 1U);
@@ -311,7 +311,7 @@ bool add_without_memory(Agents& agents, long number, bool and_all_after, int& ha
   others_before = -1;
   if (!added.has_value()) {
     EXPECT_TRUE(failed);
-    EXPECT_EQ(added.error().code(), Code::ResourceExhausted) << "allocation " << number << ": " << added.error().to_string();
+    EXPECT_EQ(added.error().code(), StatusCode::ResourceExhausted) << "allocation " << number << ": " << added.error().to_string();
   }
   EXPECT_EQ(agents.groups(), added.has_value() ? 1U : 0U) << "allocation " << number;
   EXPECT_EQ(agents.figures_of_agents().size(), added.has_value() ? 1U : 0U) << "allocation " << number;

@@ -89,7 +89,7 @@ TEST(MessageLimits, RejectTellsTheSender) {
   ASSERT_TRUE(room.post(1).ok());
   ASSERT_TRUE(room.post(2).ok());
   const Status refused = room.post(3);
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_NE(refused.message().find("2 wait already"), std::string_view::npos) << refused.message();
   EXPECT_TRUE(room.to.post(Other{7}).ok()) << "another type is not limited";
   EXPECT_EQ(room.figures().refused, 1U);
@@ -161,7 +161,7 @@ TEST(MessageLimits, DropOldestDropsNothingWhereThereIsNoPlaceForTheNewest) {
   room.kit.step();  // Takes both in hand, and handles the first.
   while (room.to.post(Other{1}).ok()) {
   }
-  std::thread([&] { EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted); }).join();
+  std::thread([&] { EXPECT_EQ(room.post(2).code(), StatusCode::ResourceExhausted); }).join();
   EXPECT_EQ(room.figures().dropped, 0U);
   room.kit.run_until_idle();
   ASSERT_GE(room.agent->seen.size(), 2U);
@@ -171,8 +171,8 @@ TEST(MessageLimits, DropOldestDropsNothingWhereThereIsNoPlaceForTheNewest) {
 TEST(MessageLimits, StopAgentRemovesTheGroupAndTellsTheSender) {
   Room room({.most = 1, .overflow = Overflow::StopAgent});
   ASSERT_TRUE(room.post(1).ok());
-  EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted);
-  EXPECT_EQ(room.post(3).code(), Code::NotFound) << "it accepts nothing any more";
+  EXPECT_EQ(room.post(2).code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(room.post(3).code(), StatusCode::NotFound) << "it accepts nothing any more";
   room.kit.run_until_idle();
   EXPECT_EQ(room.kit.agents().groups(), 0U);
 }
@@ -181,7 +181,7 @@ TEST(MessageLimits, StopRuntimeStopsItAndTellsTheSender) {
   int stops = 0;
   Room room({.most = 1, .overflow = Overflow::StopRuntime}, {.on_stop = [&] { ++stops; }});
   ASSERT_TRUE(room.post(1).ok());
-  EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.post(2).code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(stops, 1);
 }
 
@@ -191,7 +191,7 @@ TEST(MessageLimits, TheQueueOfAPriorityIsBounded) {
   while (room.to.post(Other{1}).ok()) ++accepted;
   EXPECT_GE(accepted, 100);
   EXPECT_LE(accepted, 100 + static_cast<int>(limits::kMessagePlacesKept));
-  EXPECT_EQ(room.to.post(Other{1}).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.to.post(Other{1}).code(), StatusCode::ResourceExhausted);
   room.kit.run_until_idle();
   int again = 0;
   while (room.to.post(Other{1}).ok()) ++again;
@@ -211,7 +211,7 @@ TEST(MessageLimits, AQueueThatIsNotLimitedByAnOptionHasTheLimitOfAll) {
 TEST(MessageLimits, ATypeWhoseLimitSaysNoNumberHasTheLimitOfAll) {
   Room room({});
   for (std::size_t i = 0; i < limits::kMessagesOfType; ++i) ASSERT_TRUE(room.post(1).ok()) << i;
-  EXPECT_EQ(room.post(1).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.post(1).code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(room.figures().refused, 1U);
 }
 
@@ -258,7 +258,7 @@ TEST(MessageLimits, MessagesOfOneKeyMergeAndKeepTheirPlace) {
   ASSERT_TRUE(to.post(Other{}).ok());
   ASSERT_TRUE(to.post(Row{"b", 1}).ok());
   ASSERT_TRUE(to.post(Row{"a", 2}).ok());
-  EXPECT_EQ(to.post(Row{"c", 1}).code(), Code::ResourceExhausted) << "two keys wait";
+  EXPECT_EQ(to.post(Row{"c", 1}).code(), StatusCode::ResourceExhausted) << "two keys wait";
   kit.run_until_idle();
   EXPECT_EQ(agent->seen, "a2 other b1 ");
   EXPECT_EQ(kit.agents().figures_of_agents().at(0).coalesced, 1U);

@@ -81,7 +81,7 @@ TEST(MessagingOrch, AnOrchIsAnAgentThatAlsoConsumesTables) {
   EXPECT_EQ(asker->routes, 1U);
   EXPECT_TRUE(routes.address().post(Reload{"1"}).ok());
   EXPECT_TRUE(routes.address().post(Reload{"2"}).ok());
-  EXPECT_EQ(routes.address().post(Reload{"3"}).code(), Code::ResourceExhausted);
+  EXPECT_EQ(routes.address().post(Reload{"3"}).code(), StatusCode::ResourceExhausted);
 }
 
 TEST(MessagingOrch, OfAWorkerAreHandledOnItsThread) {
@@ -126,7 +126,7 @@ TEST(MessagingOrch, AHandlerThatThrowsIsToldAsARejectOfItsMessage) {
   Runtime runtime;
   std::string told;
   runtime.on_reject([&](std::string_view where, const Change& change, const Status& why) {
-    EXPECT_EQ(why.code(), Code::Internal);
+    EXPECT_EQ(why.code(), StatusCode::Internal);
     told += std::string{where} + " " + std::string{change.verb()} + " " + std::string{change.key()} + ": " + std::string{why.message()};
   });
   ASSERT_TRUE(runtime.add<Thrower>().address().post(Reload{}).ok());
@@ -183,7 +183,7 @@ TEST(MessagingOrch, EndWithTheRuntime) {
     to = runtime.add<Routes>(ports).address();
     ASSERT_TRUE(to.post(Reload{"never"}).ok());
   }
-  EXPECT_EQ(to.post(Reload{"later"}).code(), Code::NotFound);
+  EXPECT_EQ(to.post(Reload{"later"}).code(), StatusCode::NotFound);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(Retries, MoreThanThereMayBeAreRefusedWithTheAgent) {
     return Status{};
   });
   ASSERT_FALSE(added.has_value());
-  EXPECT_EQ(added.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(added.error().code(), StatusCode::InvalidArgument);
   EXPECT_NE(added.error().message().find("'keeper'"), std::string_view::npos) << added.error().to_string();
   EXPECT_NE(added.error().message().find("retries_max"), std::string_view::npos) << added.error().to_string();
   EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
@@ -207,7 +207,7 @@ TEST(Retries, WhatIsParkedCountsAgainstTheLimit) {
   }
   EXPECT_EQ(accepted, 3);
   EXPECT_EQ(room.figures().parked, 3U);
-  EXPECT_EQ(room.post("a", 0).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.post("a", 0).code(), StatusCode::ResourceExhausted);
   room.keeper->on_row = {};
   room.kit.run_for(11s);
   EXPECT_EQ(room.figures().parked, 0U);
@@ -296,7 +296,7 @@ TEST(Retries, AnAgentThatTriesAgainCannotTakeMessagesOver) {
   sim::AgentKit kit;
   const Result<Address> made = kit.agents().make<Taker>(Reaction::Retry, Reaction::Retry);
   ASSERT_FALSE(made.has_value());
-  EXPECT_EQ(made.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(made.error().code(), StatusCode::InvalidArgument);
   EXPECT_NE(made.error().message().find("Parcel"), std::string_view::npos) << made.error().to_string();
   EXPECT_NE(made.error().message().find("'taker'"), std::string_view::npos) << made.error().to_string();
 }

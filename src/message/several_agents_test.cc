@@ -69,7 +69,7 @@ TEST(SeveralAgents, OnOneSchedulerPostToEachOtherAndEndSeparately) {
 
   const Address gone = b->address();
   second.reset();
-  EXPECT_EQ(gone.post(Pass{0}).code(), Code::NotFound);
+  EXPECT_EQ(gone.post(Pass{0}).code(), StatusCode::NotFound);
   ASSERT_TRUE(a->address().post(Pass{0}).ok());
   scheduler.run_until_idle();
   EXPECT_EQ(played.back(), "a");
@@ -129,7 +129,7 @@ TEST(SeveralAgents, WithThreadsPostToEachOtherAndTheStopOfOneLeavesTheOther) {
   EXPECT_EQ(first.size() + second.size(), 2U);
 
   second.stop();
-  EXPECT_EQ(b->post(Pass{0}).code(), Code::NotFound);
+  EXPECT_EQ(b->post(Pass{0}).code(), StatusCode::NotFound);
   done = false;
   ASSERT_TRUE(a->post(Pass{0}).ok());
   done.wait(false);

@@ -287,7 +287,7 @@ TEST(AgentsThreads, ACpuThatDoesNotExistFailsTheGroupWhole) {
     return Status{};
   });
   ASSERT_FALSE(added.has_value());
-  EXPECT_EQ(added.error().code(), Code::InvalidArgument) << added.error().to_string();
+  EXPECT_EQ(added.error().code(), StatusCode::InvalidArgument) << added.error().to_string();
   EXPECT_EQ(threads.agents().groups(), 0U);
   EXPECT_EQ(starts.load(), 0);
 }
@@ -346,7 +346,7 @@ TEST(AgentsThreads, TheEndMayComeAtAnyMomentWhileOthersPost) {
         producers.emplace_back([to, producer, &posted] {
           for (int number = 0;; ++number) {
             const Status status = to.post(Work{producer, number});
-            if (status.code() == Code::NotFound) return;  // The agent has gone.
+            if (status.code() == StatusCode::NotFound) return;  // The agent has gone.
             if (status.ok()) posted.fetch_add(1);
           }
         });
@@ -483,7 +483,7 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
     while (!ended.load()) {
       const Result<GroupId> added = loop.agents.add([](AgentGroup& group) -> Status {
         for (int i = 0; i < 64; ++i) group.make<Taker>(Priority::p3);
-        return {Code::PermissionDenied, "no"};
+        return {StatusCode::PermissionDenied, "no"};
       });
       refused.fetch_add(added.has_value() ? 0 : 1);
     }
@@ -631,7 +631,7 @@ TEST(AgentsThreads, AnAgentThatIsRemovedBeforeItsStartLosesItsMessagesInTheirOrd
     early.may_start.set_value();
   });
   gone.get_future().wait();
-  EXPECT_EQ(early.late.post(Work{0, 6}).code(), Code::NotFound);
+  EXPECT_EQ(early.late.post(Work{0, 6}).code(), StatusCode::NotFound);
   const auto of_p3 = [&] {
     for (const MessageFigures& queue : early.threads.agents().figures_of_queues()) {
       if (queue.priority == Priority::p3) return queue;
@@ -674,11 +674,11 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   for (const Priority priority : {Priority::p3, Priority::p5}) {
     const Result<Address> late = threads->agents().make<Taker>(priority);
     ASSERT_FALSE(late.has_value()) << "no thread begins any more, and none that has begun goes on";
-    EXPECT_EQ(late.error().code(), Code::FailedPrecondition);
+    EXPECT_EQ(late.error().code(), StatusCode::FailedPrecondition);
     EXPECT_NE(late.error().message().find("were stopped"), std::string_view::npos) << late.error().to_string();
   }
   const Status refused = to.post(Work{0, 101});
-  EXPECT_EQ(refused.code(), Code::NotFound);
+  EXPECT_EQ(refused.code(), StatusCode::NotFound);
   EXPECT_NE(refused.message().find("was stopped"), std::string_view::npos) << refused.to_string();
   EXPECT_EQ(threads->size(), 1U);
   // The handler that stopped them may not have returned yet.
@@ -687,7 +687,7 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   EXPECT_EQ(queued(), 99U) << "what waits is dropped at the end";
   threads.reset();
   EXPECT_EQ(handled.load(), 1);
-  EXPECT_EQ(own.code(), Code::NotFound) << "of an agent, too";
+  EXPECT_EQ(own.code(), StatusCode::NotFound) << "of an agent, too";
 }
 
 }  // namespace

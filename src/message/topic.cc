@@ -59,11 +59,11 @@ Delivery TopicCore::publish(const MessageType& type, const void* original, void 
       continue;
     }
     AgentState& agent = *AgentState::of(one->address);
-    const Code code = agent.queue->offer(agent, *one->handler, stored);
+    const StatusCode code = agent.queue->offer(agent, *one->handler, stored);
     if (type.destroy != nullptr) type.destroy(stored);
-    if (code == Code::Ok) {
+    if (code == StatusCode::Ok) {
       ++delivery.delivered;
-    } else if (code != Code::NotFound) {
+    } else if (code != StatusCode::NotFound) {
       ++delivery.refused;
     }
   }

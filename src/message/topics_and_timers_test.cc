@@ -100,7 +100,7 @@ TEST(Topics, OfOneNameAndSeveralTypesAreSeveral) {
 TEST(Topics, WhoLeavesOrGoesGetsNothingMore) {
   Room room;
   Subscriber& a = room.add("a", Priority::p3);
-  EXPECT_EQ(a.twice().code(), Code::AlreadyExists);
+  EXPECT_EQ(a.twice().code(), StatusCode::AlreadyExists);
   room.add("b", Priority::p3);
   const GroupId b = room.id;
   EXPECT_EQ(room.topic.publish({1}).delivered, 2U);

@@ -220,7 +220,7 @@ void Consumer::run_batch(std::span<Ledger::Task> tasks) {
     observers_.handled(task.change);
   }
   fill_batch(tasks);
-  Status fault{Code::Internal, "the handler gave no outcome"};
+  Status fault{StatusCode::Internal, "the handler gave no outcome"};
   bool thrown = false;
   try {
     handle_batch_(batch_);
@@ -281,7 +281,7 @@ void Consumer::forget_rejection(std::uint32_t row) {
 }
 
 void Consumer::settle_row(std::uint32_t row) {
-  if (ledger_.op(row) == Op::Delete) subscription_->ack(Change{Op::Delete, ledger_.flight(row)});
+  if (ledger_.op(row) == ChangeOp::Delete) subscription_->ack(Change{ChangeOp::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
 
@@ -299,8 +299,8 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
 void Consumer::park(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
   if (facts.empty() || facts.size() > limits::kWaitsPerChange) {
     reject(row, change,
-           Status{Code::Internal, "the handler waits for " + std::to_string(facts.size()) + " facts; 1 to " +
-                                      std::to_string(limits::kWaitsPerChange) + " are allowed"});
+           Status{StatusCode::Internal, "the handler waits for " + std::to_string(facts.size()) + " facts; 1 to " +
+                                            std::to_string(limits::kWaitsPerChange) + " are allowed"});
     return;
   }
   if (is_asked_again(row, change)) return;
@@ -335,8 +335,8 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
   // The delay prevents an inconsistent handler and provider from spinning. After it the handler is called whether or not the fact holds:
   // its wait may include a request to the component that states the fact.
   delay(row, change, limits::kSpuriousWaitDelay,
-        Status{Code::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
-                                   (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});
+        Status{StatusCode::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
+                                         (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});
 }
 
 bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
@@ -347,15 +347,15 @@ bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
 }
 
 Status Consumer::check_done_while(const Change& change, std::span<const Constraint> facts) const {
-  if (change.op() == Op::Delete) return Status{Code::Internal, "the handler says that a Delete is done while facts hold"};
+  if (change.op() == ChangeOp::Delete) return Status{StatusCode::Internal, "the handler says that a Delete is done while facts hold"};
   if (!ledger_.rows_are_whole()) {
-    return Status{Code::Internal,
+    return Status{StatusCode::Internal,
                   "the handler is done while facts hold, but is given written fields only: it needs ConsumeOptions::rows = "
                   "Rows::Whole, so that the row can be handled again"};
   }
   if (!facts.empty() && facts.size() <= limits::kWaitsPerChange) return {};
-  return Status{Code::Internal, "the handler is done while " + std::to_string(facts.size()) + " facts hold; 1 to " +
-                                    std::to_string(limits::kWaitsPerChange) + " are allowed"};
+  return Status{StatusCode::Internal, "the handler is done while " + std::to_string(facts.size()) + " facts hold; 1 to " +
+                                          std::to_string(limits::kWaitsPerChange) + " are allowed"};
 }
 
 void Consumer::done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
@@ -396,11 +396,11 @@ void Consumer::note_parked() {
 }
 
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key) {
-  const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
+  const Status reason = why.ok() ? Status{StatusCode::Internal, "the handler gave no reason"} : why;
   observers_.rejected(row, change, reason);
   tell_reject(change, reason);
   // If no Set of this key can be applied, a Delete has nothing to remove, so the key is not rejected any more.
-  if (is_of_key && change.op() == Op::Delete) {
+  if (is_of_key && change.op() == ChangeOp::Delete) {
     rejections_.forget(change.key());
   } else {
     keep_rejection(change, reason);
@@ -412,7 +412,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
 
 /// The change is dropped before a handler sees it, and the row keeps its waiting change.
 void Consumer::refuse(const Change& change) {
-  const Status why{Code::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
+  const Status why{StatusCode::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
   observers_.refused(change, why);
   tell_reject(change, why);
 }

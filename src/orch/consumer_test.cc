@@ -24,19 +24,19 @@ using testing::IsEmpty;
 class ConsumerTest : public testing::Test, public RuntimeFixture {
  protected:
   explicit ConsumerTest(StrictPriority policy = {}) : RuntimeFixture(policy) {}
-  using Answer = std::function<Outcome(Op, std::string_view, const Fields&)>;
+  using Answer = std::function<Outcome(ChangeOp, std::string_view, const Fields&)>;
 
   /// Consumes "T" with 'answer', and stores the calls.
   Consumer& consume(const Answer& answer, ConsumeOptions options = {}) {
     return orch.consume(
         "T",
         [this, answer](std::string_view key, const Fields& fields) {
-          calls.push_back(call(Op::Set, key));
-          return answer(Op::Set, key, fields);
+          calls.push_back(call(ChangeOp::Set, key));
+          return answer(ChangeOp::Set, key, fields);
         },
         [this, answer](std::string_view key) {
-          calls.push_back(call(Op::Delete, key));
-          return answer(Op::Delete, key, {});
+          calls.push_back(call(ChangeOp::Delete, key));
+          return answer(ChangeOp::Delete, key, {});
         },
         options);
   }
@@ -166,7 +166,7 @@ TEST_F(DealtWithTest, ADeleteThatIsDoneOrRejectedIsToldToTheTable) {
   orch.consume(
       "T", [](std::string_view, const Fields&) { return Outcome::done(); },
       [](std::string_view key) {
-        return key == "bad" ? Outcome::reject({Code::InvalidArgument, "no"}) : Outcome::done();
+        return key == "bad" ? Outcome::reject({StatusCode::InvalidArgument, "no"}) : Outcome::done();
       });
   in.set("T", "set");
   in.remove("T", "good");
@@ -198,7 +198,7 @@ TEST_F(DealtWithTest, ADeleteThatWaitsIsToldWhenItIsDoneAndNotBefore) {
 // --- the kinds of outcome
 
 TEST_F(ConsumerTest, DoneLeavesNothingOwed) {
-  consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::done(); });
   set("T", "a", {{"f", "1"}});
   remove("T", "b");
   run();
@@ -212,7 +212,7 @@ TEST_F(ConsumerTest, DoneLeavesNothingOwed) {
 }
 
 TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
-  consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::done(); });
   remove("T", "a");
   set("T", "a");
   run();
@@ -222,8 +222,8 @@ TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
 // Both arrive in one turn, so the row holds the pair before the Delete is handled.
 TEST_F(ConsumerTest, ASetReplacesTheDeleteThatItCameWithWhereTheConsumerWantsThat) {
   consume(
-      [this](Op op, std::string_view, const Fields&) {
-        return op == Op::Set || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
+      [this](ChangeOp op, std::string_view, const Fields&) {
+        return op == ChangeOp::Set || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
       },
       {.set_replaces_delete = true});
   remove("T", "a");
@@ -240,7 +240,9 @@ TEST_F(ConsumerTest, ASetReplacesTheDeleteThatItCameWithWhereTheConsumerWantsTha
 }
 
 TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {
-  consume([](Op, std::string_view, const Fields&) { return Outcome::reject(Status{Code::InvalidArgument, "field 'f' is bad"}); });
+  consume([](ChangeOp, std::string_view, const Fields&) {
+    return Outcome::reject(Status{StatusCode::InvalidArgument, "field 'f' is bad"});
+  });
   set("T", "a\n");
   run();
   run_for(5s);
@@ -251,7 +253,7 @@ TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {
 }
 
 TEST_F(ConsumerTest, ARejectWithoutAReasonStillSaysSomething) {
-  consume([](Op, std::string_view, const Fields&) { return Outcome::reject({}); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::reject({}); });
   set("T", "a");
   run();
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'a': the handler gave no reason")));
@@ -259,8 +261,8 @@ TEST_F(ConsumerTest, ARejectWithoutAReasonStillSaysSomething) {
 
 TEST_F(ConsumerTest, RetryAfterRunsAgainWhenTheTimeHasPassed) {
   bool full = true;
-  consume([&](Op, std::string_view, const Fields&) {
-    return full ? Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"}) : Outcome::done();
+  consume([&](ChangeOp, std::string_view, const Fields&) {
+    return full ? Outcome::retry_after(5s, Status{StatusCode::ResourceExhausted, "the table is full"}) : Outcome::done();
   });
   set("T", "a");
   run_for(4s);
@@ -278,8 +280,8 @@ TEST_F(ConsumerTest, RetryAfterRunsAgainWhenTheTimeHasPassed) {
 }
 
 TEST_F(ConsumerTest, ANegativeDelayIsNone) {
-  consume([this](Op, std::string_view, const Fields&) {
-    return calls.size() < 3 ? Outcome::retry_after(-5s, Status{Code::Unavailable, "busy"}) : Outcome::done();
+  consume([this](ChangeOp, std::string_view, const Fields&) {
+    return calls.size() < 3 ? Outcome::retry_after(-5s, Status{StatusCode::Unavailable, "busy"}) : Outcome::done();
   });
   set("T", "a");
   run_for(10ms);
@@ -287,7 +289,7 @@ TEST_F(ConsumerTest, ANegativeDelayIsNone) {
 }
 
 TEST_F(ConsumerTest, WaitForSeveralFactsRunsWhenAllHold) {
-  consume([this](Op, std::string_view, const Fields&) {
+  consume([this](ChangeOp, std::string_view, const Fields&) {
     if (groups.size() == 3) return Outcome::done();
     return Outcome::wait_for({{kGroup, "1"}, {kGroup, "2"}, {kGroup, "3"}});
   });
@@ -303,14 +305,14 @@ TEST_F(ConsumerTest, WaitForSeveralFactsRunsWhenAllHold) {
 }
 
 TEST_F(ConsumerTest, WaitingForNothingIsAFaultOfTheHandler) {
-  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for(std::vector<Constraint>{}); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::wait_for(std::vector<Constraint>{}); });
   set("T", "a");
   run();
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("waits for 0 facts")));
 }
 
 TEST_F(ConsumerTest, WaitingForTooManyFactsIsAFaultOfTheHandler) {
-  consume([](Op, std::string_view, const Fields&) {
+  consume([](ChangeOp, std::string_view, const Fields&) {
     return Outcome::wait_for(std::vector<Constraint>(limits::kWaitsPerChange + 1, Constraint{kGroup, "x"}));
   });
   set("T", "a");
@@ -323,7 +325,7 @@ TEST_F(ConsumerTest, WaitingForTooManyFactsIsAFaultOfTheHandler) {
 class StagedTest : public ConsumerTest {
  protected:
   StagedTest() {
-    consume([this](Op, std::string_view, const Fields&) {
+    consume([this](ChangeOp, std::string_view, const Fields&) {
       tickets.push_back(orch.current_ticket());
       return Outcome::staged();
     });
@@ -351,7 +353,7 @@ TEST_F(StagedTest, AStaleTicketSettlesNothing) {
   set("T", "a");
   run();
   orch.settle(tickets[0], Outcome::done());
-  orch.settle(tickets[0], Outcome::reject(Status{Code::Internal, "again"}));
+  orch.settle(tickets[0], Outcome::reject(Status{StatusCode::Internal, "again"}));
   set("T", "b");  // Replaces "a".
   run();
   ASSERT_EQ(tickets[1].row, tickets[0].row);
@@ -365,8 +367,8 @@ TEST_F(StagedTest, AStagedChangeMayStillWaitBeDelayedOrRejected) {
   for (const char* key : {"a", "b", "c"}) set("T", key);
   run();
   orch.settle(tickets[0], Outcome::wait_for({kGroup, "1"}));
-  orch.settle(tickets[1], Outcome::retry_after(1s, Status{Code::Unavailable, "busy"}));
-  orch.settle(tickets[2], Outcome::reject(Status{Code::Unimplemented, "never"}));
+  orch.settle(tickets[1], Outcome::retry_after(1s, Status{StatusCode::Unavailable, "busy"}));
+  orch.settle(tickets[2], Outcome::reject(Status{StatusCode::Unimplemented, "never"}));
   run();
   EXPECT_EQ(stats("T").parked, 2U);
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'c': never")));
@@ -390,7 +392,7 @@ TEST_F(StagedTest, AStagedDeleteThatMustWaitStaysBeforeItsSet) {
 // --- handlers that fail
 
 TEST_F(ConsumerTest, AHandlerThatThrowsRejectsJustThatChange) {
-  consume([](Op, std::string_view key, const Fields&) -> Outcome {
+  consume([](ChangeOp, std::string_view key, const Fields&) -> Outcome {
     if (key == "b") throw std::runtime_error("boom");
     if (key == "c") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
     return Outcome::done();
@@ -405,7 +407,7 @@ TEST_F(ConsumerTest, AHandlerThatThrowsRejectsJustThatChange) {
 }
 
 TEST_F(ConsumerTest, AStagedChangeWhoseHandlerThrowsIsRejected) {
-  consume([](Op, std::string_view, const Fields&) -> Outcome { throw std::runtime_error("late"); });
+  consume([](ChangeOp, std::string_view, const Fields&) -> Outcome { throw std::runtime_error("late"); });
   set("T", "a");
   run();
   EXPECT_EQ(stats("T").in_flight, 0U);
@@ -425,7 +427,7 @@ TEST_F(BatchTest, EveryChangeHasItsOwnAnswer) {
     sizes.push_back(batch.size());
     if (batch.size() != 5) return;
     batch.done(0);
-    batch.answer(1, Outcome::reject(Status{Code::InvalidArgument, "bad"}));
+    batch.answer(1, Outcome::reject(Status{StatusCode::InvalidArgument, "bad"}));
     batch.answer(2, Outcome::wait_for({kGroup, "1"}));
     tickets.push_back(batch.stage(3));
   });
@@ -470,7 +472,7 @@ TEST_F(BatchTest, ABatchIsAtMostABudget) {
 // --- parking is level-triggered
 
 TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
-  consume([this](Op, std::string_view, const Fields&) {
+  consume([this](ChangeOp, std::string_view, const Fields&) {
     if (calls.size() > 1) return Outcome::done();
     const Outcome answer = Outcome::wait_for({kGroup, "1"});  // The handler checked, and the group did not exist...
     announce("1");                                            // ...then the group began, and no row waited for it yet.
@@ -485,7 +487,7 @@ TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
 
 TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
   groups.insert("1");
-  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
   set("T", "a");
   EXPECT_LE(runtime.run_until_idle(100), 3U);
   EXPECT_EQ(calls.size(), 2U);
@@ -499,7 +501,7 @@ TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
 // Its provider withdrew the fact meanwhile, because no row waited for it. Only the handler can request it anew.
 TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot) {
   groups.insert("1");
-  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
   set("T", "a");
   run();
   EXPECT_EQ(calls.size(), 2U);
@@ -516,7 +518,7 @@ TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot
 TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
   constexpr ConstraintKind kLate{"late"};
   bool exists = false;
-  consume([&](Op, std::string_view, const Fields&) {
+  consume([&](ChangeOp, std::string_view, const Fields&) {
     const Constraint needed{kLate, "x"};
     return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
   });
@@ -535,7 +537,7 @@ TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
 }
 
 TEST_F(ConsumerTest, AnAnnouncementRunsNoHandler) {
-  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
+  consume([this](ChangeOp, std::string_view, const Fields&) { return wait_for_group("1"); });
   set("T", "a");
   run();
   announce("1");
@@ -546,7 +548,7 @@ TEST_F(ConsumerTest, AnAnnouncementRunsNoHandler) {
 }
 
 TEST_F(ConsumerTest, AnAnnouncementWithoutTheFactParksTheRowAgain) {
-  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
+  consume([this](ChangeOp, std::string_view, const Fields&) { return wait_for_group("1"); });
   set("T", "a");
   run();
   provider.announce({kGroup, "1"});  // It ended again before any row's turn.
@@ -560,7 +562,7 @@ TEST_F(ConsumerTest, AnAnnouncementWithoutTheFactParksTheRowAgain) {
 // --- hold and release
 
 TEST_F(ConsumerTest, AHeldConsumerTakesNothingAndKeepsTheOrder) {
-  Consumer& consumer = consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  Consumer& consumer = consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::done(); });
   orch.hold(consumer);
   set("T", "a");
   set("T", "b");
@@ -577,7 +579,7 @@ TEST_F(ConsumerTest, AHeldConsumerTakesNothingAndKeepsTheOrder) {
 
 TEST_F(ConsumerTest, AHandlerThatHoldsItsConsumerIsAskedAboutNoFurtherRowInItsTurn) {
   Consumer* own = nullptr;
-  Consumer& consumer = consume([&](Op, std::string_view, const Fields&) {
+  Consumer& consumer = consume([&](ChangeOp, std::string_view, const Fields&) {
     orch.hold(*own);
     return Outcome::done();
   });
@@ -591,8 +593,8 @@ TEST_F(ConsumerTest, AHandlerThatHoldsItsConsumerIsAskedAboutNoFurtherRowInItsTu
 }
 
 TEST_F(ConsumerTest, FactsAndTimesThatComeWhileHeldCountAfterTheRelease) {
-  Consumer& consumer = consume([this](Op, std::string_view key, const Fields&) {
-    if (key == "t" && calls.size() < 3) return Outcome::retry_after(1s, Status{Code::Unavailable, "busy"});
+  Consumer& consumer = consume([this](ChangeOp, std::string_view key, const Fields&) {
+    if (key == "t" && calls.size() < 3) return Outcome::retry_after(1s, Status{StatusCode::Unavailable, "busy"});
     return wait_for_group("1");
   });
   set("T", "f");
@@ -610,7 +612,7 @@ TEST_F(ConsumerTest, FactsAndTimesThatComeWhileHeldCountAfterTheRelease) {
 // --- limits
 
 TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
-  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); }, {.rows_max = 10});
+  consume([this](ChangeOp, std::string_view, const Fields&) { return wait_for_group("1"); }, {.rows_max = 10});
   for (int i = 0; i < 25; ++i) set("T", std::to_string(i));
   EXPECT_LE(runtime.run_until_idle(100), 5U) << "no spinning";
   EXPECT_EQ(stats("T").taken, 10U);
@@ -677,7 +679,7 @@ TEST_F(ConsumerTest, ABulkHandlerHasItsBatchAndATurnAsManyAsItsTimeAllows) {
 
 TEST_F(ConsumerTest, RetriedRowsDoNotTakeAllOfTurnsThatAreCutShort) {
   std::string order;
-  consume([&](Op, std::string_view key, const Fields&) {
+  consume([&](ChangeOp, std::string_view key, const Fields&) {
     order += key[0];
     world.clock().advance(limits::kTurnTime);  // One step a turn.
     return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
@@ -699,7 +701,7 @@ TEST_F(ConsumerTest, WhatATurnThatWasCutShortLeftOverDoesNotSwellAShorterOne) {
   int retried = 0;
   bool slow = false;
   Consumer& consumer = consume(
-      [&](Op, std::string_view key, const Fields&) {
+      [&](ChangeOp, std::string_view key, const Fields&) {
         if (key[0] == 'r') ++retried;
         if (slow) world.clock().advance(limits::kTurnTime);
         return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
@@ -730,7 +732,7 @@ TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
   const auto [batch, quota, share] = GetParam();
   std::vector<std::pair<std::uint64_t, bool>> order;  // The number of the turn, and whether the row was a retried one.
   consume(
-      [&](Op, std::string_view key, const Fields&) {
+      [&](ChangeOp, std::string_view key, const Fields&) {
         order.emplace_back(source("T").turns, key[0] == 'r');
         return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
       },
@@ -761,7 +763,7 @@ INSTANTIATE_TEST_SUITE_P(Quotas, SharingTest,
                                          std::tuple{1, 0, 1}, std::tuple{1, 50, 1}));
 
 TEST_F(ConsumerTest, WhoeverHasNothingLeavesTheTurnToTheOther) {
-  consume([this](Op, std::string_view key, const Fields&) { return key[0] == 'r' ? wait_for_group("1") : Outcome::done(); },
+  consume([this](ChangeOp, std::string_view key, const Fields&) { return key[0] == 'r' ? wait_for_group("1") : Outcome::done(); },
           {.retry_quota = 1});
   for (int i = 0; i < 256; ++i) set("T", "r" + std::to_string(i));
   run();

@@ -30,14 +30,14 @@ class DoneWhile : public testing::Test {
           return answer_ ? answer_(key, fields) : by_group(fields);
         },
         [this](std::string_view key) {
-          in_.calls.push_back(call(Op::Delete, key));
+          in_.calls.push_back(call(ChangeOp::Delete, key));
           return Outcome::done();
         });
   }
   ~DoneWhile() override { check(); }
 
   static std::string text_of(std::string_view key, const Fields& fields) {
-    std::string text = call(Op::Set, key);
+    std::string text = call(ChangeOp::Set, key);
     for (const Field field : fields) text += " " + std::string{field.name} + "=" + std::string{field.value};
     return text;
   }
@@ -210,7 +210,7 @@ TEST_F(DoneWhile, ANewerChangeThatIsRefusedAfterTheEndLeavesTheRowToBeHandledAsI
   run();
   end("1");
   answer_ = [this](std::string_view, const Fields& fields) {
-    return fields.contains("bad") ? Outcome::reject(Status{Code::InvalidArgument, "bad"}) : by_group(fields);
+    return fields.contains("bad") ? Outcome::reject(Status{StatusCode::InvalidArgument, "bad"}) : by_group(fields);
   };
   in_.set("ROUTE", "a", {{"bad", "1"}});  // Before the turn of the ended row.
   const std::vector<std::string> calls = run();
@@ -233,7 +233,7 @@ TEST_F(DoneWhile, AnEndDuringAStagedChangeIsHandledWhenItIsRefused) {
   end("1");
   EXPECT_THAT(run(), IsEmpty()) << "the change in flight decides";
   answer_ = {};
-  routes_.settle(ticket, Outcome::reject(Status{Code::InvalidArgument, "no such device"}));
+  routes_.settle(ticket, Outcome::reject(Status{StatusCode::InvalidArgument, "no such device"}));
   EXPECT_THAT(run(), ElementsAre("S a group=1")) << "the row as it was done";
   EXPECT_EQ(in_.stats("ROUTE").rejected_rows, 1U) << "the newer change stays rejected";
 }

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Elsewhere>> Elsewhere::make(Scheduler& scheduler, Executo
   try {
     return std::unique_ptr<Elsewhere>{new Elsewhere(scheduler, mode, threads, std::move(on_thrown))};
   } catch (const std::system_error& refused) {
-    return failure(Code::ResourceExhausted, std::string{"starting a thread for run_elsewhere: "} + refused.what());
+    return failure(StatusCode::ResourceExhausted, std::string{"starting a thread for run_elsewhere: "} + refused.what());
   }
 }
 
@@ -66,7 +66,7 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
                 [stop = stop_.get_token()](std::span<Task> tasks) {
                   // After a stop request, jobs that have not begun are dropped. That includes the next job of a thread whose present job
                   // the stop has ended.
-                  for (Task& task : tasks) task.status = stop.stop_requested() ? Status{Code::Cancelled, ""} : task.job->run(stop);
+                  for (Task& task : tasks) task.status = stop.stop_requested() ? Status{StatusCode::Cancelled, ""} : task.job->run(stop);
                 },
                 {.name = std::string{kName},
                  .target = "the work",
@@ -83,7 +83,7 @@ Elsewhere::~Elsewhere() { stop_.request_stop(); }
 
 Status Elsewhere::run(std::unique_ptr<elsewhere::Job> job, Priority priority) {
   if (unanswered_ >= limits::kElsewhereTasks) {
-    return {Code::ResourceExhausted, std::to_string(unanswered_) + " works of run_elsewhere are not answered"};
+    return {StatusCode::ResourceExhausted, std::to_string(unanswered_) + " works of run_elsewhere are not answered"};
   }
   ++unanswered_;
   std::vector<Task> tasks;

@@ -63,9 +63,9 @@ TEST(ElsewhereWorker, AnAnswerIsWhatTheWorkReturnsOrThrows) {
     EXPECT_TRUE(run_until(runtime, [&] { return answers.size() > before; }));
   };
   run([] {}, status);
-  run([]() -> Status { return {Code::NotFound, "no file"}; }, status);
+  run([]() -> Status { return {StatusCode::NotFound, "no file"}; }, status);
   run([] { return 7; }, number);
-  run([]() -> Result<int> { return failure(Code::Unavailable, "away"); }, number);
+  run([]() -> Result<int> { return failure(StatusCode::Unavailable, "away"); }, number);
   run([]() -> int { throw std::runtime_error("broken"); }, number);
   run([](std::stop_token stop) { return stop.stop_requested() ? 1 : 0; }, number);
   EXPECT_THAT(answers, ElementsAre("ok", "not-found: no file", "7", "unavailable: away", "internal: the work threw: broken", "0"));
@@ -96,7 +96,7 @@ TEST(ElsewhereWorker, OneWorkMoreThanTheLimitIsRefused) {
   std::size_t answered = 0;
   const auto run = [&] { return runtime.run_elsewhere([gone] { gone.wait(); }, [&](const Status&) { ++answered; }); };
   for (std::size_t i = 0; i < limits::kElsewhereTasks; ++i) ASSERT_TRUE(run().ok());
-  EXPECT_EQ(run().code(), Code::ResourceExhausted);
+  EXPECT_EQ(run().code(), StatusCode::ResourceExhausted);
   go.set_value();
   ASSERT_TRUE(run_until(runtime, [&] { return answered == limits::kElsewhereTasks; }));
   EXPECT_TRUE(run().ok());
@@ -135,7 +135,7 @@ TEST(ElsewhereWorker, TheEndRequestsTheStopOfWhatRunsDropsTheRestAndAnswersNobod
   EXPECT_EQ(begun, 1);
   EXPECT_TRUE(stopped);
   EXPECT_FALSE(answered);
-  EXPECT_EQ(late.code(), Code::Cancelled);
+  EXPECT_EQ(late.code(), StatusCode::Cancelled);
 }
 
 TEST(ElsewhereWorker, AnAnswerThatThrowsIsReportedAndTheNextOnesCome) {

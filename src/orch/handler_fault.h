@@ -12,9 +12,9 @@ inline Status status_of_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& error) {
-    return Status{Code::Internal, std::string{"the handler threw: "} + error.what()};
+    return Status{StatusCode::Internal, std::string{"the handler threw: "} + error.what()};
   } catch (...) {
-    return Status{Code::Internal, "the handler threw something that is no std::exception"};
+    return Status{StatusCode::Internal, "the handler threw something that is no std::exception"};
   }
 }
 

@@ -19,11 +19,11 @@ class Stateless final : public Orch {
 
  private:
   Outcome set(std::string_view key, const Fields&) const {
-    heard_.push_back(call(Op::Set, key));
+    heard_.push_back(call(ChangeOp::Set, key));
     return Outcome::done();
   }
   Outcome remove(std::string_view key) {
-    heard_.push_back(call(Op::Delete, key));
+    heard_.push_back(call(ChangeOp::Delete, key));
     return Outcome::done();
   }
   std::vector<std::string>& heard_;
@@ -47,10 +47,10 @@ TEST_F(HandlersTest, ABatchIsWalkedOverAndEachItemAnswered) {
       calls.push_back(call(item.op(), item.key()) + " " + item.fields().text("v").value_or(""));
       if (item.key() == "later") {
         staged.push_back(item.stage());
-      } else if (item.op() == Op::Delete) {
+      } else if (item.op() == ChangeOp::Delete) {
         item.done();
       } else {
-        item.answer(Outcome::reject({Code::InvalidArgument, "not " + std::string{item.key()}}));
+        item.answer(Outcome::reject({StatusCode::InvalidArgument, "not " + std::string{item.key()}}));
       }
     }
   });

@@ -9,7 +9,7 @@ namespace rondo {
 
 namespace {
 
-Status fault(std::string what) { return {Code::Internal, std::move(what)}; }
+Status fault(std::string what) { return {StatusCode::Internal, std::move(what)}; }
 
 }  // namespace
 

@@ -72,10 +72,10 @@ void Ledger::expect_resolved(std::uint32_t count) const noexcept {
   }
 }
 
-Op Ledger::op(std::uint32_t row) const noexcept {
+ChangeOp Ledger::op(std::uint32_t row) const noexcept {
   const Row& r = rows_[row];
-  if (r.state == State::InFlight) return r.flight_is_delete ? Op::Delete : Op::Set;
-  return r.has_delete ? Op::Delete : Op::Set;
+  if (r.state == State::InFlight) return r.flight_is_delete ? ChangeOp::Delete : ChangeOp::Set;
+  return r.has_delete ? ChangeOp::Delete : ChangeOp::Set;
 }
 
 Instant Ledger::due(std::uint32_t row) const noexcept {
@@ -213,7 +213,7 @@ bool Ledger::may_replace_delete(std::uint32_t row) const noexcept {
 }
 
 void Ledger::overlay(Row& row, const Change& change) const {
-  if (change.op() == Op::Delete) {
+  if (change.op() == ChangeOp::Delete) {
     row.has_delete = true;
     row.has_set = false;
     row.record = change.record();
@@ -242,7 +242,7 @@ bool Ledger::has_room(const Row& row, const Record& record) const {
 }
 
 Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex& index) {
-  RONDO_ASSERT(change.op() != Op::Event);
+  RONDO_ASSERT(change.op() != ChangeOp::Event);
   bool is_new = false;
   const std::uint32_t row = by_key_.find_or_add(
       change.record().key_hash(), [&](std::uint32_t slot) { return key(slot) == change.key(); },
@@ -253,7 +253,7 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
   merged_row_ = row;
   Row& r = rows_[row];
   if (is_new) {
-    r.has_delete = change.op() == Op::Delete;
+    r.has_delete = change.op() == ChangeOp::Delete;
     r.has_set = !r.has_delete;
     r.record = change.record();
     r.since = now;
@@ -261,8 +261,8 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
-  const bool replaces = set_replaces_delete_ && change.op() == Op::Set && r.has_delete && may_replace_delete(row);
-  if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
+  const bool replaces = set_replaces_delete_ && change.op() == ChangeOp::Set && r.has_delete && may_replace_delete(row);
+  if (change.op() == ChangeOp::Set && !has_room(r, change.record())) return Merged::Refused;
   // A lone Set that is deleted before it was handled leaves only the Delete.
   overlay(r, change);
   r.redone = false;
@@ -291,7 +291,7 @@ Ledger::Task Ledger::start(std::uint32_t row) {
     r.flight = std::exchange(r.record, Record{});
     r.has_set = false;
   }
-  return Task{row, r.generation, Change{r.flight_is_delete ? Op::Delete : Op::Set, r.flight}};
+  return Task{row, r.generation, Change{r.flight_is_delete ? ChangeOp::Delete : ChangeOp::Set, r.flight}};
 }
 
 std::optional<Ledger::Task> Ledger::take_new() {

@@ -146,7 +146,7 @@ class Ledger {
   State state(std::uint32_t row) const noexcept { return rows_[row].state; }
   /// True if the row is parked and its list was resolved: it waits only for its turn.
   bool is_resolved(std::uint32_t row) const noexcept;
-  Op op(std::uint32_t row) const noexcept;
+  ChangeOp op(std::uint32_t row) const noexcept;
   /// The record of the waiting change: a Set's, or for a Delete the key alone.
   const Record& pending(std::uint32_t row) const noexcept { return rows_[row].record; }
   /// The record of the change in flight.

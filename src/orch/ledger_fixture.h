@@ -19,8 +19,8 @@ namespace rondo {
 inline constexpr ConstraintKind kFact{"fact"};
 
 inline std::string text_of(const Change& change) {
-  std::string text = (change.op() == Op::Delete ? "D " : "S ") + std::string{change.key()};
-  if (change.op() == Op::Delete) return text;
+  std::string text = (change.op() == ChangeOp::Delete ? "D " : "S ") + std::string{change.key()};
+  if (change.op() == ChangeOp::Delete) return text;
   text += "{";
   for (const Field field : change.fields()) {
     if (text.back() != '{') text += ",";

@@ -61,7 +61,7 @@ Result<std::unique_ptr<Subscription>> declare_and_subscribe(Store& store, store:
     spec.kind = kind;
     if (Status declared = store.declare(spec); !declared.ok()) return failure(std::move(declared));
   } else if (it->kind != kind) {  // Another component declared it before, perhaps with its own limit.
-    return failure(Code::FailedPrecondition,
+    return failure(StatusCode::FailedPrecondition,
                    "it is declared as " + std::string{to_string(it->kind)} + ", and not as " + std::string{to_string(kind)});
   }
   return bridge != nullptr ? bridge->subscribe(table, options, priority) : store.subscribe(table, options);
@@ -103,7 +103,7 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   const auto other = shared.consumers.find(table);
   std::unique_ptr<Subscription> subscription;
   if (other != shared.consumers.end()) {
-    refuse({Code::FailedPrecondition, "table " + quoted(table) + " has a consumer: Orch " + quoted(other->second->orch())});
+    refuse({StatusCode::FailedPrecondition, "table " + quoted(table) + " has a consumer: Orch " + quoted(other->second->orch())});
   } else {
     subscription = open_table(table, options.kind, {options.rows, options.standing_rows}, priority);
   }
@@ -123,7 +123,7 @@ Consumer& Orch::consume(std::string_view table, SetHandler set, RemoveHandler re
   return add_consumer(
       table,
       [set = std::move(set), remove = std::move(remove)](const Change& change) {
-        return change.op() == Op::Delete ? remove(change.key()) : set(change.key(), change.fields());
+        return change.op() == ChangeOp::Delete ? remove(change.key()) : set(change.key(), change.fields());
       },
       {}, options);
 }
@@ -159,7 +159,7 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
   RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("provide()", kind.name()));
   RONDO_EXPECT(static_cast<bool>(holds), "Orch " + quoted(name_) + " provides " + quoted(kind.name()) + " and does not say what holds");
   if (const std::string other = constraints.provider(kind); !other.empty()) {
-    return refuse({Code::FailedPrecondition, "facts of the kind " + quoted(kind.name()) + " have a provider: Orch " + quoted(other)});
+    return refuse({StatusCode::FailedPrecondition, "facts of the kind " + quoted(kind.name()) + " have a provider: Orch " + quoted(other)});
   }
   constraints.provide(kind, name_, std::move(holds));
   parts_->provided.push_back(kind);

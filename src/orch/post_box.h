@@ -29,13 +29,13 @@ class PostBox final : public Inbox {
 
   /// Any thread.
   Status post(Function function) {
-    if (scheduler_.stopping()) return {Code::Cancelled, "the runtime was stopped, and runs nothing that is posted"};
+    if (scheduler_.stopping()) return {StatusCode::Cancelled, "the runtime was stopped, and runs nothing that is posted"};
     bool sleeps = false;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (arrived_.size() >= limits::kMailboxMessages) {
         ++refused_;
-        return {Code::ResourceExhausted, "the runtime has " + std::to_string(arrived_.size()) + " posted functions that wait"};
+        return {StatusCode::ResourceExhausted, "the runtime has " + std::to_string(arrived_.size()) + " posted functions that wait"};
       }
       arrived_.push_back(std::move(function));
       ++came_;

@@ -58,7 +58,7 @@ TEST_F(PostTest, TheyHaveThePriorityOfTheOption) {
 TEST_F(PostTest, TheQueueHoldsTheLimitOfFunctionsAndNotOneMore) {
   std::size_t ran = 0;
   for (std::size_t i = 0; i < limits::kMailboxMessages; ++i) ASSERT_TRUE(runtime.post([&] { ++ran; }).ok());
-  EXPECT_EQ(runtime.post([&] { ++ran; }).code(), Code::ResourceExhausted);
+  EXPECT_EQ(runtime.post([&] { ++ran; }).code(), StatusCode::ResourceExhausted);
   run();
   EXPECT_EQ(ran, limits::kMailboxMessages);
   EXPECT_TRUE(runtime.post([&] { ++ran; }).ok());
@@ -81,7 +81,7 @@ TEST_F(PostTest, ARuntimeThatWasStoppedAcceptsNoneAndOneThatEndsRunsNone) {
     Runtime ending;
     ASSERT_TRUE(ending.post([&] { ran = true; }).ok());
     ending.stop();
-    EXPECT_EQ(ending.post([&] { ran = true; }).code(), Code::Cancelled);
+    EXPECT_EQ(ending.post([&] { ran = true; }).code(), StatusCode::Cancelled);
   }
   EXPECT_FALSE(ran);
 }

@@ -52,7 +52,7 @@ void PriorityWorkers::check(const Orch& orch, Priority priority) {
 
 Status PriorityWorkers::start() {
   Parts& p = *parts_;
-  if (p.started) return {Code::FailedPrecondition, "the workers of '" + p.options.name + "' were started before"};
+  if (p.started) return {StatusCode::FailedPrecondition, "the workers of '" + p.options.name + "' were started before"};
   p.started = true;
   for (const auto& [level, of_priority] : p.workers) {
     Status status = of_priority.worker->start();

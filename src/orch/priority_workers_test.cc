@@ -70,7 +70,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
   EXPECT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers.at(Priority::p7).name(), "test-p7");
   ASSERT_TRUE(workers.start().ok());
-  EXPECT_EQ(workers.start().code(), Code::FailedPrecondition);
+  EXPECT_EQ(workers.start().code(), StatusCode::FailedPrecondition);
   for (int i = 0; i < 50; ++i) {
     for (const char* const table : {"ports_A", "ports_B", "groups_A", "groups_B", "routes_A", "routes_B"}) set(table, std::to_string(i));
   }
@@ -159,7 +159,7 @@ TEST_F(PriorityWorkersTest, ACpuThatDoesNotExistStartsNone) {
   workers.add<OpenOrch>(Priority::p1, "low", Priority::p1);
   workers.add<OpenOrch>(Priority::p2, "high", Priority::p2);
   const Status refused = workers.start();
-  EXPECT_EQ(refused.code(), Code::InvalidArgument) << refused.to_string();
+  EXPECT_EQ(refused.code(), StatusCode::InvalidArgument) << refused.to_string();
   EXPECT_THAT(std::string{refused.message()}, HasSubstr("orchs-p1"));
   EXPECT_FALSE(workers.at(Priority::p1).running());
   EXPECT_FALSE(workers.at(Priority::p2).running());

@@ -48,7 +48,7 @@ TEST_F(RefusalTest, AStoreThatHasNoRoomForATableSaysSoAndTheOrchIsGone) {
   for (std::size_t i = 1; i < limits::kTables; ++i) ASSERT_TRUE(runtime.store().declare({.name = "t" + std::to_string(i)}).ok());
   const auto refused = runtime.try_add<Needy>("routes", Tables{"LAST", "ONE_MORE"});
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.error().code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(std::string{refused.error().message()}, StartsWith("Orch 'routes': table 'ONE_MORE': "));
   EXPECT_TRUE(runtime.consumers().empty());
   EXPECT_TRUE(runtime.try_add<Needy>("other", Tables{"LAST"}).has_value()) << "the first table has no consumer any more";
@@ -121,7 +121,7 @@ TEST(RuntimeOpen, WithoutDescriptorsSaysSo) {
   const auto refused = Runtime::open();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.error().code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(std::string{refused.error().message()}, StartsWith("making the runtime's reactor: "));
   EXPECT_TRUE(Runtime::open().has_value());
 }
@@ -129,13 +129,13 @@ TEST(RuntimeOpen, WithoutDescriptorsSaysSo) {
 TEST(RuntimeOpen, RefusesAPolicyThatCannotBeAndAStoreThatIsNone) {
   const auto policy = Runtime::open({.policy = BudgetedFrames{.batch = 0}});
   ASSERT_FALSE(policy.has_value());
-  EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(policy.error().code(), StatusCode::InvalidArgument);
   EXPECT_THAT(std::string{policy.error().message()}, StartsWith("the runtime's policy: "));
   const auto store = Runtime::open({.store = [](Scheduler&) { return std::unique_ptr<Store>{}; }});
   ASSERT_FALSE(store.has_value());
-  EXPECT_EQ(store.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(store.error().code(), StatusCode::InvalidArgument);
   const auto file = Runtime::open(
-      {.store = [](Scheduler&) -> Result<std::unique_ptr<Store>> { return failure(Code::DataLoss, "'tables' has no head"); }});
+      {.store = [](Scheduler&) -> Result<std::unique_ptr<Store>> { return failure(StatusCode::DataLoss, "'tables' has no head"); }});
   ASSERT_FALSE(file.has_value());
   EXPECT_EQ(file.error().to_string(), "data-loss: opening the store: 'tables' has no head");
 }
@@ -157,7 +157,7 @@ void reject_and_throw(Runtime& runtime, int rejects) {
   orch.consume(
       "ROUTE",
       [](std::string_view, const Fields&) {
-        return Outcome::reject({Code::InvalidArgument, "no such group"});
+        return Outcome::reject({StatusCode::InvalidArgument, "no such group"});
       },
       gone);
   orch.listen("NEWS", [](const Change&) { throw std::runtime_error("bad news"); });

@@ -23,8 +23,8 @@ class RowTaps : public testing::Test, public RuntimeFixture {
         "ROUTE",
         [this](std::string_view, const Fields& fields) {
           const std::string does = fields.text("does").value_or("");
-          if (does == "reject") return Outcome::reject(Status{Code::InvalidArgument, "bad field"});
-          if (does == "later") return Outcome::retry_after(1s, Status{Code::ResourceExhausted, "full"});
+          if (does == "reject") return Outcome::reject(Status{StatusCode::InvalidArgument, "bad field"});
+          if (does == "later") return Outcome::retry_after(1s, Status{StatusCode::ResourceExhausted, "full"});
           if (does == "order") {
             ticket = orch.current_ticket();
             return Outcome::staged();
@@ -123,7 +123,7 @@ TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {
   set("ROUTE", "r");
   run();
   EXPECT_THAT(taken(), IsEmpty());
-  EXPECT_EQ(runtime.tap("NO_TABLE", [](const RowEvent&) {}).error().code(), Code::NotFound);
+  EXPECT_EQ(runtime.tap("NO_TABLE", [](const RowEvent&) {}).error().code(), StatusCode::NotFound);
   std::unique_ptr<RowTap> late;
   {
     Runtime short_lived;

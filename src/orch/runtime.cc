@@ -27,8 +27,8 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
   if (!policy) return failure(policy.error().with_context("the runtime's policy"));
   if (options.elsewhere_threads < 1 || options.elsewhere_threads > limits::kExecutorThreads) {
-    return failure(Code::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) +
-                                              ", and 1 to " + std::to_string(limits::kExecutorThreads) + " are possible");
+    return failure(StatusCode::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) +
+                                                    ", and 1 to " + std::to_string(limits::kExecutorThreads) + " are possible");
   }
   p.observer = std::move(options.observer);
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   }
   Result<std::unique_ptr<Store>> store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
   if (!store) return failure(store.error().with_context("opening the store"));
-  if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
+  if (*store == nullptr) return failure(StatusCode::InvalidArgument, "RuntimeOptions::store made no store");
   p.store = std::move(*store);
   p.sweep = std::make_unique<FactSweep>(
       *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
@@ -173,7 +173,7 @@ Table Runtime::table(std::string_view name) {
     Status declared = p.store->declare(spec);
     // FailedPrecondition: the table exists with another kind, declared meanwhile by another component, or by a home runtime that has not
     // reported it yet.
-    if (!declared.ok() && declared.code() != Code::FailedPrecondition) return Table{*this, std::string{name}, std::move(declared)};
+    if (!declared.ok() && declared.code() != StatusCode::FailedPrecondition) return Table{*this, std::string{name}, std::move(declared)};
   }
   p.written_tables.emplace(name);
   return Table{*this, std::string{name}};
@@ -213,7 +213,7 @@ void Runtime::Parts::tell_thrown(std::string_view where, const Change& change, c
 void Runtime::Parts::log_rejects() {
   log = std::make_unique<Log>(*clock);
   on_reject = [this](std::string_view, const Change& change, const Status& why) {  // 'why' contains table and key.
-    if (change.op() == Op::Event) {
+    if (change.op() == ChangeOp::Event) {
       log->warn("handler failed", {{"why", why}});
     } else {
       log->warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
@@ -224,7 +224,7 @@ void Runtime::Parts::log_rejects() {
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
   Parts& p = *parts_;
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::run_elsewhere"));
-  if (p.is_ending) return {Code::Cancelled, "the runtime ends"};
+  if (p.is_ending) return {StatusCode::Cancelled, "the runtime ends"};
   if (p.elsewhere == nullptr) {
     // A runtime whose clock is simulated is deterministic, so its pool has no threads.
     const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
@@ -323,7 +323,7 @@ std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); 
 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
   const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(Code::NotFound, "nobody here consumes the table " + quoted(table));
+  if (consumer == parts_->consumers.end()) return failure(StatusCode::NotFound, "nobody here consumes the table " + quoted(table));
   return consumer->second->observers().tap(std::move(listener));
 }
 

@@ -43,7 +43,7 @@ class OpenOrch final : public Orch {
 };
 
 /// A handler's argument as text, such as "S key" and "D key".
-inline std::string call(Op op, std::string_view key) { return (op == Op::Delete ? "D " : "S ") + std::string{key}; }
+inline std::string call(ChangeOp op, std::string_view key) { return (op == ChangeOp::Delete ? "D " : "S ") + std::string{key}; }
 
 class RuntimeFixture {
  public:

@@ -175,7 +175,7 @@ TEST_F(ListenerTest, LostEventsAreToldAsAGapInOrder) {
   listen(TableKind::Channel, 3);
   for (int i = 0; i < 5; ++i) {
     const Status sent = runtime.table("EVENTS").write(Change::event("up", std::to_string(i), {}));
-    EXPECT_TRUE(sent.ok() || sent.code() == Code::ResourceExhausted);
+    EXPECT_TRUE(sent.ok() || sent.code() == StatusCode::ResourceExhausted);
   }
   run();
   EXPECT_THAT(calls, ElementsAre("up 0", "up 1", "up 2", "gap")) << "nobody waits for the next event";
@@ -191,7 +191,7 @@ TEST_F(ListenerTest, AGapIsToldBeforeWhatCameAfterItInTheSameTurn) {
   listen(TableKind::Channel, 20);
   for (int i = 0; i < 25; ++i) {
     const Status sent = runtime.table("EVENTS").write(Change::event("up", std::to_string(i), {}));
-    EXPECT_TRUE(sent.ok() || sent.code() == Code::ResourceExhausted);
+    EXPECT_TRUE(sent.ok() || sent.code() == StatusCode::ResourceExhausted);
     if (i != 22) continue;
     slow = 10;  // The first turn ends by time, with room in the subscription, and the gap still follows.
     runtime.scheduler().turn();
@@ -287,8 +287,8 @@ TEST_F(RuntimeTest, AProviderThatGoesLeavesItsKindToAnother) {
 TEST_F(RuntimeTest, ATableThatTheStoreWillNotHaveRefusesWritesWithItsReason) {
   for (std::size_t i = 0; i < limits::kTables; ++i) ASSERT_TRUE(runtime.store().declare({.name = "T" + std::to_string(i)}).ok());
   const Status full = runtime.table("one more").set("k", {});
-  EXPECT_EQ(full.code(), Code::ResourceExhausted);
-  EXPECT_EQ(runtime.table("").set("k", {}).code(), Code::InvalidArgument);
+  EXPECT_EQ(full.code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(runtime.table("").set("k", {}).code(), StatusCode::InvalidArgument);
   EXPECT_TRUE(runtime.table("T0").set("k", {}).ok());
 }
 
@@ -376,11 +376,11 @@ TEST_F(RuntimeTest, AWatchedTableIsConsumedFromItsFirstRow) {
   orch.consume(
       "CONFIG",
       [this](std::string_view key, const Fields&) {
-        calls.push_back(call(Op::Set, key));
+        calls.push_back(call(ChangeOp::Set, key));
         return Outcome::done();
       },
       [this](std::string_view key) {
-        calls.push_back(call(Op::Delete, key));
+        calls.push_back(call(ChangeOp::Delete, key));
         return Outcome::done();
       },
       {.kind = TableKind::Watched});
@@ -400,7 +400,7 @@ TEST_F(RuntimeTest, ATableOfAnUnusualLimitIsConsumedAsItWasDeclared) {
   park_rows_of(orch);
   set("T", "a");
   set("T", "b");
-  EXPECT_EQ(runtime.table("T").set("c", {}).code(), Code::ResourceExhausted);
+  EXPECT_EQ(runtime.table("T").set("c", {}).code(), StatusCode::ResourceExhausted);
   run();
   EXPECT_EQ(stats("T").parked, 2U);
 }

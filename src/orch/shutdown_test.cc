@@ -45,7 +45,8 @@ class Routes final : public Orch {
     const int number = std::stoi(std::string{key});
     static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The lane to home may be full.
     if (number % 3 == 1) return Outcome::wait_for({kGroup, std::to_string(number % 10)});
-    if (number % 3 == 2) return Outcome::retry_after(number % 2 == 0 ? Duration{1ms} : Duration{1000s}, Status{Code::Unavailable, "late"});
+    if (number % 3 == 2)
+      return Outcome::retry_after(number % 2 == 0 ? Duration{1ms} : Duration{1000s}, Status{StatusCode::Unavailable, "late"});
     return Outcome::done();
   }
   Outcome remove(std::string_view) { return Outcome::done(); }

@@ -201,7 +201,7 @@ TEST_F(WhyTest, ARowThatWaitsForATimeSaysHowLongAndWhy) {
   runtime.add<OpenOrch>().consume(
       "T",
       [](std::string_view, const Fields&) {
-        return Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"});
+        return Outcome::retry_after(5s, Status{StatusCode::ResourceExhausted, "the table is full"});
       },
       [](std::string_view) { return Outcome::done(); });
   set("T", "a");
@@ -308,7 +308,8 @@ TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {
       consume(
           "T",
           [](std::string_view, const Fields& fields) {
-            return fields.contains("good") ? Outcome::done() : Outcome::reject(Status{Code::InvalidArgument, "field 'good' is missing"});
+            return fields.contains("good") ? Outcome::done()
+                                           : Outcome::reject(Status{StatusCode::InvalidArgument, "field 'good' is missing"});
           },
           [](std::string_view) { return Outcome::done(); });
     }
@@ -342,12 +343,12 @@ TEST_F(WhyTest, ItSaysWhatIsToBeDoneWithARowThatWaits) {
   set("ROUTE", "10.0.0.0/24", {{"needs", "102"}});
   set("KEPT", "k", {{"a", "1"}});
   run();
-  EXPECT_EQ(r.why("ROUTE", "10.0.0.0/24").chain[0].op, Op::Set);
+  EXPECT_EQ(r.why("ROUTE", "10.0.0.0/24").chain[0].op, ChangeOp::Set);
   EXPECT_EQ(r.why("KEPT", "k").chain[0].op, std::nullopt) << "nothing is owed";
   remove("KEPT", "k");
   run();
   EXPECT_EQ(r.why("KEPT", "k").chain[0].state, WhyLink::State::Parked);
-  EXPECT_EQ(r.why("KEPT", "k").chain[0].op, Op::Delete);
+  EXPECT_EQ(r.why("KEPT", "k").chain[0].op, ChangeOp::Delete);
 }
 
 class RejectedDeletes : public testing::Test, public RuntimeFixture {
@@ -362,7 +363,7 @@ class RejectedDeletes : public testing::Test, public RuntimeFixture {
         [stuck = std::move(stuck)](std::string_view) { return Outcome::reject(stuck); });
   }
   void consume_no_key() {
-    const auto reject = [] { return Outcome::reject_key({Code::InvalidArgument, "no such key"}); };
+    const auto reject = [] { return Outcome::reject_key({StatusCode::InvalidArgument, "no such key"}); };
     orch.consume(
         "T", [reject](std::string_view, const Fields&) { return reject(); }, [reject](std::string_view) { return reject(); });
   }
@@ -371,7 +372,7 @@ class RejectedDeletes : public testing::Test, public RuntimeFixture {
 };
 
 TEST_F(RejectedDeletes, ForAnotherReasonThanTheSetLeaveWhatStoodBeforeAndAreKept) {
-  consume({Code::InvalidArgument, "field 'bad' is not known"}, {Code::InvalidArgument, "in use"});
+  consume({StatusCode::InvalidArgument, "field 'bad' is not known"}, {StatusCode::InvalidArgument, "in use"});
   set("T", "k", {{"good", "1"}});
   run();
   EXPECT_EQ(rejected_rows(), 0U);
@@ -386,7 +387,7 @@ TEST_F(RejectedDeletes, ForAnotherReasonThanTheSetLeaveWhatStoodBeforeAndAreKept
 }
 
 TEST_F(RejectedDeletes, ForTheSameReasonThatIsNoFaultOfTheKeyAreKept) {
-  consume({Code::PermissionDenied, "the kernel refuses"}, {Code::PermissionDenied, "the kernel refuses"});
+  consume({StatusCode::PermissionDenied, "the kernel refuses"}, {StatusCode::PermissionDenied, "the kernel refuses"});
   set("T", "k", {{"bad", "1"}});
   run();
   remove("T", "k");
@@ -417,7 +418,7 @@ TEST_F(RejectedDeletes, OfAKeyOfWhichNoRowCanStandAreToldAndLeaveNothing) {
 }
 
 TEST_F(RejectedDeletes, TheNewestIsOneThatStillStands) {
-  consume({Code::InvalidArgument, "field 'bad' is not known"}, {Code::PermissionDenied, "in use"});
+  consume({StatusCode::InvalidArgument, "field 'bad' is not known"}, {StatusCode::PermissionDenied, "in use"});
   for (const char* const key : {"b", "c", "a", "d"}) {
     set("T", key, {{"bad", "1"}});
     run();
@@ -439,7 +440,7 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
       consume(
           "T",
           [](std::string_view, const Fields&) {
-            return Outcome::reject(Status{Code::InvalidArgument, "never"});
+            return Outcome::reject(Status{StatusCode::InvalidArgument, "never"});
           },
           [](std::string_view) { return Outcome::done(); });
     }

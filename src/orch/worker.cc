@@ -148,7 +148,7 @@ Runtime& Worker::runtime_for_adding() {
 Status Worker::start() {
   Parts& p = *parts_;
   const std::string about = "worker '" + p.options.name + "'";
-  if (p.started || p.home == nullptr) return {Code::FailedPrecondition, about + " was started before, or its home is gone"};
+  if (p.started || p.home == nullptr) return {StatusCode::FailedPrecondition, about + " was started before, or its home is gone"};
   p.started = true;
   std::promise<Status> promise;
   std::future<Status> settled = promise.get_future();
@@ -157,7 +157,7 @@ Status Worker::start() {
     p.thread = std::thread([&p, given = std::move(promise)]() mutable { p.work(std::move(given)); });
   } catch (const std::system_error& error) {
     p.home_end->threaded(false);
-    return {Code::ResourceExhausted, about + ": no thread: " + error.what()};
+    return {StatusCode::ResourceExhausted, about + ": no thread: " + error.what()};
   }
   Status status = settled.get();
   if (!status.ok()) {

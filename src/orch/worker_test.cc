@@ -84,7 +84,7 @@ class SteppedWorker : public RuntimeFixture, public testing::Test {
     routes.consume(
         "ROUTE",
         [this, &routes](std::string_view key, const Fields& fields) {
-          calls.push_back(call(Op::Set, key));
+          calls.push_back(call(ChangeOp::Set, key));
           const Constraint needed{kGroup, fields.text("group").value_or("")};
           return routes.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
         },
@@ -116,7 +116,7 @@ TEST_F(SteppedWorker, ARowIsHandledAgainWhenAFactOfTheHomeThreadEnds) {
   routes.consume(
       "ROUTE",
       [this, &routes](std::string_view key, const Fields& fields) {
-        calls.push_back(call(Op::Set, key));
+        calls.push_back(call(ChangeOp::Set, key));
         const Constraint needed{kGroup, fields.text("group").value_or("")};
         return routes.holds(needed) ? Outcome::done_while(needed) : Outcome::wait_for(needed);
       },
@@ -378,7 +378,7 @@ TEST_F(SteppedWorker, RejectsThatWaitAtItsEndAreAllToldHoweverLongThatTakes) {
   ending->add<OpenOrch>("picky").consume(
       "T",
       [](std::string_view, const Fields&) {
-        return Outcome::reject({Code::InvalidArgument, "no"});
+        return Outcome::reject({StatusCode::InvalidArgument, "no"});
       },
       [](std::string_view) { return Outcome::done(); });
   int told = 0;

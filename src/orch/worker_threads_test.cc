@@ -153,7 +153,7 @@ TEST_F(WorkerThreads, StopWhileFullHandlesWhatHasComeAndLeavesTheRestInTheTable)
   EXPECT_EQ(home->store().size("T")->staged, waiting);
   EXPECT_EQ(worker.stats().untaken, 0U);
   EXPECT_FALSE(worker.running());
-  EXPECT_EQ(worker.start().code(), Code::FailedPrecondition);
+  EXPECT_EQ(worker.start().code(), StatusCode::FailedPrecondition);
 }
 
 TEST_F(WorkerThreads, WhatAWorkerHasNoTimeForAtItsEndIsGivenUpAndCounted) {
@@ -201,8 +201,8 @@ TEST_F(WorkerThreads, HomeThatEndsFirstStopsItsWorkers) {
   run_until([&] { return handled.load() > 0; });
   home.reset();
   EXPECT_FALSE(worker->running());
-  EXPECT_EQ(worker->runtime().store().size("T").error().code(), Code::Unavailable);
-  EXPECT_EQ(worker->start().code(), Code::FailedPrecondition);
+  EXPECT_EQ(worker->runtime().store().size("T").error().code(), StatusCode::Unavailable);
+  EXPECT_EQ(worker->start().code(), StatusCode::FailedPrecondition);
   worker.reset();
 }
 
@@ -217,7 +217,7 @@ TEST_F(WorkerThreads, WorkerThatWasNeverStartedEndsQuietly) {
 TEST_F(WorkerThreads, StartSaysWhatItWasNotGranted) {
   Worker worker(*home, {.name = "pinned", .cpus = {100'000}});
   const Status status = worker.start();
-  EXPECT_EQ(status.code(), Code::InvalidArgument);
+  EXPECT_EQ(status.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(status.to_string(), HasSubstr("worker 'pinned'"));
   EXPECT_FALSE(worker.running());
 }
@@ -254,7 +254,7 @@ TEST_F(WorkerThreads, AWatchdogNamesTheTableWhoseHandlerDoesNotReturn) {
 
 TEST_F(WorkerThreads, AWatchdogThatCannotBeStartsNone) {
   Worker worker(*home, {.name = "watched", .watchdog = StallWatchdogOptions{.limit = Duration{0}}});
-  EXPECT_EQ(worker.start().code(), Code::InvalidArgument);
+  EXPECT_EQ(worker.start().code(), StatusCode::InvalidArgument);
   EXPECT_FALSE(worker.running());
 }
 
@@ -296,7 +296,7 @@ TEST_F(WorkerThreads, WhoIsToldOfARejectMayStopTheWorker) {
       "T",
       [&](std::string_view key, const Fields&) {
         ++handled;
-        return Outcome::reject({Code::InvalidArgument, "no such thing as " + std::string{key}});
+        return Outcome::reject({StatusCode::InvalidArgument, "no such thing as " + std::string{key}});
       },
       done);
   ASSERT_TRUE(worker.start().ok());
@@ -349,7 +349,7 @@ TEST_F(WorkerThreads, WritesBeyondTheWayHomeAreRefusedAndTheOthersKeepTheirOrder
           if (status.ok()) {
             accepted.push_back(std::to_string(i));
           } else {
-            EXPECT_EQ(status.code(), Code::ResourceExhausted);
+            EXPECT_EQ(status.code(), StatusCode::ResourceExhausted);
             ++refused;
           }
         }

@@ -117,16 +117,17 @@ Result<std::unique_ptr<RecordReader>> RecordReader::open(const std::vector<std::
   const std::vector<Place> runs = find_runs(readers);
   if (runs.empty()) {
     const std::string first = files.empty() ? std::string{} : files.front();
-    return failure(Code::DataLoss, "no run begins in '" + first + "'; give the older files of its journal, too, such as '" + first + ".1'");
+    return failure(StatusCode::DataLoss,
+                   "no run begins in '" + first + "'; give the older files of its journal, too, such as '" + first + ".1'");
   }
   if (run > runs.size())
-    return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
+    return failure(StatusCode::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
   const Place place = runs[run == 0 ? runs.size() - 1 : run - 1];
   Extent extent = extent_of(readers, place);
   const bool headless = extent.other && first_record_at(readers, *extent.other) != 1;
   if (run == 0 && headless) {
-    return failure(Code::DataLoss, "the last run has no beginning: " + other_run_at(readers, *extent.other) +
-                                       "; give all files of the journal, or pick an earlier run");
+    return failure(StatusCode::DataLoss, "the last run has no beginning: " + other_run_at(readers, *extent.other) +
+                                             "; give all files of the journal, or pick an earlier run");
   }
   made->records_ = extent.records;
   readers[place.reader]->go_to(place.block);
@@ -142,7 +143,7 @@ Result<std::unique_ptr<RecordReader>> RecordReader::open(const std::vector<std::
     const ReadAhead::End end{extent.last.reader, last.offset + journal::kHeadBytes + last.head.payload_bytes};
     made->reader_ = std::make_unique<ReadAhead>(std::move(readers), place.reader, end);
   } catch (const std::system_error& refused) {
-    return failure(Code::ResourceExhausted, std::string{"starting the thread that reads: "} + refused.what());
+    return failure(StatusCode::ResourceExhausted, std::string{"starting the thread that reads: "} + refused.what());
   }
   return made;
 }

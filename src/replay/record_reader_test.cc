@@ -45,7 +45,7 @@ std::string record(std::uint64_t number, std::size_t large = 100) {
   to.number(1);  // The table.
   to.number(number);
   if (kind_of(number) == Kind::Changed) {
-    to.byte(static_cast<std::uint8_t>(Op::Set));
+    to.byte(static_cast<std::uint8_t>(ChangeOp::Set));
     to.text(key_of(number));
     to.number(1);
     to.text("name");
@@ -126,7 +126,7 @@ TEST_F(RecordReaderTest, ChangesAreHadOnceAndInOrder) {
       ASSERT_EQ(reader->take_change(ahead, change), is_change) << number + ahead;
       if (!is_change) continue;
       ASSERT_EQ(change.key(), key_of(number + ahead));
-      ASSERT_EQ(change.op(), Op::Set);
+      ASSERT_EQ(change.op(), ChangeOp::Set);
       ASSERT_EQ(change.fields().find("name"), std::string(100, static_cast<char>('a' + (number + ahead) % 26)));
       ASSERT_FALSE(reader->take_change(ahead, change));
     }
@@ -163,7 +163,7 @@ TEST_F(RecordReaderTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
     write(others, others + 100);
     write_names("PORT");
     write(1, 11);
-    EXPECT_EQ(RecordReader::open({file_}, 3).error().code(), Code::NotFound);
+    EXPECT_EQ(RecordReader::open({file_}, 3).error().code(), StatusCode::NotFound);
     Result<std::unique_ptr<RecordReader>> opened = RecordReader::open({file_}, 1);
     ASSERT_TRUE(opened.has_value());
     const auto reader = std::move(*opened);

@@ -518,7 +518,7 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   if (!reader) return failure(std::move(reader).error());
   auto impl = std::make_unique<Impl>(std::move(*reader));
   const JournalRecord start = impl->record(0);
-  if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
+  if (start.kind != Kind::Started) return failure(StatusCode::DataLoss, "the run does not begin with its start");
   impl->time = impl->began = std::max(start.time, Instant{});  // The times of a forged run may be negative, or decrease.
   impl->wall_time = start.wall;
   impl->policy = *start.policy;

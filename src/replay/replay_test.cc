@@ -41,7 +41,7 @@ class Groups final : public Orch {
         "GROUP",
         [this](std::string_view key, const Fields& fields) {
           if (fields.contains("late") && late_.insert(std::string{key}).second)
-            return Outcome::retry_after(20ms, Status{Code::Unavailable, "late"});
+            return Outcome::retry_after(20ms, Status{StatusCode::Unavailable, "late"});
           groups_.emplace(key);
           announce({kGroup, std::string{key}});
           return Outcome::done();
@@ -114,7 +114,7 @@ class Routes final : public Orch {
   void apply(Batch& batch) {
     chores_.more(2 * batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (batch[i].op() == Op::Delete) {
+      if (batch[i].op() == ChangeOp::Delete) {
         batch.done(i);
         continue;
       }
@@ -125,7 +125,7 @@ class Routes final : public Orch {
       }
       const bool missing = std::ranges::any_of(facts, [this](const Constraint& fact) { return !holds(fact); });
       if (facts.empty()) {
-        batch.answer(i, Outcome::reject(Status{Code::InvalidArgument, "no group"}));
+        batch.answer(i, Outcome::reject(Status{StatusCode::InvalidArgument, "no group"}));
       } else if (missing) {
         batch.answer(i, patient_ ? Outcome::wait_for(facts) : Outcome::retry_after(5ms, Status{}));
       } else {
@@ -138,7 +138,7 @@ class Routes final : public Orch {
     for (auto& [ticket, facts] : std::exchange(tickets_, {})) {
       ++answers_;
       if (answers_ % 7 == 0) {
-        settle(ticket, Outcome::retry_after(10ms, Status{Code::Unavailable, "again"}));
+        settle(ticket, Outcome::retry_after(10ms, Status{StatusCode::Unavailable, "again"}));
       } else {
         settle(ticket, answers_ % 2 == 0 ? Outcome::done_while(std::move(facts)) : Outcome::done());
       }
@@ -410,7 +410,7 @@ TEST_F(ReplayTest, OneOfSeveralRunsInAFileIsChosen) {
   };
   EXPECT_LT(records(1), records(2));
   EXPECT_EQ(records(0), records(2));
-  EXPECT_EQ(Replay::open({file}, 3).error().code(), Code::NotFound);
+  EXPECT_EQ(Replay::open({file}, 3).error().code(), StatusCode::NotFound);
 }
 
 // The removal of a production source ends the run if it is at the run's end.
@@ -499,7 +499,7 @@ TEST_F(ReplayTest, AChangeThatCannotBeReadMakesItNotTheSame) {
   rewrite([&broken](std::vector<std::string>& records) {
     for (std::size_t i = records.size() / 2; i < records.size() && broken == 0; ++i) {
       journal::JournalRecord decoded;
-      if (!journal::decode(records[i], decoded) || decoded.kind != Kind::Changed || decoded.op != Op::Set) continue;
+      if (!journal::decode(records[i], decoded) || decoded.kind != Kind::Changed || decoded.op != ChangeOp::Set) continue;
       const std::size_t key = records[i].find(decoded.text);
       records[i][key - 2] = '\x07';  // The operation, before the length of its key.
       broken = i + 1;

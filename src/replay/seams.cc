@@ -107,7 +107,7 @@ Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view ta
     if (!grants_tables_) return failure(seams_.record(0).why);
     seams_.refuse(0);
   }
-  if (!specs_.contains(table)) return failure(Code::NotFound, "no table " + quoted(table));
+  if (!specs_.contains(table)) return failure(StatusCode::NotFound, "no table " + quoted(table));
   return std::make_unique<End>(*this, std::string{table});
 }
 

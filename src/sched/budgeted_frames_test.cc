@@ -299,7 +299,7 @@ TEST(BudgetedFrames, WhatCannotBeIsRefused) {
            PolicySettings{}}) {
     const auto policy = make_policy(options);
     ASSERT_FALSE(policy.has_value());
-    EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(policy.error().code(), StatusCode::InvalidArgument);
   }
 }
 

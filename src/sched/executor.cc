@@ -77,9 +77,9 @@ bool take_status(std::string_view& from, Status& status) {
   if (from.empty()) return false;
   const auto code = static_cast<unsigned char>(from.front());
   from.remove_prefix(1);
-  if (code > static_cast<unsigned char>(Code::Internal)) return false;
+  if (code > static_cast<unsigned char>(StatusCode::Internal)) return false;
   status = {};
-  if (static_cast<Code>(code) == Code::Ok) return true;
+  if (static_cast<StatusCode>(code) == StatusCode::Ok) return true;
   std::int32_t origin = 0;
   std::uint32_t length = 0;
   if (from.size() < sizeof origin + sizeof length) return false;
@@ -87,7 +87,7 @@ bool take_status(std::string_view& from, Status& status) {
   std::memcpy(&length, from.data() + sizeof origin, sizeof length);
   from.remove_prefix(sizeof origin + sizeof length);
   if (from.size() < length) return false;
-  status = Status{static_cast<Code>(code), std::string{from.substr(0, length)}, origin};
+  status = Status{static_cast<StatusCode>(code), std::string{from.substr(0, length)}, origin};
   from.remove_prefix(length);
   return true;
 }

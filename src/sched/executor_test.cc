@@ -57,7 +57,7 @@ class Target {
       if (call.id == 14) throw 14;
       batches_.back().push_back(call.id);
       call.result = "r" + std::to_string(call.id);
-      if (call.id < 0) call.status = {Code::NotFound, "no such backend"};
+      if (call.id < 0) call.status = {StatusCode::NotFound, "no such backend"};
     }
   }
   void hold(bool held) {
@@ -134,7 +134,7 @@ TEST_P(ExecutorTest, AnOperationComesBackOnceInItsOrderWithResultAndStatus) {
     const Call& call = answered_[i];
     EXPECT_EQ(call.id, i < 3 ? static_cast<int>(i) - 1 : static_cast<int>(i) + 17);
     EXPECT_EQ(call.result, "r" + std::to_string(call.id));
-    EXPECT_EQ(call.status.code(), call.id < 0 ? Code::NotFound : Code::Ok);
+    EXPECT_EQ(call.status.code(), call.id < 0 ? StatusCode::NotFound : StatusCode::Ok);
   }
   EXPECT_EQ(executor_->stats().submitted, 603U);
   EXPECT_EQ(executor_->stats().applied, 603U);
@@ -168,7 +168,7 @@ TEST_P(ExecutorTest, WhatApplyThrowsFailsTheOperationsThatWereNotRefusedByThen) 
   run_until_answered(3);
   executor_->submit(0, calls(14, 1), collect());
   run_until_answered(4);
-  EXPECT_EQ(answered_[0].status.code(), Code::NotFound);
+  EXPECT_EQ(answered_[0].status.code(), StatusCode::NotFound);
   EXPECT_EQ(answered_[1].status.to_string(), "internal: the balancer threw: unlucky");
   EXPECT_EQ(answered_[2].status.to_string(), "internal: the balancer threw: unlucky");
   EXPECT_EQ(answered_[3].status.to_string(), "internal: the balancer threw: something that is no std::exception");
@@ -329,7 +329,7 @@ TEST(ExecutorDeathTest, OptionsThatCannotBeAreProgramErrors) {
 // --- Status in a journal's bytes
 
 TEST(ExecutorStatus, IsReadAsItWasWritten) {
-  for (const Status& status : {Status{}, Status{Code::NotFound, "no such backend", 2}, Status{Code::Internal, ""}}) {
+  for (const Status& status : {Status{}, Status{StatusCode::NotFound, "no such backend", 2}, Status{StatusCode::Internal, ""}}) {
     std::string bytes;
     executor::append_status(status, bytes);
     for (std::size_t cut = 0; cut < bytes.size(); ++cut) {

@@ -16,18 +16,18 @@ constexpr std::int64_t kInfinite = PolicySettings::kInfinite;
 
 Status check(const PolicySettings& settings) {
   const std::string policy = "policy " + std::string{to_string(settings.name)} + ": ";
-  if (settings.batch == 0) return {Code::InvalidArgument, policy + "batch must be at least 1 item a turn"};
-  if (settings.turn <= Duration{0}) return {Code::InvalidArgument, policy + "the time of a turn must be more than 0"};
+  if (settings.batch == 0) return {StatusCode::InvalidArgument, policy + "batch must be at least 1 item a turn"};
+  if (settings.turn <= Duration{0}) return {StatusCode::InvalidArgument, policy + "the time of a turn must be more than 0"};
   if (settings.tie > Tie::ConsumedTime || settings.name > PolicySettings::Name::QuotedRoundRobin) {
-    return {Code::InvalidArgument, policy + "the tie or the name is none"};
+    return {StatusCode::InvalidArgument, policy + "the tie or the name is none"};
   }
   const std::int64_t most = settings.in_items ? std::numeric_limits<std::uint32_t>::max() : limits::kBudgetMost.count();
   for (unsigned p = 0; p < limits::kPriorities; ++p) {
     const std::int64_t budget = settings.budgets[p];
     if (budget >= 1 && (budget <= most || budget == kInfinite)) continue;
     const std::string which = std::string{settings.in_items ? "quota" : "budget"} + " of priority " + std::to_string(p);
-    if (budget < 1) return {Code::InvalidArgument, policy + "the " + which + " must be above 0"};
-    return {Code::InvalidArgument,
+    if (budget < 1) return {StatusCode::InvalidArgument, policy + "the " + which + " must be above 0"};
+    return {StatusCode::InvalidArgument,
             policy + "the " + which + " must be at most " + std::to_string(limits::kBudgetMost / 1s) + " s, or none"};
   }
   return {};
@@ -42,8 +42,9 @@ Result<PolicySettings> resolve(const BudgetedFrames& options) {
   PolicySettings settings{
       .name = PolicySettings::Name::Frames, .tie = options.tie, .batch = options.batch, .turn = options.turn, .budgets = {}};
   if (options.lowest <= Duration{0} || options.highest < options.lowest || options.highest > limits::kBudgetMost) {
-    return failure(Code::InvalidArgument, "policy frames: the lowest budget must be above 0, and the highest not below it nor above " +
-                                              std::to_string(limits::kBudgetMost / 1s) + " s");
+    return failure(StatusCode::InvalidArgument,
+                   "policy frames: the lowest budget must be above 0, and the highest not below it nor above " +
+                       std::to_string(limits::kBudgetMost / 1s) + " s");
   }
   const double ratio = static_cast<double>(options.highest.count()) / static_cast<double>(options.lowest.count());
   for (unsigned p = 0; p < limits::kPriorities; ++p) {

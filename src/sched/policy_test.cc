@@ -14,14 +14,14 @@ using test::WorkSource;
 TEST(Policy, ABatchOfNothingIsRefused) {
   const Result<std::unique_ptr<Policy>> policy = make_policy(StrictPriority{.batch = 0});
   ASSERT_FALSE(policy.has_value());
-  EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(policy.error().code(), StatusCode::InvalidArgument);
 }
 
 TEST(Policy, ATurnWithoutTimeIsRefused) {
   for (const Duration turn : {Duration{0}, Duration{-1}}) {
     const Result<std::unique_ptr<Policy>> policy = make_policy(StrictPriority{.turn = turn});
     ASSERT_FALSE(policy.has_value());
-    EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(policy.error().code(), StatusCode::InvalidArgument);
   }
 }
 

@@ -50,16 +50,16 @@ TEST(Quarantine, AnythingThrownCountsEvenIfItIsNoException) {
   WorkSource& bad = simulation.add("bad", 5, 1);
   bad.on_run = [] { throw 7; };
   simulation.scheduler.run_until_idle();
-  EXPECT_EQ(bad.quarantine().code(), Code::Internal);
+  EXPECT_EQ(bad.quarantine().code(), StatusCode::Internal);
 }
 
 TEST(Quarantine, AnErrorOfCollectKeepsItsCodeAndGetsTheName) {
   Simulation simulation;
   WorkSource& bad = simulation.add("redis", 5);
-  bad.on_collect = []() -> Result<Backlog> { return failure(Code::Unavailable, "connection reset"); };
+  bad.on_collect = []() -> Result<Backlog> { return failure(StatusCode::Unavailable, "connection reset"); };
   bad.wake_from_any_thread();
   simulation.scheduler.run_until_idle();
-  EXPECT_EQ(bad.quarantine().code(), Code::Unavailable);
+  EXPECT_EQ(bad.quarantine().code(), StatusCode::Unavailable);
   EXPECT_EQ(bad.quarantine().message(), "source 'redis' could not collect: connection reset");
 }
 
@@ -95,7 +95,7 @@ TEST(Quarantine, TheCallbackMayDestroyTheSource) {
     ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, *bad).ok());
     bad->on_collect = [in_run]() -> Result<Backlog> {
       if (in_run) return Backlog::More;
-      return failure(Code::DataLoss, "truncated");
+      return failure(StatusCode::DataLoss, "truncated");
     };
     bad->on_run = [] { throw std::runtime_error("broken"); };
     simulation.world.reactor().make_error(3);

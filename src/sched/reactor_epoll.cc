@@ -46,8 +46,8 @@ class EpollReactor final : public Reactor {
   }
 
   Status watch(int fd, Interest interest, Source& source) override {
-    if (fd < 0) return Status{Code::InvalidArgument, descriptor("watch", fd)};
-    if (is_watched(fd)) return Status{Code::AlreadyExists, descriptor("watch", fd) + ": it is watched already"};
+    if (fd < 0) return Status{StatusCode::InvalidArgument, descriptor("watch", fd)};
+    if (is_watched(fd)) return Status{StatusCode::AlreadyExists, descriptor("watch", fd) + ": it is watched already"};
     if (static_cast<std::size_t>(fd) >= watches_.size()) watches_.resize(static_cast<std::size_t>(fd) + 1);
     Watch& watch = at(fd);
     ++watch.number;
@@ -62,7 +62,7 @@ class EpollReactor final : public Reactor {
   }
 
   Status rewatch(int fd, Interest interest) override {
-    if (!is_watched(fd)) return Status{Code::NotFound, descriptor("rewatch", fd) + ": it is not watched"};
+    if (!is_watched(fd)) return Status{StatusCode::NotFound, descriptor("rewatch", fd) + ": it is not watched"};
     return control(EPOLL_CTL_MOD, fd, interest);
   }
 

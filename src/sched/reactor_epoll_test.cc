@@ -50,7 +50,7 @@ TEST_F(EpollReactorTest, ADescriptorIsWatchedOnce) {
   const int fd = make_eventfd();
   WorkSource other("other", 5);
   ASSERT_TRUE(reactor_->watch(fd, Interest::Read, source_).ok());
-  EXPECT_EQ(reactor_->watch(fd, Interest::Read, other).code(), Code::AlreadyExists);
+  EXPECT_EQ(reactor_->watch(fd, Interest::Read, other).code(), StatusCode::AlreadyExists);
   reactor_->unwatch(fd);
   EXPECT_TRUE(reactor_->watch(fd, Interest::Read, other).ok());
   reactor_->unwatch(fd);
@@ -58,11 +58,11 @@ TEST_F(EpollReactorTest, ADescriptorIsWatchedOnce) {
 }
 
 TEST_F(EpollReactorTest, BadDescriptorsAreRefusedWithTheKernelsWord) {
-  EXPECT_EQ(reactor_->watch(-1, Interest::Read, source_).code(), Code::InvalidArgument);
+  EXPECT_EQ(reactor_->watch(-1, Interest::Read, source_).code(), StatusCode::InvalidArgument);
   const int fd = make_eventfd();
   ::close(fd);
   EXPECT_EQ(reactor_->watch(fd, Interest::Read, source_).origin_errno(), EBADF);
-  EXPECT_EQ(reactor_->rewatch(fd, Interest::Read).code(), Code::NotFound);
+  EXPECT_EQ(reactor_->rewatch(fd, Interest::Read).code(), StatusCode::NotFound);
   reactor_->unwatch(fd);
   reactor_->unwatch(12345);
 }

@@ -37,7 +37,7 @@ bool is_real(const Clock& clock) noexcept { return dynamic_cast<const SystemCloc
 /// Omits the message text if an allocation fails.
 Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
   try {
-    return Status{Code::Internal, about(source, std::string{where}.append(what))};
+    return Status{StatusCode::Internal, about(source, std::string{where}.append(what))};
   } catch (...) {
     return Status::out_of_memory();
   }
@@ -503,8 +503,8 @@ void Scheduler::dispatch(std::size_t count) {
     } else if (event.error && reactor_.is_in_error(event)) {
       // SONiC's Select loop would report the descriptor without end (finding 3 of the SONiC study). This loop reports it once, with its
       // name, and stops polling it.
-      quarantine(source, Status{Code::Unavailable, about(source, "left descriptor " + std::to_string(event.fd) +
-                                                                     " in error or hung up: collect() found nothing to do")});
+      quarantine(source, Status{StatusCode::Unavailable, about(source, "left descriptor " + std::to_string(event.fd) +
+                                                                           " in error or hung up: collect() found nothing to do")});
     }
   }
 }

@@ -48,14 +48,14 @@ void SimReactor::happen() {
 
 Status SimReactor::watch(int fd, Interest, Source& source) {
   const auto [entry, is_new] = watches_.try_emplace(fd);
-  if (!is_new) return Status{Code::AlreadyExists, "watch of descriptor " + std::to_string(fd) + ": it is watched already"};
+  if (!is_new) return Status{StatusCode::AlreadyExists, "watch of descriptor " + std::to_string(fd) + ": it is watched already"};
   entry->second.source = &source;
   entry->second.number = ++watch_number_;
   return {};
 }
 
 Status SimReactor::rewatch(int fd, Interest) {
-  if (!watches_.contains(fd)) return Status{Code::NotFound, "rewatch of descriptor " + std::to_string(fd) + ": it is not watched"};
+  if (!watches_.contains(fd)) return Status{StatusCode::NotFound, "rewatch of descriptor " + std::to_string(fd) + ": it is not watched"};
   return {};
 }
 

@@ -62,7 +62,7 @@ TEST_F(SimReactorTest, ReportsOnceAndOnlyWhatIsWatched) {
   reactor_.make_ready(1);
   EXPECT_EQ(poll(Instant{}), 0U);
   ASSERT_TRUE(reactor_.watch(1, Interest::Read, source_).ok());
-  EXPECT_EQ(reactor_.watch(1, Interest::Read, source_).code(), Code::AlreadyExists);
+  EXPECT_EQ(reactor_.watch(1, Interest::Read, source_).code(), StatusCode::AlreadyExists);
   reactor_.make_ready(1);
   reactor_.make_ready(1);
   EXPECT_EQ(poll(Instant{}), 1U);

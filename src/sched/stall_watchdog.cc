@@ -59,7 +59,8 @@ Status take_signal(int signal) {
   if (::sigaction(signal, nullptr, &known) != 0) return status_from_errno(errno, "signal " + std::to_string(signal));
   const bool ours = (known.sa_flags & SA_SIGINFO) != 0 && known.sa_sigaction == answer;
   if (!ours && known.sa_handler != SIG_DFL) {
-    return {Code::AlreadyExists, "signal " + std::to_string(signal) + " has a handler already; choose another one for the stall watchdog"};
+    return {StatusCode::AlreadyExists,
+            "signal " + std::to_string(signal) + " has a handler already; choose another one for the stall watchdog"};
   }
   struct sigaction action {};
   action.sa_sigaction = answer;
@@ -180,13 +181,13 @@ class StallWatchdog::Impl {
 };
 
 Result<std::unique_ptr<StallWatchdog>> StallWatchdog::start(const Scheduler& scheduler, StallWatchdogOptions options) {
-  if (options.limit <= Duration{0}) return failure(Code::InvalidArgument, "the stall watchdog's limit must be above zero");
+  if (options.limit <= Duration{0}) return failure(StatusCode::InvalidArgument, "the stall watchdog's limit must be above zero");
   if (options.signal == 0) options.signal = SIGRTMAX;
   if (Status taken = take_signal(options.signal); !taken.ok()) return failure(std::move(taken));
   try {
     return std::unique_ptr<StallWatchdog>{new StallWatchdog{std::make_unique<Impl>(scheduler, std::move(options))}};
   } catch (const std::system_error& error) {
-    return failure(Code::ResourceExhausted, std::string{"the stall watchdog: there is no thread: "} + error.what());
+    return failure(StatusCode::ResourceExhausted, std::string{"the stall watchdog: there is no thread: "} + error.what());
   }
 }
 

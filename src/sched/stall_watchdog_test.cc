@@ -165,12 +165,12 @@ TEST_F(StallWatchdogTest, ASignalThatSomebodyElseUsesIsRefused) {
   ASSERT_NE(::signal(signal, [](int) {}), SIG_ERR);
   const auto refused = StallWatchdog::start(scheduler_, {.signal = signal});
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::AlreadyExists);
+  EXPECT_EQ(refused.error().code(), StatusCode::AlreadyExists);
   EXPECT_THAT(std::string{refused.error().message()}, HasSubstr("signal " + std::to_string(signal)));
   ::signal(signal, SIG_DFL);
   const auto wrong = StallWatchdog::start(scheduler_, {.limit = Duration{0}});
   ASSERT_FALSE(wrong.has_value());
-  EXPECT_EQ(wrong.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(wrong.error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(StallWatchdogTest, ItsSignalFromSomebodyElseMeansNothing) {

@@ -171,7 +171,7 @@ TEST_F(Threads, AFullMailboxRefusesCountsAndLeavesTheMessageWithTheCaller) {
   ASSERT_TRUE(mailbox.post("b").ok());
   std::string third = "a message too long for the small string buffer";
   const Status refused = mailbox.post(std::move(third));
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(refused.message(), "mailbox 'small' is full");
   EXPECT_EQ(third, "a message too long for the small string buffer");
   EXPECT_EQ(mailbox.turned_away(), 1U);
@@ -183,7 +183,7 @@ TEST_F(Threads, AFullMailboxRefusesCountsAndLeavesTheMessageWithTheCaller) {
 TEST_F(Threads, AMailboxHoldsTheLimitOfMessagesAndNotOneMore) {
   Mailbox<char> mailbox("large", Priority{5}, [](char&&) {});
   for (std::size_t i = 0; i < limits::kMailboxMessages; ++i) ASSERT_TRUE(mailbox.post('m').ok()) << i;
-  EXPECT_EQ(mailbox.post('m').code(), Code::ResourceExhausted);
+  EXPECT_EQ(mailbox.post('m').code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(mailbox.depth(), limits::kMailboxMessages);
   EXPECT_EQ(mailbox.turned_away(), 1U);
 }

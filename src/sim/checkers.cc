@@ -17,7 +17,7 @@ Checker::~Checker() = default;
 
 namespace {
 
-Status fault(std::string what) { return {Code::Internal, std::move(what)}; }
+Status fault(std::string what) { return {StatusCode::Internal, std::move(what)}; }
 
 std::string text_of(const Record& record) {
   if (!record) return "no row";
@@ -51,7 +51,7 @@ bool gives_whole_rows(const World& world, std::string_view table) {
 
 /// The Set that was just taken replaces the Delete of its key (ConsumeOptions::set_replaces_delete).
 bool replaces_delete(const World& world, const Event& event, bool delete_waits) {
-  if (event.change->op() != Op::Set || !delete_waits) return false;
+  if (event.change->op() != ChangeOp::Set || !delete_waits) return false;
   const Consumer* const consumer = consumer_of(world, event.table);
   if (consumer == nullptr || !consumer->ledger().set_replaces_delete()) return false;
   const Ledger& ledger = consumer->ledger();
@@ -118,7 +118,7 @@ NothingLost::NothingLost() : book_(std::make_unique<Book>()) {}
 NothingLost::~NothingLost() = default;
 
 Status NothingLost::see(const World& world, const Event& event) {
-  const bool is_set = event.change != nullptr && event.change->op() == Op::Set;
+  const bool is_set = event.change != nullptr && event.change->op() == ChangeOp::Set;
   switch (event.kind) {
     case Event::Kind::Begins:
       book_->for_each([](Book::Row& row) {
@@ -196,7 +196,7 @@ struct OrderPerKey::Model {
 };
 
 Status OrderPerKey::Model::asked(Row& row, const Event& event) {
-  const bool is_delete = event.change->op() == Op::Delete;
+  const bool is_delete = event.change->op() == ChangeOp::Delete;
   if (row.in_flight) {  // Handled again: another change of its batch made the handler fail.
     const bool same = row.flight_is_delete == is_delete && (is_delete || same_fields(row.flight, event.change->record()));
     return same ? Status{} : fault("a second change of the key is handled while the first has no outcome");
@@ -236,7 +236,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
   switch (event.kind) {
     case Event::Kind::Taken:
       if (replaces_delete(world, event, row.has_delete)) row.has_delete = false;
-      if (event.change->op() == Op::Set) {
+      if (event.change->op() == ChangeOp::Set) {
         row.set = overlaid(gives_whole_rows(world, event.table) ? Record{} : row.set, event.change->record());
       } else {
         row.has_delete = true;
@@ -248,7 +248,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       return {};
     case Event::Kind::Asked: result = Model::asked(row, event); break;
     default:
-      if (!row.in_flight || row.flight_is_delete != (event.change->op() == Op::Delete)) {
+      if (!row.in_flight || row.flight_is_delete != (event.change->op() == ChangeOp::Delete)) {
         return fault(place(event.table, event.change->key()) + ": an outcome of a change that is not in flight");
       }
       if (event.kind == Event::Kind::GivesWay && !row.set) return fault("a Delete gives way to nothing");
@@ -276,7 +276,7 @@ Status OrderPerKey::at_rest(const World& world) {
       const std::uint32_t found = ledger.find(key);
       if (found == Ledger::kNone) return fault(place(table, key) + ": the ledger has forgotten it");
       const bool is_delete = row.in_flight ? row.flight_is_delete : row.has_delete;
-      if ((ledger.op(found) == Op::Delete) != is_delete) return fault(place(table, key) + ": the ledger owes another operation");
+      if ((ledger.op(found) == ChangeOp::Delete) != is_delete) return fault(place(table, key) + ": the ledger owes another operation");
     }
   }
   return {};
@@ -291,8 +291,8 @@ struct NoHandlerTooEarly::Waits {
     std::uint64_t since = 0;
     bool waits = false;
     bool in_flight = false;
-    bool has_newer = false;  // A newer change was taken while it is in flight.
-    Op op = Op::Set;         // Of the change that waits or is in flight.
+    bool has_newer = false;       // A newer change was taken while it is in flight.
+    ChangeOp op = ChangeOp::Set;  // Of the change that waits or is in flight.
   };
   TableMap<KeyMap<Row>> tables;
   TableMap<KeyMap<std::uint64_t>> announced;  // The newest announcement of each fact, by kind and key.
@@ -340,7 +340,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
   switch (event.kind) {
     case Event::Kind::Taken:
       row.has_newer = true;
-      if (row.waits && (row.op == Op::Set || replaces_delete(world, event, true))) row.waits = false;
+      if (row.waits && (row.op == ChangeOp::Set || replaces_delete(world, event, true))) row.waits = false;
       return {};
     case Event::Kind::Chosen:
       // A wait that a newer change of the key has ended may have been resolved before.
@@ -357,7 +357,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
     case Event::Kind::Waits:
     case Event::Kind::Delayed:
       row.in_flight = false;
-      row.waits = row.op == Op::Delete || !row.has_newer;
+      row.waits = row.op == ChangeOp::Delete || !row.has_newer;
       row.facts.assign(event.facts.begin(), event.facts.end());
       row.until = event.until;
       row.since = ++waits.clock;

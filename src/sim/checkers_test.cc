@@ -240,7 +240,7 @@ TEST(NoHandlerTooEarly, IsToldUntilWhenARowWaits) {
         [&](std::string_view, const Fields&) {
           if (asked != Instant{}) return Outcome::done();
           asked = world.now();
-          return Outcome::retry_after(1h, {Code::Unavailable, "not now"});
+          return Outcome::retry_after(1h, {StatusCode::Unavailable, "not now"});
         },
         [](std::string_view) { return Outcome::done(); });
     return nullptr;

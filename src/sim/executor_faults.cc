@@ -91,9 +91,9 @@ ExecutorTrouble::Times ExecutorFaults::begin(Source& source, std::size_t operati
 
 ExecutorTrouble::Failure ExecutorFaults::next_failure() {
   if (plan_.operation_fails <= 0 || !random_.chance(plan_.operation_fails)) return {};
-  Failure failure{.status = {Code::Unavailable, "the target is away"}, .is_applied = false};
+  Failure failure{.status = {StatusCode::Unavailable, "the target is away"}, .is_applied = false};
   if (!plan_.operation_failures.empty()) failure.status = plan_.operation_failures[random_.below(plan_.operation_failures.size())];
-  failure.is_applied = failure.status.code() == Code::DeadlineExceeded && random_.chance(0.5);
+  failure.is_applied = failure.status.code() == StatusCode::DeadlineExceeded && random_.chance(0.5);
   happened_("an operation fails: " + failure.status.to_string() + (failure.is_applied ? ", though it was applied" : ""));
   return failure;
 }

@@ -47,7 +47,7 @@ struct Balancer {
       if (call.value) {
         backends[call.key] = *call.value;
       } else if (backends.erase(call.key) == 0) {
-        call.status = {Code::NotFound, "no such backend"};
+        call.status = {StatusCode::NotFound, "no such backend"};
       }
       call.result = std::to_string(backends.size());
     }
@@ -85,7 +85,7 @@ class Backends final : public Orch {
     calls.push_back(std::move(call));
     balancer_.submit(lane, std::move(calls), [this, ticket = current_ticket()](std::span<Call> answered) {
       const Status& status = answered.front().status;
-      if (status.ok() || status.code() == Code::NotFound) {
+      if (status.ok() || status.code() == StatusCode::NotFound) {
         note(answered.front());
         return settle(ticket, Outcome::done());
       }
@@ -123,7 +123,7 @@ struct Parts {
 FaultPlan all_faults() {
   FaultPlan plan;
   plan.operation_fails = 0.2;
-  plan.operation_failures = {{Code::Unavailable, "away"}, {Code::DeadlineExceeded, "too late"}};
+  plan.operation_failures = {{StatusCode::Unavailable, "away"}, {StatusCode::DeadlineExceeded, "too late"}};
   plan.operation_time_high = 20ms;
   plan.operation_room_ends_every = 50ms;
   plan.operation_room_ends_for = 30ms;
@@ -135,7 +135,7 @@ struct Life {
   explicit Life(WorldOptions options) : world(std::move(options)) {
     world.check_at_rest("balancer", [this]() -> Status {
       if (service.backends == wanted) return {};
-      return {Code::Internal, "the balancer has " + std::to_string(service.backends.size()) + " backends"};
+      return {StatusCode::Internal, "the balancer has " + std::to_string(service.backends.size()) + " backends"};
     });
     world.start([this](Runtime& runtime) {
       auto made = std::make_shared<Parts>(runtime, service);
@@ -193,7 +193,7 @@ TEST(ExecutorFaults, ARunIsRepeatable) {
 TEST(ExecutorFaults, AnOperationFailsWithAChosenStatusAndIsNotApplied) {
   WorldOptions options;
   options.faults.operation_fails = 1;
-  options.faults.operation_failures = {{Code::PermissionDenied, "not you"}};
+  options.faults.operation_failures = {{StatusCode::PermissionDenied, "not you"}};
   Life life(options);
   life.world.set("BACKEND", "a", {{"v", "1"}});
   life.world.run_for(50ms);
@@ -206,7 +206,7 @@ TEST(ExecutorFaults, AnOperationFailsWithAChosenStatusAndIsNotApplied) {
 TEST(ExecutorFaults, OneThatTookTooLongWasAppliedOrWasNot) {
   WorldOptions options;
   options.faults.operation_fails = 1;
-  options.faults.operation_failures = {{Code::DeadlineExceeded, "too late"}};
+  options.faults.operation_failures = {{StatusCode::DeadlineExceeded, "too late"}};
   Life life(options);
   for (int i = 0; i < 40; ++i) life.world.set("BACKEND", "b" + std::to_string(i), {{"v", "1"}});
   life.world.run_for(4ms);

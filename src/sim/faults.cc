@@ -21,7 +21,7 @@ Duration milliseconds(std::uint64_t count) { return std::chrono::milliseconds{co
 /// Uses its own random generator, so the caller's further draws are the same as before executors existed.
 void draw_operations(FaultPlan& plan, Random random) {
   if (random.chance(0.5)) plan.operation_fails = random.real01() * 0.3;
-  plan.operation_failures = {{Code::Unavailable, "the target is away"}, {Code::DeadlineExceeded, "the target took too long"}};
+  plan.operation_failures = {{StatusCode::Unavailable, "the target is away"}, {StatusCode::DeadlineExceeded, "the target took too long"}};
   if (random.chance(0.5)) plan.operation_time_high = milliseconds(random.between(1, 50));
   if (random.chance(0.5)) plan.operation_room_ends_every = milliseconds(random.between(20, 2000));
   plan.operation_room_ends_for = milliseconds(random.between(1, 300));
@@ -141,7 +141,7 @@ void Faults::disk_fails() {
   const bool is_full = random_.chance(0.5);
   const char* const what = is_full ? "the disk is full" : "the disk is broken";
   victim_.happened(what);
-  disk->set_trouble({is_full ? Code::ResourceExhausted : Code::Unavailable, what});
+  disk->set_trouble({is_full ? StatusCode::ResourceExhausted : StatusCode::Unavailable, what});
   later(drawn(plan_.disk_fails_for), [this, disk] {
     victim_.happened("the disk is well again");
     disk->set_trouble({});

@@ -23,7 +23,7 @@ void Producer::set(std::string_view table, std::string_view key, std::span<const
   Row& written = row(table, key);
   Record record = Record::make(key, fields);
   written.wanted = Record::merged(written.wanted, record);
-  if (!written.unsure) write(written, Change{Op::Set, std::move(record)});
+  if (!written.unsure) write(written, Change{ChangeOp::Set, std::move(record)});
 }
 
 void Producer::remove(std::string_view table, std::string_view key) {
@@ -66,7 +66,7 @@ void Producer::retry() {
     }
     if (deletes_first_ || !row->wanted) write(*row, Change::remove(row->key));
     // A refused Delete leaves the row unsure; the Set would have no effect.
-    if (row->wanted && !row->unsure) write(*row, Change{Op::Set, row->wanted});
+    if (row->wanted && !row->unsure) write(*row, Change{ChangeOp::Set, row->wanted});
   }
 }
 

@@ -71,11 +71,11 @@ class SimDurableStore::Keeper final : public store::RowPersister {
  public:
   Keeper(SimDurableStore& store, SimDisk::Table& table) : store_(store), table_(table) {}
 
-  void keep(const Record& row) override { add(SimDisk::Line::Kind::Keep, {Op::Set, row}); }
-  void keep_delete(const Record& key) override { add(SimDisk::Line::Kind::KeepDelete, {Op::Delete, key}); }
-  void forget(const Record& key) override { add(SimDisk::Line::Kind::Forget, {Op::Delete, key}); }
+  void keep(const Record& row) override { add(SimDisk::Line::Kind::Keep, {ChangeOp::Set, row}); }
+  void keep_delete(const Record& key) override { add(SimDisk::Line::Kind::KeepDelete, {ChangeOp::Delete, key}); }
+  void forget(const Record& key) override { add(SimDisk::Line::Kind::Forget, {ChangeOp::Delete, key}); }
   void append(const Change& entry) override { add(SimDisk::Line::Kind::Append, entry); }
-  void delete_acked(const Record& deleted) override { add(SimDisk::Line::Kind::DeleteDealtWith, {Op::Delete, deleted}); }
+  void delete_acked(const Record& deleted) override { add(SimDisk::Line::Kind::DeleteDealtWith, {ChangeOp::Delete, deleted}); }
   void entry_acked(const Change& entry) override { add(SimDisk::Line::Kind::EntryDealtWith, entry); }
 
  private:
@@ -107,7 +107,7 @@ void SimDurableStore::restore(const SimDisk::Table& kept) {
   for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random_.below(i)]);
   for (const SimDisk::Row* const row : rows) {
     if (row->deleted) {
-      static_cast<void>(table.write(Change{Op::Delete, row->record}));
+      static_cast<void>(table.write(Change{ChangeOp::Delete, row->record}));
     } else {
       table.restore(row->record);
     }

@@ -38,7 +38,7 @@ struct SimStore::Parts {
   template <class Done>
   void ask(std::string_view table, const Done& done, std::function<void()> deliver) {
     if (find(table) == nullptr) return completions.post(done, failure(store::no_such_table(table)));
-    auto lost = [this, done] { completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); };
+    auto lost = [this, done] { completions.post(done, failure(StatusCode::Unavailable, "the connection to the store is lost")); };
     wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
   }
 
@@ -61,7 +61,7 @@ struct SimStore::Parts {
   void perform(Write& write) {
     const bool refused = wire.random().chance(options.failure_chance);
     if (refused) wire.fault("a write is refused");
-    write.outcome = refused ? Status{Code::Unavailable, "table " + quoted(write.table) + ": the store refused the write"}
+    write.outcome = refused ? Status{StatusCode::Unavailable, "table " + quoted(write.table) + ": the store refused the write"}
                             : server->write(write.table, std::move(write.change));
   }
   void end(Write& write, Status how) {
@@ -139,22 +139,22 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
   if (parts_->unanswered >= parts_->options.send_buffer) {
     parts_->wire.fault("the send buffer is full");
     const std::string room = "table " + quoted(table) + ": " + std::to_string(parts_->unanswered) + " writes wait for their answers";
-    if (connected()) return {Code::ResourceExhausted, room};
-    return {Code::Unavailable, room + " and the connection to the store is lost"};
+    if (connected()) return {StatusCode::ResourceExhausted, room};
+    return {StatusCode::Unavailable, room + " and the connection to the store is lost"};
   }
   ++parts_->unanswered;
   Parts* const parts = parts_.get();
   Parts::Write* const write = &parts->open(spec->name, std::move(change), std::move(done));
   // Two pointers: a std::function holds those without an allocation.
-  parts->wire.send(
-      {.perform = [parts, write] { parts->perform(*write); },
-       .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },
-       .lost =
-           [parts, write] {
-             parts->wire.fault("the end of a write is unknown");
-             parts->end(*write, {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
-           },
-       .kept = true});
+  parts->wire.send({.perform = [parts, write] { parts->perform(*write); },
+                    .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },
+                    .lost =
+                        [parts, write] {
+                          parts->wire.fault("the end of a write is unknown");
+                          parts->end(*write, {StatusCode::DeadlineExceeded,
+                                              "the connection was lost before the answer: whether it was written is unknown"});
+                        },
+                    .kept = true});
   return {};
 }
 
@@ -196,7 +196,7 @@ Result<Store::Size> SimStore::size(std::string_view table) const {
 
 Status SimStore::health() const {
   if (connected()) return {};
-  return {Code::Unavailable, "the connection to the store is lost"};
+  return {StatusCode::Unavailable, "the connection to the store is lost"};
 }
 
 }  // namespace rondo::sim

@@ -75,7 +75,7 @@ void SimEnd::arrive() {
 Status SimPoppedEnd::open(const SubscribeOptions& options) {
   const bool is_staged = options_.keys_swapped != nullptr;
   if (is_staged && options.standing_rows) {
-    std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.change.op() == Op::Set; });
+    std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.change.op() == ChangeOp::Set; });
     for (Waiting& waiting : waiting_) waiting.with_next = false;
     waiting_keys_ = waiting_.size();
   }
@@ -108,7 +108,7 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
   const std::size_t first = waiting_.size();
   for (std::size_t i = 0; i < changes.size(); ++i) {
     // One pop never has two entries of a key except this pair. A Queue's entries are counted one by one, and so may be a pair.
-    const bool pair = i + 1 < changes.size() && changes[i].op() == Op::Delete && changes[i + 1].op() == Op::Set &&
+    const bool pair = i + 1 < changes.size() && changes[i].op() == ChangeOp::Delete && changes[i + 1].op() == ChangeOp::Set &&
                       changes[i].key() == changes[i + 1].key();
     waiting_.push_back({changes[i], pair});
     if (!pair) ++waiting_keys_;
@@ -167,10 +167,10 @@ void SimWatchedEnd::fetched(Subscription& far_end) {
   if (!std::exchange(read_, true)) {
     std::vector<Record> rows;
     for (const Change& change : changes) {
-      if (change.op() == Op::Set) rows.push_back(change.record());
+      if (change.op() == ChangeOp::Set) rows.push_back(change.record());
     }
     view_.resync(rows);
-    std::erase_if(changes, [](const Change& change) { return change.op() == Op::Set; });
+    std::erase_if(changes, [](const Change& change) { return change.op() == ChangeOp::Set; });
   }
   for (const Change& change : changes) view_.changed(change);
 }

@@ -24,7 +24,7 @@ class SimStoreTest : public testing::Test {
   World world_{7};
   Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
   SimStore store_{scheduler_, {.seed = 7}};
-  std::vector<Code> ends_;
+  std::vector<StatusCode> ends_;
 };
 
 TEST_F(SimStoreTest, WriteTakesTheLatencyThereAndBack) {
@@ -38,7 +38,7 @@ TEST_F(SimStoreTest, WriteTakesTheLatencyThereAndBack) {
   EXPECT_TRUE(ends_.empty());
   EXPECT_EQ(store_.unanswered(), 1U);
   run(10ms);
-  EXPECT_EQ(ends_, std::vector{Code::Ok});
+  EXPECT_EQ(ends_, std::vector{StatusCode::Ok});
   EXPECT_EQ(store_.unanswered(), 0U);
 }
 
@@ -47,9 +47,9 @@ TEST_F(SimStoreTest, FullSendBufferRefusesAndSaysWhetherTheConnectionIsLost) {
   store_.set_send_buffer(2);
   EXPECT_TRUE(write("T", Change::set("a", {})).ok());
   EXPECT_TRUE(write("T", Change::set("b", {})).ok());
-  EXPECT_EQ(write("T", Change::set("c", {})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(write("T", Change::set("c", {})).code(), StatusCode::ResourceExhausted);
   store_.disconnect();
-  EXPECT_EQ(write("T", Change::set("c", {})).code(), Code::Unavailable);
+  EXPECT_EQ(write("T", Change::set("c", {})).code(), StatusCode::Unavailable);
   store_.reconnect();
   run(100ms);
   EXPECT_EQ(ends_.size(), 2U);
@@ -61,7 +61,7 @@ TEST_F(SimStoreTest, FailedWriteIsTellingAndNotApplied) {
   store_.set_failure_chance(1.0);
   ASSERT_TRUE(write("T", Change::set("k", {})).ok());
   run(100ms);
-  EXPECT_EQ(ends_, std::vector{Code::Unavailable});
+  EXPECT_EQ(ends_, std::vector{StatusCode::Unavailable});
   EXPECT_EQ(store_.server().size("T")->rows, 0U);
 }
 
@@ -74,11 +74,11 @@ TEST_F(SimStoreTest, AnswerThatIsLostLeavesTheOutcomeUnknown) {
   store_.disconnect();
   EXPECT_TRUE(ends_.empty()) << "completed inside the call";
   run(100ms);
-  EXPECT_EQ(ends_, std::vector{Code::DeadlineExceeded});
+  EXPECT_EQ(ends_, std::vector{StatusCode::DeadlineExceeded});
   EXPECT_EQ(store_.server().size("T")->rows, 1U);
   store_.reconnect();
   run(100ms);
-  EXPECT_EQ(ends_, (std::vector{Code::DeadlineExceeded, Code::Ok}));
+  EXPECT_EQ(ends_, (std::vector{StatusCode::DeadlineExceeded, StatusCode::Ok}));
   EXPECT_EQ(store_.server().size("T")->rows, 2U);
 }
 
@@ -130,8 +130,8 @@ std::vector<std::string> random_run(std::uint64_t seed, TableKind kind) {
     for (const Change& change : out) {
       const std::string value{change.fields().find("v").value_or("")};
       seen.push_back(std::string{change.verb()} + " " + std::string{change.key()} + " " + value);
-      if (change.op() == Op::Set) copy[std::string{change.key()}] = value;
-      if (change.op() == Op::Delete) copy.erase(std::string{change.key()});
+      if (change.op() == ChangeOp::Set) copy[std::string{change.key()}] = value;
+      if (change.op() == ChangeOp::Delete) copy.erase(std::string{change.key()});
     }
   };
   for (int i = 0; i < 120; ++i) {

@@ -105,7 +105,7 @@ bool World::come_to_rest(Duration limit) {
     std::string why = in.moving();
     if (why.empty())
       why = in.runtime->scheduler().stopping() ? "it stopped its runtime" : "something happens again and again, at last: " + last_event();
-    in.fail("rest", {Code::DeadlineExceeded, "the program does not come to rest: " + why});
+    in.fail("rest", {StatusCode::DeadlineExceeded, "the program does not come to rest: " + why});
   }
   if (!in.violation) in.check_at_rest();
   in.faults.follow(plan);

@@ -99,8 +99,8 @@ void World::Inside::asking_again(const Constraint& fact) {
 
 void World::Inside::store_write_ended(std::string_view table, const Change& change, const Status& end) {
   // A remote store refuses before it has an effect. An embedded store has applied an accepted write, and can only fail to keep it.
-  const bool refused = remote != nullptr &&
-                       (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument);
+  const bool refused = remote != nullptr && (end.code() == StatusCode::Unavailable || end.code() == StatusCode::ResourceExhausted ||
+                                             end.code() == StatusCode::InvalidArgument);
   if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
 }
 

@@ -29,12 +29,12 @@ class Rows {
       orch.consume(
           "T",
           [this](std::string_view key, const Fields& fields) {
-            calls.push_back(call(Op::Set, key));
+            calls.push_back(call(ChangeOp::Set, key));
             rows[std::string{key}] = fields.text("v").value_or("");
             return answer ? answer() : Outcome::done();
           },
           [this](std::string_view key) {
-            calls.push_back(call(Op::Delete, key));
+            calls.push_back(call(ChangeOp::Delete, key));
             rows.erase(std::string{key});
             return answer ? answer() : Outcome::done();
           });
@@ -215,7 +215,7 @@ TEST(WorldProcess, ADeleteThatWasNotDealtWithIsToldAgain) {
     Rows program({.store = kind});
     program.world.set("T", "a", {{"v", "1"}});
     ASSERT_TRUE(program.rest());
-    program.answer = [] { return Outcome::retry_after(1h, Status{Code::Unavailable, "busy"}); };
+    program.answer = [] { return Outcome::retry_after(1h, Status{StatusCode::Unavailable, "busy"}); };
     program.world.remove("T", "a");
     program.world.run_for(10ms);
     program.answer = {};
@@ -231,7 +231,7 @@ TEST(WorldProcess, ADeleteThatWasNotDealtWithIsToldAgain) {
 
 TEST(WorldProcess, OneThatIsNeverDoneDoesNotComeToRest) {
   Rows program({});
-  program.answer = [] { return Outcome::retry_after(5ms, Status{Code::Unavailable, "the device is busy"}); };
+  program.answer = [] { return Outcome::retry_after(5ms, Status{StatusCode::Unavailable, "the device is busy"}); };
   program.world.set("T", "a", {});
   EXPECT_FALSE(program.world.come_to_rest(10s));
   ASSERT_TRUE(program.world.violation().has_value());
@@ -244,7 +244,7 @@ TEST(WorldProcess, AViolationOfAUsersOwnCheckerEndsTheRun) {
   Rows program({});
   program.world.check_at_rest("few", [&program]() -> Status {
     if (program.rows.size() < 2) return {};
-    return {Code::Internal, "too many rows"};
+    return {StatusCode::Internal, "too many rows"};
   });
   program.world.set("T", "a", {});
   EXPECT_TRUE(program.world.come_to_rest());

@@ -2,11 +2,11 @@
 
 namespace rondo {
 
-std::string_view to_string(Op op) noexcept {
+std::string_view to_string(ChangeOp op) noexcept {
   switch (op) {
-    case Op::Set: return "SET";
-    case Op::Delete: return "DEL";
-    case Op::Event: return "EVENT";
+    case ChangeOp::Set: return "SET";
+    case ChangeOp::Delete: return "DEL";
+    case ChangeOp::Event: return "EVENT";
   }
   return "?";
 }

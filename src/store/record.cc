@@ -247,19 +247,19 @@ std::size_t Record::bytes() const noexcept {
 
 Result<std::string> Fields::text(std::string_view name) const {
   const std::optional<std::string_view> value = find(name);
-  if (!value) return failure(Code::NotFound, "field " + quoted(name) + " is missing");
+  if (!value) return failure(StatusCode::NotFound, "field " + quoted(name) + " is missing");
   return std::string{*value};
 }
 
 Result<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, std::int64_t high) const {
   const std::optional<std::string_view> value = find(name);
-  if (!value) return failure(Code::NotFound, "field " + quoted(name) + " is missing");
+  if (!value) return failure(StatusCode::NotFound, "field " + quoted(name) + " is missing");
   std::int64_t number = 0;
   const char* const end = value->data() + value->size();
   const auto [stop, error] = std::from_chars(value->data(), end, number);
   if (error != std::errc{} || stop != end || number < low || number > high) {
-    return failure(Code::InvalidArgument, "field " + quoted(name) + ": " + quoted(*value) + " is not a decimal integer from " +
-                                              std::to_string(low) + " to " + std::to_string(high));
+    return failure(StatusCode::InvalidArgument, "field " + quoted(name) + ": " + quoted(*value) + " is not a decimal integer from " +
+                                                    std::to_string(low) + " to " + std::to_string(high));
   }
   return number;
 }
@@ -286,7 +286,7 @@ std::string Quote::operator()(std::string_view text) const {
 namespace {
 
 Status over_limit(const std::string& what, std::size_t size, std::size_t limit) {
-  return {Code::InvalidArgument, what + ": " + std::to_string(size) + " is over the limit of " + std::to_string(limit)};
+  return {StatusCode::InvalidArgument, what + ": " + std::to_string(size) + " is over the limit of " + std::to_string(limit)};
 }
 
 template <class FieldRange>

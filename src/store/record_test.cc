@@ -176,7 +176,7 @@ TEST(Fields, FindsTheFirstOfAName) { EXPECT_EQ(Record::make("k", {{"a", "1"}, {"
 TEST(Fields, TextNamesTheMissingField) {
   const Record record = Record::make("k", {{"a", "1"}});
   EXPECT_EQ(record.fields().text("a"), "1");
-  EXPECT_EQ(record.fields().text("mtu").error().code(), Code::NotFound);
+  EXPECT_EQ(record.fields().text("mtu").error().code(), StatusCode::NotFound);
   EXPECT_EQ(record.fields().text("mtu").error().message(), "field 'mtu' is missing");
 }
 
@@ -196,9 +196,9 @@ TEST(Fields, IntegerIsStrictAndNamesFieldValueAndRange) {
   EXPECT_EQ(fields.integer("least", INT64_MIN, INT64_MAX), INT64_MIN);
   EXPECT_EQ(fields.integer("mtu", 68, 9099).error().message(), "field 'mtu': '9100' is not a decimal integer from 68 to 9099");
   for (const char* name : {"bad", "empty", "plus", "space", "huge"}) {
-    EXPECT_EQ(fields.integer(name, INT64_MIN, INT64_MAX).error().code(), Code::InvalidArgument) << name;
+    EXPECT_EQ(fields.integer(name, INT64_MIN, INT64_MAX).error().code(), StatusCode::InvalidArgument) << name;
   }
-  EXPECT_EQ(fields.integer("none", 0, 1).error().code(), Code::NotFound);
+  EXPECT_EQ(fields.integer("none", 0, 1).error().code(), StatusCode::NotFound);
 }
 
 TEST(CheckRecord, AcceptsTheLimitsAndNamesWhatIsBeyond) {
@@ -208,11 +208,11 @@ TEST(CheckRecord, AcceptsTheLimitsAndNamesWhatIsBeyond) {
   EXPECT_TRUE(check_record(name, {&at_limit, 1}).ok());
   EXPECT_TRUE(check_record(Record::make(name, {at_limit})).ok());
   EXPECT_THAT(check_record(long_name, {}).to_string(), HasSubstr("65537 is over the limit of 65536"));
-  EXPECT_EQ(check_record(Record::make(long_name, {})).code(), Code::InvalidArgument);
-  EXPECT_EQ(check_record(Record::make("k", {{long_name, ""}})).code(), Code::InvalidArgument);
+  EXPECT_EQ(check_record(Record::make(long_name, {})).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(check_record(Record::make("k", {{long_name, ""}})).code(), StatusCode::InvalidArgument);
   const std::vector<Field> many(limits::kFields + 1);
-  EXPECT_EQ(check_record("k", many).code(), Code::InvalidArgument);
-  EXPECT_EQ(check_record(Record::make("k", many)).code(), Code::InvalidArgument);
+  EXPECT_EQ(check_record("k", many).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(check_record(Record::make("k", many)).code(), StatusCode::InvalidArgument);
   EXPECT_TRUE(check_record("k", std::span(many).first(limits::kFields)).ok());
   const std::string big(limits::kValueBytes, 'v');
   const std::vector<Field> heavy(5, Field{"a", big});
@@ -230,7 +230,7 @@ TEST(Change, IsSixteenBytesAndSpellsItsVerb) {
   EXPECT_EQ(Change::set("k", {}).verb(), "SET");
   EXPECT_EQ(Change::remove("k").verb(), "DEL");
   EXPECT_EQ(Change::event("port_state", "k", {}).verb(), "port_state");
-  EXPECT_EQ(to_string(Op::Event), "EVENT");
+  EXPECT_EQ(to_string(ChangeOp::Event), "EVENT");
 }
 
 }  // namespace

@@ -44,16 +44,16 @@ TEST_F(Routed, EachTableIsInItsStore) {
   EXPECT_THAT(names(*rest_), ElementsAre("A", "ROUTE"));
   EXPECT_THAT(names(*ports_), ElementsAre("PORT", "PORT_STATE"));
   EXPECT_THAT(names(*store_), ElementsAre("A", "PORT", "PORT_STATE", "ROUTE")) << "in the order of their names";
-  EXPECT_EQ(store_->declare({.name = "PORT", .kind = TableKind::Queue}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(store_->declare({.name = "PORT", .kind = TableKind::Queue}).code(), StatusCode::FailedPrecondition);
 }
 
 TEST_F(Routed, WritesAndReadsGoWhereTheTableIs) {
   ASSERT_TRUE(store_->write("PORT", Change::set("Ethernet0", {{"mtu", "9100"}})).ok());
   ASSERT_TRUE(store_->write("ROUTE", Change::set("10.0.0.0/8", {})).ok());
-  EXPECT_EQ(store_->write("NONE", Change::remove("k")).code(), Code::NotFound);
+  EXPECT_EQ(store_->write("NONE", Change::remove("k")).code(), StatusCode::NotFound);
   const auto ports = store_->subscribe("PORT");
   ASSERT_TRUE(ports.has_value());
-  EXPECT_EQ(ports_->subscribe("PORT").error().code(), Code::FailedPrecondition) << "the consumer is there";
+  EXPECT_EQ(ports_->subscribe("PORT").error().code(), StatusCode::FailedPrecondition) << "the consumer is there";
   settle();
   std::vector<Change> taken;
   EXPECT_EQ((*ports)->take(10, taken), 1U);

@@ -192,7 +192,7 @@ TEST_P(StagedContract, WhatWasNotPoppedStaysForTheNextConsumer) {  // SONiC stud
 
 TEST_P(StagedContract, SecondConsumerIsRefusedUntilTheFirstIsGone) {
   auto first = subscribe("T");
-  EXPECT_EQ(store().subscribe("T").error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(store().subscribe("T").error().code(), StatusCode::FailedPrecondition);
   first.reset();
   EXPECT_TRUE(store().subscribe("T").has_value());
 }
@@ -298,9 +298,9 @@ TEST_P(RowsContract, FullStagedTableRefusesNewKeysAndTakesWritesOfKnownOnes) {
   EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
   EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());
   const Status refused = end_of_write("small", Change::set("c", {}));
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(refused.to_string(), HasSubstr("small"));
-  EXPECT_EQ(end_of_write("small", Change::remove("c")).code(), Code::ResourceExhausted);
+  EXPECT_EQ(end_of_write("small", Change::remove("c")).code(), StatusCode::ResourceExhausted);
   EXPECT_TRUE(end_of_write("small", Change::set("a", {{"x", "1"}})).ok());
   EXPECT_TRUE(end_of_write("small", Change::remove("b")).ok());
   const auto consumer = subscribe("small");
@@ -314,7 +314,7 @@ TEST_P(RowsContract, RowThatWouldOutgrowARecordIsRefusedAndStaysAsItWas) {
   std::vector<Field> fields;
   for (const std::string& name : names) fields.push_back({name, ""});
   EXPECT_TRUE(end_of_write("T", Change::set("k", fields)).ok());
-  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), StatusCode::ResourceExhausted);
   EXPECT_TRUE(end_of_write("T", Change::set("k", {{"n7", "again"}})).ok());
   const auto consumer = subscribe("T");
   std::vector<Change> changes;
@@ -322,14 +322,14 @@ TEST_P(RowsContract, RowThatWouldOutgrowARecordIsRefusedAndStaysAsItWas) {
   settle();
   ASSERT_EQ(changes.size(), 1U);
   EXPECT_EQ(changes[0].fields().size(), limits::kFields);
-  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), StatusCode::ResourceExhausted);
   EXPECT_TRUE(end_of_write("T", Change::remove("k")).ok());
 }
 
 TEST_P(RowsContract, FullWatchedTableRefusesNewKeys) {
   declare("small", TableKind::Watched, 1);
   EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
-  EXPECT_EQ(end_of_write("small", Change::set("b", {})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(end_of_write("small", Change::set("b", {})).code(), StatusCode::ResourceExhausted);
   EXPECT_TRUE(end_of_write("small", Change::set("a", {{"x", "1"}})).ok());
   EXPECT_TRUE(end_of_write("small", Change::remove("a")).ok());
   EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());

@@ -22,7 +22,7 @@ class BrokenConnection : public BreakableStoreContract {
 
 TEST_P(BrokenConnection, HealthSaysSo) {
   world().disconnect();
-  EXPECT_EQ(store().health().code(), Code::Unavailable);
+  EXPECT_EQ(store().health().code(), StatusCode::Unavailable);
   world().reconnect();
   settle();
   EXPECT_TRUE(store().health().ok());
@@ -139,8 +139,8 @@ TEST_P(BrokenConnection, WritesAcceptedMeanwhileArriveInOrder) {
 TEST_P(BrokenConnection, ReadsAreUnavailable) {
   declare("W", TableKind::Watched);
   world().disconnect();
-  EXPECT_EQ(get("W", "k").error().code(), Code::Unavailable);
-  EXPECT_EQ(scan("W", "", 10).error().code(), Code::Unavailable);
+  EXPECT_EQ(get("W", "k").error().code(), StatusCode::Unavailable);
+  EXPECT_EQ(scan("W", "", 10).error().code(), StatusCode::Unavailable);
 }
 
 TEST_P(BrokenConnection, SubscribingMeanwhileWorksOnceItIsBack) {

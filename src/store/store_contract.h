@@ -141,7 +141,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     EXPECT_TRUE(ends.empty()) << "completed inside the call";
     settle();
     EXPECT_EQ(ends.size(), 1U);
-    return ends.empty() ? failure(Code::Internal, "get() never ended") : ends.front();
+    return ends.empty() ? failure(StatusCode::Internal, "get() never ended") : ends.front();
   }
   /// Returns "key a=1", or "no row".
   std::string row(std::string_view table, std::string_view key) {
@@ -155,7 +155,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     EXPECT_TRUE(ends.empty()) << "completed inside the call";
     settle();
     EXPECT_EQ(ends.size(), 1U);
-    return ends.empty() ? failure(Code::Internal, "scan() never ended") : ends.front();
+    return ends.empty() ? failure(StatusCode::Internal, "scan() never ended") : ends.front();
   }
 
  private:

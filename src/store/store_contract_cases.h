@@ -40,7 +40,7 @@ TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // SONiC st
   std::vector<Change> changes;
   EXPECT_EQ(watcher->take(SIZE_MAX, changes), 1U);
   EXPECT_EQ(row_line(changes.at(0).record()), "k mtu=9100 speed=100000");
-  EXPECT_EQ(changes[0].op(), Op::Set);
+  EXPECT_EQ(changes[0].op(), ChangeOp::Set);
   EXPECT_TRUE(watcher->empty());
 }
 
@@ -182,7 +182,7 @@ TEST_P(ChannelContract, EventIsSelfContained) {
   std::vector<Change> changes;
   listener->take(1, changes);
   ASSERT_EQ(changes.size(), 1U);
-  EXPECT_EQ(changes[0].op(), Op::Event);
+  EXPECT_EQ(changes[0].op(), ChangeOp::Event);
   EXPECT_EQ(line(changes[0]), "port_state Ethernet0 state=up");
 }
 
@@ -313,14 +313,14 @@ TEST_P(QueueContract, KeepsWhatWasNotPoppedWhenTheConsumerGoes) {
 
 TEST_P(QueueContract, HasOneConsumer) {
   const auto first = subscribe("Q");
-  EXPECT_EQ(store().subscribe("Q").error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(store().subscribe("Q").error().code(), StatusCode::FailedPrecondition);
 }
 
 TEST_P(QueueContract, FullQueueRefusesTheWriteAndLosesNothing) {
   declare("small", TableKind::Queue, 2);
   EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
   EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
-  EXPECT_EQ(end_of_write("small", Change::set("a", {})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(end_of_write("small", Change::set("a", {})).code(), StatusCode::ResourceExhausted);
   const auto consumer = subscribe("small");
   EXPECT_EQ(take_all(*consumer).size(), 2U);
   EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
@@ -331,11 +331,11 @@ class AnyStoreContract : public StoreContract {};
 TEST_P(AnyStoreContract, DeclareKnowsTheSameSpecAgainAndRefusesAnother) {
   declare("T", TableKind::Staged);
   declare("T", TableKind::Staged);
-  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Watched}).code(), Code::FailedPrecondition);
-  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Staged, .rows_max = 7}).code(), Code::FailedPrecondition);
-  EXPECT_EQ(store().declare({.name = "", .kind = TableKind::Staged}).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().declare({.name = std::string(limits::kNameBytes + 1, 'x')}).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().declare({.name = "X", .rows_max = 0}).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Watched}).code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Staged, .rows_max = 7}).code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(store().declare({.name = "", .kind = TableKind::Staged}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().declare({.name = std::string(limits::kNameBytes + 1, 'x')}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().declare({.name = "X", .rows_max = 0}).code(), StatusCode::InvalidArgument);
 }
 
 TEST_P(AnyStoreContract, ListsItsTablesByName) {
@@ -352,39 +352,39 @@ TEST_P(AnyStoreContract, ListsItsTablesByName) {
 
 TEST_P(AnyStoreContract, HasALimitOnItsTables) {
   for (std::size_t i = world().tables_at_first(); i < limits::kTables; ++i) declare(std::to_string(i), TableKind::Queue);
-  EXPECT_EQ(store().declare({.name = "one more"}).code(), Code::ResourceExhausted);
+  EXPECT_EQ(store().declare({.name = "one more"}).code(), StatusCode::ResourceExhausted);
 }
 
 TEST_P(AnyStoreContract, UnknownTableIsNotFoundEverywhere) {
-  EXPECT_EQ(store().write("none", Change::set("k", {})).code(), Code::NotFound);
+  EXPECT_EQ(store().write("none", Change::set("k", {})).code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{store().write("none", Change::set("k", {})).message()}, HasSubstr("none"));
-  EXPECT_EQ(store().subscribe("none").error().code(), Code::NotFound);
-  EXPECT_EQ(get("none", "k").error().code(), Code::NotFound);
-  EXPECT_EQ(scan("none", "", 10).error().code(), Code::NotFound);
-  EXPECT_EQ(store().size("none").error().code(), Code::NotFound);
+  EXPECT_EQ(store().subscribe("none").error().code(), StatusCode::NotFound);
+  EXPECT_EQ(get("none", "k").error().code(), StatusCode::NotFound);
+  EXPECT_EQ(scan("none", "", 10).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(store().size("none").error().code(), StatusCode::NotFound);
 }
 
 TEST_P(AnyStoreContract, WrongOperationForTheKindIsRefusedAtOnce) {
   declare("T", TableKind::Staged);
   declare("W", TableKind::Watched);
   declare("C", TableKind::Channel);
-  EXPECT_EQ(store().write("T", Change::event("e", "k", {})).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().write("W", Change::event("e", "k", {})).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().write("C", Change::set("k", {})).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().write("C", Change::remove("k")).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().write("T", Change{}).code(), Code::InvalidArgument);
-  EXPECT_EQ(store().write("T", Change{Op::Delete, Record::make("k", {{"a", "1"}})}).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change::event("e", "k", {})).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().write("W", Change::event("e", "k", {})).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().write("C", Change::set("k", {})).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().write("C", Change::remove("k")).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change{}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change{ChangeOp::Delete, Record::make("k", {{"a", "1"}})}).code(), StatusCode::InvalidArgument);
 }
 
 TEST_P(AnyStoreContract, SizesBeyondTheLimitsAreRefusedAtOnceAndNamed) {
   declare("T", TableKind::Staged);
   const std::string long_name(limits::kNameBytes + 1, 'n');
-  EXPECT_EQ(store().write("T", Change::set(long_name, {})).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change::set(long_name, {})).code(), StatusCode::InvalidArgument);
   EXPECT_THAT(store().write("T", Change::set("k", {{long_name, "v"}})).to_string(), HasSubstr("'k'"));
   const std::string big(limits::kValueBytes + 1, 'v');
   EXPECT_THAT(store().write("T", Change::set("k", {{"speed", big}})).to_string(), HasSubstr("'speed'"));
   const std::vector<Field> many(limits::kFields + 1, Field{"a", "b"});
-  EXPECT_EQ(store().write("T", Change::set("k", many)).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change::set("k", many)).code(), StatusCode::InvalidArgument);
 }
 
 TEST_P(AnyStoreContract, WriteCompletesOnceAndLater) {
@@ -466,7 +466,7 @@ TEST_P(AnyStoreContract, ScanMissesNoRowThatStaysWhileOthersComeAndGo) {
 
 TEST_P(AnyStoreContract, ScanOfAForeignCursorIsInvalid) {
   declare("W", TableKind::Watched);
-  EXPECT_EQ(scan("W", "no cursor", 10).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(scan("W", "no cursor", 10).error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_P(AnyStoreContract, HealthIsOk) { EXPECT_TRUE(store().health().ok()); }

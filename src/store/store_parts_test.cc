@@ -120,7 +120,7 @@ TEST(WatchedView, TellsInSumWhatIsThere) {
         if (exact) {
           ASSERT_NE(told.contains(key) ? told[key] : "", value) << key;
         }
-        if (change.op() == Op::Delete) {
+        if (change.op() == ChangeOp::Delete) {
           told.erase(key);
         } else {
           told[key] = value;
@@ -245,12 +245,12 @@ class FollowedTable {
     std::set<std::string> once;
     for (const Change& change : changes) {
       const std::string key{change.key()};
-      const std::string value = change.op() == Op::Delete ? "" : std::string{change.fields().find("v").value()};
+      const std::string value = change.op() == ChangeOp::Delete ? "" : std::string{change.fields().find("v").value()};
       ASSERT_TRUE(once.insert(key).second) << key << " twice";
       if (told_by_change_.erase(key) == 0) {
         ASSERT_NE(told_.contains(key) ? told_[key] : "", value) << key << ": no difference";
       }
-      if (change.op() == Op::Delete) {
+      if (change.op() == ChangeOp::Delete) {
         told_.erase(key);
       } else {
         told_[key] = value;
@@ -335,14 +335,15 @@ TEST(Completions, KeepToTheBudgetOfTheirTurn) {
 TEST(TableRules, CursorIsANumberOrNothing) {
   EXPECT_EQ(parse_cursor(""), 0U);
   EXPECT_EQ(parse_cursor("17"), 17U);
-  for (const char* bad : {"x", "1x", "-1", "4294967296", " 1"}) EXPECT_EQ(parse_cursor(bad).error().code(), Code::InvalidArgument) << bad;
+  for (const char* bad : {"x", "1x", "-1", "4294967296", " 1"})
+    EXPECT_EQ(parse_cursor(bad).error().code(), StatusCode::InvalidArgument) << bad;
 }
 
 TEST(TableRules, ASpecMayAskForTheLimitOfRowsAndNotOneMore) {
   EXPECT_TRUE(check_spec({.name = "T", .rows_max = limits::kTableRows}).ok());
   for (const std::size_t wrong : {std::size_t{0}, limits::kTableRows + 1}) {
     const Status refused = check_spec({.name = "T", .rows_max = wrong});
-    EXPECT_EQ(refused.code(), Code::InvalidArgument);
+    EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
     EXPECT_NE(refused.message().find("not from 1 to 16000000"), std::string::npos) << refused.message();
   }
 }

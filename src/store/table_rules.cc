@@ -25,30 +25,31 @@ std::string table_of(const TableSpec& spec) { return table_named(spec.name) + " 
 }  // namespace
 
 Status check_spec(const TableSpec& spec) {
-  if (spec.name.empty()) return {Code::InvalidArgument, "a table's name must not be empty"};
+  if (spec.name.empty()) return {StatusCode::InvalidArgument, "a table's name must not be empty"};
   if (spec.name.size() > limits::kNameBytes) {
-    return {Code::InvalidArgument,
+    return {StatusCode::InvalidArgument,
             "name of " + table_named(spec.name) + " is over the limit of " + std::to_string(limits::kNameBytes) + " bytes"};
   }
   if (spec.rows_max == 0 || spec.rows_max > limits::kTableRows) {
-    return {Code::InvalidArgument, "rows_max of " + table_named(spec.name) + " is " + std::to_string(spec.rows_max) + ", not from 1 to " +
-                                       std::to_string(limits::kTableRows)};
+    return {StatusCode::InvalidArgument, "rows_max of " + table_named(spec.name) + " is " + std::to_string(spec.rows_max) +
+                                             ", not from 1 to " + std::to_string(limits::kTableRows)};
   }
   return {};
 }
 
 Status check_same(const TableSpec& existing, const TableSpec& wanted) {
   if (existing == wanted) return {};
-  return {Code::FailedPrecondition, table_of(existing) + " of at most " + std::to_string(existing.rows_max) + " rows exists, wanted: " +
-                                        std::string{to_string(wanted.kind)} + " of at most " + std::to_string(wanted.rows_max)};
+  return {StatusCode::FailedPrecondition, table_of(existing) + " of at most " + std::to_string(existing.rows_max) +
+                                              " rows exists, wanted: " + std::string{to_string(wanted.kind)} + " of at most " +
+                                              std::to_string(wanted.rows_max)};
 }
 
 Status check_change(const TableSpec& spec, const Change& change) {
-  const bool fits = spec.kind == TableKind::Queue || (change.op() == Op::Event) == (spec.kind == TableKind::Channel);
-  if (!fits) return {Code::InvalidArgument, table_of(spec) + " does not take " + std::string{to_string(change.op())}};
-  if (!change.record()) return {Code::InvalidArgument, table_of(spec) + ": a change without a record"};
-  if (change.op() == Op::Delete && !change.fields().empty()) {
-    return {Code::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
+  const bool fits = spec.kind == TableKind::Queue || (change.op() == ChangeOp::Event) == (spec.kind == TableKind::Channel);
+  if (!fits) return {StatusCode::InvalidArgument, table_of(spec) + " does not take " + std::string{to_string(change.op())}};
+  if (!change.record()) return {StatusCode::InvalidArgument, table_of(spec) + ": a change without a record"};
+  if (change.op() == ChangeOp::Delete && !change.fields().empty()) {
+    return {StatusCode::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
   }
   Status checked = check_record(change.record());
   // Every write passes here, so the message is built only for an error.
@@ -57,7 +58,7 @@ Status check_change(const TableSpec& spec, const Change& change) {
 
 Status check_scan_written(const TableSpec& spec) {
   if (spec.kind == TableKind::Staged || spec.kind == TableKind::Watched) return {};
-  return {Code::InvalidArgument, table_of(spec) + " has no rows that are written ahead"};
+  return {StatusCode::InvalidArgument, table_of(spec) + " has no rows that are written ahead"};
 }
 
 Status check_merge(std::string_view table, const Record& older, const Record& newer) {
@@ -65,25 +66,25 @@ Status check_merge(std::string_view table, const Record& older, const Record& ne
   if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= limits::kRecordBytes) return {};
   const Record row = Record::merged(older, newer);
   if (row.fields().size() <= limits::kFields && check_record(row).ok()) return {};
-  return {Code::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " +
-                                       std::to_string(row.fields().size()) + " fields and " + std::to_string(row.bytes()) +
-                                       " bytes, over the limits of a record"};
+  return {StatusCode::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " +
+                                             std::to_string(row.fields().size()) + " fields and " + std::to_string(row.bytes()) +
+                                             " bytes, over the limits of a record"};
 }
 
-Status no_such_table(std::string_view name) { return {Code::NotFound, "no " + table_named(name)}; }
+Status no_such_table(std::string_view name) { return {StatusCode::NotFound, "no " + table_named(name)}; }
 
 Status table_full(const TableSpec& spec, std::string_view key) {
-  return {Code::ResourceExhausted, table_of(spec) + " is full: no room for key " + quoted(key)};
+  return {StatusCode::ResourceExhausted, table_of(spec) + " is full: no room for key " + quoted(key)};
 }
 
-Status has_consumer(const TableSpec& spec) { return {Code::FailedPrecondition, table_of(spec) + " has a consumer already"}; }
+Status has_consumer(const TableSpec& spec) { return {StatusCode::FailedPrecondition, table_of(spec) + " has a consumer already"}; }
 
 Result<std::uint32_t> parse_cursor(std::string_view cursor) {
   if (cursor.empty()) return 0U;
   std::uint32_t number = 0;
   const char* const end = cursor.data() + cursor.size();
   const auto [stop, error] = std::from_chars(cursor.data(), end, number);
-  if (error != std::errc{} || stop != end) return failure(Code::InvalidArgument, quoted(cursor) + " is not a cursor of a scan");
+  if (error != std::errc{} || stop != end) return failure(StatusCode::InvalidArgument, quoted(cursor) + " is not a cursor of a scan");
   return number;
 }
 

@@ -19,7 +19,7 @@ constexpr std::size_t kPageRows = 256;
 
 /// True if a retry later may succeed.
 bool may_pass(const Status& why) {
-  return why.code() == Code::Unavailable || why.code() == Code::DeadlineExceeded || why.code() == Code::ResourceExhausted;
+  return why.code() == StatusCode::Unavailable || why.code() == StatusCode::DeadlineExceeded || why.code() == StatusCode::ResourceExhausted;
 }
 
 }  // namespace
@@ -113,14 +113,15 @@ Status TableView::Parts::set(const Record& given) {
   const std::uint64_t hash = change.key_hash();
   const std::uint32_t known = rows_->find(change.key(), hash);
   const bool in_view = known != Rows::kNone && !(*rows_)[known].gone;
-  if (!in_view && size_ >= limits::kTableRows) return {Code::ResourceExhausted, "view of table " + quoted(table_) + ": too many rows"};
+  if (!in_view && size_ >= limits::kTableRows)
+    return {StatusCode::ResourceExhausted, "view of table " + quoted(table_) + ": too many rows"};
   if (in_view) {
     if (Status bad = store::check_merge(table_, (*rows_)[known].record, change); !bad.ok()) return bad;
   }
   const bool told = known != Rows::kNone && (*rows_)[known].pass == pass_;
   const bool write_now = is_applying() && (told || (!in_view && is_table_compared()));
   if (write_now) {
-    if (Status refused = write(Change{Op::Set, change}); !refused.ok()) return refused;
+    if (Status refused = write(Change{ChangeOp::Set, change}); !refused.ok()) return refused;
   }
   Row& row = (*rows_)[rows_->find_or_add(change.key(), hash).id];
   is_spent_ = false;
@@ -151,9 +152,9 @@ Status TableView::Parts::remove(std::string_view key) {
 }
 
 Status TableView::Parts::apply(ViewDone done) {
-  if (is_applying()) return {Code::FailedPrecondition, "the view of table " + quoted(table_) + " is being applied already"};
+  if (is_applying()) return {StatusCode::FailedPrecondition, "the view of table " + quoted(table_) + " is being applied already"};
   if (is_spent_) {
-    return {Code::FailedPrecondition,
+    return {StatusCode::FailedPrecondition,
             "the view of table " + quoted(table_) + " was applied and is empty: a second apply() would delete all rows"};
   }
   done_ = std::move(done);
@@ -263,10 +264,10 @@ bool TableView::Parts::settle_known(Row& row, const Record& now) {
   } else if (store::same_fields(now.fields(), row.record.fields())) {
     ++totals_.same;
   } else if (Record::merged(now, row.record).fields().size() == row.record.fields().size()) {
-    if (!notify_store(Change{Op::Set, row.record})) return false;
+    if (!notify_store(Change{ChangeOp::Set, row.record})) return false;
     ++totals_.set;
   } else {
-    if (!notify_store(Change::remove(row.key())) || !notify_store(Change{Op::Set, row.record})) return false;
+    if (!notify_store(Change::remove(row.key())) || !notify_store(Change{ChangeOp::Set, row.record})) return false;
     ++totals_.replaced;
   }
   row.pass = pass_;
@@ -276,7 +277,7 @@ bool TableView::Parts::settle_known(Row& row, const Record& now) {
 bool TableView::Parts::add(std::uint32_t id) {
   Row& row = (*rows_)[id];
   if (!row.record || row.gone || row.pass == pass_) return true;
-  if (!notify_store(Change{Op::Set, row.record})) return false;
+  if (!notify_store(Change{ChangeOp::Set, row.record})) return false;
   row.pass = pass_;
   ++totals_.set;
   return true;
@@ -299,7 +300,7 @@ bool TableView::Parts::notify_store(Change change) {
     tries_ = 0;
     return true;
   }
-  const bool full = refused.code() == Code::ResourceExhausted;
+  const bool full = refused.code() == StatusCode::ResourceExhausted;
   if (full && accepted_ == answered_) ++tries_;
   if (may_pass(refused) && tries_ < limits::kFullStoreTries) {
     pause();
@@ -312,7 +313,7 @@ bool TableView::Parts::notify_store(Change change) {
 void TableView::Parts::answered(const Status& end) {
   ++answered_;
   if (!end.ok()) {
-    const bool unknown = end.code() == Code::Unavailable || end.code() == Code::DeadlineExceeded;
+    const bool unknown = end.code() == StatusCode::Unavailable || end.code() == StatusCode::DeadlineExceeded;
     if (unknown) {
       again_ = true;
     } else {

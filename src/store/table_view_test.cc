@@ -69,15 +69,15 @@ TEST_F(Views, MergesLikeATableAndRefusesWhatATableRefuses) {
   EXPECT_TRUE(view.remove("gone").ok());
   EXPECT_TRUE(view.remove("never was").ok());
   EXPECT_EQ(view.size(), 1U);
-  EXPECT_EQ(view.set(std::string(limits::kNameBytes + 1, 'k'), {}).code(), Code::InvalidArgument);
+  EXPECT_EQ(view.set(std::string(limits::kNameBytes + 1, 'k'), {}).code(), StatusCode::InvalidArgument);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < limits::kFields; ++i) names.push_back("n" + std::to_string(i));
   std::vector<Field> fields;
   for (const std::string& name : names) fields.push_back({name, ""});
-  EXPECT_EQ(view.set("k", fields).code(), Code::ResourceExhausted);
+  EXPECT_EQ(view.set("k", fields).code(), StatusCode::ResourceExhausted);
   std::vector<Result<ViewTotals>> ends;
   ASSERT_TRUE(view.apply(into(ends)).ok());
-  EXPECT_EQ(view.apply().code(), Code::FailedPrecondition);
+  EXPECT_EQ(view.apply().code(), StatusCode::FailedPrecondition);
   scheduler_.run_until_idle();
   ASSERT_EQ(ends.size(), 1U);
   const auto consumer = consume(*store);
@@ -92,7 +92,7 @@ TEST_F(Views, ASecondApplyAfterSuccessIsRefusedAndKeepsTheRows) {
   scheduler_.run_until_idle();
   const auto consumer = consume(*store);
   EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1"));
-  EXPECT_EQ(view.apply().code(), Code::FailedPrecondition);
+  EXPECT_EQ(view.apply().code(), StatusCode::FailedPrecondition);
   scheduler_.run_until_idle();
   EXPECT_THAT(take(*consumer), IsEmpty()) << "the row stands";
   EXPECT_TRUE(view.set("k", {{"a", "2"}}).ok());
@@ -173,7 +173,7 @@ TEST_F(Views, GivesUpOnATableThatStaysFullAndKeepsTheView) {
   ASSERT_TRUE(view.apply(into(ends)).ok());
   world_.run_for(scheduler_, 1s);
   ASSERT_EQ(ends.size(), 1U);
-  EXPECT_EQ(ends[0].error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(ends[0].error().code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(view.size(), 2U);
   EXPECT_FALSE(view.is_applying());
 }
@@ -321,7 +321,7 @@ class RandomRound {
       drain();
       check_deletes_ = true;
     }
-    Result<ViewTotals> end = failure(Code::Internal, "apply() never ended");
+    Result<ViewTotals> end = failure(StatusCode::Internal, "apply() never ended");
     EXPECT_TRUE(view_.apply([&end](const Result<ViewTotals>& told) { end = told; }).ok());
     for (int step = 0; view_.is_applying() && step < 100'000; ++step) {
       world_.run_for(scheduler_, 100us);
@@ -366,7 +366,7 @@ class RandomRound {
     consumer_->take(max, changes);
     for (const Change& change : changes) {
       const std::string key{change.key()};
-      if (change.op() == Op::Set) {
+      if (change.op() == ChangeOp::Set) {
         overlay(told_[key], row_of(change.fields()));
         continue;
       }

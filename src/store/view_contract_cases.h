@@ -42,7 +42,7 @@ class WrittenContract : public StoreContract {
     EXPECT_TRUE(ends.empty()) << "completed inside the call";
     settle();
     EXPECT_EQ(ends.size(), 1U);
-    return ends.empty() ? failure(Code::Internal, "scan_written() never ended") : ends.front();
+    return ends.empty() ? failure(StatusCode::Internal, "scan_written() never ended") : ends.front();
   }
 
  protected:
@@ -103,10 +103,10 @@ TEST_P(WrittenContract, OfAWatchedTableItIsAScan) {
 TEST_P(WrittenContract, MeansNothingForEventsAndQueues) {
   declare("C", TableKind::Channel);
   declare("Q", TableKind::Queue);
-  EXPECT_EQ(scan_written("C", "", 10).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(scan_written("Q", "", 10).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(scan_written("none", "", 10).error().code(), Code::NotFound);
-  EXPECT_EQ(scan_written("T", "no cursor", 10).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(scan_written("C", "", 10).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(scan_written("Q", "", 10).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(scan_written("none", "", 10).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(scan_written("T", "no cursor", 10).error().code(), StatusCode::InvalidArgument);
 }
 
 class ViewContract : public StoreContract {
@@ -123,7 +123,7 @@ class ViewContract : public StoreContract {
     EXPECT_TRUE(ends.empty()) << "completed inside the call";
     for (int i = 0; i < 300 && view.is_applying(); ++i) settle();
     EXPECT_EQ(ends.size(), 1U);
-    return ends.empty() ? failure(Code::Internal, "apply() never ended") : ends.front();
+    return ends.empty() ? failure(StatusCode::Internal, "apply() never ended") : ends.front();
   }
   /// Makes rows that exist and were popped.
   void given(std::string_view table) {
@@ -263,7 +263,7 @@ TEST_P(ViewContract, WhatIsSetAndRemovedMeanwhileIsNewer) {
 
 TEST_P(ViewContract, OfWhatHasNoRowsItFailsAndStaysAsItWas) {
   declare("C", TableKind::Channel);
-  for (const auto& [table, code] : {std::pair{"none", Code::NotFound}, std::pair{"C", Code::InvalidArgument}}) {
+  for (const auto& [table, code] : {std::pair{"none", StatusCode::NotFound}, std::pair{"C", StatusCode::InvalidArgument}}) {
     TableView view(world().scheduler(), store(), table);
     EXPECT_TRUE(view.set("k", {{"a", "1"}}).ok());
     EXPECT_EQ(apply(view).error().code(), code);

@@ -25,7 +25,7 @@ bool same_fields(const Fields& a, const Fields& b) {
 }
 
 void WatchedView::changed(const Change& change) {
-  if (change.op() == Op::Delete && knows_gone(change.key())) {
+  if (change.op() == ChangeOp::Delete && knows_gone(change.key())) {
     const std::uint32_t known = rows_.find(change.key(), change.record().key_hash());
     if (known == rows_.kNone) return;
     if (!rows_[known].told) return gone(known);
@@ -33,7 +33,7 @@ void WatchedView::changed(const Change& change) {
   const std::uint32_t id = rows_.find_or_add(change.key(), change.record().key_hash()).id;
   Row& row = rows_[id];
   row.newest = change.record();
-  row.deleted = change.op() == Op::Delete;
+  row.deleted = change.op() == ChangeOp::Delete;
   if (row.in == In::Waiting) return;
   leave(id);
   append(id, In::Waiting);
@@ -155,10 +155,10 @@ std::size_t WatchedView::take(std::size_t max, std::vector<Change>& out) {
       Record gone = std::move(row.newest);
       rows_.erase(id, gone.key_hash());
       keep_gone(gone.key());
-      out.emplace_back(Op::Delete, std::move(gone));
+      out.emplace_back(ChangeOp::Delete, std::move(gone));
     } else {
       row.told = row.newest;
-      out.emplace_back(Op::Set, row.newest);
+      out.emplace_back(ChangeOp::Set, row.newest);
     }
   }
   return taken;

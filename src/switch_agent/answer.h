@@ -31,11 +31,11 @@ inline bool is_ipv6_off(const Status& status) noexcept { return status.origin_er
 inline bool is_passing(const Status& status) noexcept {
   if (is_ipv6_off(status)) return true;
   switch (status.code()) {
-    case Code::FailedPrecondition:  // ENETDOWN, ENETUNREACH: port or address not there yet.
-    case Code::ResourceExhausted:   // ENOBUFS, ENOMEM, ENOSPC.
-    case Code::Unavailable:
-    case Code::DeadlineExceeded:
-    case Code::NotFound:  // ENODEV, ENOENT of an object that the order refers to.
+    case StatusCode::FailedPrecondition:  // ENETDOWN, ENETUNREACH: port or address not there yet.
+    case StatusCode::ResourceExhausted:   // ENOBUFS, ENOMEM, ENOSPC.
+    case StatusCode::Unavailable:
+    case StatusCode::DeadlineExceeded:
+    case StatusCode::NotFound:  // ENODEV, ENOENT of an object that the order refers to.
       return true;
     default: return false;
   }
@@ -43,7 +43,7 @@ inline bool is_passing(const Status& status) noexcept {
 
 /// The status of an order whose device was removed and created again after the order was carried out: its effect went with the old device.
 inline Status device_changed(std::string_view port) {
-  return Status{Code::FailedPrecondition, "the device '" + std::string{port} + "' went while the order was under way"};
+  return Status{StatusCode::FailedPrecondition, "the device '" + std::string{port} + "' went while the order was under way"};
 }
 
 /// The delay before an order with a transient refusal is retried.
@@ -85,7 +85,7 @@ inline Outcome outcome_of_ipv6_set(const Status& status, std::string_view port, 
 
 /// The outcome of a Delete: an object that is absent already counts as deleted.
 inline Outcome outcome_of_delete(const Status& status) {
-  if (status.ok() || status.code() == Code::NotFound) return Outcome::done();
+  if (status.ok() || status.code() == StatusCode::NotFound) return Outcome::done();
   if (is_passing(status)) return Outcome::retry_after(kSoon, status);
   return Outcome::reject(status);
 }

@@ -95,10 +95,10 @@ void Audit::begin(bool looks_now, bool with_unwanted) {
 Status Audit::request(const KindMask& kinds, OnDrift action, Done done, std::function<bool()> wanted) {
   if (!begun_)
     return Status{
-        Code::FailedPrecondition,
+        StatusCode::FailedPrecondition,
         "what an earlier run left in the data plane is not taken over yet, and 'rondo health' says what that waits for: try again later"};
   if (requests_.size() >= kRequests) {
-    return Status{Code::ResourceExhausted, std::to_string(kRequests) + " audits wait already: try again later"};
+    return Status{StatusCode::ResourceExhausted, std::to_string(kRequests) + " audits wait already: try again later"};
   }
   enqueue({.left = kinds, .action = action, .done = std::move(done), .wanted = std::move(wanted), .report = {}});
   return {};
@@ -333,7 +333,7 @@ void Audit::end_deletes() {
 
 void Audit::deletes_answered(std::span<const Operation> deletes) {
   refused_deletes_ += static_cast<std::uint64_t>(
-      std::ranges::count_if(deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != Code::NotFound; }));
+      std::ranges::count_if(deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != StatusCode::NotFound; }));
 }
 
 /// True if the Orch of the row considers the object present.

@@ -88,7 +88,7 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
 Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status) {
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end())
-    return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
+    return Outcome::retry_after(kSoon, Status{StatusCode::Unavailable, "a row that spells the address otherwise was deleted"});
   Neighbor& neighbor = it->second;
   if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {

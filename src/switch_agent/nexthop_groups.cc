@@ -109,7 +109,7 @@ NexthopGroups::Counts NexthopGroups::counts() const {
 
 Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fields& fields) {
   if (fields.contains("nexthop_group")) {
-    return Outcome::reject(Status{Code::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
+    return Outcome::reject(Status{StatusCode::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
   }
   const Result<std::vector<Hop>> hops = parse_group(fields);
   if (!hops) return Outcome::reject(hops.error());
@@ -278,7 +278,7 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   const Constraint unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
   Group& group = it->second;
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
-  if (group.asking) return Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "an order for this group is under way"});
+  if (group.asking) return Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "an order for this group is under way"});
   // Withdraw the fact before ordering the deletion, so that no route uses the group again.
   become_unusable(group);
   count(group, PlaneState::Pending);
@@ -392,7 +392,7 @@ void NexthopGroups::drop(Nexthop& nexthop) {
 void NexthopGroups::delete_object(NexthopId id) {
   // The number becomes free only after the kernel has released it.
   program(programmer_, NexthopDelete{id}, [this, id](const Status& status) {
-    if (status.ok() || !is_passing(status) || status.code() == Code::NotFound) {
+    if (status.ok() || !is_passing(status) || status.code() == StatusCode::NotFound) {
       free_nexthop_ids_.push_back(id.value());
     } else {
       undeleted_.push_back(id);
@@ -473,7 +473,7 @@ void NexthopGroups::order_delete(Group& group) {
   group.asking = true;
   group.possible.emplace_back();
   program(programmer_, NexthopDelete{group.id},
-          [this, fact = group.fact](const Status& status) { answered(fact, status.code() == Code::NotFound ? Status{} : status); });
+          [this, fact = group.fact](const Status& status) { answered(fact, status.code() == StatusCode::NotFound ? Status{} : status); });
 }
 
 void NexthopGroups::answered(const Constraint& fact, const Status& status) {
@@ -486,8 +486,8 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
     group.sure = !group.again;
   } else {
     // A refusal changes nothing. After a broken socket or a lost answer, the order may or may not have been carried out.
-    const Code code = status.code();
-    const bool open = code == Code::Unavailable || code == Code::DeadlineExceeded || code == Code::DataLoss;
+    const StatusCode code = status.code();
+    const bool open = code == StatusCode::Unavailable || code == StatusCode::DeadlineExceeded || code == StatusCode::DataLoss;
     if (!open) group.possible.pop_back();
     if (open || group.again) group.sure = false;
   }

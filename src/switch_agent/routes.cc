@@ -77,7 +77,7 @@ class Routes::PutBack final : public Source {
       routes_.routes_.set_restoring(slot, false);
       if (operation.status.ok()) routes_.routes_.set_drifted(slot, false);
       if (operation.status.ok() || routes_.routes_[slot].busy) continue;
-      routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
+      routes_.mark_lost(slot, operation.status.code() == StatusCode::AlreadyExists ? kForeignRetry : kSoon);
     }
   }
 
@@ -188,12 +188,12 @@ void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key)
   } else if (!key) {
     batch.answer(index, Outcome::reject_key(key.error()));
   } else if (!key->vrf.empty() && !holds({kVrf, std::string{key->vrf}})) {
-    if (change.op() == Op::Delete) {
+    if (change.op() == ChangeOp::Delete) {
       batch.done(index);
     } else {
       batch.answer(index, Outcome::wait_for({kVrf, std::string{key->vrf}}));
     }
-  } else if (change.op() == Op::Delete) {
+  } else if (change.op() == ChangeOp::Delete) {
     order_delete(batch, index, *key);
   } else {
     order_set(batch, index, *key);
@@ -238,14 +238,15 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
 /// The ledger runs one change of a key at a time, but two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later row waits.
 bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
   if (slot == RouteMap::kNone || !routes_[slot].busy) return false;
-  batch.answer(index,
-               Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "a change of the same prefix, spelt otherwise, is under way"}));
+  batch.answer(index, Outcome::retry_after(
+                          kSoon, Status{StatusCode::FailedPrecondition, "a change of the same prefix, spelt otherwise, is under way"}));
   return true;
 }
 
 /// The row is done when the data plane has answered the order that restores the route.
 void Routes::answer_restoring(Batch& batch, std::size_t index) {
-  batch.answer(index, Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "the kernel lost the route; it is being put back"}));
+  batch.answer(index,
+               Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "the kernel lost the route; it is being put back"}));
 }
 
 bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
@@ -282,7 +283,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
       weights.append(comma).append(std::to_string(hop.weight));
     }
     *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
-    const Status written = write_set(Change{Op::Set, *requested});
+    const Status written = write_set(Change{ChangeOp::Set, *requested});
     if (!written.ok()) {
       *requested = Record{};  // Request it again. If an earlier one exists, the sweep still deletes it when it is unused.
       batch.answer(index, Outcome::retry_after(kSoon, written));
@@ -295,7 +296,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
 /// A remote store may accept a write and then fail. Retries it in that case, because the rows that wait for the set would otherwise never
 /// be handled.
 Status Routes::write_set(Change change) {
-  const bool is_set = change.op() == Op::Set;
+  const bool is_set = change.op() == ChangeOp::Set;
   const std::string name{change.key()};
   return write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
     if (end.ok()) return;
@@ -310,7 +311,7 @@ Status Routes::write_set(Change change) {
 void Routes::write_set_again(const std::string& name) {
   const auto requested = requested_sets_.find(name);
   if (requested == requested_sets_.end() || !requested->second) return;  // It is in use, or no longer wanted.
-  if (!write_set(Change{Op::Set, requested->second}).ok()) sets_again_.add(name);
+  if (!write_set(Change{ChangeOp::Set, requested->second}).ok()) sets_again_.add(name);
 }
 
 void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
@@ -389,12 +390,12 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   }
   ++counts_.refused;
   // PutBack may have skipped the earlier route while this order was under way.
-  const bool is_held = operation.status.code() == Code::AlreadyExists;  // Another program has a route there.
+  const bool is_held = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
   const std::uint32_t slot = routes_.find(order.prefix);
   slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
   // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
   // group, so that a set which only this route uses counts as awaited and stays.
-  const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != nowhere_;
+  const bool group_gone = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
                                        : outcome_of_set(operation.status);

@@ -126,7 +126,7 @@ class Routes final : public Orch {
   bool is_dropped(const RouteMap::Route& route);
   /// Records from 'answer' whether another program has a route in place of ours.
   void note_holder(const Prefix& prefix, const Status& answer) {
-    if (!held_by_others_.empty() || answer.code() == Code::AlreadyExists) keep_holder(prefix, answer);
+    if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(prefix, answer);
   }
   void keep_holder(const Prefix& prefix, const Status& answer);
   Status write_set(Change change);

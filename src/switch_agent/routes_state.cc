@@ -9,7 +9,7 @@ bool Routes::is_dropped(const RouteMap::Route& route) {
 }
 
 void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
-  if (answer.code() == Code::AlreadyExists) {
+  if (answer.code() == StatusCode::AlreadyExists) {
     held_by_others_.insert_or_assign(prefix, std::string{answer.message()});
   } else if (answer.ok()) {
     held_by_others_.erase(prefix);
@@ -28,7 +28,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   const std::uint32_t slot = routes_.find(parsed->prefix);
   if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
   if (slot == RouteMap::kNone) {
-    const Result<RouteRow> asked = row == nullptr ? failure(Status{Code::NotFound, ""}) : parse_route(row->fields());
+    const Result<RouteRow> asked = row == nullptr ? failure(Status{StatusCode::NotFound, ""}) : parse_route(row->fields());
     if (!asked || !asked->not_ours) return {};
     return {PlaneState::Foreign, "out of a device that is left to other software", {}};
   }

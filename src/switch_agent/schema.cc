@@ -15,7 +15,7 @@ namespace {
 Status bad_field(std::string_view field, std::string_view value, std::string_view why) {
   std::string message{"field '"};
   message.append(field).append("' = ").append(quoted(value)).append(": ").append(why);
-  return Status{Code::InvalidArgument, std::move(message)};
+  return Status{StatusCode::InvalidArgument, std::move(message)};
 }
 
 Result<std::optional<std::uint32_t>> parse_mtu(const Fields& fields) {
@@ -40,7 +40,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view key, std::string_view form) {
   const std::size_t colon = key.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == key.size()) {
-    return failure(Code::InvalidArgument, "the key must have the form " + std::string{form});
+    return failure(StatusCode::InvalidArgument, "the key must have the form " + std::string{form});
   }
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
 }
@@ -55,7 +55,7 @@ bool is_host(const IpAddress& address) {
 }
 
 Status not_a_host(const IpAddress& address) {
-  return Status{Code::InvalidArgument, quoted(address.to_string()) + " is not the address of one station"};
+  return Status{StatusCode::InvalidArgument, quoted(address.to_string()) + " is not the address of one station"};
 }
 
 /// Adds the first unknown field to the refusal of a row: a misspelt field name may be the cause.
@@ -74,7 +74,7 @@ Status check_port_name(std::string_view name) {
   const bool fits = !name.empty() && name.size() < 16 && name != "." && name != "..";
   const auto is_refused = [](char c) { return c == '/' || c == ' ' || c == '\t' || c == '\n' || c == '\0'; };
   if (!fits || std::ranges::any_of(name, is_refused)) {
-    return Status{Code::InvalidArgument, quoted(name) + " is not a port name (1 to 15 characters, no '/' and no blanks)"};
+    return Status{StatusCode::InvalidArgument, quoted(name) + " is not a port name (1 to 15 characters, no '/' and no blanks)"};
   }
   return {};
 }
@@ -159,7 +159,7 @@ namespace {
 
 Result<MacAddress> read_neighbor(const NeighborKey& key, const Fields& fields) {
   const auto text = fields.find(field::kNeigh.name);
-  if (!text) return failure(Code::InvalidArgument, "field 'neigh' (the MAC address) is missing");
+  if (!text) return failure(StatusCode::InvalidArgument, "field 'neigh' (the MAC address) is missing");
   const Result<MacAddress> mac = MacAddress::parse(*text);
   if (!mac) return failure(bad_field(field::kNeigh.name, *text, "is not a MAC address such as 02:00:00:00:00:01"));
   if ((mac->bytes[0] & 1) != 0 || *mac == MacAddress{})
@@ -207,7 +207,7 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const auto gateways = split(gateways_text, ',');
   const auto ports = split(ports_text, ',');
   const auto weights = split(weights_text, ',');
-  if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
+  if (gateways.empty()) return failure(StatusCode::InvalidArgument, "field 'nexthop' is missing or empty");
   if (gateways.size() > limits::kGroupMembers) {
     return failure(bad_field(field::kNexthop.name, gateways_text,
                              "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(limits::kGroupMembers) +
@@ -321,7 +321,8 @@ Result<RouteRow> read_route(const Fields& fields) {
     }
   }
   const int ways = static_cast<int>(blackhole) + static_cast<int>(!group.empty()) + static_cast<int>(has_hops);
-  if (ways == 0) return failure(Code::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
+  if (ways == 0)
+    return failure(StatusCode::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
   if (!group.empty() && has_hops)
     return failure(bad_field(field::kNexthopGroup.name, group, "cannot be combined with 'nexthop' or 'ifname'"));
   if (blackhole) {

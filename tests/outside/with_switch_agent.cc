@@ -18,7 +18,7 @@ class EmptyPlane final : public rondo::DataPlane {
   rondo::Status routes(const std::function<void(const rondo::RouteEntry&)>&) override { return {}; }
   rondo::Result<std::unique_ptr<rondo::Source>> monitor(rondo::Scheduler&, rondo::Priority,
                                                         std::function<void(const rondo::LinkEvent&)>) override {
-    return tl::make_unexpected(rondo::Status{rondo::Code::Unavailable, "this plane has no links to watch"});
+    return tl::make_unexpected(rondo::Status{rondo::StatusCode::Unavailable, "this plane has no links to watch"});
   }
   std::string describe() const override { return "empty"; }
   std::size_t applied() const { return applied_; }
@@ -34,7 +34,7 @@ int main() {
   rondo::Runtime runtime{rondo::RuntimeOptions{}};
   rondo::Switch device{runtime, plane, {.in_line = true}};
   const rondo::Status started = device.start();
-  if (started.code() != rondo::Code::Unavailable) return 1;
+  if (started.code() != rondo::StatusCode::Unavailable) return 1;
   if (!runtime.table("PORT_TABLE").set("Ethernet0", {{"admin_status", "up"}}).ok()) return 2;
   runtime.run_until_idle();
   if (plane.applied() != 0 || device.operations_in_flight() != 0) return 3;

@@ -5,7 +5,7 @@
 
 int main() {
   const auto keys = rondo::make_zmq_key_pair();
-  if (!keys ? keys.error().code() != rondo::Code::Unimplemented : keys->public_key.size() != 40) return 1;
+  if (!keys ? keys.error().code() != rondo::StatusCode::Unimplemented : keys->public_key.size() != 40) return 1;
   std::puts("direct: a key pair");
   return 0;
 }

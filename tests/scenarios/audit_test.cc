@@ -424,7 +424,7 @@ TEST(Audit, RequestsAreBoundedAndRefusedBeforeTheRestartIsOver) {
   unsigned answered = 0;
   Status last;
   for (int i = 0; i < 100; ++i) last = testbed.agent.audit()->request(kAllKinds, OnDrift::Report, [&](const auto&) { ++answered; });
-  EXPECT_EQ(last.code(), Code::ResourceExhausted);
+  EXPECT_EQ(last.code(), StatusCode::ResourceExhausted);
   testbed.run_for(10s);
   EXPECT_EQ(answered, 16U);
 
@@ -433,7 +433,7 @@ TEST(Audit, RequestsAreBoundedAndRefusedBeforeTheRestartIsOver) {
   early.plane.add_port("A");
   ASSERT_TRUE(early.plane.meddle(RouteSet{.prefix = prefix("20.0.0.0/24"), .nexthop = {}, .type = RouteType::Blackhole}).ok());
   early.start();
-  EXPECT_EQ(early.agent.audit()->request(kAllKinds, OnDrift::Report, {}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(early.agent.audit()->request(kAllKinds, OnDrift::Report, {}).code(), StatusCode::FailedPrecondition);
 }
 
 }  // namespace

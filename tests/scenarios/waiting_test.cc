@@ -235,10 +235,10 @@ class SlowDevice : public RuntimeFixture, public testing::Test {
   }
   void finish(const Ticket& ticket, const Change& change) {
     if (busy-- > 0) {
-      orch.settle(ticket, Outcome::retry_after(10ms, Status{Code::Unavailable, "the device is busy"}));
+      orch.settle(ticket, Outcome::retry_after(10ms, Status{StatusCode::Unavailable, "the device is busy"}));
       return;
     }
-    if (change.op() == Op::Delete) {
+    if (change.op() == ChangeOp::Delete) {
       device.erase(std::string{change.key()});
     } else {
       for (const Field field : change.fields())
@@ -304,7 +304,7 @@ class BadStore : public RuntimeFixture {
         "T",
         [&, this](std::string_view key, const Fields& fields) {
           if (!groups.contains("open")) return Outcome::wait_for({kGroup, "open"});
-          if (random_.chance(0.1)) return Outcome::retry_after(3ms, Status{Code::Unavailable, "busy"});
+          if (random_.chance(0.1)) return Outcome::retry_after(3ms, Status{StatusCode::Unavailable, "busy"});
           applied[std::string{key}] = fields.text("value").value_or("?");
           return Outcome::done();
         },

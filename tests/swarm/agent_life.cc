@@ -104,7 +104,8 @@ bool AgentLife::owes() const {
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
     for (const ParkedRow& row : runtime.parked_rows(stats.table, 1000)) {
-      const bool is_used_set = row.table == "NEXTHOP_SET" && row.op == Op::Delete && row.facts.front().kind == switch_agent::kSetUnused;
+      const bool is_used_set =
+          row.table == "NEXTHOP_SET" && row.op == ChangeOp::Delete && row.facts.front().kind == switch_agent::kSetUnused;
       if (!is_used_set) return true;
     }
   }
@@ -158,14 +159,14 @@ std::string AgentLife::told_wrong() const {
 Status AgentLife::check() const {
   Lines wrong = switch_agent::difference(switch_agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
-  if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
+  if (!rejects_.empty()) return {StatusCode::Internal, "rejected: " + rejects_.front()};
   // While faults continue, a repair may have to wait for the next audit.
   const bool is_repaired = others_ == Others::Leave || is_whole_;
-  if (const std::string lie = is_repaired ? told_wrong() : std::string{}; !lie.empty()) return {Code::Internal, lie};
+  if (const std::string lie = is_repaired ? told_wrong() : std::string{}; !lie.empty()) return {StatusCode::Internal, lie};
   if (wrong.empty() && (!is_whole_ || !owes())) return {};
   std::string text = "the kernel is not as the rows say:";
   for (const std::string& line : wrong) text += "\n    " + line;
-  return {Code::Internal, text + waiting()};
+  return {StatusCode::Internal, text + waiting()};
 }
 
 }  // namespace rondo::swarm

@@ -19,9 +19,10 @@ void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
     if (std::filesystem::exists(path + suffix)) std::filesystem::copy_file(path + suffix, copy + suffix);
   }
   const Result<DurableFile> file = read_durable_file(copy, [&runtime](const TableSpec& table, const Change& change) {
-    if (change.op() != Op::Delete || table.kind != TableKind::Staged) return;
+    if (change.op() != ChangeOp::Delete || table.kind != TableKind::Staged) return;
     bool owed = false;
-    for (const ParkedRow& row : runtime.parked_rows(table.name, 100'000)) owed = owed || (row.op == Op::Delete && row.key == change.key());
+    for (const ParkedRow& row : runtime.parked_rows(table.name, 100'000))
+      owed = owed || (row.op == ChangeOp::Delete && row.key == change.key());
     EXPECT_TRUE(owed) << table.name << " " << change.key() << " is a Delete that was dealt with";
   });
   ASSERT_TRUE(file.has_value()) << file.error().to_string();

@@ -429,7 +429,7 @@ TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
     if (fs::exists(file + "." + std::to_string(number))) files.push_back(file + "." + std::to_string(number));
   }
   ASSERT_GE(files.size(), 2U);
-  EXPECT_EQ(replay::Replay::open({file}).error().code(), Code::DataLoss);
+  EXPECT_EQ(replay::Replay::open({file}).error().code(), StatusCode::DataLoss);
   files.push_back(file);
   Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(files);
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();

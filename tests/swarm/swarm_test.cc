@@ -203,7 +203,7 @@ class BadStore final : public test::PassingStore {
 
   Status write(std::string_view table, Change change, WriteDone done) override {
     const Write fate = table == "NEXTHOP_SET" && writes_ < fates_.size() ? fates_[writes_++] : Write::Done;
-    const Status bad{Code::Unavailable, "the store is not well"};
+    const Status bad{StatusCode::Unavailable, "the store is not well"};
     if (fate == Write::Done) return store().write(table, std::move(change), std::move(done));
     if (fate == Write::Refused) return bad;
     store().get(table, change.key(), [done, bad](const Result<Record>&) { done(bad); });

@@ -74,7 +74,7 @@ class TableOrch final : public Orch {
     if (!shape_.binds) return {};
     for (const auto& [key, needs] : rows_) {
       for (const Constraint& fact : facts_of(needs)) {
-        if (!holds(fact)) return {Code::Internal, shape_.name + ": " + key + " is applied without " + fact.to_string()};
+        if (!holds(fact)) return {StatusCode::Internal, shape_.name + ": " + key + " is applied without " + fact.to_string()};
       }
     }
     return {};
@@ -106,11 +106,13 @@ class TableOrch final : public Orch {
     if (drawn < (bound += shape_.rejects)) return Way::Reject;
     return drawn < bound + shape_.throws ? Way::Throw : Way::Now;
   }
-  Outcome later() { return Outcome::retry_after(std::chrono::microseconds{random_.below(5000)}, Status{Code::Unavailable, "not now"}); }
+  Outcome later() {
+    return Outcome::retry_after(std::chrono::microseconds{random_.below(5000)}, Status{StatusCode::Unavailable, "not now"});
+  }
 
   /// Returns what prevents the change from being applied now, if anything.
-  std::optional<Outcome> hindrance(Op op, std::string_view key, const Fields& fields) {
-    if (op == Op::Delete) {
+  std::optional<Outcome> hindrance(ChangeOp op, std::string_view key, const Fields& fields) {
+    if (op == ChangeOp::Delete) {
       const Constraint unlocked{kUnlocked[shape_.number], std::string{key}};
       if (!holds(unlocked)) return Outcome::wait_for(unlocked);
       return {};
@@ -125,21 +127,21 @@ class TableOrch final : public Orch {
     return Outcome::wait_for(std::move(facts));
   }
 
-  Outcome answer(Op op, std::string_view key, const Fields& fields, const Change* change, Way way) {
+  Outcome answer(ChangeOp op, std::string_view key, const Fields& fields, const Change* change, Way way) {
     if (std::optional<Outcome> hindered = hindrance(op, key, fields)) return *std::move(hindered);
-    if (shape_.binds && op == Op::Set && (way == Way::Reject || way == Way::Throw)) leave_if_applied(key, fields);
+    if (shape_.binds && op == ChangeOp::Set && (way == Way::Reject || way == Way::Throw)) leave_if_applied(key, fields);
     switch (way) {
       case Way::Later: return later();
-      case Way::Reject: return Outcome::reject({Code::InvalidArgument, "refused"});
+      case Way::Reject: return Outcome::reject({StatusCode::InvalidArgument, "refused"});
       case Way::Throw: throw std::runtime_error("thrown");
       case Way::Staged:
         if (change != nullptr) return Outcome::staged();  // A batch stages its rows itself.
-        stage(op == Op::Delete ? Change::remove(key) : copy(key, fields), current_ticket());
+        stage(op == ChangeOp::Delete ? Change::remove(key) : copy(key, fields), current_ticket());
         return Outcome::staged();
       case Way::Now: break;
     }
     apply(op, key, fields);
-    if (!shape_.binds || op == Op::Delete) return Outcome::done();
+    if (!shape_.binds || op == ChangeOp::Delete) return Outcome::done();
     std::vector<Constraint> facts = facts_of(fields.find("needs").value_or(""));
     if (facts.empty()) return Outcome::done();
     return facts.size() == 1 ? Outcome::done_while(facts.front()) : Outcome::done_while(std::move(facts));
@@ -149,8 +151,8 @@ class TableOrch final : public Orch {
     return Change::set(key, all);
   }
 
-  Outcome set(std::string_view key, const Fields& fields) { return answer(Op::Set, key, fields, nullptr, draw_way()); }
-  Outcome remove(std::string_view key) { return answer(Op::Delete, key, {}, nullptr, draw_way()); }
+  Outcome set(std::string_view key, const Fields& fields) { return answer(ChangeOp::Set, key, fields, nullptr, draw_way()); }
+  Outcome remove(std::string_view key) { return answer(ChangeOp::Delete, key, {}, nullptr, draw_way()); }
   void handle(Batch& batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const Change change = batch[i];
@@ -165,8 +167,8 @@ class TableOrch final : public Orch {
     }
   }
 
-  void apply(Op op, std::string_view key, const Fields& fields) {
-    if (op == Op::Delete) return leave(key);
+  void apply(ChangeOp op, std::string_view key, const Fields& fields) {
+    if (op == ChangeOp::Delete) return leave(key);
     rows_.insert_or_assign(std::string{key}, std::string{fields.find("needs").value_or("")});
     announce({kRows[shape_.number], std::string{key}});
   }
@@ -319,7 +321,7 @@ void TableLife::write_event(const EventTable& table) {
   const bool is_far = is_far_;
   const Status accepted = world_->runtime().store().write(
       table.name, Change::event("happens", drawn_key(), fields), [told = table.told, number, is_far](const Status& end) {
-        const bool refused = is_far && (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted);
+        const bool refused = is_far && (end.code() == StatusCode::Unavailable || end.code() == StatusCode::ResourceExhausted);
         told->ended(number, end.ok(), refused);
       });
   if (!accepted.ok()) table.told->ended(number, false, true);
@@ -372,7 +374,8 @@ Status TableLife::check() const {
   // Deletes wait only for locks, and there are none now. So every owed row waits for rows of tables.
   for (const TableShape& shape : shapes_) {
     for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {
-      if (row.op == Op::Delete) return {Code::Internal, shape.name + ": the Delete of " + row.key + " waits though nothing is locked"};
+      if (row.op == ChangeOp::Delete)
+        return {StatusCode::Internal, shape.name + ": the Delete of " + row.key + " waits though nothing is locked"};
     }
   }
   return {};

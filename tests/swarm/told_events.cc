@@ -33,7 +33,7 @@ Status ToldEvents::see(const sim::World&, const sim::Event& event) {
 Status ToldEvents::after_turn(const sim::World&) { return wrong_; }
 
 void ToldEvents::fail(std::uint64_t number, const char* what) {
-  if (wrong_.ok()) wrong_ = {Code::Internal, "number " + std::to_string(number) + " " + what};
+  if (wrong_.ok()) wrong_ = {StatusCode::Internal, "number " + std::to_string(number) + " " + what};
 }
 
 bool ToldEvents::is_in_order(std::uint64_t number) {

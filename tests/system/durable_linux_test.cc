@@ -160,7 +160,7 @@ class Writer {
     if (connected) {
       Status end;
       while (end.ok()) end = random_.chance(0.2) ? write_many(**connected) : write_one(**connected);
-      EXPECT_EQ(end.code(), Code::Unavailable) << end.to_string();
+      EXPECT_EQ(end.code(), StatusCode::Unavailable) << end.to_string();
     } else {
       ADD_FAILURE() << connected.error().to_string();
     }

@@ -105,8 +105,8 @@ Result<double> measure_floor(std::span<const feed::Route> routes, const feed::Ne
   for (ssize_t got = 0; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(got));
   ::close(ends[0]);
   ::waitpid(child, nullptr, 0);
-  if (said.empty()) return failure(Code::Internal, "the floor measurement said nothing");
-  if (said.front() == '!') return failure(Code::Unavailable, said.substr(1));
+  if (said.empty()) return failure(StatusCode::Internal, "the floor measurement said nothing");
+  if (said.front() == '!') return failure(StatusCode::Unavailable, said.substr(1));
   return std::stod(said);
 }
 

@@ -51,7 +51,7 @@ Status run_program(const std::vector<std::string>& words) {
   if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return {};
   std::string line;
   for (const std::string& word : words) line += word + ' ';
-  return Status{Code::Unavailable, line + "failed: " + said};
+  return Status{StatusCode::Unavailable, line + "failed: " + said};
 }
 
 Result<Box> Box::enter() {

@@ -73,10 +73,11 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
     if (daemon->connect()) return daemon;
-    if (!daemon->running()) return failure(Code::Unavailable, "rondod ended at once with exit code " + std::to_string(daemon->exit_code_));
+    if (!daemon->running())
+      return failure(StatusCode::Unavailable, "rondod ended at once with exit code " + std::to_string(daemon->exit_code_));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return failure(Code::DeadlineExceeded, "rondod does not answer on " + daemon->socket_);
+  return failure(StatusCode::DeadlineExceeded, "rondod does not answer on " + daemon->socket_);
 }
 
 DaemonProcess::~DaemonProcess() {

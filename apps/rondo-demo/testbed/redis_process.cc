@@ -44,7 +44,7 @@ Status RedisProcess::spawn() {
     pid_ = -1;
     if (error != ENOENT) break;
   }
-  if (error == ENOENT) return {Code::NotFound, "no redis-server here; install Debian's package redis-tools"};
+  if (error == ENOENT) return {StatusCode::NotFound, "no redis-server here; install Debian's package redis-tools"};
   return status_from_errno(error, "starting redis-server");
 }
 
@@ -66,7 +66,7 @@ Result<std::unique_ptr<RedisProcess>> RedisProcess::start() {
   redis->directory_ = pattern;
   redis->socket_ = pattern + "/redis.sock";
   if (redis->socket_.size() >= sizeof(sockaddr_un::sun_path)) {
-    return failure(Code::InvalidArgument, "the path of a socket may have 107 bytes: " + redis->socket_);
+    return failure(StatusCode::InvalidArgument, "the path of a socket may have 107 bytes: " + redis->socket_);
   }
   if (Status spawned = redis->spawn(); !spawned.ok()) return failure(std::move(spawned));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -75,11 +75,11 @@ Result<std::unique_ptr<RedisProcess>> RedisProcess::start() {
     int result = 0;
     if (::waitpid(redis->pid_, &result, WNOHANG) != 0) {
       redis->pid_ = -1;
-      return failure(Code::Unavailable, "redis-server ended at once");
+      return failure(StatusCode::Unavailable, "redis-server ended at once");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return failure(Code::DeadlineExceeded, "redis-server does not accept connections at " + redis->socket_);
+  return failure(StatusCode::DeadlineExceeded, "redis-server does not accept connections at " + redis->socket_);
 }
 
 RedisProcess::~RedisProcess() {

@@ -467,7 +467,7 @@ bool wants_json(std::span<const char* const> words) {
 std::string usage_error(const CLI::Error& error, std::span<const char* const> words) {
   const std::string unknown = unknown_word(words);
   if (wants_json(words)) {
-    return error_json(Status{Code::InvalidArgument, unknown.empty() ? error.what() : unknown}) + "\n";
+    return error_json(Status{StatusCode::InvalidArgument, unknown.empty() ? error.what() : unknown}) + "\n";
   }
   if (!unknown.empty()) return "rondo: " + unknown + "\nRun 'rondo --help' for the commands, 'rondo COMMAND --help' for their options.\n";
   return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";

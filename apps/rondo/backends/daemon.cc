@@ -23,7 +23,7 @@ Result<json::object> whole_row(Result<json::object> answer) {
   for (const json::value& row : answer->at("rows").as_array()) {
     const json::array* const part = row.if_array();
     const bool good = part != nullptr && part->size() == 3 && (*part)[0].is_int64() && (*part)[1].is_string() && (*part)[2].is_string();
-    if (!good) return failure(Code::DataLoss, "the daemon's answer makes no sense: a part of a row");
+    if (!good) return failure(StatusCode::DataLoss, "the daemon's answer makes no sense: a part of a row");
     const std::int64_t number = (*part)[0].get_int64();
     if (number < 0) {
       key = std::string{(*part)[1].get_string()};
@@ -86,7 +86,7 @@ class DaemonBackend final : public Backend {
       for (const std::string& key : large) {
         const Result<json::object> row = whole_row(client_->call("get", {{"table", table}, {"key", key}}));
         if (row) on_row(entry_of(table, *row));
-        if (!row && row.error().code() != Code::NotFound) return failure(row.error());  // NotFound: the row was deleted meanwhile.
+        if (!row && row.error().code() != StatusCode::NotFound) return failure(row.error());  // NotFound: the row was deleted meanwhile.
       }
     }
     return json::object{};
@@ -133,10 +133,11 @@ Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options) {
   for (const std::string& path : socket_candidates(options.socket)) {
     Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(path, options.patience);
     if (client) return client;
-    if (client.error().code() == Code::PermissionDenied || client.error().code() == Code::InvalidArgument) return failure(client.error());
+    if (client.error().code() == StatusCode::PermissionDenied || client.error().code() == StatusCode::InvalidArgument)
+      return failure(client.error());
     tried.append(tried.empty() ? "" : "; ").append(client.error().message());
   }
-  return failure(Code::Unavailable, "no daemon answers: " + tried);
+  return failure(StatusCode::Unavailable, "no daemon answers: " + tried);
 }
 
 }  // namespace rondo::cli

@@ -23,14 +23,14 @@ TEST(StoreRegistryCli, ASchemeNamesItsKind) {
 TEST(StoreRegistryCli, AnUnknownSchemeAndAKindThatTheBuildLacksAreErrors) {
   Options options;
   options.store.where = "http://t";
-  EXPECT_EQ(open_store(options).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(open_store(options).error().code(), StatusCode::InvalidArgument);
   for (const char* const where : {"file:///dev/null/absent", "unix:///dev/null/absent"}) {
     options.store.where = where;
     const StoreKind& kind = *find_store_kind(where);
     const auto opened = open_store(options);
     if (kind.open != nullptr) continue;
     ASSERT_FALSE(opened.has_value()) << where;
-    EXPECT_EQ(opened.error().code(), Code::Unimplemented) << where;
+    EXPECT_EQ(opened.error().code(), StatusCode::Unimplemented) << where;
     EXPECT_NE(opened.error().message().find(kind.packages), std::string_view::npos) << opened.error().message();
   }
 }

@@ -128,7 +128,7 @@ int write_and_wait(const Options& options, const SetRow& row, const std::string&
   const Result<json::object> result = (*backend)->call(command, arguments, {});
   if (result) return print_row_end(options, row, *result);
   const Status& why = result.error();
-  const bool says_where_it_stands = why.code() == Code::DeadlineExceeded && !options.json;
+  const bool says_where_it_stands = why.code() == StatusCode::DeadlineExceeded && !options.json;
   return report(options, says_where_it_stands ? Status{why.code(), plain_names(why.message())} : why);
 }
 
@@ -147,7 +147,8 @@ int answer(Backend& backend, const Options& options, const std::string& command,
 
 int call(const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
   if (command == "clear" && !may_clear(arguments)) {
-    return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
+    return report(options,
+                  Status{StatusCode::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
   }
   const bool endless = command == "watch" || command == "trace";
   const Result<std::unique_ptr<Backend>> backend = open_backend(endless ? patient(options) : options);
@@ -259,7 +260,7 @@ struct Run {
 /// is thrown depends on the version of Boost: system_error, or a logic_error such as out_of_range or invalid_argument.
 int run(const Options& options) {
   const auto wrong_shape = [&options](const std::exception& wrong) {
-    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
+    return report(options, {StatusCode::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
   };
   try {
     return std::visit(Run{options}, options.action);

@@ -44,11 +44,11 @@ class CountingSink final : public BulkSink {
   explicit CountingSink(std::map<std::string, int>& rows) : rows_(rows) {}
   Status begin(std::string_view table) override {
     table_ = table;
-    return table_ == "closed" ? Status{Code::NotFound, "no table 'closed'"} : Status{};
+    return table_ == "closed" ? Status{StatusCode::NotFound, "no table 'closed'"} : Status{};
   }
   Status row(BulkOp, std::string_view key, std::span<const BulkField>) override {
-    if (key.starts_with("bad")) return Status{Code::InvalidArgument, "a bad key"};
-    if (key == "full") return Status{Code::ResourceExhausted, "no memory"};
+    if (key.starts_with("bad")) return Status{StatusCode::InvalidArgument, "a bad key"};
+    if (key == "full") return Status{StatusCode::ResourceExhausted, "no memory"};
     ++rows_[table_];
     return {};
   }
@@ -95,8 +95,8 @@ class Program : public testing::Test {
     });
     add("get", {table, key}, [](const Arguments& arguments, Reply reply) {
       const std::string asked = arguments.text("key");
-      if (asked == "absent") return reply.fail(Status{Code::NotFound, "no row 'absent'"});
-      if (asked == "full") return reply.fail(Status{Code::ResourceExhausted, "too much"});
+      if (asked == "absent") return reply.fail(Status{StatusCode::NotFound, "no row 'absent'"});
+      if (asked == "full") return reply.fail(Status{StatusCode::ResourceExhausted, "too much"});
       json::object row{{"key", escape_text(asked)}, {"fields", json::array{json::array{"name", escape_text(asked)}}}};
       if (asked == "rejected" || asked == "parked") {
         row["state"] = asked;
@@ -200,7 +200,7 @@ TEST_F(Program, EscapesOfAHostileDaemonReachNoTerminal) {
     const std::string name = line.substr(0, line.find(' '));
     if (name != "get" && name != "keys") add(name, {argument, key}, wrong);
   }
-  add("fails", {}, [&](const Arguments&, Reply reply) { reply.fail(Status{Code::Internal, evil}); });
+  add("fails", {}, [&](const Arguments&, Reply reply) { reply.fail(Status{StatusCode::Internal, evil}); });
   add("own", {{.name = "a\u202e", .help = evil}}, wrong);
   ASSERT_TRUE(commands.add({.name = "bad\u202e", .help = evil}, wrong).ok());
   open();
@@ -380,8 +380,8 @@ TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
   open();
   EXPECT_EQ(rondo("dump " + file() + " 2>&1").code, 0) << "a command that this daemon does not know is no trouble";
   ::unlink(file().c_str());
-  add("health", {}, [](const Arguments&, Reply reply) { reply.fail(Status{Code::DeadlineExceeded, "the kernel sleeps"}); });
-  add("log", {}, [](const Arguments&, Reply reply) { reply.fail(Status{Code::Internal, "no log"}); });
+  add("health", {}, [](const Arguments&, Reply reply) { reply.fail(Status{StatusCode::DeadlineExceeded, "the kernel sleeps"}); });
+  add("log", {}, [](const Arguments&, Reply reply) { reply.fail(Status{StatusCode::Internal, "no log"}); });
   const Outcome partial = rondo("dump " + file() + " 2>&1 >/dev/null");
   EXPECT_EQ(partial.code, 75);
   EXPECT_EQ(partial.out, "rondo: not in it: health, log: the kernel sleeps\n");

@@ -97,7 +97,7 @@ class Gatherer {
  private:
   /// That an older daemon does not know a command counts as an answer.
   void note(const Part& part, const Status& end) {
-    if (end.ok() || (end.code() == Code::NotFound && end.message().starts_with("unknown command"))) {
+    if (end.ok() || (end.code() == StatusCode::NotFound && end.message().starts_with("unknown command"))) {
       ++answered_;
       return;
     }
@@ -169,7 +169,7 @@ Result<std::string> write_bundle(const std::string& asked, const std::string& na
 
 int dump(const Options& options, const Dump& dump) {
   if (dump.file == "-" && ::isatty(STDOUT_FILENO) == 1) {
-    return report(options, Status{Code::InvalidArgument, "a tar file is nothing for a terminal: name a file, or send it elsewhere"});
+    return report(options, Status{StatusCode::InvalidArgument, "a tar file is nothing for a terminal: name a file, or send it elsewhere"});
   }
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());

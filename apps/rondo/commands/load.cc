@@ -39,7 +39,7 @@ class LoadParser {
 
  private:
   Status error_at(std::size_t offset, const std::string& what) const {
-    return Status{Code::InvalidArgument, place_in(text_, name_, offset) + ": " + what};
+    return Status{StatusCode::InvalidArgument, place_in(text_, name_, offset) + ": " + what};
   }
   std::string here() const { return "entry " + std::to_string(rows_.size() + 1) + ": "; }
 
@@ -77,18 +77,19 @@ class LoadParser {
         continue;
       }
       if (fields != nullptr)
-        return Status{Code::InvalidArgument,
+        return Status{StatusCode::InvalidArgument,
                       "more than one \"TABLE:key\": '" + row.table + ":" + row.key + "' and '" + std::string{name} + "'"};
       const std::size_t colon = name.find(':');
       if (colon == std::string_view::npos || colon == 0)
-        return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not TABLE:key"};
+        return Status{StatusCode::InvalidArgument, "'" + std::string{name} + "' is not TABLE:key"};
       row.table = unescape_text(name.substr(0, colon));
       row.key = unescape_text(name.substr(colon + 1));
       fields = member.value().if_object();
-      if (fields == nullptr) return Status{Code::InvalidArgument, "the value of '" + std::string{name} + "' must be an object of fields"};
+      if (fields == nullptr)
+        return Status{StatusCode::InvalidArgument, "the value of '" + std::string{name} + "' must be an object of fields"};
     }
-    if (fields == nullptr) return Status{Code::InvalidArgument, "no \"TABLE:key\""};
-    if (!has_operation) return Status{Code::InvalidArgument, "no \"OP\""};
+    if (fields == nullptr) return Status{StatusCode::InvalidArgument, "no \"TABLE:key\""};
+    if (!has_operation) return Status{StatusCode::InvalidArgument, "no \"OP\""};
     if (Status read = take_fields(*fields, row); !read.ok()) return read;
     rows_.push_back(std::move(row));
     return {};
@@ -100,7 +101,7 @@ class LoadParser {
     } else if (value.is_string() && view(value.get_string()) == "DEL") {
       row.op = BulkOp::Delete;
     } else {
-      return Status{Code::InvalidArgument, "\"OP\" must be \"SET\" or \"DEL\", not " + json::serialize(value)};
+      return Status{StatusCode::InvalidArgument, "\"OP\" must be \"SET\" or \"DEL\", not " + json::serialize(value)};
     }
     return {};
   }
@@ -111,8 +112,8 @@ class LoadParser {
     for (const auto& field : fields) {
       const std::string name = unescaped(field.key());
       if (!field.value().is_string()) {
-        return Status{Code::InvalidArgument, "field '" + name + "' of '" + row.table + ":" + row.key + "' must be a string, not " +
-                                                 json::serialize(field.value()).substr(0, 50)};
+        return Status{StatusCode::InvalidArgument, "field '" + name + "' of '" + row.table + ":" + row.key + "' must be a string, not " +
+                                                       json::serialize(field.value()).substr(0, 50)};
       }
       if (row.op == BulkOp::Set) row.fields.emplace_back(name, unescaped(field.value().get_string()));
     }
@@ -150,7 +151,7 @@ Result<std::string> read_text(const std::string& path, std::size_t largest) {
     if (got > 0) {
       text.append(buffer, static_cast<std::size_t>(got));
       if (text.size() <= largest) continue;
-      failed = {Code::ResourceExhausted,
+      failed = {StatusCode::ResourceExhausted,
                 "'" + path + "' has more than " + std::to_string(largest) + " bytes, the most that is read of one file: split it"};
       break;
     } else if (errno != EINTR) {

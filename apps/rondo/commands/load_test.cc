@@ -42,7 +42,7 @@ TEST(Load, EntriesBecomeRows) {
 TEST(Load, AFileWithoutEndIsRefusedAtTheLimit) {
   const auto text = read_text("/dev/zero", 100'000);
   ASSERT_FALSE(text.has_value());
-  EXPECT_EQ(text.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(text.error().code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(std::string{text.error().message()}, HasSubstr("'/dev/zero' has more than 100000 bytes"));
   EXPECT_EQ(read_text("/dev/null", 0).value(), "");
 }

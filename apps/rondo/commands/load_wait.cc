@@ -64,7 +64,7 @@ Status read_one(Backend& backend, RowEnds& ends, const std::string& table, const
   const Result<json::object> row = backend.call("get", {{"table", escape_text(table)}, {"key", escape_text(key)}}, {});
   if (row) add_row(ends, table, key, *row);
   if (row) return {};
-  if (row.error().code() != Code::NotFound) return row.error();
+  if (row.error().code() != StatusCode::NotFound) return row.error();
   ++ends.counts["deleted"];
   return {};
 }

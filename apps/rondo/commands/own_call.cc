@@ -57,14 +57,15 @@ Result<json::value> value_of(const Parameter& parameter, const std::string& word
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (error == std::errc{} && end == word.data() + word.size()) return json::value(number);
-    return failure(Code::InvalidArgument, "argument '" + parameter.name + "' must be an integer of 64 bits, and '" + word + "' is none");
+    return failure(StatusCode::InvalidArgument,
+                   "argument '" + parameter.name + "' must be an integer of 64 bits, and '" + word + "' is none");
   }
   if (parameter.kind == "rows")
-    return failure(Code::InvalidArgument, "argument '" + parameter.name + "' is a list of rows, which has no form on a command line");
+    return failure(StatusCode::InvalidArgument, "argument '" + parameter.name + "' is a list of rows, which has no form on a command line");
   if (parameter.kind == "flag") {
     if (word == "true" || word == "yes") return json::value(true);
     if (word == "false" || word == "no") return json::value(false);
-    return failure(Code::InvalidArgument, "argument '" + parameter.name + "' must be true or false, and '" + word + "' is neither");
+    return failure(StatusCode::InvalidArgument, "argument '" + parameter.name + "' must be true or false, and '" + word + "' is neither");
   }
   return json::value(typed(word));
 }
@@ -75,14 +76,15 @@ Result<json::object> find_own(Backend& backend, const std::string& name) {
   if (!answer) return failure(answer.error());
   std::vector<std::string> names;
   const json::value* const rows = answer->if_contains("rows");
-  if (rows == nullptr || !rows->is_array()) return failure(Code::DataLoss, "the daemon's answer makes no sense: its commands have no rows");
+  if (rows == nullptr || !rows->is_array())
+    return failure(StatusCode::DataLoss, "the daemon's answer makes no sense: its commands have no rows");
   for (const json::value& row : rows->get_array()) {
     if (!row.is_object()) continue;
     names.push_back(text_member(row.get_object(), "name"));
     if (names.back() == name) return row.get_object();
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  return failure(Code::NotFound, "the daemon has no command '" + name + "'" + did_you_mean(name, views));
+  return failure(StatusCode::NotFound, "the daemon has no command '" + name + "'" + did_you_mean(name, views));
 }
 
 /// Adds one NAME=VALUE to 'arguments'; for fields NAME.FIELD=VALUE.
@@ -99,10 +101,10 @@ Status put(json::object& arguments, const std::vector<Parameter>& parameters, co
     if (one.name != name || one.kind == "fields") continue;
     const Result<json::value> value = value_of(one, word);
     if (!value) return value.error();
-    if (!arguments.emplace(name, *value).second) return {Code::InvalidArgument, "argument '" + name + "' is given twice"};
+    if (!arguments.emplace(name, *value).second) return {StatusCode::InvalidArgument, "argument '" + name + "' is given twice"};
     return {};
   }
-  return {Code::InvalidArgument, "there is no argument '" + name + "'" + did_you_mean(name, names)};
+  return {StatusCode::InvalidArgument, "there is no argument '" + name + "'" + did_you_mean(name, names)};
 }
 
 }  // namespace
@@ -119,7 +121,8 @@ Result<json::object> own_arguments(Backend& backend, const OwnCall& asked) {
     if (const Status taken = put(arguments, parameters, name, word); !taken.ok()) return refused(taken);
   }
   for (const Parameter& one : parameters) {
-    if (one.required && !arguments.contains(one.name)) return refused({Code::InvalidArgument, "argument '" + one.name + "' is missing"});
+    if (one.required && !arguments.contains(one.name))
+      return refused({StatusCode::InvalidArgument, "argument '" + one.name + "' is missing"});
   }
   return arguments;
 }

@@ -15,7 +15,7 @@ class FixedAnswer final : public Backend {
   explicit FixedAnswer(std::string_view text) : answer_(json::parse(text).as_object()) {}
   Result<json::object> call(const std::string&, const json::object&, const OnRow&) override { return answer_; }
   Result<BulkTotals> write(const std::function<Status(BulkSink& sink)>&, const std::function<void(const BulkTotals&)>&) override {
-    return failure(Code::Unimplemented, "only calls");
+    return failure(StatusCode::Unimplemented, "only calls");
   }
 
  private:
@@ -26,7 +26,7 @@ TEST(OwnCall, ADaemonThatGivesTwoArgumentsOneNameIsAnsweredWithAnError) {
   FixedAnswer daemon(R"({"rows": [{"name": "c", "arguments": [{"name": "f", "kind": "text"}, {"name": "f", "kind": "fields"}]}]})");
   const Result<json::object> arguments = own_arguments(daemon, {"c", {{"f", "1"}, {"f.x", "2"}}});
   ASSERT_FALSE(arguments.has_value());
-  EXPECT_EQ(arguments.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(arguments.error().code(), StatusCode::InvalidArgument);
 }
 
 TEST(OwnCall, AListOfCommandsThatMakesNoSenseIsAnError) {

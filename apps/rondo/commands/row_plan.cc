@@ -33,7 +33,7 @@ RowFields fields_of(const json::object& row) {
 Status read_row(Backend& backend, PlannedRow& row) {
   const Result<json::object> answer = backend.call("get", {{"table", escape_text(row.table)}, {"key", escape_text(row.key)}}, {});
   if (answer) row.now = fields_of(*answer);
-  return answer || answer.error().code() == Code::NotFound ? Status{} : answer.error();
+  return answer || answer.error().code() == StatusCode::NotFound ? Status{} : answer.error();
 }
 
 /// Reads the planned rows of one table: one by one, or from a list of all its rows.
@@ -166,7 +166,7 @@ Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<cons
       backend.call("tables", {}, [&tables](const json::value& row) { tables.insert(unescape_text(row.at("table").as_string())); });
   if (!listed) return failure(listed.error());
   for (const PlannedRow& row : plan) {
-    if (!tables.contains(row.table)) return RefusedRow{{Code::NotFound, "no table '" + row.table + "'"}, row.offset};
+    if (!tables.contains(row.table)) return RefusedRow{{StatusCode::NotFound, "no table '" + row.table + "'"}, row.offset};
     std::vector<Field> fields;
     if (row.wanted) {
       for (const auto& [name, value] : *row.wanted) fields.push_back({name, value});
@@ -239,11 +239,11 @@ Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backe
   if (rows.empty()) return BulkTotals{};
   const std::size_t bytes = json::serialize(list).size() + kOtherBytes;
   if (bytes > limits::kAdminRequestBytes || values > limits::kAdminRequestValues) {
-    return failure(Code::InvalidArgument, "nothing was written: " + std::to_string(rows.size()) + " changes of " + std::to_string(bytes) +
-                                              " bytes and " + std::to_string(values) +
-                                              " JSON values; what is written all or none is one request of at most " +
-                                              std::to_string(limits::kAdminRequestBytes) + " bytes and " +
-                                              std::to_string(limits::kAdminRequestValues) + " values");
+    return failure(StatusCode::InvalidArgument, "nothing was written: " + std::to_string(rows.size()) + " changes of " +
+                                                    std::to_string(bytes) + " bytes and " + std::to_string(values) +
+                                                    " JSON values; what is written all or none is one request of at most " +
+                                                    std::to_string(limits::kAdminRequestBytes) + " bytes and " +
+                                                    std::to_string(limits::kAdminRequestValues) + " values");
   }
   const Result<json::object> answer = backend.call("write", {{"rows", std::move(list)}}, {});
   if (!answer) return failure(answer.error());

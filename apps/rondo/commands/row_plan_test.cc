@@ -40,7 +40,7 @@ class MapBackend final : public Backend {
       return json::object{};
     }
     const auto row = table.find(unescape_text(arguments.at("key").as_string()));
-    if (row == table.end()) return failure(Code::NotFound, "no row");
+    if (row == table.end()) return failure(StatusCode::NotFound, "no row");
     return row_of(row->first, row->second);
   }
   Result<BulkTotals> write(const std::function<Status(BulkSink&)>&, const std::function<void(const BulkTotals&)>&) override {

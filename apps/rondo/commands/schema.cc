@@ -92,7 +92,7 @@ int show_schema(const Options& options, const ShowSchema& asked) {
     if (asked.table.empty() || asked.table == table.name) wanted.push_back(&table);
   }
   if (wanted.empty()) {
-    return report(options, Status{Code::NotFound, "no table '" + asked.table + "'" + did_you_mean(asked.table, names)});
+    return report(options, Status{StatusCode::NotFound, "no table '" + asked.table + "'" + did_you_mean(asked.table, names)});
   }
   if (asked.markdown) {
     print(tables_page());

@@ -144,7 +144,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
   if (!backend) return report(options, backend.error());
   const SystemClock clock;
   const Instant start = clock.now();
-  Result<BulkTotals> totals = failure(Code::Internal, "nothing was written");
+  Result<BulkTotals> totals = failure(StatusCode::Internal, "nothing was written");
   BulkTotals last;
   {
     Progress progress(clock, what, rows, can_show_progress());
@@ -159,7 +159,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
 
 /// Reports an error with a given file: wrong content means a bad file; a missing file is a plain failure.
 int report_file(const Options& options, const Status& why) {
-  const bool content = why.code() == Code::InvalidArgument || why.code() == Code::DataLoss;
+  const bool content = why.code() == StatusCode::InvalidArgument || why.code() == StatusCode::DataLoss;
   return report(options, why, content ? kExitBadFile : kExitFailed);
 }
 
@@ -182,7 +182,7 @@ Result<std::vector<feed::Route>> read_files(const FeedRoutes& feed, const feed::
     Result<feed::RouteFile> file = feed::read_route_file(path, plan);
     if (!file) return failure(file.error());
     if (file->kind == feed::RouteFileKind::Updates && feed.order != Order::AsIs) {
-      return failure(Code::InvalidArgument, path + " holds updates, whose order must stay: --order as-is");
+      return failure(StatusCode::InvalidArgument, path + " holds updates, whose order must stay: --order as-is");
     }
     routes.insert(routes.end(), file->routes.begin(), file->routes.end());
   }

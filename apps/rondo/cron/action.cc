@@ -28,7 +28,7 @@ tl::expected<Cron, CronError> parse(const CronCall& call) {
 }
 
 int refuse(const Options& options, const CronCall& call, const CronError& error) {
-  return report(options, {Code::InvalidArgument, "'" + escape_text(call.expression) + "', " + error.to_string()}, kExitUsage);
+  return report(options, {StatusCode::InvalidArgument, "'" + escape_text(call.expression) + "', " + error.to_string()}, kExitUsage);
 }
 
 /// Where 'cron next' starts and what it assumes.

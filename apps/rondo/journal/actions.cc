@@ -67,7 +67,7 @@ json::object to_json(const JournalWalk& walk, std::uint64_t missing) {
   add("table", walk.table());
   add("key", walk.key());
   if (record.has_change()) {
-    line["op"] = text(record.op == Op::Event ? record.name : to_string(record.op));
+    line["op"] = text(record.op == ChangeOp::Event ? record.name : to_string(record.op));
     json::array fields;
     for (const Field& field : record.fields) fields.push_back(json::array{text(field.name), text(field.value)});
     line["fields"] = std::move(fields);
@@ -218,10 +218,10 @@ Status nothing_about(const Options& options, const ReadJournal& call) {
       if (!tables.contains(walk.table())) tables.emplace(walk.table());
     }
   }
-  if (wanted.empty() || tables.contains(wanted)) return {Code::NotFound, "nothing is recorded about '" + call.word + "'"};
+  if (wanted.empty() || tables.contains(wanted)) return {StatusCode::NotFound, "nothing is recorded about '" + call.word + "'"};
   tables.erase("");
   const std::vector<std::string_view> names(tables.begin(), tables.end());
-  return {Code::NotFound, "no table '" + call.table + "' is on record" + did_you_mean(wanted, names)};
+  return {StatusCode::NotFound, "no table '" + call.table + "' is on record" + did_you_mean(wanted, names)};
 }
 
 int explain(const Options& options, const ReadJournal& call) {

@@ -37,7 +37,7 @@ OpenedJournal::OpenedJournal(const Options& options, const ReadJournal& call)
 
 std::optional<int> OpenedJournal::failed() const {
   if (files_) return std::nullopt;
-  return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
+  return report(options_, files_.error(), files_.error().code() == StatusCode::DataLoss ? kExitBadFile : -1);
 }
 
 std::uint64_t OpenedJournal::records() const {

@@ -15,21 +15,21 @@ inline constexpr int kExitTryAgain = 75;  // EX_TEMPFAIL
 inline constexpr int kExitBadFile = 78;   // EX_CONFIG
 
 /// The exit code for an error of the daemon or of the connection.
-constexpr int exit_code(Code code) noexcept {
+constexpr int exit_code(StatusCode code) noexcept {
   switch (code) {
-    case Code::Ok: return kExitDone;
-    case Code::InvalidArgument: return kExitUsage;
-    case Code::Unavailable: return kExitNoDaemon;
-    case Code::FailedPrecondition:
-    case Code::ResourceExhausted:
-    case Code::DeadlineExceeded:
-    case Code::Cancelled: return kExitTryAgain;
-    case Code::NotFound:
-    case Code::AlreadyExists:
-    case Code::PermissionDenied:
-    case Code::Unimplemented:
-    case Code::DataLoss:
-    case Code::Internal: return kExitFailed;
+    case StatusCode::Ok: return kExitDone;
+    case StatusCode::InvalidArgument: return kExitUsage;
+    case StatusCode::Unavailable: return kExitNoDaemon;
+    case StatusCode::FailedPrecondition:
+    case StatusCode::ResourceExhausted:
+    case StatusCode::DeadlineExceeded:
+    case StatusCode::Cancelled: return kExitTryAgain;
+    case StatusCode::NotFound:
+    case StatusCode::AlreadyExists:
+    case StatusCode::PermissionDenied:
+    case StatusCode::Unimplemented:
+    case StatusCode::DataLoss:
+    case StatusCode::Internal: return kExitFailed;
   }
   return kExitFailed;
 }

@@ -8,11 +8,11 @@ namespace rondo::cli {
 namespace {
 
 TEST(ExitCode, EveryKindOfErrorHasItsOwn) {
-  EXPECT_EQ(exit_code(Code::Ok), 0);
-  EXPECT_EQ(exit_code(Code::NotFound), 1);
-  EXPECT_EQ(exit_code(Code::InvalidArgument), 2);
-  EXPECT_EQ(exit_code(Code::Unavailable), 69);
-  EXPECT_EQ(exit_code(Code::ResourceExhausted), 75);
+  EXPECT_EQ(exit_code(StatusCode::Ok), 0);
+  EXPECT_EQ(exit_code(StatusCode::NotFound), 1);
+  EXPECT_EQ(exit_code(StatusCode::InvalidArgument), 2);
+  EXPECT_EQ(exit_code(StatusCode::Unavailable), 69);
+  EXPECT_EQ(exit_code(StatusCode::ResourceExhausted), 75);
 }
 
 }  // namespace

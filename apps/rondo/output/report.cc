@@ -26,7 +26,7 @@ int report(const Options& options, const Status& why, int code) {
   // Repeating the command cannot turn another file into a store, so it gets no "try again".
   const StoreKind* const store = find_store_kind(options.store.where);
   const bool is_file = store != nullptr && store->answerer == manual::File;
-  return is_file && why.code() == Code::FailedPrecondition ? kExitBadFile : exit_code(why.code());
+  return is_file && why.code() == StatusCode::FailedPrecondition ? kExitBadFile : exit_code(why.code());
 }
 
 }  // namespace rondo::cli

@@ -33,7 +33,7 @@ bool read_note(const replay::Replay& replay, std::string_view name, Number& valu
 Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
-  if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  if (!known) return {StatusCode::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
   std::uint32_t protocol = switch_agent::kDefaultProtocol;
   if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
   settings.answers = &replay.answers();
@@ -96,7 +96,7 @@ replay::ReplayReport run(replay::Replay& replay, Runtime& runtime, const Clock& 
 
 int replay_run(const Options& options, const ReplayRun& call) {
   Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(call.files, call.run);
-  if (!opened) return report(options, opened.error(), opened.error().code() == Code::DataLoss ? kExitBadFile : -1);
+  if (!opened) return report(options, opened.error(), opened.error().code() == StatusCode::DataLoss ? kExitBadFile : -1);
   replay::Replay& replay = **opened;
   switch_agent::SwitchAgentOptions settings;
   if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);

@@ -71,7 +71,7 @@ bool stop_by(int signal) {
 }  // namespace
 
 Result<std::unique_ptr<Terminal>> Terminal::open() {
-  if (!can_be_drawn_on()) return failure(Code::FailedPrecondition, "standard input and output are no terminal");
+  if (!can_be_drawn_on()) return failure(StatusCode::FailedPrecondition, "standard input and output are no terminal");
   std::unique_ptr<Terminal> terminal{new Terminal};
   if (::tcgetattr(STDIN_FILENO, &terminal->before_) != 0) return failure(status_from_errno(errno, "read the terminal's settings"));
   sigset_t wanted;
@@ -79,7 +79,7 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
   for (const int signal : {SIGWINCH, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&wanted, signal);
   ::sigprocmask(SIG_BLOCK, &wanted, &terminal->mask_before_);
   terminal->signals_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (!terminal->enter()) return failure(Code::Cancelled, "ended before it had the terminal");
+  if (!terminal->enter()) return failure(StatusCode::Cancelled, "ended before it had the terminal");
   return terminal;
 }
 

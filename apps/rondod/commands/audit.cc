@@ -46,8 +46,8 @@ Result<Scope> scope_of(const std::string& table) {
   } else if (table == "ROUTE_TABLE") {
     of(ObjectKind::Route);
   } else {
-    return failure(Code::NotFound, "no objects of the data plane belong to the table '" + escape_text(table) +
-                                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE have some");
+    return failure(StatusCode::NotFound, "no objects of the data plane belong to the table '" + escape_text(table) +
+                                             "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE have some");
   }
   return scope;
 }
@@ -103,7 +103,7 @@ void audit(CommandContext& context, const Arguments& arguments, Reply reply, swi
   const Result<Scope> scope = scope_of(arguments.text("table", ""));
   if (!scope) return reply.fail(scope.error());
   if (!context.plane_holder.empty()) {
-    return reply.fail(Status{Code::FailedPrecondition,
+    return reply.fail(Status{StatusCode::FailedPrecondition,
                              "this rondod stands by for " + context.plane_holder + ", which programs the data plane: call that one"});
   }
   const bool repairs = action == switch_agent::OnDrift::Repair;

@@ -41,7 +41,7 @@ void command_sim_carrier(CommandContext& context, const Arguments& arguments, Re
   const auto ports = context.agent.ports().ports();
   const auto found = std::ranges::find(ports, port, &switch_agent::Ports::Port::name);
   if (found == ports.end() || !found->exists) {
-    return reply.fail(Status{Code::NotFound, "no port '" + escape_text(port) + "'"});
+    return reply.fail(Status{StatusCode::NotFound, "no port '" + escape_text(port) + "'"});
   }
   context.simulated->set_carrier(port, arguments.flag("up"));
   reply.finish();

@@ -22,7 +22,7 @@ json::object held_json(const switch_agent::SafetyStop::Held& held) {
 
 void command_confirm(CommandContext& context, Reply reply) {
   const std::vector<switch_agent::SafetyStop::Held> confirmed = context.safety.confirm();
-  if (confirmed.empty()) return reply.fail(Status{Code::FailedPrecondition, "no deletion is held, so there is nothing to confirm"});
+  if (confirmed.empty()) return reply.fail(Status{StatusCode::FailedPrecondition, "no deletion is held, so there is nothing to confirm"});
   context.agent.audit()->look_at_held();
   answer_each(std::move(reply), confirmed, held_json);
 }

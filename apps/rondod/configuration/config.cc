@@ -212,9 +212,10 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
-      return failure(Code::InvalidArgument, at + "[" + std::string{key.str()} + "] is not a section" + did_you_mean(key.str(), kSections));
+      return failure(StatusCode::InvalidArgument,
+                     at + "[" + std::string{key.str()} + "] is not a section" + did_you_mean(key.str(), kSections));
     }
-    if (!node.is_table()) return failure(Code::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
+    if (!node.is_table()) return failure(StatusCode::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
   }
   const auto section = [&](const char* name) { return SectionReader{root[name].as_table(), name, file, error}; };
   {
@@ -306,13 +307,15 @@ std::size_t line_too_deep(std::string_view text) {
 
 Result<Config> parse_config(std::string_view text, const std::string& name) {
   if (const std::size_t line = line_too_deep(text); line != 0) {
-    return failure(Code::InvalidArgument, name + ":" + std::to_string(line) + ": more than " + std::to_string(limits::kConfigNesting) +
-                                              " dots in a line, or brackets within each other");
+    return failure(StatusCode::InvalidArgument, name + ":" + std::to_string(line) + ": more than " +
+                                                    std::to_string(limits::kConfigNesting) +
+                                                    " dots in a line, or brackets within each other");
   }
   try {
     return from_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {
-    return failure(Code::InvalidArgument, name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
+    return failure(StatusCode::InvalidArgument,
+                   name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
   }
 }
 

@@ -203,7 +203,7 @@ TEST(Config, ADirectoryIsNoConfiguration) {
 TEST(Config, AMissingFileIsNamed) {
   const auto config = read_config("no/such/file.toml");
   ASSERT_FALSE(config.has_value());
-  EXPECT_EQ(config.error().code(), Code::NotFound);
+  EXPECT_EQ(config.error().code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{config.error().message()}, HasSubstr("no/such/file.toml"));
 }
 

@@ -135,7 +135,7 @@ class SectionReader {
   void complain(std::string_view key, const std::string& what) { complain(key, where(key), what); }
   void complain(std::string_view key, const toml::source_region& where, const std::string& what) {
     if (!error_.ok()) return;
-    error_ = Status{Code::InvalidArgument,
+    error_ = Status{StatusCode::InvalidArgument,
                     file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
   }
 

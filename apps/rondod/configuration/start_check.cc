@@ -71,7 +71,7 @@ class StartCheck {
   void check_namespace() {
     const auto found = netlink::NetworkNamespace::open(config_.network_namespace);
     const Status entered = found ? found->inside([] { return Status{}; }) : found.error();
-    const bool is_unknown = found && entered.code() == Code::PermissionDenied;
+    const bool is_unknown = found && entered.code() == StatusCode::PermissionDenied;
     if (!entered.ok() && !is_unknown) complain("dataplane.network_namespace", entered);
   }
 
@@ -83,8 +83,8 @@ class StartCheck {
     if (::stat(folder.c_str(), &about) != 0) {
       if (errno == ENOENT) {
         const bool is_made = std::ranges::find(kServiceFolders, folder) != kServiceFolders.end();
-        findings_.push_back(
-            {!is_made, setting, "there is no folder '" + folder + "' for '" + file + "', and the start fails without it", Code::NotFound});
+        findings_.push_back({!is_made, setting, "there is no folder '" + folder + "' for '" + file + "', and the start fails without it",
+                             StatusCode::NotFound});
       } else {
         complain(setting, errno, "folder '" + folder + "'");
       }
@@ -167,8 +167,8 @@ std::vector<StartFinding> check_start(const Config& config) { return StartCheck{
 
 int exit_code(const std::vector<StartFinding>& findings) {
   const auto has = [&findings](auto is) { return std::ranges::any_of(findings, is, &StartFinding::code); };
-  if (has([](Code code) { return code != Code::NotFound && code != Code::PermissionDenied; })) return 78;
-  return has([](Code code) { return code == Code::PermissionDenied; }) ? 77 : 69;
+  if (has([](StatusCode code) { return code != StatusCode::NotFound && code != StatusCode::PermissionDenied; })) return 78;
+  return has([](StatusCode code) { return code == StatusCode::PermissionDenied; }) ? 77 : 69;
 }
 
 }  // namespace rondo::daemon

@@ -16,7 +16,7 @@ struct StartFinding {
   std::string setting;   // "journal.file"
   std::string what;
   /// NotFound for a file or folder that is missing, PermissionDenied; otherwise the setting is wrong.
-  Code code = Code::InvalidArgument;
+  StatusCode code = StatusCode::InvalidArgument;
 };
 
 std::vector<StartFinding> check_start(const Config& config);

@@ -16,7 +16,7 @@ Result<std::uint32_t> group_named(const std::string& name) {
   const char* const end = name.data() + name.size();
   if (const auto read = std::from_chars(name.data(), end, number); read.ec == std::errc{} && read.ptr == end) return number;
   const struct group* const found = ::getgrnam(name.c_str());
-  if (found == nullptr) return failure(Code::NotFound, "this system has no group " + quoted(name));
+  if (found == nullptr) return failure(StatusCode::NotFound, "this system has no group " + quoted(name));
   return found->gr_gid;
 }
 

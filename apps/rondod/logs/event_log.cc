@@ -110,7 +110,8 @@ void EventLog::tell_refused_left_out() {
 }
 
 void EventLog::refused(const Operation& operation) {
-  if (operation.status.code() == Code::AlreadyExists && std::holds_alternative<RouteSet>(operation.order)) return;  // See held_by_others().
+  if (operation.status.code() == StatusCode::AlreadyExists && std::holds_alternative<RouteSet>(operation.order))
+    return;  // See held_by_others().
   if (!is_worth_a_line(operation)) return;
   const int error = operation.status.origin_errno();
   const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);

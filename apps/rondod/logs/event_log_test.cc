@@ -61,13 +61,14 @@ TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
   EXPECT_EQ(told(), "");
   events.held_by_others({});
   EXPECT_THAT(told(), HasSubstr("info no route of another program"));
-  Operation refused{.order = RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value()}, .status = {Code::AlreadyExists, "held", EEXIST}};
+  Operation refused{.order = RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value()},
+                    .status = {StatusCode::AlreadyExists, "held", EEXIST}};
   events.refused(refused);
   EXPECT_EQ(told(), "") << "a line for each attempt";
 }
 
 TEST_F(Events, ABurstOfRejectsIsAFewLinesAndWhereTheRestIs) {
-  for (int i = 0; i < 40; ++i) events.rejected(Change::remove("k"), {Code::InvalidArgument, "T 'k': bad"});
+  for (int i = 0; i < 40; ++i) events.rejected(Change::remove("k"), {StatusCode::InvalidArgument, "T 'k': bad"});
   EXPECT_THAT(told(), HasSubstr("warn change rejected op=DEL why=\"invalid-argument: T 'k': bad\""));
   events.look({});
   EXPECT_THAT(told(), HasSubstr("warn more changes were rejected: 'rondo rejected' lists the rows count=35"));
@@ -95,7 +96,7 @@ TEST_F(Events, WithdrawnRowsAreToldWithThePortsThatWent) {
 
 TEST_F(Events, ARefusedOrderIsToldWithItsObjectAndItsError) {
   Operation operation{RouteDelete{.prefix = Prefix::parse("10.0.0.0/8").value()}, {}};
-  operation.status = Status{Code::PermissionDenied, "delete route 10.0.0.0/8: no rights", EPERM};
+  operation.status = Status{StatusCode::PermissionDenied, "delete route 10.0.0.0/8: no rights", EPERM};
   events.refused(operation);
   EXPECT_THAT(told(), AllOf(HasSubstr("the data plane refused an order order=\"delete route 10.0.0.0/8\" errno=1"),
                             HasSubstr("Operation not permitted")));
@@ -104,7 +105,7 @@ TEST_F(Events, ARefusedOrderIsToldWithItsObjectAndItsError) {
 TEST_F(Events, AnOrderThatIsRefusedAgainAndAgainIsOneLineAndABurstAFew) {
   const auto refuse = [this](int number) {
     Operation operation{RouteDelete{.prefix = Prefix::parse("10." + std::to_string(number) + ".0.0/16").value()}, {}};
-    operation.status = Status{Code::PermissionDenied, "no rights", EPERM};
+    operation.status = Status{StatusCode::PermissionDenied, "no rights", EPERM};
     events.refused(operation);
   };
   for (int i = 0; i < 100; ++i) refuse(0);

@@ -19,7 +19,7 @@ Status notify(std::string_view state) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t length = std::strlen(path);
-  if (length >= sizeof address.sun_path) return Status{Code::InvalidArgument, "NOTIFY_SOCKET is too long"};
+  if (length >= sizeof address.sun_path) return Status{StatusCode::InvalidArgument, "NOTIFY_SOCKET is too long"};
   std::memcpy(address.sun_path, path, length);
   if (path[0] == '@') address.sun_path[0] = '\0';  // The abstract namespace.
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

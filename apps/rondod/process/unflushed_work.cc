@@ -15,7 +15,7 @@ Status UnflushedWork::lost() const {
   name(rows, "accepted rows that were not handled");
   name(writes, "accepted writes without an answer");
   name(changes, "changes of direct tables");
-  return what.empty() ? Status{} : Status{Code::DataLoss, what};
+  return what.empty() ? Status{} : Status{StatusCode::DataLoss, what};
 }
 
 std::uint64_t unkept_rows(const Config& config, std::span<const ConsumerStats> consumers) {

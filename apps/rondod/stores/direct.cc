@@ -30,7 +30,7 @@ Result<ZmqServerOptions> server_options(const DirectSettings& settings) {
   options.priority = switch_agent::kBulkWrites;
   if (settings.secret_key_file.empty() && settings.allowed_clients.empty()) return options;
   if (settings.secret_key_file.empty()) {
-    return failure(Code::InvalidArgument, "allowed_clients need a secret_key_file: without one everybody would be let in");
+    return failure(StatusCode::InvalidArgument, "allowed_clients need a secret_key_file: without one everybody would be let in");
   }
   Result<std::string> secret = first_line(settings.secret_key_file);
   if (!secret) return failure(secret.error());

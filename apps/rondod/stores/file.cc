@@ -59,7 +59,7 @@ Status check_durable_content(const std::string& url) {
   const Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return options.error();
   Status found = check_durable_file(options->path);
-  return found.code() == Code::FailedPrecondition || found.code() == Code::DataLoss ? found : Status{};
+  return found.code() == StatusCode::FailedPrecondition || found.code() == StatusCode::DataLoss ? found : Status{};
 }
 
 bool durable_waits_for_disk(std::string_view url) {

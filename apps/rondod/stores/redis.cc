@@ -88,7 +88,7 @@ Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks) {
   if (!address) return failure(address.error());
   const bool from_file = url.find("?password_file=") != std::string::npos || url.find("&password_file=") != std::string::npos;
   if (!address->password.empty() && !from_file) {
-    return failure(Code::InvalidArgument, "it holds a password, which --check-config would print: write ?password_file=FILE");
+    return failure(StatusCode::InvalidArgument, "it holds a password, which --check-config would print: write ?password_file=FILE");
   }
   RedisStoreOptions options;
   options.address = std::move(*address);

@@ -39,15 +39,16 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
     static_cast<void>(notify("STATUS=serving"));
   } else if (figures.lease == "standby") {
     if (place.standby == Standby::Refuse) {
-      return end_({Code::AlreadyExists, figures.holder + " consumes the tables on " + where +
-                                            " already, and two would split their rows: end that process, or set store.standby = \"wait\""});
+      return end_(
+          {StatusCode::AlreadyExists, figures.holder + " consumes the tables on " + where +
+                                          " already, and two would split their rows: end that process, or set store.standby = \"wait\""});
     }
     log_.warn("standby: another process consumes the tables on the Redis, waiting for its lease to end",
               {{"store", where}, {"holder", figures.holder}});
     static_cast<void>(notify("STATUS=standby for " + figures.holder));
   } else if (figures.lease == "lost") {
-    end_({Code::Unavailable, "this process was silent for longer than its lease of the tables on " + where + ", and " + figures.holder +
-                                 " consumes them now: start it again, to stand by"});
+    end_({StatusCode::Unavailable, "this process was silent for longer than its lease of the tables on " + where + ", and " +
+                                       figures.holder + " consumes them now: start it again, to stand by"});
   } else if (figures.lease == "refused") {
     log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
               {{"store", where}, {"why", figures.lease_refused}});

@@ -70,7 +70,7 @@ const StoreKind* find_kind(std::string_view url) {
 }
 
 Status lacking(const Part& part) {
-  return {Code::Unimplemented,
+  return {StatusCode::Unimplemented,
           "this rondod was built without " + std::string{part.name} + " (missing: " + std::string{part.packages} + ")"};
 }
 
@@ -80,7 +80,7 @@ Result<StoreMaker> make_store(const StorePlace& place, const StoreHooks& hooks) 
   const StoreKind* const kind = find_kind(place.url);
   if (kind == nullptr) {
     return failure(
-        Code::InvalidArgument,
+        StatusCode::InvalidArgument,
         "a file is file:///PATH, a Redis redis://, rediss://, unix:/// or redis+sentinel://, as in file:///var/lib/rondo/tables or "
         "redis://127.0.0.1:6379/0");
   }

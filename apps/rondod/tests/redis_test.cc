@@ -195,7 +195,7 @@ TEST_F(RondodOnRedis, AWriteThatADeadRedisHasNotConfirmedIsNotCalledWritten) {
       ASSERT_TRUE(caller.has_value());
       const auto answer = (*caller)->call(command, row);
       ASSERT_FALSE(answer.has_value()) << command;
-      EXPECT_EQ(answer.error().code(), Code::DeadlineExceeded) << command;
+      EXPECT_EQ(answer.error().code(), StatusCode::DeadlineExceeded) << command;
       EXPECT_THAT(answer.error().to_string(), Not(HasSubstr("was written"))) << command;
       if (!waits) continue;
       EXPECT_THAT(answer.error().to_string(), AllOf(HasSubstr("the store has not confirmed the write"), HasSubstr(server->socket())));
@@ -230,7 +230,7 @@ TEST_F(RondodOnRedis, RowsThatARedisOutOfMemoryRefusesAreRefusedByName) {
     ASSERT_FALSE(answer.has_value()) << command;
     EXPECT_THAT(answer.error().to_string(), AllOf(HasSubstr("PORT_TABLE"), HasSubstr("swp1"), HasSubstr("OOM command")));
   }
-  EXPECT_EQ(totals->first_error.code(), Code::ResourceExhausted);
+  EXPECT_EQ(totals->first_error.code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(json::serialize(call("health").at("troubles")), AllOf(HasSubstr("writes that the store refused: 20002 since the start"),
                                                                     HasSubstr("OOM command"), Not(HasSubstr("accepted writes"))))
       << "the callers were told";

@@ -111,8 +111,8 @@ TEST_F(LookingOn, WatchEndsAfterItsTimeAndIsForgottenWhenItsReaderGoes) {
     ASSERT_TRUE(becomes([this] { return watchers() == 1; }));
   }
   EXPECT_TRUE(becomes([this] { return watchers() == 0; }));
-  EXPECT_EQ(client().call("watch", {{"table", "NO_TABLE"}}).error().code(), Code::NotFound);
-  EXPECT_EQ(client().call("watch", {{"table", "ROUTE_TABLE"}, {"count", 0}}).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(client().call("watch", {{"table", "NO_TABLE"}}).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(client().call("watch", {{"table", "ROUTE_TABLE"}, {"count", 0}}).error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(LookingOn, ASlowReaderHoldsNobodyAndIsToldWhatItMissed) {
@@ -268,7 +268,7 @@ TEST_F(LookingOn, KeysAreListedByPatternAndCount) {
   for (const char* const command : {"keys", "watch"}) {
     const auto refused = client().call(command, {{"table", "ROUTE_TABLE"}, {"pattern", std::string(limits::kPatternBytes + 1, '*')}});
     ASSERT_FALSE(refused.has_value()) << command;
-    EXPECT_EQ(refused.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(refused.error().code(), StatusCode::InvalidArgument);
     EXPECT_THAT(std::string{refused.error().message()}, HasSubstr("longer than 256 bytes"));
   }
 }

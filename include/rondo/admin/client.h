@@ -50,7 +50,7 @@ class AdminClient {
 };
 
 /// The code of an error in an answer, such as "not-found"; Internal for a name that this program does not know.
-Code code_named(std::string_view name);
+StatusCode code_named(std::string_view name);
 
 /// Results of the rows of a bulk write.
 struct BulkTotals {

@@ -12,8 +12,10 @@ namespace rondo {
 template <class T>
 using Result = tl::expected<T, Status>;
 
-/// Makes the failure value of a function that returns Result<T>: `return failure(Code::NotFound, "no port named 'x'");`
+/// Makes the failure value of a function that returns Result<T>: `return failure(StatusCode::NotFound, "no port named 'x'");`
 inline tl::unexpected<Status> failure(Status status) { return tl::unexpected<Status>(std::move(status)); }
-inline tl::unexpected<Status> failure(Code code, std::string message) { return tl::unexpected<Status>(Status{code, std::move(message)}); }
+inline tl::unexpected<Status> failure(StatusCode code, std::string message) {
+  return tl::unexpected<Status>(Status{code, std::move(message)});
+}
 
 }  // namespace rondo

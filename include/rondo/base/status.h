@@ -9,7 +9,7 @@
 namespace rondo {
 
 /// Why an operation failed, in terms shared by all parts of Rondo. The admin protocol and the exit codes of `rondo` use the same list.
-enum class Code : unsigned char {
+enum class StatusCode : unsigned char {
   Ok,
   InvalidArgument,     // The input is wrong in any state: a bad field, a malformed frame.
   NotFound,            // The named thing does not exist.
@@ -26,14 +26,14 @@ enum class Code : unsigned char {
 };
 
 /// The name of 'code' in lower case with dashes, such as "invalid-argument". Static storage.
-std::string_view to_string(Code code) noexcept;
+std::string_view to_string(StatusCode code) noexcept;
 
 /// Ok, or a code with a message for people and the originating errno (0 when there is none). Copying an error copies its message; moving is
 /// cheap. Not thread-safe, like any value.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(Code code, std::string message, int origin_errno = 0);
+  Status(StatusCode code, std::string message, int origin_errno = 0);
   Status(const Status& other);
   Status& operator=(const Status& other);
   Status(Status&&) noexcept = default;
@@ -41,7 +41,7 @@ class [[nodiscard]] Status {
   ~Status() = default;
 
   bool ok() const noexcept { return error_ == nullptr; }
-  Code code() const noexcept { return error_ ? error_->code : Code::Ok; }
+  StatusCode code() const noexcept { return error_ ? error_->code : StatusCode::Ok; }
   /// The errno of the kernel call behind this error, or 0.
   int origin_errno() const noexcept { return error_ ? error_->origin_errno : 0; }
   /// Empty when ok. Valid as long as this Status is neither changed nor destroyed.
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
 
  private:
   struct Error {
-    Code code;
+    StatusCode code;
     int origin_errno;
     std::string message;
   };

@@ -1,5 +1,5 @@
 // Operation: one typed order to the data plane, with a place for its result. Orders are sent in bulk; a bulk is not a transaction. (The
-// type is named Operation everywhere: rondo::Op is the kind of a table change.)
+// type is named Operation everywhere: rondo::ChangeOp is the kind of a table change.)
 #pragma once
 
 #include <cstddef>

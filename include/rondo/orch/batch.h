@@ -33,7 +33,7 @@ class Batch {
   class Item {
    public:
     const Change& change() const noexcept { return batch_[index_]; }
-    Op op() const noexcept { return change().op(); }
+    ChangeOp op() const noexcept { return change().op(); }
     std::string_view key() const noexcept { return change().key(); }
     Fields fields() const noexcept { return change().fields(); }
     std::size_t index() const noexcept { return index_; }

@@ -84,7 +84,7 @@ class Table {
 struct ParkedRow {
   std::string table;
   std::string key;
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::vector<Constraint> facts;  // All facts it waits for; it is indexed under the first.
   Duration waited{0};
   Duration retry_in{0};  // For rows parked on time.
@@ -123,7 +123,7 @@ struct WhyLink {
   std::string key;
   State state = State::Absent;
   PlaneState plane = PlaneState::Unknown;  // Runtime::explain_state().
-  std::optional<Op> op = {};               // The operation that is unsettled, if there is one.
+  std::optional<ChangeOp> op = {};         // The operation that is unsettled, if there is one.
   std::vector<Constraint> facts;  // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
   std::size_t missing = 0;        // How many of 'facts' do not hold.
   std::string provider;           // Orch that provides the first fact; empty if there is none.

@@ -48,7 +48,7 @@ struct RowEvent {
   static constexpr std::uint32_t kNoRow = UINT32_MAX;
 
   What what = What::Taken;
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::uint32_t table_number = 0;  // See RuntimeObserver::table_added().
   std::uint32_t row = kNoRow;      // Numbers the row while its consumer owes it an outcome. None with Taken, Handled, Refused and Resolved.
   std::string_view table = {};

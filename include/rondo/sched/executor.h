@@ -240,7 +240,7 @@ class Executor {
     /// It is unknown whether the operations were carried out, so each gets an error, and the thread continues.
     void fail(std::span<Operation> operations, const char* what) const {
       for (Operation& operation : operations) {
-        if (operation.status.ok()) operation.status = Status{Code::Internal, core_->options().target + " threw: " + what};
+        if (operation.status.ok()) operation.status = Status{StatusCode::Internal, core_->options().target + " threw: " + what};
       }
     }
 

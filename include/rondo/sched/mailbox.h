@@ -31,7 +31,7 @@ class Mailbox final : public Source {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (arriving_.size() >= capacity_) {
         ++refused_;
-        return Status{Code::ResourceExhausted, "mailbox '" + std::string{name()} + "' is full"};
+        return Status{StatusCode::ResourceExhausted, "mailbox '" + std::string{name()} + "' is full"};
       }
       first = arriving_.empty();
       arriving_.push_back(std::move(message));

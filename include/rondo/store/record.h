@@ -89,7 +89,7 @@ inline Fields::iterator Fields::end() const noexcept { return {*this, size()}; }
 class Record {
  public:
   Record() noexcept = default;
-  /// One allocation. 'verb' is only for events of a Channel or Queue (see Op::Event). Sizes must be within the limits (check_record).
+  /// One allocation. 'verb' is only for events of a Channel or Queue (see ChangeOp::Event). Sizes must be within the limits (check_record).
   static Record make(std::string_view key, std::span<const Field> fields, std::string_view verb = {});
   static Record make(std::string_view key, std::initializer_list<Field> fields) {
     return make(key, std::span<const Field>{fields.begin(), fields.size()});

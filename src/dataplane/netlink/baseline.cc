@@ -41,7 +41,7 @@ double BaselineResult::routes_per_second() const noexcept {
 }
 
 Result<BaselineResult> run_netlink_baseline(std::span<const std::pair<Prefix, NexthopId>> routes, const BaselineOptions& options) {
-  if (options.batch == 0) return failure(Code::InvalidArgument, "a batch of the baseline needs a route");
+  if (options.batch == 0) return failure(StatusCode::InvalidArgument, "a batch of the baseline needs a route");
   const auto where = NetworkNamespace::open(options.network_namespace);
   if (!where) return failure(where.error());
   auto socket = Socket::open(*where, {});

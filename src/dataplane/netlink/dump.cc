@@ -31,7 +31,7 @@ Status DumpChannel::run(const Dump& dump) {
     }
     if (*outcome == Outcome::Complete) return {};
   }
-  return Status{Code::Unavailable, "the kernel's tables changed during each of " + std::to_string(kAttemptsMax) + " dumps"};
+  return Status{StatusCode::Unavailable, "the kernel's tables changed during each of " + std::to_string(kAttemptsMax) + " dumps"};
 }
 
 Result<DumpChannel::Outcome> DumpChannel::attempt(const Dump& dump) {
@@ -45,7 +45,7 @@ Result<DumpChannel::Outcome> DumpChannel::attempt(const Dump& dump) {
   MessageWriter writer{request};
   const std::uint32_t sequence = ++sequence_;
   dump.request(writer, sequence);
-  if (!writer.end()) return failure(Code::Internal, "a dump request is too long");
+  if (!writer.end()) return failure(StatusCode::Internal, "a dump request is too long");
   if (Status sent = socket_->send(writer.bytes()); !sent.ok()) return failure(std::move(sent));
   return read_answers(dump, sequence);
 }
@@ -55,7 +55,7 @@ Result<DumpChannel::Outcome> DumpChannel::read_answers(const Dump& dump, std::ui
   for (int foreign = 0; foreign < kForeignMax; ++foreign) {
     const auto datagram = socket_->receive({buffer_.get(), kDatagramBytes}, answer_wait_);
     if (!datagram) return failure(datagram.error());
-    if (datagram->empty()) return failure(Code::DeadlineExceeded, "the kernel did not finish a dump in time");
+    if (datagram->empty()) return failure(StatusCode::DeadlineExceeded, "the kernel did not finish a dump in time");
     MessageReader reader{*datagram};
     for (Message message; reader.next(message);) {
       if (message.header.nlmsg_seq != sequence) continue;
@@ -66,13 +66,13 @@ Result<DumpChannel::Outcome> DumpChannel::read_answers(const Dump& dump, std::ui
         continue;
       }
       const auto answer = decode_answer(message);
-      if (!answer) return failure(Code::DataLoss, "the end of a dump is malformed");
+      if (!answer) return failure(StatusCode::DataLoss, "the end of a dump is malformed");
       if (answer->error_number != 0) return failure(status_from_errno(answer->error_number, "dump: " + answer->words));
       return interrupted ? Outcome::Interrupted : Outcome::Complete;
     }
-    if (reader.is_malformed()) return failure(Code::DataLoss, "a netlink datagram is malformed");
+    if (reader.is_malformed()) return failure(StatusCode::DataLoss, "a netlink datagram is malformed");
   }
-  return failure(Code::DataLoss, "the answers of a dump are not for us");
+  return failure(StatusCode::DataLoss, "the answers of a dump are not for us");
 }
 
 }  // namespace rondo::netlink

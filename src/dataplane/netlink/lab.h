@@ -22,9 +22,10 @@ class Lab {
     std::unique_ptr<Lab> lab{new Lab("rondo-lab-" + std::to_string(::getpid()) + "-" + std::to_string(++made))};
     if (!run("ip netns add " + lab->name_ + " 2>/dev/null")) {
       lab->name_.clear();
-      return failure(Code::PermissionDenied, "this machine does not let us make a network namespace (ip netns add)");
+      return failure(StatusCode::PermissionDenied, "this machine does not let us make a network namespace (ip netns add)");
     }
-    if (!lab->ip("link set lo up")) return failure(Code::PermissionDenied, "this machine does not let us work in a network namespace");
+    if (!lab->ip("link set lo up"))
+      return failure(StatusCode::PermissionDenied, "this machine does not let us work in a network namespace");
     return lab;
   }
   ~Lab() {

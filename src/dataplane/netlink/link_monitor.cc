@@ -77,7 +77,7 @@ Status LinkMonitor::read_events() {
   for (int reads = 0; reads < kReadsPerTurn && pending_.size() < limits::kLinkEvents; ++reads) {
     const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
     if (!datagram) {
-      if (datagram.error().code() != Code::DataLoss) return datagram.error();
+      if (datagram.error().code() != StatusCode::DataLoss) return datagram.error();
       gap_ = true;  // Messages still queued are older than the gap; they are read and compared like the others.
       continue;
     }

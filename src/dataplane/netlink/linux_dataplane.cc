@@ -166,9 +166,10 @@ Status probe(netlink::Socket& socket, Duration wait) {
   netlink::MessageReader reader{*datagram};
   Message message;
   const auto answer = reader.next(message) && message.header.nlmsg_type == NLMSG_ERROR ? netlink::decode_answer(message) : std::nullopt;
-  if (!answer) return Status{Code::DeadlineExceeded, "the kernel does not answer on netlink"};
-  if (answer->error_number == EOPNOTSUPP) return Status{Code::Unimplemented, "this kernel has no next-hop objects (Linux 5.3)", EOPNOTSUPP};
-  if (answer->error_number == EPERM) return Status{Code::PermissionDenied, "programming the kernel needs CAP_NET_ADMIN", EPERM};
+  if (!answer) return Status{StatusCode::DeadlineExceeded, "the kernel does not answer on netlink"};
+  if (answer->error_number == EOPNOTSUPP)
+    return Status{StatusCode::Unimplemented, "this kernel has no next-hop objects (Linux 5.3)", EOPNOTSUPP};
+  if (answer->error_number == EPERM) return Status{StatusCode::PermissionDenied, "programming the kernel needs CAP_NET_ADMIN", EPERM};
   return {};
 }
 
@@ -185,11 +186,11 @@ Status prepare_namespace() {
 
 Status check_options(const LinuxDataPlaneOptions& options) {
   if (options.batch < 1 || options.batch > limits::kNetlinkBatch) {
-    return Status{Code::InvalidArgument, "batch " + std::to_string(options.batch) + " is not in 1..256"};
+    return Status{StatusCode::InvalidArgument, "batch " + std::to_string(options.batch) + " is not in 1..256"};
   }
   // 0 is "unspecified"; 1 to 4 are the kernel's own (redirect, kernel, boot, static by hand).
   if (options.protocol <= RTPROT_STATIC) {
-    return Status{Code::InvalidArgument, "protocol " + std::to_string(options.protocol) + " belongs to the kernel"};
+    return Status{StatusCode::InvalidArgument, "protocol " + std::to_string(options.protocol) + " belongs to the kernel"};
   }
   return {};
 }

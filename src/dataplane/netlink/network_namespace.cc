@@ -34,7 +34,7 @@ Status NetworkNamespace::inside(const std::function<Status()>& work) const {
     });
     visitor.join();
   } catch (const std::system_error& error) {
-    return Status{Code::ResourceExhausted, "no thread to enter network namespace '" + path_ + "': " + error.what()};
+    return Status{StatusCode::ResourceExhausted, "no thread to enter network namespace '" + path_ + "': " + error.what()};
   }
   return result;
 }

@@ -72,7 +72,7 @@ Status ObjectMonitor::read() {
   for (int reads = 0; reads < kReadsPerTurn && pending_.size() < limits::kLinkEvents; ++reads) {
     const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
     if (!datagram) {
-      if (datagram.error().code() != Code::DataLoss) return datagram.error();
+      if (datagram.error().code() != StatusCode::DataLoss) return datagram.error();
       ++gaps_;
       pending_.emplace_back(std::nullopt);
       continue;

@@ -81,7 +81,7 @@ bool OrderSender::drain() {
     if (datagram && datagram->empty()) return complete;
     if (datagram) {
       take_answers(*datagram);
-    } else if (datagram.error().code() == Code::DataLoss) {
+    } else if (datagram.error().code() == StatusCode::DataLoss) {
       complete = false;
     } else {
       // The socket is no longer usable: no order of this send may count as done.

@@ -47,7 +47,7 @@ TEST(OrderSender, FailuresInTheMiddleOfABatchAreAttributedBySequence) {
   std::vector<Operation> ops = deletes(6);
   sender.apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(1, 4));
-  EXPECT_EQ(ops[1].status.code(), Code::NotFound);
+  EXPECT_EQ(ops[1].status.code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{ops[4].status.message()}, HasSubstr("delete route 10.0.4.0/24: Invalid prefix for given prefix length"));
   EXPECT_EQ(sender.strays(), 0U);
 }
@@ -60,8 +60,8 @@ TEST(OrderSender, AnOrderThatIsWrongByItselfIsNotSentAndDoesNotShiftTheOthers) {
   ASSERT_TRUE(kernel.queue_error(2, ESRCH, ""));  // The second order sent.
   sender.apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(1, 2));
-  EXPECT_EQ(ops[1].status.code(), Code::InvalidArgument);
-  EXPECT_EQ(ops[2].status.code(), Code::NotFound);
+  EXPECT_EQ(ops[1].status.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(ops[2].status.code(), StatusCode::NotFound);
 }
 
 TEST(OrderSender, ASendHoldsAtMostABatchAndSequencesGoOn) {
@@ -123,7 +123,7 @@ TEST(OrderSender, ADeadSocketFailsEveryOrder) {
   std::vector<Operation> ops = deletes(5);
   sender.apply(ops);
   for (const Operation& op : ops) {
-    EXPECT_EQ(op.status.code(), Code::Unavailable) << op.status.to_string();
+    EXPECT_EQ(op.status.code(), StatusCode::Unavailable) << op.status.to_string();
     EXPECT_THAT(std::string{op.status.message()}, HasSubstr("delete route 10.0."));
   }
 }
@@ -192,17 +192,17 @@ TEST_F(Dumps, AnInterruptedDumpIsForgottenAndRepeated) {
 
 TEST_F(Dumps, AnEndlessInterruptionEnds) {
   for (std::uint32_t i = 1; i <= 40; ++i) ASSERT_TRUE(kernel_.queue(FakeKernel::done(i, 0, NLM_F_DUMP_INTR)));
-  EXPECT_EQ(run().code(), Code::Unavailable);
+  EXPECT_EQ(run().code(), StatusCode::Unavailable);
 }
 
 TEST_F(Dumps, AnAnswerThatDoesNotComeEndsInTime) {
   ASSERT_TRUE(kernel_.queue(entry(1, 100, 0)));
-  EXPECT_EQ(run().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(run().code(), StatusCode::DeadlineExceeded);
 }
 
 TEST_F(Dumps, AStreamOfForeignAnswersEnds) {
   for (int i = 0; i < 70; ++i) ASSERT_TRUE(kernel_.queue(entry(77, 100, 0)));
-  EXPECT_EQ(run().code(), Code::DataLoss);
+  EXPECT_EQ(run().code(), StatusCode::DataLoss);
   EXPECT_THAT(types_, ElementsAre());
 }
 
@@ -214,11 +214,11 @@ TEST_F(Dumps, AnErrorAndAMalformedAnswerEndIt) {
   FakeKernel other;
   DumpChannel channel(NetworkNamespace::open("").value(), 20ms, other.socket());
   ASSERT_TRUE(other.queue(std::vector<std::byte>(20, std::byte{0xff})));
-  EXPECT_EQ(channel.run(link_dump(types_, restarts_)).code(), Code::DataLoss);
+  EXPECT_EQ(channel.run(link_dump(types_, restarts_)).code(), StatusCode::DataLoss);
 }
 
 TEST_F(Dumps, AfterAFailureTheNextDumpStartsOnANewSocket) {
-  EXPECT_EQ(run().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(run().code(), StatusCode::DeadlineExceeded);
   const auto links = dump_links(channel_);  // Reads this machine's links, which needs no rights.
   ASSERT_TRUE(links.has_value()) << links.error().to_string();
   EXPECT_FALSE(links->empty());
@@ -229,12 +229,12 @@ TEST_F(Dumps, AfterAFailureTheNextDumpStartsOnANewSocket) {
 TEST(LinuxDataPlane, ErrorsOfOpeningNameWhatIsWrong) {
   const auto absent = make_linux_dataplane({.network_namespace = "/run/netns/rondo-none"});
   ASSERT_FALSE(absent.has_value());
-  EXPECT_EQ(absent.error().code(), Code::NotFound);
+  EXPECT_EQ(absent.error().code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{absent.error().message()}, HasSubstr("/run/netns/rondo-none"));
   EXPECT_FALSE(make_linux_dataplane({.network_namespace = "/proc/self/exe"}).has_value());
-  EXPECT_EQ(make_linux_dataplane({.batch = 0}).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(make_linux_dataplane({.batch = 257}).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(make_linux_dataplane({.protocol = 2}).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(make_linux_dataplane({.batch = 0}).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(make_linux_dataplane({.batch = 257}).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(make_linux_dataplane({.protocol = 2}).error().code(), StatusCode::InvalidArgument);
 }
 
 TEST(LinuxDataPlane, SetsCompatModeOffInItsNamespaceOnlyAndLeavesStrangersAlone) {

@@ -48,9 +48,9 @@ std::vector<std::size_t> RouteHolders::settle(std::span<Operation> ops) {
     } else if (is_ours(place)) {
       ours.push_back(i);
     } else {
-      ops[i].status = {Code::Unavailable, to_string(ops[i].order) +
-                                              ": a route is in its place already, and the tables were read too recently "
-                                              "to read again whose it is"};
+      ops[i].status = {StatusCode::Unavailable, to_string(ops[i].order) +
+                                                    ": a route is in its place already, and the tables were read too recently "
+                                                    "to read again whose it is"};
     }
   }
   return ours;

@@ -105,7 +105,7 @@ Status Socket::send(std::span<const std::byte> messages) {
   for (;;) {
     const ssize_t sent = ::send(descriptor_, messages.data(), messages.size(), MSG_NOSIGNAL);
     if (sent == static_cast<ssize_t>(messages.size())) return {};
-    if (sent >= 0) return Status{Code::Internal, "a netlink datagram was sent in part"};
+    if (sent >= 0) return Status{StatusCode::Internal, "a netlink datagram was sent in part"};
     if (errno != EINTR) return status_from_errno(errno, "send to netlink");
   }
 }
@@ -124,15 +124,15 @@ Result<std::size_t> Socket::receive_now(std::span<std::byte> buffer) {
     if (length < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN) return std::size_t{0};
-      if (errno == ENOBUFS) return failure(Status{Code::DataLoss, "the kernel's answers overran the netlink socket", ENOBUFS});
+      if (errno == ENOBUFS) return failure(Status{StatusCode::DataLoss, "the kernel's answers overran the netlink socket", ENOBUFS});
       return failure(status_from_errno(errno, "receive from netlink"));
     }
-    if (length == 0) return failure(Code::Unavailable, "the netlink socket is closed");
+    if (length == 0) return failure(StatusCode::Unavailable, "the netlink socket is closed");
     if (message.msg_namelen >= sizeof from && from.nl_family == AF_NETLINK && from.nl_pid != 0) {
       ++strangers;
       continue;
     }
-    if ((message.msg_flags & MSG_TRUNC) != 0) return failure(Code::DataLoss, "a netlink datagram was larger than the buffer");
+    if ((message.msg_flags & MSG_TRUNC) != 0) return failure(StatusCode::DataLoss, "a netlink datagram was larger than the buffer");
     return static_cast<std::size_t>(length);
   }
   return std::size_t{0};

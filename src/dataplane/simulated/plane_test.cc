@@ -52,7 +52,7 @@ TEST(SimDataPlane, TheNthOrderOfAKindFailsOnceAndChangesNothing) {
   std::vector<Operation> ops = routes(8, NexthopId{1});
   plane->apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(2, 4));
-  EXPECT_EQ(ops[2].status.code(), Code::ResourceExhausted);
+  EXPECT_EQ(ops[2].status.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(ops[4].status.origin_errno(), EINVAL);
   EXPECT_FALSE(plane->route(prefix(2)).has_value());
   plane->apply(ops);
@@ -83,7 +83,7 @@ TEST(SimDataPlane, AFullTableRefusesTheNextAndStillReplaces) {
   std::vector<Operation> ops = routes(5, NexthopId{1});
   plane->apply(ops);
   EXPECT_THAT(failed(ops), ElementsAre(3, 4));
-  EXPECT_EQ(ops[3].status.code(), Code::ResourceExhausted);
+  EXPECT_EQ(ops[3].status.code(), StatusCode::ResourceExhausted);
   std::vector<Operation> again = routes(3, NexthopId{1});
   plane->apply(again);
   EXPECT_THAT(failed(again), ElementsAre());
@@ -170,12 +170,12 @@ TEST(SimDataPlane, RoomCanEndAndComeBack) {
     plane.apply({&op, 1});
     return op.status.code();
   };
-  EXPECT_EQ(add("10.0.0.0/8"), Code::Ok);
+  EXPECT_EQ(add("10.0.0.0/8"), StatusCode::Ok);
   plane.set_capacity(OrderKind::Route, 1);
-  EXPECT_EQ(add("11.0.0.0/8"), Code::ResourceExhausted);
-  EXPECT_EQ(add("10.0.0.0/8"), Code::Ok) << "replacing needs no room";
+  EXPECT_EQ(add("11.0.0.0/8"), StatusCode::ResourceExhausted);
+  EXPECT_EQ(add("10.0.0.0/8"), StatusCode::Ok) << "replacing needs no room";
   plane.set_capacity(OrderKind::Route, 2);
-  EXPECT_EQ(add("11.0.0.0/8"), Code::Ok);
+  EXPECT_EQ(add("11.0.0.0/8"), StatusCode::Ok);
 }
 
 }  // namespace

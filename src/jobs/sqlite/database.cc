@@ -20,12 +20,12 @@ Status status_of(sqlite3* database, int result, std::string_view what) {
   const std::string text = std::string{what} + ": " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(result));
   switch (result & 0xff) {
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return {Code::DataLoss, text};
-    case SQLITE_CONSTRAINT: return {Code::AlreadyExists, text};
+    case SQLITE_NOTADB: return {StatusCode::DataLoss, text};
+    case SQLITE_CONSTRAINT: return {StatusCode::AlreadyExists, text};
     case SQLITE_PERM:
-    case SQLITE_AUTH: return {Code::PermissionDenied, text};
+    case SQLITE_AUTH: return {StatusCode::PermissionDenied, text};
     case SQLITE_NOMEM: return Status::out_of_memory();
-    default: return {Code::Unavailable, text};
+    default: return {StatusCode::Unavailable, text};
   }
 }
 

@@ -115,7 +115,7 @@ class SqliteJobStore final : public JobStore {
   }
 
  private:
-  static Status no_job(std::string_view name) { return {Code::NotFound, "no job '" + std::string{name} + "'"}; }
+  static Status no_job(std::string_view name) { return {StatusCode::NotFound, "no job '" + std::string{name} + "'"}; }
 
   Status changed_one(Statement& statement, std::string_view name) {
     if (Status status = statement.run(); !status.ok()) return status;
@@ -132,7 +132,7 @@ class SqliteJobStore final : public JobStore {
       if (!job) {
         const std::int64_t id = statement.integer(0);
         statement.reset();
-        return failure(Code::DataLoss, "the job with the id " + std::to_string(id) + ": " + std::string{job.error().message()});
+        return failure(StatusCode::DataLoss, "the job with the id " + std::to_string(id) + ": " + std::string{job.error().message()});
       }
       jobs.push_back({statement.integer(0), std::move(*job), statement.integer(2) != 0, statement.optional_time(3)});
     }
@@ -178,7 +178,7 @@ class SqliteJobStore final : public JobStore {
       const JobRun& run = runs.back();
       if (run.band > Band::Manual || run.state > RunState::Skipped) {
         statement.reset();
-        return failure(Code::DataLoss, "the run " + std::to_string(run.id) + " has an unknown state or band");
+        return failure(StatusCode::DataLoss, "the run " + std::to_string(run.id) + " has an unknown state or band");
       }
     }
     statement.reset();
@@ -218,11 +218,11 @@ Result<std::size_t> version_of(Database& database, const std::string& path) {
   const auto tables = database.query("SELECT count(*) FROM sqlite_schema");
   if (!tables) return failure(tables.error());
   if (*tables > 0 && *application != kApplicationId) {
-    return failure(Code::FailedPrecondition, "'" + path + "' is a database of another program");
+    return failure(StatusCode::FailedPrecondition, "'" + path + "' is a database of another program");
   }
   if (*version < 0 || *version > static_cast<std::int64_t>(kMigrations.size())) {
-    return failure(Code::FailedPrecondition, "'" + path + "' has the version " + std::to_string(*version) + "; this program knows up to " +
-                                                 std::to_string(kMigrations.size()));
+    return failure(StatusCode::FailedPrecondition, "'" + path + "' has the version " + std::to_string(*version) +
+                                                       "; this program knows up to " + std::to_string(kMigrations.size()));
   }
   return static_cast<std::size_t>(*version);
 }

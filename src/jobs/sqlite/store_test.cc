@@ -49,7 +49,7 @@ TEST_F(SqliteJobStore, IsReadableByItsUserAlone) {
 
 TEST_F(SqliteJobStore, ADatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
   execute("CREATE TABLE theirs (a)");
-  EXPECT_EQ(opened().code(), Code::FailedPrecondition);
+  EXPECT_EQ(opened().code(), StatusCode::FailedPrecondition);
   EXPECT_THAT(opened().to_string(), HasSubstr("another program"));
   EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
 }
@@ -62,7 +62,7 @@ TEST_F(SqliteJobStore, ADatabaseOfALaterVersionIsRefused) {
 
 TEST_F(SqliteJobStore, AFileThatIsNoDatabaseIsDataLoss) {
   std::ofstream(path) << std::string(10'000, 'x');
-  EXPECT_EQ(opened().code(), Code::DataLoss) << opened().to_string();
+  EXPECT_EQ(opened().code(), StatusCode::DataLoss) << opened().to_string();
 }
 
 TEST_F(SqliteJobStore, AFolderThatDoesNotExistIsNamed) {

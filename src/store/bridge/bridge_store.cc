@@ -97,19 +97,19 @@ Status BridgeStore::write(std::string_view table, Change change, WriteDone done)
   request.change = std::move(change);
   if (done) return ask(std::move(request), std::move(done));
   if (home_.request(std::move(request))) return {};
-  return {Code::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
+  return {StatusCode::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
 }
 
 Status BridgeStore::ask(Request&& request, Waiting done) {
   if (waiting_.size() >= home_.link().answers.capacity()) {
     home_.note_refused_request();
-    return {Code::ResourceExhausted, "table " + quoted(request.table->name) + ": too many questions wait for the home thread"};
+    return {StatusCode::ResourceExhausted, "table " + quoted(request.table->name) + ": too many questions wait for the home thread"};
   }
   const std::uint64_t id = ++last_id_;
   request.id = id;
   const std::string& table = request.table->name;
   if (!home_.request(std::move(request))) {
-    return {Code::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
+    return {StatusCode::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
   }
   waiting_.emplace(id, std::move(done));
   return {};

@@ -79,7 +79,7 @@ TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
     from_t->take(SIZE_MAX, changes);
     from_q->take(SIZE_MAX, changes);
   }
-  for (const Change& change : changes) (change.op() == Op::Delete ? from_t : from_q)->ack(change);
+  for (const Change& change : changes) (change.op() == ChangeOp::Delete ? from_t : from_q)->ack(change);
   EXPECT_LT(staged.forgotten.size() + static_cast<std::size_t>(queue.dropped), 60U) << "the way is short";
   settle();
   from_q->take(SIZE_MAX, changes);  // The next take() sends the reports for which there was no room.
@@ -156,13 +156,13 @@ TEST_F(BridgeStoreTest, EndsOfManyMoreWritesThanTheWayHoldsAllArrive) {
 
 TEST_F(BridgeStoreTest, QuestionsBeyondTheWayHomeAreRefused) {
   declare("W", TableKind::Watched);
-  std::vector<Code> ends;
+  std::vector<StatusCode> ends;
   for (int i = 0; i < 9; ++i) {
-    bridge_->get("W", "k", [&](const Result<Record>& record) { ends.push_back(record ? Code::Ok : record.error().code()); });
+    bridge_->get("W", "k", [&](const Result<Record>& record) { ends.push_back(record ? StatusCode::Ok : record.error().code()); });
   }
   settle();
-  EXPECT_EQ(std::ranges::count(ends, Code::Ok), 8);
-  EXPECT_EQ(std::ranges::count(ends, Code::ResourceExhausted), 1);
+  EXPECT_EQ(std::ranges::count(ends, StatusCode::Ok), 8);
+  EXPECT_EQ(std::ranges::count(ends, StatusCode::ResourceExhausted), 1);
   EXPECT_EQ(home_->refused_requests(), 1U);
 }
 
@@ -172,7 +172,7 @@ TEST_F(BridgeStoreTest, CallForWhichHomeHasNoTurnEndsIsCountedAndIsNotMadeLater)
   BridgeStore bridge{worker_scheduler_, home};
   home.threaded(true);  // The home scheduler gets no turn meanwhile, because this thread is the home thread.
   const Status late = bridge.declare({.name = "T"});
-  EXPECT_EQ(late.code(), Code::DeadlineExceeded);
+  EXPECT_EQ(late.code(), StatusCode::DeadlineExceeded);
   EXPECT_THAT(late.message(), HasSubstr("worker 'late'"));
   EXPECT_EQ(home.late_calls(), 1U);
   home.threaded(false);
@@ -199,9 +199,9 @@ TEST_F(BridgeStoreTest, HomeThatEndsTakesNothingWithItAndIsUnavailable) {
   home_store_.reset();
   EXPECT_EQ(take(*consumer).size(), 7U) << "what has come is here";
   EXPECT_TRUE(consumer->empty());
-  EXPECT_EQ(bridge_->health().code(), Code::Unavailable);
-  EXPECT_EQ(bridge_->declare({.name = "new"}).code(), Code::Unavailable);
-  EXPECT_EQ(bridge_->subscribe("T").error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(bridge_->health().code(), StatusCode::Unavailable);
+  EXPECT_EQ(bridge_->declare({.name = "new"}).code(), StatusCode::Unavailable);
+  EXPECT_EQ(bridge_->subscribe("T").error().code(), StatusCode::FailedPrecondition);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ bool HomeBridge::request(Request&& request) {
 
 Status HomeBridge::call(std::function<void(HomeBridge&)> what, std::function<void(HomeBridge&)> undo) {
   if (!threaded_) {
-    if (closed_) return {Code::Unavailable, "worker '" + options_.name + "' has lost its home"};
+    if (closed_) return {StatusCode::Unavailable, "worker '" + options_.name + "' has lost its home"};
     serve();
     what(*this);
     return {};
@@ -139,7 +139,7 @@ Status HomeBridge::call(std::function<void(HomeBridge&)> what, std::function<voi
   if (calls_changed_.wait_for(lock, options_.call_wait, [&] { return call->done; })) return {};
   call->abandoned = true;
   late_calls_.fetch_add(1, std::memory_order_relaxed);
-  return {Code::DeadlineExceeded, "worker '" + options_.name + "' waited too long for a turn at home"};
+  return {StatusCode::DeadlineExceeded, "worker '" + options_.name + "' waited too long for a turn at home"};
 }
 
 void HomeBridge::post(std::function<void(HomeBridge&)> what) {

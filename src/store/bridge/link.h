@@ -21,7 +21,7 @@ struct Entry {
   /// WithNext: a Delete whose Set was popped with it. Gap: the entry has no change.
   enum class Mark : std::uint8_t { None, WithNext, Gap };
   Record record;
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   Mark mark = Mark::None;
 };
 

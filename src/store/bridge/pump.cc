@@ -75,9 +75,9 @@ std::uint32_t Pump::move_changes(std::uint32_t max) {
 
 void Pump::put_changes() {
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const bool pair = lane_->spec.kind == TableKind::Staged && i + 1 < batch_.size() && batch_[i].op() == Op::Delete &&
-                      batch_[i + 1].op() == Op::Set && batch_[i].key() == batch_[i + 1].key();
-    const Op op = batch_[i].op();
+    const bool pair = lane_->spec.kind == TableKind::Staged && i + 1 < batch_.size() && batch_[i].op() == ChangeOp::Delete &&
+                      batch_[i + 1].op() == ChangeOp::Set && batch_[i].key() == batch_[i + 1].key();
+    const ChangeOp op = batch_[i].op();
     lane_->ring.put({std::move(batch_[i]).record(), op, pair ? Entry::Mark::WithNext : Entry::Mark::None});
     if (!pair) ++keys_put_;
   }
@@ -108,7 +108,7 @@ void Pump::put_event(Change event) {
     }
     if (owes_gap_) put_gap();
   }
-  const Op op = event.op();
+  const ChangeOp op = event.op();
   lane_->ring.put({std::move(event).record(), op, Entry::Mark::None});
   gap_last_ = false;
   ++keys_put_;
@@ -117,7 +117,7 @@ void Pump::put_event(Change event) {
 bool Pump::put_gap() {
   if (!gap_last_) {
     if (lane_->ring.room() == 0) return false;
-    lane_->ring.put({{}, Op::Event, Entry::Mark::Gap});
+    lane_->ring.put({{}, ChangeOp::Event, Entry::Mark::Gap});
     gap_last_ = true;
   }
   owes_gap_ = false;

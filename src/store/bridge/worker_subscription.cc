@@ -9,7 +9,7 @@ void WorkerSubscription::open(std::shared_ptr<Lane> lane, const SubscribeOptions
   keep_lane();  // The old lane has no pump: the home thread closed it before it opened the new one.
   lane_ = std::move(lane);
   if (lane_->spec.kind == TableKind::Staged && options.standing_rows) {
-    std::erase_if(kept_, [](const Entry& entry) { return entry.op == Op::Set; });
+    std::erase_if(kept_, [](const Entry& entry) { return entry.op == ChangeOp::Set; });
     for (Entry& entry : kept_) entry.mark = Entry::Mark::None;
     kept_keys_ = kept_.size();
   }
@@ -26,7 +26,7 @@ void WorkerSubscription::close() {
 
 void WorkerSubscription::ack(const Change& change) {
   if (!lane_) return;
-  const bool counts = lane_->spec.kind == TableKind::Queue || (lane_->spec.kind == TableKind::Staged && change.op() == Op::Delete);
+  const bool counts = lane_->spec.kind == TableKind::Queue || (lane_->spec.kind == TableKind::Staged && change.op() == ChangeOp::Delete);
   if (!counts) return;
   unsent_acks_.push_back(change);
   request_home();

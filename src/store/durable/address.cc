@@ -16,7 +16,7 @@ constexpr std::string_view kScheme = "file://";
 constexpr std::int64_t kIntervalMost = limits::kDurableInterval / std::chrono::milliseconds{1};
 
 tl::unexpected<Status> wrong(std::string_view url, const std::string& why) {
-  return failure(Code::InvalidArgument, "address " + quoted(url) + ": " + why);
+  return failure(StatusCode::InvalidArgument, "address " + quoted(url) + ": " + why);
 }
 
 Status read_option(std::string_view url, std::string_view name, std::string_view value, DurableStoreOptions& options) {

@@ -25,7 +25,7 @@ TEST(DurableAddress, SaysWhereAndHow) {
 TEST(DurableAddress, NamesWhatIsWrong) {
   const auto why = [](std::string_view url) {
     const auto parsed = parse_durable_address(url);
-    EXPECT_EQ(parsed ? Code::Ok : parsed.error().code(), Code::InvalidArgument) << url;
+    EXPECT_EQ(parsed ? StatusCode::Ok : parsed.error().code(), StatusCode::InvalidArgument) << url;
     return parsed ? std::string{} : std::string{parsed.error().message()};
   };
   EXPECT_THAT(why("redis://host"), HasSubstr("file://"));

@@ -102,7 +102,7 @@ TEST_F(DurableStoreTest, ADamagedFileOfWhichNothingCanBeReadIsRefusedAndLeftAlon
   ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
   EXPECT_THAT(seen->damage, Contains(HasSubstr("SQLite's check")));
   const Life life{path()};
-  EXPECT_EQ(life.trouble().code(), Code::DataLoss);
+  EXPECT_EQ(life.trouble().code(), StatusCode::DataLoss);
   EXPECT_THAT(life.trouble().to_string(), HasSubstr("nothing of it can be read"));
   EXPECT_EQ(std::filesystem::file_size(path()), size);
   EXPECT_THAT(asides(path()), IsEmpty());
@@ -432,7 +432,7 @@ TEST_F(DamagedFile, ASecondProcessIsRefusedWhileTheFirstRepairsItAndLater) {
     const Result<StoreLock> first = StoreLock::take(killed_);  // SQLite holds no lock at this step.
     ASSERT_TRUE(first.has_value()) << first.error().to_string();
     const Life second{killed_};
-    EXPECT_EQ(second.trouble().code(), Code::Unavailable);
+    EXPECT_EQ(second.trouble().code(), StatusCode::Unavailable);
     EXPECT_THAT(second.trouble().to_string(), HasSubstr("another process has it open"));
     EXPECT_EQ(bytes_of(aside + "-wal"), log) << "it is the first one's to bring back";
   }
@@ -440,7 +440,7 @@ TEST_F(DamagedFile, ASecondProcessIsRefusedWhileTheFirstRepairsItAndLater) {
     Life first{killed_};
     ASSERT_TRUE(first.trouble().ok()) << first.trouble().to_string();
     EXPECT_EQ(first.store().stats().restored, kRows - 1);
-    EXPECT_EQ(StoreLock::take(killed_).error().code(), Code::Unavailable);
+    EXPECT_EQ(StoreLock::take(killed_).error().code(), StatusCode::Unavailable);
   }
   EXPECT_TRUE(StoreLock::take(killed_).has_value());
 }
@@ -486,9 +486,9 @@ TEST_F(DamagedLog, IsKeptAndRefusedWhenItsFileIsLostOrEmpty) {
     if (is_there) std::ofstream{file};
     const Result<DurableFile> seen = read_durable_file(file);
     ASSERT_FALSE(seen.has_value());
-    EXPECT_EQ(seen.error().code(), Code::DataLoss) << seen.error().to_string();
+    EXPECT_EQ(seen.error().code(), StatusCode::DataLoss) << seen.error().to_string();
     const Life life{file};
-    EXPECT_EQ(life.trouble().code(), Code::DataLoss);
+    EXPECT_EQ(life.trouble().code(), StatusCode::DataLoss);
     EXPECT_EQ(life.trouble().to_string(), seen.error().to_string()) << "both report the same";
     EXPECT_EQ(bytes_of(file + "-wal"), log);
     EXPECT_EQ(std::filesystem::exists(file), is_there);
@@ -506,7 +506,7 @@ TEST_F(DamagedLog, OfAFileWithoutATableIsKeptAndRefused) {
   spoil_log(0, 32);
   const std::string log = bytes_of(killed_ + "-wal");
   std::ofstream(file + "-wal", std::ios::binary) << log;
-  EXPECT_EQ(Life{file}.trouble().code(), Code::DataLoss);
+  EXPECT_EQ(Life{file}.trouble().code(), StatusCode::DataLoss);
   EXPECT_EQ(bytes_of(file + "-wal"), log);
 }
 
@@ -517,7 +517,7 @@ TEST_F(DamagedLog, WithoutTheFirstPageItIsRefusedAndLeftAlone) {
   const std::string file = copy();
   const std::string log = bytes_of(file + "-wal");
   std::ofstream(file, std::ios::binary) << std::string(16384, 'x');
-  for (int tries = 0; tries < 2; ++tries) EXPECT_EQ(Life{file}.trouble().code(), Code::FailedPrecondition);
+  for (int tries = 0; tries < 2; ++tries) EXPECT_EQ(Life{file}.trouble().code(), StatusCode::FailedPrecondition);
   EXPECT_EQ(bytes_of(file + "-wal"), log);
 }
 

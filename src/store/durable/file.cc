@@ -22,7 +22,7 @@ DurableFileTable visit_table(const LogContent::Table& table, const std::function
     const LogContent::Row& row = table.rows[id];
     if (!row.record) continue;
     ++(row.deleted ? found.deletes : found.rows);
-    if (each) each(table.spec, Change{row.deleted ? Op::Delete : Op::Set, row.record});
+    if (each) each(table.spec, Change{row.deleted ? ChangeOp::Delete : ChangeOp::Set, row.record});
   }
   for (const auto& [number, change] : table.entries) {
     if (each) each(table.spec, change);
@@ -34,7 +34,7 @@ DurableFileTable visit_table(const LogContent::Table& table, const std::function
 
 Status check_durable_file(const std::string& path) {
   const Result<std::unique_ptr<LogFile>> file = LogFile::open(store::durable::link_target(path), LogFile::Mode::ReadOnly);
-  return file || file.error().code() == Code::NotFound ? Status{} : file.error();
+  return file || file.error().code() == StatusCode::NotFound ? Status{} : file.error();
 }
 
 Result<DurableFile> read_durable_file(const std::string& path, const std::function<void(const TableSpec&, const Change&)>& each) {

@@ -52,7 +52,7 @@ Status sync_folder_of(const std::filesystem::path& path) {
 /// Like sync_folder_of(), for steps without an alternative: a folder that may not be read is accepted, too.
 Status sync_folder_if_permitted(const std::filesystem::path& path) {
   Status end = sync_folder_of(path);
-  return end.code() == Code::PermissionDenied ? Status{} : end;
+  return end.code() == StatusCode::PermissionDenied ? Status{} : end;
 }
 
 /// Makes an empty file with the permissions of 'other' and, if permitted, its owner.
@@ -115,7 +115,8 @@ Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const Lo
 
 Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const LogContent& content) const {
   Status end = write_new(content);
-  if (end.ok() && !have_one_owner(path_, new_)) end = {Code::PermissionDenied, quoted(new_) + " cannot be given the owner of the file"};
+  if (end.ok() && !have_one_owner(path_, new_))
+    end = {StatusCode::PermissionDenied, quoted(new_) + " cannot be given the owner of the file"};
   if (end.ok()) {
     file.reset();
     end = take_place();
@@ -135,7 +136,7 @@ Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const
 /// power cut.
 Status FileReplacement::take_place() const {
   if (std::filesystem::exists(path_ + "-wal")) {
-    return {Code::ResourceExhausted, quoted(path_ + "-wal") + " could not be moved into " + quoted(path_)};
+    return {StatusCode::ResourceExhausted, quoted(path_ + "-wal") + " could not be moved into " + quoted(path_)};
   }
   Status synced = sync_folder_of(path_);
   return synced.ok() ? rename(new_, path_) : synced;
@@ -167,7 +168,7 @@ Status FileReplacement::try_to_write_new(const LogContent& content) const {
     if (Status bad = content.write_to(append); !bad.ok()) return bad;
   }
   if (!std::filesystem::exists(new_ + "-wal")) return {};
-  return {Code::ResourceExhausted, "writing " + quoted(new_) + " did not end"};
+  return {StatusCode::ResourceExhausted, "writing " + quoted(new_) + " did not end"};
 }
 
 void FileReplacement::remove_new() const {

@@ -224,7 +224,7 @@ TEST_F(LargeFile, ALinkToItStaysOne) {
   EXPECT_LT(size(), 2 * kSlack);
   expect_all(life);
   const Life second{path(), Durability::EveryBatch, kSlack};
-  EXPECT_EQ(second.trouble().code(), Code::Unavailable) << "under another name it is the same: " << second.trouble().to_string();
+  EXPECT_EQ(second.trouble().code(), StatusCode::Unavailable) << "under another name it is the same: " << second.trouble().to_string();
 }
 
 /// Lives that end before SQLite's log has been moved into the file, each with one more commit.
@@ -267,7 +267,7 @@ TEST_F(DurableStoreTest, ALinkWhoseFileIsLostStillLeadsToItsLog) {
   EXPECT_EQ(seen->tables[0].rows, 3U) << "the newest of them is in the log";
   std::filesystem::remove(killed);
   const Life life{link};
-  EXPECT_EQ(life.trouble().code(), Code::DataLoss) << life.trouble().to_string();
+  EXPECT_EQ(life.trouble().code(), StatusCode::DataLoss) << life.trouble().to_string();
   EXPECT_THAT(life.trouble().to_string(), HasSubstr(killed + "-wal"));
   EXPECT_TRUE(std::filesystem::exists(killed + "-wal"));
 }
@@ -275,7 +275,7 @@ TEST_F(DurableStoreTest, ALinkWhoseFileIsLostStillLeadsToItsLog) {
 TEST_F(DurableStoreTest, NamesOfFilesBesideAnotherStoreAreRefused) {
   for (const char* const suffix : {"-wal", "-shm", "-journal", "-lock", "-new"}) {
     const Life life{path() + suffix};
-    EXPECT_EQ(life.trouble().code(), Code::InvalidArgument) << suffix;
+    EXPECT_EQ(life.trouble().code(), StatusCode::InvalidArgument) << suffix;
     EXPECT_THAT(life.trouble().to_string(), HasSubstr(suffix));
     EXPECT_FALSE(is_there(suffix));
   }

@@ -235,7 +235,7 @@ void check_file(const std::string& path, Account& account) {
   (*(*store)->subscribe("T"))->take(1'000'000, changes);
   std::array<std::optional<std::uint64_t>, kKeys> rows;
   for (const Change& change : changes) {
-    rows[std::stoul(std::string{change.key()})] = change.op() == Op::Set ? number_in(change) : 0;
+    rows[std::stoul(std::string{change.key()})] = change.op() == ChangeOp::Set ? number_in(change) : 0;
   }
   for (std::size_t key = 0; key < kKeys; ++key) account.check_key(key, rows[key]);
   changes.clear();

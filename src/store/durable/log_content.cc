@@ -94,9 +94,9 @@ std::vector<Status> LogContent::drop_nameless() {
   std::vector<Status> dropped;
   for (std::size_t number = 0; number < tables_.size(); ++number) {
     if (tables_[number] == nullptr || !tables_[number]->spec.name.empty()) continue;
-    dropped.emplace_back(Code::DataLoss, "the name of table number " + std::to_string(number) + ", and so its " +
-                                             std::to_string(tables_[number]->rows.size()) + " rows and " +
-                                             std::to_string(tables_[number]->entries.size()) + " entries");
+    dropped.emplace_back(StatusCode::DataLoss, "the name of table number " + std::to_string(number) + ", and so its " +
+                                                   std::to_string(tables_[number]->rows.size()) + " rows and " +
+                                                   std::to_string(tables_[number]->entries.size()) + " entries");
     tables_[number].reset();
   }
   return dropped;

@@ -42,7 +42,7 @@ constexpr const char* kSchema =
 std::int64_t checksum_of(std::string_view records) { return static_cast<std::int64_t>(XXH3_64bits(records.data(), records.size())); }
 
 /// Damage is permanent. A disk that does not answer, or a lack of memory, may be temporary.
-bool is_damage(const Status& why) { return why.code() == Code::DataLoss; }
+bool is_damage(const Status& why) { return why.code() == StatusCode::DataLoss; }
 
 class Statement {
  public:
@@ -124,7 +124,7 @@ std::uintmax_t size_of(const std::string& path) {
 
 /// The error for a database of another application.
 Status none_of_ours(const std::string& path) {
-  return {Code::FailedPrecondition, quoted(path) + " is a database, but no store of Rondo's"};
+  return {StatusCode::FailedPrecondition, quoted(path) + " is a database, but no store of Rondo's"};
 }
 
 /// Checks what SQLite does not: it reads from a pipe, and it deletes the log of a file that is absent or empty.
@@ -133,11 +133,11 @@ Status check_path(const std::string& path) {
   const std::filesystem::file_status found = std::filesystem::status(path, error);
   const bool is_there = !error && std::filesystem::exists(found);
   const std::string opening = "opening " + quoted(path) + ": ";
-  if (is_there && std::filesystem::is_directory(found)) return {Code::FailedPrecondition, opening + "it is a folder"};
-  if (is_there && !std::filesystem::is_regular_file(found)) return {Code::FailedPrecondition, opening + "it is no regular file"};
+  if (is_there && std::filesystem::is_directory(found)) return {StatusCode::FailedPrecondition, opening + "it is a folder"};
+  if (is_there && !std::filesystem::is_regular_file(found)) return {StatusCode::FailedPrecondition, opening + "it is no regular file"};
   if (found.type() == std::filesystem::file_type::unknown || size_of(path) > 0 || size_of(path + "-wal") == 0) return {};
-  return {Code::DataLoss, opening + "the file is lost, or has no bytes, and its log " + quoted(path + "-wal") +
-                              " is there: bring the file back from a backup, or move the log away to begin without rows"};
+  return {StatusCode::DataLoss, opening + "the file is lost, or has no bytes, and its log " + quoted(path + "-wal") +
+                                    " is there: bring the file back from a backup, or move the log away to begin without rows"};
 }
 
 /// The file to which a name leads.
@@ -219,17 +219,17 @@ Status SqliteLogFile::trouble(std::string_view what) const {
   if (error != 0) text += " (" + words_of(error) + ")";
   switch (code) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return {Code::Unavailable, text + "; another process has it open"};
-    case SQLITE_FULL: return {Code::ResourceExhausted, text};
-    case SQLITE_CORRUPT: return {Code::DataLoss, text};
-    case SQLITE_NOTADB: return {Code::FailedPrecondition, text};
+    case SQLITE_LOCKED: return {StatusCode::Unavailable, text + "; another process has it open"};
+    case SQLITE_FULL: return {StatusCode::ResourceExhausted, text};
+    case SQLITE_CORRUPT: return {StatusCode::DataLoss, text};
+    case SQLITE_NOTADB: return {StatusCode::FailedPrecondition, text};
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH: return {Code::PermissionDenied, text};
+    case SQLITE_AUTH: return {StatusCode::PermissionDenied, text};
     default: break;
   }
-  const Code of_errno = error == 0 ? Code::Unavailable : status_from_errno(error, "").code();
-  return {of_errno == Code::Ok || of_errno == Code::Internal ? Code::Unavailable : of_errno, text, error};
+  const StatusCode of_errno = error == 0 ? StatusCode::Unavailable : status_from_errno(error, "").code();
+  return {of_errno == StatusCode::Ok || of_errno == StatusCode::Internal ? StatusCode::Unavailable : of_errno, text, error};
 }
 
 Result<std::int64_t> SqliteLogFile::value_of(const char* text) {
@@ -246,11 +246,12 @@ Status SqliteLogFile::check_header() {
   const auto tables = value_of("SELECT count(*) FROM sqlite_master");
   if (!tables) return tables.error();
   is_empty_ = *application == 0 && *version == 0 && *tables == 0;
-  if (is_empty_) return {Code::NotFound, path_ + " is empty"};
+  if (is_empty_) return {StatusCode::NotFound, path_ + " is empty"};
   if (*application != kApplication) return none_of_ours(path_);
   if (*version > kVersion) {
-    return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
-                                          std::to_string(kVersion) + ": it was written by a newer one"};
+    return {StatusCode::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) +
+                                                " of the format; this program knows " + std::to_string(kVersion) +
+                                                ": it was written by a newer one"};
   }
   // A view or a virtual table would run statements that another program put into the file.
   const auto strange =
@@ -269,19 +270,19 @@ Status SqliteLogFile::check_not_taken() {
   const int got = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
   file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
   if (got == SQLITE_OK) return {};
-  return {Code::Unavailable, "opening " + quoted(path_) + ": another process has it open"};
+  return {StatusCode::Unavailable, "opening " + quoted(path_) + ": another process has it open"};
 }
 
 /// Opens without locks, and with SQLite's index of the write-ahead log in memory: otherwise SQLite makes a file for the index beside the
 /// database.
 Status SqliteLogFile::open_for_looking() {
   const int error = ::faccessat(AT_FDCWD, path_.c_str(), R_OK, AT_EACCESS) == 0 ? 0 : errno;
-  if (error == ENOENT) return {Code::NotFound, "there is no file " + quoted(path_)};
+  if (error == ENOENT) return {StatusCode::NotFound, "there is no file " + quoted(path_)};
   if (error != 0) return status_from_errno(error, "opening " + quoted(path_));
   constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
   if (Status taken = check_not_taken(); !taken.ok()) return taken;
-  if (size_of(path_) == 0) return {Code::NotFound, path_ + " is empty"};
+  if (size_of(path_) == 0) return {StatusCode::NotFound, path_ + " is empty"};
   sqlite3_close(std::exchange(database_, nullptr));
   print_ = print_of(path_);
   // If there is no log, SQLite would make one.
@@ -326,16 +327,16 @@ Status SqliteLogFile::open(Mode mode) {
   if (Status bad = check_path(path_); !bad.ok()) return bad;
   const bool has_log = size_of(path_ + "-wal") > 0;
   Status end = connect(mode);
-  if (end.code() == Code::DataLoss) {
-    refused_ = {Code::DataLoss, "SQLite opens the file for a repair only: it is malformed, or shorter than its header says"};
+  if (end.code() == StatusCode::DataLoss) {
+    refused_ = {StatusCode::DataLoss, "SQLite opens the file for a repair only: it is malformed, or shorter than its header says"};
     sqlite3_close(std::exchange(database_, nullptr));
     if (connect(mode).ok() && !is_empty_) end = Status{};
   }
   if (!end.ok()) return end;
   if (is_empty_ && has_log) {
-    return {Code::DataLoss, quoted(path_) + " has no table, and its log " + quoted(path_ + "-wal") + " cannot be read"};
+    return {StatusCode::DataLoss, quoted(path_) + " has no table, and its log " + quoted(path_ + "-wal") + " cannot be read"};
   }
-  if (is_empty_ && mode == Mode::ReadOnly) return {Code::NotFound, path_ + " is empty"};
+  if (is_empty_ && mode == Mode::ReadOnly) return {StatusCode::NotFound, path_ + " is empty"};
   if (mode != Mode::ReadOnly && !has_unknown_writer_) end = open_for_writing(mode);
   const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
   last_ = last ? *last : 0;
@@ -378,7 +379,7 @@ Status SqliteLogFile::check_pages(std::vector<Status>& damage) {
     // One row may have many lines, below a heading with asterisks.
     std::istringstream findings{std::string{check.blob(0)}};
     for (std::string line; std::getline(findings, line);) {
-      if (line != "ok" && !line.starts_with("***")) damage.emplace_back(Code::DataLoss, "SQLite's check: " + line);
+      if (line != "ok" && !line.starts_with("***")) damage.emplace_back(StatusCode::DataLoss, "SQLite's check: " + line);
     }
   }
   if (sqlite3_errcode(database_) == SQLITE_DONE) return {};
@@ -409,7 +410,7 @@ std::vector<std::int64_t> SqliteLogFile::all_numbers(Reading& reading) {
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
   if (!refused_.ok()) reading.damage.push_back(refused_);
-  if (has_unknown_writer_) reading.damage.emplace_back(Code::DataLoss, "byte 18 of its header is not what was written there");
+  if (has_unknown_writer_) reading.damage.emplace_back(StatusCode::DataLoss, "byte 18 of its header is not what was written there");
   if (reading.failed = check_pages(reading.damage); !reading.failed.ok()) return reading;
   const std::vector<std::int64_t> all = all_numbers(reading);
   if (!reading.failed.ok()) return reading;
@@ -419,12 +420,12 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
     // Entry numbers increase by one, and entries are dropped from the lowest on: a missing one was lost.
     if (number > before + 1) {
-      reading.damage.emplace_back(Code::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
+      reading.damage.emplace_back(StatusCode::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
     }
     before = number;
     const int found = one.bind(1, number).step();
     if (found == SQLITE_DONE) {
-      damaged({Code::DataLoss, "it is not whole"});
+      damaged({StatusCode::DataLoss, "it is not whole"});
     } else if (found != SQLITE_ROW) {
       if (Status why = trouble("reading"); is_damage(why)) {
         damaged(why);
@@ -433,7 +434,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
         return reading;
       }
     } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
-      damaged({Code::DataLoss, "its checksum is wrong"});
+      damaged({StatusCode::DataLoss, "its checksum is wrong"});
     } else if (Status refused = each(records); !refused.ok()) {
       damaged(refused);
     } else {
@@ -444,7 +445,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
   }
   if (!reading.damage.empty()) leave_alone();
   if (print_ && *print_ != print_of(path_)) {
-    reading.failed = {Code::Unavailable, quoted(path_) + " was changed while it was read: another process has it open now"};
+    reading.failed = {StatusCode::Unavailable, quoted(path_) + " was changed while it was read: another process has it open now"};
   }
   return reading;
 }
@@ -471,7 +472,7 @@ Status SqliteLogFile::append(std::span<const std::string> entries) {
 /// Costs two stat calls, which is little compared with a commit.
 Status SqliteLogFile::check_names() {
   if (leads_elsewhere(path_, file_)) {
-    return {Code::Unavailable,
+    return {StatusCode::Unavailable,
             quoted(path_) +
                 " was removed, moved away or replaced while it is open: all that is in it will be gone when this process "
                 "ends. Move it back, or export the tables first"};
@@ -487,7 +488,7 @@ Status SqliteLogFile::make_log_anew() {
   log_pages_ = 0;
   log_ = identity_of(path_ + "-wal");
   if (!leads_elsewhere(path_ + "-wal", log_)) return {};
-  return {Code::Unavailable, quoted(path_ + "-wal") + " was removed while it is open, and cannot be made anew"};
+  return {StatusCode::Unavailable, quoted(path_ + "-wal") + " was removed while it is open, and cannot be made anew"};
 }
 
 Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {

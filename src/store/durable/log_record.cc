@@ -71,13 +71,13 @@ bool has_fields(LogRecord::Kind kind) {
 }
 bool has_number(LogRecord::Kind kind) { return kind == LogRecord::Kind::Entry || kind == LogRecord::Kind::Dropped; }
 
-Record read_record(Reader& in, bool with_fields, Op op, bool& sane) {
+Record read_record(Reader& in, bool with_fields, ChangeOp op, bool& sane) {
   const std::string_view key = in.text();
   if (!with_fields) {
     sane = in.ok() && check_record(key, {}).ok();
     return sane ? Record::make(key, {}) : Record{};
   }
-  const std::string_view verb = op == Op::Event ? in.text() : std::string_view{};
+  const std::string_view verb = op == ChangeOp::Event ? in.text() : std::string_view{};
   const std::uint64_t count = in.number();
   sane = in.ok() && count <= in.rest().size();  // Each field takes at least two bytes.
   if (!sane) return {};
@@ -101,7 +101,7 @@ void encode(const LogRecord& record, std::string& out) {
   if (!has_record(record.kind)) return;
   put_text(record.record.key(), out);
   if (!has_fields(record.kind)) return;
-  if (record.op == Op::Event) put_text(record.record.verb(), out);
+  if (record.op == ChangeOp::Event) put_text(record.record.verb(), out);
   const Fields fields = record.record.fields();
   put_number(fields.size(), out);
   for (const Field field : fields) {
@@ -112,8 +112,8 @@ void encode(const LogRecord& record, std::string& out) {
 
 Result<LogRecord> decode(std::string_view& bytes) {
   const auto nonsense = [&bytes](std::string_view what) {
-    return failure(Status{Code::DataLoss, "a record of the log makes no sense (" + std::string{what} + ", " + std::to_string(bytes.size()) +
-                                              " bytes before the end of its entry)"});
+    return failure(Status{StatusCode::DataLoss, "a record of the log makes no sense (" + std::string{what} + ", " +
+                                                    std::to_string(bytes.size()) + " bytes before the end of its entry)"});
   };
   Reader in{bytes};
   LogRecord record;
@@ -124,8 +124,8 @@ Result<LogRecord> decode(std::string_view& bytes) {
   record.kind = static_cast<LogRecord::Kind>(kind);
   const std::uint64_t table = in.number();
   if (has_number(record.kind)) record.number = in.number();
-  if (record.kind == LogRecord::Kind::Entry) record.op = static_cast<Op>(in.byte());
-  if (!in.ok() || table >= limits::kTables || record.op > Op::Event) return nonsense("its head");
+  if (record.kind == LogRecord::Kind::Entry) record.op = static_cast<ChangeOp>(in.byte());
+  if (!in.ok() || table >= limits::kTables || record.op > ChangeOp::Event) return nonsense("its head");
   record.table = static_cast<std::uint32_t>(table);
   if (has_record(record.kind)) {
     bool sane = false;
@@ -146,14 +146,14 @@ Result<TableSpec> LogRecord::spec() const {
   TableSpec spec{.name = std::string{record.key()}};
   const auto kind_name = record.fields().text("kind");
   const auto rows_max = record.fields().integer("rows_max", 1, limits::kTableRows);
-  if (!kind_name || !rows_max) return failure(Status{Code::DataLoss, "the log names a table without kind or limit"});
+  if (!kind_name || !rows_max) return failure(Status{StatusCode::DataLoss, "the log names a table without kind or limit"});
   for (const TableKind known : {TableKind::Staged, TableKind::Watched, TableKind::Channel, TableKind::Queue}) {
     if (to_string(known) != *kind_name) continue;
     spec.kind = known;
     spec.rows_max = static_cast<std::size_t>(*rows_max);
     return spec;
   }
-  return failure(Status{Code::DataLoss, "the log names table " + quoted(spec.name) + " of unknown kind " + quoted(*kind_name)});
+  return failure(Status{StatusCode::DataLoss, "the log names table " + quoted(spec.name) + " of unknown kind " + quoted(*kind_name)});
 }
 
 }  // namespace rondo::store::durable

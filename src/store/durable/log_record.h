@@ -21,7 +21,7 @@ struct LogRecord {
     Dropped = 6,  // All entries of the Queue up to 'number' were acknowledged.
   };
   Kind kind = Kind::Row;
-  Op op = Op::Set;
+  ChangeOp op = ChangeOp::Set;
   std::uint32_t table = 0;
   std::uint64_t number = 0;
   Record record;

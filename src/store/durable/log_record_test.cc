@@ -41,8 +41,8 @@ TEST(LogRecord, ReadsWhatWasWritten) {
       {.kind = Kind::Row, .table = 4095, .record = Record::make("no fields", {})},
       {.kind = Kind::Deleted, .table = 1, .record = Record::make("k", {})},
       {.kind = Kind::Forget, .table = 1, .record = Record::make("k", {})},
-      {.kind = Kind::Entry, .op = Op::Event, .table = 2, .number = UINT64_MAX, .record = Record::make("k", twice, "verb")},
-      {.kind = Kind::Entry, .op = Op::Delete, .table = 2, .number = 1, .record = Record::make("k", {})},
+      {.kind = Kind::Entry, .op = ChangeOp::Event, .table = 2, .number = UINT64_MAX, .record = Record::make("k", twice, "verb")},
+      {.kind = Kind::Entry, .op = ChangeOp::Delete, .table = 2, .number = 1, .record = Record::make("k", {})},
       {.kind = Kind::Dropped, .table = 2, .number = 128, .record = {}},
   };
   const std::string bytes = bytes_of(records);
@@ -61,7 +61,7 @@ TEST(LogRecord, PropertyNonsenseIsRefusedAndNeverReadBeyondItsEnd) {
     const std::string part = whole.substr(0, size);  // A separate allocation, so that a sanitizer detects a read past the end.
     LogContent content;
     const Status status = content.add(part);
-    EXPECT_TRUE(status.ok() || status.code() == Code::DataLoss) << status.to_string();
+    EXPECT_TRUE(status.ok() || status.code() == StatusCode::DataLoss) << status.to_string();
   }
   Random random{1};
   int refused = 0;
@@ -124,9 +124,9 @@ TEST(LogContent, IsWrittenInGroupsUntilOneFails) {
   groups = 0;
   const auto fail = [&groups](std::span<const std::string>) {
     ++groups;
-    return Status{Code::ResourceExhausted, "full"};
+    return Status{StatusCode::ResourceExhausted, "full"};
   };
-  EXPECT_EQ(content.write_to(fail).code(), Code::ResourceExhausted);
+  EXPECT_EQ(content.write_to(fail).code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(groups, 1U) << "nothing is asked for after an error";
   EXPECT_TRUE(LogContent{}.write_to(fail).ok()) << "nothing is asked for where there is nothing";
 }
@@ -140,9 +140,9 @@ TEST(LogContent, WrittenAnewItSaysTheSame) {
                                     {.kind = Kind::Forget, .table = 0, .record = Record::make("gone", {})},
                                     {.kind = Kind::Deleted, .table = 0, .record = Record::make("pending", {})},
                                     LogRecord::of_table(1, {.name = "Q", .kind = TableKind::Queue}),
-                                    {.kind = Kind::Entry, .op = Op::Set, .table = 1, .number = 1, .record = Record::make("1", {})},
-                                    {.kind = Kind::Entry, .op = Op::Set, .table = 1, .number = 2, .record = Record::make("2", {})},
-                                    {.kind = Kind::Entry, .op = Op::Set, .table = 1, .number = 4, .record = Record::make("4", {})},
+                                    {.kind = Kind::Entry, .op = ChangeOp::Set, .table = 1, .number = 1, .record = Record::make("1", {})},
+                                    {.kind = Kind::Entry, .op = ChangeOp::Set, .table = 1, .number = 2, .record = Record::make("2", {})},
+                                    {.kind = Kind::Entry, .op = ChangeOp::Set, .table = 1, .number = 4, .record = Record::make("4", {})},
                                     {.kind = Kind::Dropped, .table = 1, .number = 1, .record = {}}});
   ASSERT_TRUE(content.add(log).ok());
   content.close_holes();

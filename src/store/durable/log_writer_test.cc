@@ -70,7 +70,7 @@ TEST_F(LogWriterTest, WhatWasGatheredWhileAGroupFailedIsNotToldWritten) {
   scheduler_.run_until_idle();
   disk_->wait_until_asked(1);
   write("second");  // Waits behind the group that fails.
-  disk_->let({Code::ResourceExhausted, "full"});
+  disk_->let({StatusCode::ResourceExhausted, "full"});
   run_until([this] { return told_.size() == 2; });
   EXPECT_THAT(told_, ElementsAre("first failed", "second failed"));
   EXPECT_FALSE(writer_.trouble().ok());
@@ -104,7 +104,7 @@ TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
   int written = 1;
   for (Status* const which : {&disk_->checkpoint, &disk_->drop}) {
     const std::uint64_t failed = stats_.failed_upkeep;
-    disk_->set(*which, {Code::Unavailable, "broken"});
+    disk_->set(*which, {StatusCode::Unavailable, "broken"});
     writer_.begin_snapshot();
     write("snapshot");
     writer_.end_snapshot();

@@ -52,7 +52,7 @@ std::uint64_t size_of(const std::string& path) {
 Status check_name(const std::string& path) {
   for (const std::string_view reserved : {"-wal", "-shm", "-journal", "-lock", "-new"}) {
     if (!path.ends_with(reserved)) continue;
-    return {Code::InvalidArgument,
+    return {StatusCode::InvalidArgument,
             "opening " + quoted(path) + ": a name that ends in " + std::string{reserved} + " is one of the files beside another store"};
   }
   return {};
@@ -92,7 +92,8 @@ Result<OpenedLog> open_log(const DurableStoreOptions& options, WallTime now) {
   if (!log) return log;
   const std::uint64_t content_bytes = log->content.bytes();
   if (!log->damage.empty() && log->entries == 0) {
-    return failure(Code::DataLoss, "opening " + quoted(options.path) + ": nothing of it can be read: " + log->damage.front().to_string());
+    return failure(StatusCode::DataLoss,
+                   "opening " + quoted(options.path) + ": nothing of it can be read: " + log->damage.front().to_string());
   }
   if (!log->damage.empty()) {
     log->content.close_holes();
@@ -167,7 +168,7 @@ void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t 
     ++stats.restored;
     if (row.deleted) {
       persister.add_pending_delete(row.record);
-      static_cast<void>(table.write(Change{Op::Delete, row.record}));
+      static_cast<void>(table.write(Change{ChangeOp::Delete, row.record}));
     } else {
       table.restore(row.record);
     }
@@ -195,7 +196,7 @@ Status DurableStore::Parts::refuse() const {
   const bool full = waiting.records >= options.waiting_max || waiting.bytes >= options.waiting_bytes_max;
   if (!trouble.ok() && (full || options.durability == Durability::EveryBatch)) return trouble.with_context("nothing can be written down");
   if (!full) return {};
-  return {Code::ResourceExhausted,
+  return {StatusCode::ResourceExhausted,
           std::to_string(waiting.records) + " records of " + std::to_string(waiting.bytes) + " bytes wait for " + quoted(options.path)};
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// SQLite writes the file and others beside it. For a folder without permissions it only reports that it cannot open a file.
 Status check_writable(const std::filesystem::path& path) {
   const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
-    const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
+    const StatusCode code = error == ENOENT || error == ENOTDIR ? StatusCode::NotFound : StatusCode::PermissionDenied;
     return Status{code,
                   "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) +
                       " cannot be written: " + std::generic_category().message(error),
@@ -41,7 +41,7 @@ Result<StoreLock> StoreLock::take(const std::string& path) {
   // store open.
   if (::faccessat(AT_FDCWD, name.c_str(), F_OK, 0) != 0) {
     const Result<std::unique_ptr<LogFile>> seen = LogFile::open(path, LogFile::Mode::ReadOnly);
-    if (!seen && seen.error().code() == Code::FailedPrecondition) return failure(seen.error());
+    if (!seen && seen.error().code() == StatusCode::FailedPrecondition) return failure(seen.error());
   }
   // Read-only: the lock file may belong to another user who shares the store's file with this process.
   UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, kPrivateMode)};

@@ -163,17 +163,17 @@ TEST_F(DurableStoreTest, AKeptTableTakesANewLimitButNoNewKind) {
     EXPECT_TRUE(first.write("S", Change::set("k", {})).ok());
   }
   Life second{path()};
-  EXPECT_EQ(second.store().declare({.name = "S", .kind = kWatched}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(second.store().declare({.name = "S", .kind = kWatched}).code(), StatusCode::FailedPrecondition);
   EXPECT_TRUE(second.store().declare({.name = "S", .kind = kStaged, .rows_max = 1}).ok());
-  EXPECT_EQ(second.store().declare({.name = "S", .kind = kStaged, .rows_max = 2}).code(), Code::FailedPrecondition);
-  EXPECT_EQ(second.write("S", Change::set("another", {})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(second.store().declare({.name = "S", .kind = kStaged, .rows_max = 2}).code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(second.write("S", Change::set("another", {})).code(), StatusCode::ResourceExhausted);
 }
 
 TEST_F(DurableStoreTest, ASecondProcessIsRefused) {
   Life first{path()};
   ASSERT_TRUE(first.trouble().ok());
   const Life second{path()};
-  EXPECT_EQ(second.trouble().code(), Code::Unavailable);
+  EXPECT_EQ(second.trouble().code(), StatusCode::Unavailable);
   EXPECT_THAT(second.trouble().to_string(), HasSubstr("another process"));
 }
 
@@ -192,14 +192,14 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   EXPECT_FALSE(Life{folder_.file("no/folder/tables")}.trouble().ok());
 
   std::ofstream(folder_.file("text")) << std::string(5000, 'x');
-  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), Code::FailedPrecondition);
+  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), StatusCode::FailedPrecondition);
 
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(folder_.file("other").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "CREATE TABLE log (number INTEGER PRIMARY KEY)", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
   const Status none_of_ours = Life{folder_.file("other")}.trouble();
-  EXPECT_EQ(none_of_ours.code(), Code::FailedPrecondition);
+  EXPECT_EQ(none_of_ours.code(), StatusCode::FailedPrecondition);
   EXPECT_THAT(none_of_ours.to_string(), HasSubstr("no store of Rondo's"));
 
   // A view with the name of our table would run its own statements, such as an endless one.
@@ -221,14 +221,14 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
 
   // An existing lock file says nothing about the file beside it.
   std::ofstream{folder_.file("text-lock")};
-  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), Code::FailedPrecondition);
+  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), StatusCode::FailedPrecondition);
 
   { Life makes_it{path()}; }
   ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "PRAGMA user_version = 2", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
   const Status newer = Life{path()}.trouble();
-  EXPECT_EQ(newer.code(), Code::FailedPrecondition);
+  EXPECT_EQ(newer.code(), StatusCode::FailedPrecondition);
   EXPECT_THAT(newer.to_string(), HasSubstr("written by a newer one"));
 }
 
@@ -295,7 +295,7 @@ TEST_F(DurableStoreTest, WritesThatWaitForTheDiskHaveALimitInNumberAndInBytes) {
       refused = life.store().write("T", Change::set("k" + std::to_string(accepted), {{"f", large}}));
       accepted += refused.ok() ? 1U : 0U;
     }
-    EXPECT_EQ(refused.code(), Code::ResourceExhausted) << refused.to_string();
+    EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted) << refused.to_string();
     EXPECT_EQ(life.store().stats().refused, 1U);
     EXPECT_GE(accepted, by_number ? 10U : 9U);
     EXPECT_LE(accepted, 10U);
@@ -351,18 +351,18 @@ TEST_F(DurableStoreTest, AFolderOrFileThatCannotBeWrittenIsNamedWithTheReason) {
   {
     const Nobody rights;
     const Status folder = Life{path()}.trouble();
-    EXPECT_EQ(folder.code(), Code::PermissionDenied);
+    EXPECT_EQ(folder.code(), StatusCode::PermissionDenied);
     EXPECT_THAT(folder.to_string(), HasSubstr("the folder '" + folder_.path().string() + "' cannot be written: Permission denied"));
   }
   std::filesystem::permissions(folder_.path(), perms::all);
   {
     const Nobody rights;
     const Status file = Life{path()}.trouble();
-    EXPECT_EQ(file.code(), Code::PermissionDenied);
+    EXPECT_EQ(file.code(), StatusCode::PermissionDenied);
     EXPECT_THAT(file.to_string(), HasSubstr("the file '" + path() + "' cannot be written: Permission denied"));
   }
   const Status missing = Life{folder_.file("no/tables")}.trouble();
-  EXPECT_EQ(missing.code(), Code::NotFound);
+  EXPECT_EQ(missing.code(), StatusCode::NotFound);
   EXPECT_THAT(missing.to_string(), HasSubstr("No such file or directory"));
 }
 
@@ -400,7 +400,7 @@ TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) 
   }
   std::filesystem::permissions(folder_.path(), perms::all);
   EXPECT_EQ(names(), before);
-  EXPECT_EQ(read_durable_file(path()).error().code(), Code::Unavailable) << "a process has it";
+  EXPECT_EQ(read_durable_file(path()).error().code(), StatusCode::Unavailable) << "a process has it";
 }
 
 TEST_F(DurableStoreTest, WhoReadsKeepsNobodyFromOpeningAndSeesThatSomebodyDid) {
@@ -415,7 +415,7 @@ TEST_F(DurableStoreTest, WhoReadsKeepsNobodyFromOpeningAndSeesThatSomebodyDid) {
   Life life{path()};
   ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
   ASSERT_TRUE(life.write("S", Change::set("k", {})).ok());
-  EXPECT_EQ((*reader)->read(accept).failed.code(), Code::Unavailable);
+  EXPECT_EQ((*reader)->read(accept).failed.code(), StatusCode::Unavailable);
 }
 
 TEST_F(DurableStoreTest, AnEndThatIsAKillLosesWhatIsNotWritten) {
@@ -494,7 +494,7 @@ Model::Rows rows_of(Life& life) {
     std::vector<Change> changes;
     life.subscribe(spec.name)->take(100'000, changes);
     for (const Change& change : changes) {
-      if (change.op() == Op::Delete) continue;
+      if (change.op() == ChangeOp::Delete) continue;
       auto& row = rows[spec.name][std::string{change.key()}];
       for (const Field field : change.fields()) row[std::string{field.name}] = field.value;
     }
@@ -552,7 +552,7 @@ TEST_F(DurableStoreTest, PropertyATornEndIsTheStateOfAnEarlierCommit) {
     Life after{torn};
     newest[left] = -1;
     if (!after.trouble().ok()) {  // Not even the first commit is there.
-      EXPECT_EQ(after.trouble().code(), Code::FailedPrecondition) << after.trouble().to_string();
+      EXPECT_EQ(after.trouble().code(), StatusCode::FailedPrecondition) << after.trouble().to_string();
       continue;
     }
     EXPECT_THAT(after.store().stats().damage, IsEmpty()) << "a torn end is no damage";

@@ -32,7 +32,7 @@ Status MemoryStore::declare(const TableSpec& spec) {
   if (Status bad = check_spec(spec); !bad.ok()) return bad;
   if (const MemoryTable* existing = find(spec.name)) return check_same(existing->spec(), spec);
   if (tables_.size() >= limits::kTables) {
-    return {Code::ResourceExhausted, "no room for table " + quoted(spec.name) + ": " + std::to_string(limits::kTables) + " exist"};
+    return {StatusCode::ResourceExhausted, "no room for table " + quoted(spec.name) + ": " + std::to_string(limits::kTables) + " exist"};
   }
   tables_.emplace(spec.name, make_table(spec));
   return {};
@@ -50,7 +50,7 @@ Status MemoryStore::write(std::string_view name, Change change, WriteDone done) 
   if (table == nullptr) return no_such_table(name);
   if (Status bad = check_change(table->spec(), change); !bad.ok()) return bad;
   const bool merges = table->spec().kind == TableKind::Staged || table->spec().kind == TableKind::Watched;
-  if (merges && change.op() == Op::Set) change = {Op::Set, std::move(change).record().with_distinct_names()};
+  if (merges && change.op() == ChangeOp::Set) change = {ChangeOp::Set, std::move(change).record().with_distinct_names()};
   if (Status refused = table->write(std::move(change)); !refused.ok()) return refused;
   completions_.post(std::move(done), {});
   return {};

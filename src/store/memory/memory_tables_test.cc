@@ -44,7 +44,7 @@ class StagedModel {
     if (is_new) order_.push_back(key);
     Work& work = place->second;
     walk_.erase(key);
-    if (change.op() == Op::Delete) {
+    if (change.op() == ChangeOp::Delete) {
       work = {.remove = true, .set = std::nullopt};
     } else {
       if (!work.set) work.set.emplace();
@@ -69,7 +69,7 @@ class StagedModel {
   }
 
   struct Popped {
-    Op op;
+    ChangeOp op;
     std::string key;
     PlainFields fields;
     friend bool operator==(const Popped&, const Popped&) = default;
@@ -87,22 +87,22 @@ class StagedModel {
       const std::string key = keys < actual.size() && walk_.contains(actual[keys].key) ? actual[keys].key : *walk_.begin();
       walk_.erase(key);
       unseen_.erase(key);
-      out.push_back({Op::Set, key, rows_[key]});
+      out.push_back({ChangeOp::Set, key, rows_[key]});
     }
     for (; keys < max && !order_.empty(); ++keys) {
       const std::string key = order_.front();
       order_.pop_front();
       const Work work = staged_.extract(key).mapped();
       const bool whole = unseen_.erase(key) != 0 || !written_only_;
-      if (!work.remove && !work.set) out.push_back({Op::Set, key, rows_[key]});
+      if (!work.remove && !work.set) out.push_back({ChangeOp::Set, key, rows_[key]});
       if (work.remove) {
-        out.push_back({Op::Delete, key, {}});
+        out.push_back({ChangeOp::Delete, key, {}});
         rows_.erase(key);
       }
       if (!work.set) continue;
       PlainFields& row = rows_[key];
       for (const auto& [name, value] : *work.set) row[name] = value;
-      out.push_back({Op::Set, key, whole ? row : *work.set});
+      out.push_back({ChangeOp::Set, key, whole ? row : *work.set});
     }
     return out;
   }
@@ -298,8 +298,8 @@ class WatchedModelTest {
       } else {
         ASSERT_EQ(watcher.at_start.erase(key), 1U) << key;
       }
-      ASSERT_EQ(change.op() == Op::Set, truth_.contains(key)) << key;
-      if (change.op() == Op::Set) {
+      ASSERT_EQ(change.op() == ChangeOp::Set, truth_.contains(key)) << key;
+      if (change.op() == ChangeOp::Set) {
         ASSERT_EQ(plain(change.fields()), truth_[key]);
         watcher.copy[key] = truth_[key];
       } else {

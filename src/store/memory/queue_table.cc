@@ -26,9 +26,9 @@ std::size_t QueueTable::pop(std::size_t max, std::vector<Change>& out) {
 /// The entry is delivered whatever happens to the row, because a command must not be lost. A row that would exceed the limits of the table
 /// or of a record stays unchanged.
 void QueueTable::apply(const Change& change) {
-  if (change.op() == Op::Event) return;
+  if (change.op() == ChangeOp::Event) return;
   const Record& record = change.record();
-  if (change.op() == Op::Delete) {
+  if (change.op() == ChangeOp::Delete) {
     const std::uint32_t id = rows_.find(record.key(), record.key_hash());
     if (id == rows_.kNone) return;
     rows_.erase(id, record.key_hash());

@@ -33,7 +33,7 @@ void StagedTable::notify_persister(const Row& row) const {
 
 /// Forgets a Delete that the consumer has dealt with, unless the key was written since.
 void StagedTable::ack(const Change& change) {
-  if (persister() == nullptr || change.op() != Op::Delete) return;
+  if (persister() == nullptr || change.op() != ChangeOp::Delete) return;
   const Record& key = change.record();
   if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) persister()->delete_acked(key);
 }
@@ -68,7 +68,7 @@ void StagedTable::requeue(std::string_view key) {
 
 /// Merges the change with what is already staged for the key, by the rules of sonic-swss (addToSync).
 Status StagedTable::stage(Row& row, Change change) {
-  if (change.op() == Op::Delete) {
+  if (change.op() == ChangeOp::Delete) {
     if (row.state == Staged::Again) --again_count_;
     row.state = Staged::Delete;
     row.staged = std::move(change).record();
@@ -124,12 +124,12 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
   see(row);
   if (state == Staged::Again) {
     --again_count_;
-    out.emplace_back(Op::Set, row.real);
+    out.emplace_back(ChangeOp::Set, row.real);
     return;
   }
   Record staged = std::move(row.staged);
   if (state != Staged::Set) {
-    out.emplace_back(Op::Delete, state == Staged::Delete ? staged : Record::make(staged.key(), {}));
+    out.emplace_back(ChangeOp::Delete, state == Staged::Delete ? staged : Record::make(staged.key(), {}));
     if (row.real) --real_count_;
     row.real = Record{};
   }
@@ -139,13 +139,13 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
   }
   if (popped_ == Popped::IsForgotten || (popped_ == Popped::IsKept && !row.real && real_count_ >= limits::kTableRows)) {
     const std::uint64_t hash = staged.key_hash();
-    out.emplace_back(Op::Set, std::move(staged));
+    out.emplace_back(ChangeOp::Set, std::move(staged));
     rows_.erase(id, hash);
     return;
   }
   if (!row.real) ++real_count_;
   row.real = Record::merged(row.real, staged);
-  out.emplace_back(Op::Set, whole ? row.real : std::move(staged));
+  out.emplace_back(ChangeOp::Set, whole ? row.real : std::move(staged));
 }
 
 /// Returns standing rows for which nothing is staged, in the order of their numbers.
@@ -156,7 +156,7 @@ std::size_t StagedTable::walk(std::size_t max, std::vector<Change>& out) {
     if (row.state != Staged::Nothing || !is_unseen(row)) continue;
     see(row);
     --walk_left_;
-    out.emplace_back(Op::Set, row.real);
+    out.emplace_back(ChangeOp::Set, row.real);
     ++given;
   }
   return given;

@@ -66,7 +66,7 @@ class WatchedTable::Watcher final : public Subscription {
     for (; scan_left_ > 0 && taken < max; ++scan_next_) {
       const Row& row = table_->rows_[scan_next_];
       if (!row.record || row.deleted || in_chain(scan_next_)) continue;
-      out.emplace_back(Op::Set, row.record);
+      out.emplace_back(ChangeOp::Set, row.record);
       --scan_left_;
       ++taken;
     }
@@ -81,7 +81,7 @@ class WatchedTable::Watcher final : public Subscription {
       chain_.pop_front();
       mark(id, false);
       const Row& row = table_->rows_[id];
-      out.emplace_back(row.deleted ? Op::Delete : Op::Set, row.record);
+      out.emplace_back(row.deleted ? ChangeOp::Delete : ChangeOp::Set, row.record);
       settle(id);
     }
     return taken;
@@ -97,7 +97,7 @@ class WatchedTable::Watcher final : public Subscription {
 };
 
 Status WatchedTable::write(Change change) {
-  if (change.op() == Op::Set) return set(std::move(change).record());
+  if (change.op() == ChangeOp::Set) return set(std::move(change).record());
   remove(change.record());
   return {};
 }

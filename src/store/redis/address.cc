@@ -24,7 +24,7 @@ enum class Scheme : std::uint8_t { Tcp, Unix, Sentinel };
 
 /// InvalidArgument that names only the scheme, because the rest of the address may hold a password.
 Status bad(std::string_view scheme, std::string what) {
-  return {Code::InvalidArgument, "Redis address " + std::string{scheme} + "://...: " + std::move(what)};
+  return {StatusCode::InvalidArgument, "Redis address " + std::string{scheme} + "://...: " + std::move(what)};
 }
 
 /// The number in 'text', if all of 'text' is a number from 'low' to 'high'.
@@ -329,11 +329,11 @@ Result<RedisAddress> parse_redis_address(std::string_view url) {
       if (form.name == name) return AddressParser(form.name, form.scheme, form.tls).parse(url.substr(end + 3));
     }
     if (name == "redis+cluster" || name == "rediss+cluster") {
-      return failure(Code::Unimplemented, std::string{redis::kNoCluster});
+      return failure(StatusCode::Unimplemented, std::string{redis::kNoCluster});
     }
   }
   return failure(
-      Code::InvalidArgument,
+      StatusCode::InvalidArgument,
       "a Redis address begins with redis://, rediss://, unix:///, redis+unix:///, redis+sentinel:// or rediss+sentinel://, as in "
       "redis://127.0.0.1:6379/0 or unix:///run/redis/redis.sock?db=0");
 }

@@ -24,7 +24,7 @@ RedisAddress parsed(std::string_view url) {
   return address.value_or(RedisAddress{});
 }
 
-std::string refused(std::string_view url, Code code = Code::InvalidArgument) {
+std::string refused(std::string_view url, StatusCode code = StatusCode::InvalidArgument) {
   const Result<RedisAddress> address = parse_redis_address(url);
   EXPECT_FALSE(address) << url;
   if (address) return "";
@@ -113,7 +113,7 @@ TEST(RedisAddress, SentinelsHaveAUserAndAPasswordOfTheirOwnAndTlsIsForAll) {
   const RedisAddress open = parsed("redis+sentinel://:p@s/m").sentinel(0);
   EXPECT_EQ(open, (RedisAddress{.host = "s", .port = 26379})) << "the master's password is not for the Sentinels";
   EXPECT_THAT(refused("redis+sentinel://s/m?sentinel_user=u"), HasSubstr("a sentinel_user without a sentinel_password_file"));
-  EXPECT_THAT(refused("redis+sentinel://s/m?sentinel_password_file=/not/there", Code::NotFound),
+  EXPECT_THAT(refused("redis+sentinel://s/m?sentinel_password_file=/not/there", StatusCode::NotFound),
               AllOf(HasSubstr("sentinel_password_file"), HasSubstr("'/not/there'")));
   EXPECT_THAT(refused("redis+sentinel://s/m?ca=/ca"), AllOf(HasSubstr("sentinel_user"), HasSubstr("rediss+sentinel://")));
   EXPECT_THAT(refused("redis://h?sentinel_user=u"), HasSubstr("is not known"));
@@ -161,7 +161,8 @@ TEST(RedisAddress, AWrongParameterIsNamedWithTheRightOnes) {
 }
 
 TEST(RedisAddress, ClusterIsRefusedWithTheReason) {
-  EXPECT_THAT(refused("redis+cluster://a,b", Code::Unimplemented), AllOf(HasSubstr("SELECT"), HasSubstr("slots"), HasSubstr("instances")));
+  EXPECT_THAT(refused("redis+cluster://a,b", StatusCode::Unimplemented),
+              AllOf(HasSubstr("SELECT"), HasSubstr("slots"), HasSubstr("instances")));
 }
 
 TEST(RedisAddress, APasswordStandsInAFileToo) {
@@ -173,12 +174,12 @@ TEST(RedisAddress, APasswordStandsInAFileToo) {
   EXPECT_EQ(parsed("redis+sentinel://s/m?" + parameter).password, "top secret");
 
   EXPECT_THAT(refused("redis://:a@h?" + parameter), HasSubstr("both a password and a password_file"));
-  EXPECT_THAT(refused("redis://h?" + parameter + "-gone", Code::NotFound), AllOf(HasSubstr("password_file"), HasSubstr("-gone'")));
-  EXPECT_THAT(refused("redis://h?password_file=/", Code::InvalidArgument), HasSubstr("not a regular file"));
+  EXPECT_THAT(refused("redis://h?" + parameter + "-gone", StatusCode::NotFound), AllOf(HasSubstr("password_file"), HasSubstr("-gone'")));
+  EXPECT_THAT(refused("redis://h?password_file=/", StatusCode::InvalidArgument), HasSubstr("not a regular file"));
   const PasswordFile empty("\nsecond line");
   EXPECT_THAT(refused("redis://h?password_file=" + empty.path.string()), HasSubstr("is empty"));
   const PasswordFile long_one(std::string(4097, 'x'));
-  EXPECT_THAT(refused("redis://h?password_file=" + long_one.path.string(), Code::ResourceExhausted), HasSubstr("4096"));
+  EXPECT_THAT(refused("redis://h?password_file=" + long_one.path.string(), StatusCode::ResourceExhausted), HasSubstr("4096"));
 }
 
 TEST(RedisAddress, NoMessageRepeatsAPassword) {

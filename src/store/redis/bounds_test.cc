@@ -89,7 +89,7 @@ TEST_F(RedisBounds, WritesThatWaitForTheirAnswersHaveALimitInNumberAndInBytes) {
       refused = driver.store().write("T", Change::set("k" + std::to_string(accepted), {{"f", large}}));
       accepted += refused.ok() ? 1U : 0U;
     }
-    EXPECT_EQ(refused.code(), Code::ResourceExhausted) << refused.to_string();
+    EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted) << refused.to_string();
     EXPECT_GE(accepted, by_number ? 10U : 9U);
     EXPECT_LE(accepted, 10U);
     driver.settle();

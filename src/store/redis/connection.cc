@@ -36,7 +36,7 @@ Connection::Connection(Scheduler& scheduler, RedisAddress address, ConnectionOpt
       random_(options_.seed),
       timer_(options_.name + ":timer", options_.priority, [this] { tick(); }),
       buffer_(std::make_unique_for_overwrite<char[]>(kBite)),
-      trouble_(Code::Unavailable, "not connected yet"),
+      trouble_(StatusCode::Unavailable, "not connected yet"),
       backoff_(options_.backoff_low) {
   owner_.add(*this);
   owner_.add(timer_);
@@ -62,7 +62,7 @@ void Connection::set_address(RedisAddress address) {
 void Connection::stop() {
   resting_ = true;
   timer_.disarm();
-  give_up({Code::Cancelled, "not needed"});
+  give_up({StatusCode::Cancelled, "not needed"});
 }
 
 void Connection::give_up(Status why) {
@@ -139,7 +139,7 @@ void Connection::greet() {
 void Connection::ask_role() {
   out_.command({"ROLE"});
   expect(1, shape::kAny, [this](const Reply& reply, const Status&) {
-    if (!reply.items().empty() && reply.items()[0].text() == "slave") return give_up({Code::Unavailable, "the server is a replica"});
+    if (!reply.items().empty() && reply.items()[0].text() == "slave") return give_up({StatusCode::Unavailable, "the server is a replica"});
     if (options_.subscriber) greeted();
   });
 }
@@ -155,10 +155,10 @@ void Connection::identify() {
   expect(1, shape::kText, [this](const Reply& reply, const Status&) {
     if (!reply.is_error()) greeting_.run_id = info_value(reply.text(), "run_id");
     if (!reply.is_error() && info_value(reply.text(), "redis_mode") == "cluster") {
-      return give_up({Code::Unimplemented, std::string{kNoCluster}});
+      return give_up({StatusCode::Unimplemented, std::string{kNoCluster}});
     }
     if (greeting_.run_id.empty()) {
-      greeting_.refused = reply.is_error() ? status_of(reply, "INFO") : Status{Code::Unimplemented, "INFO names no run_id"};
+      greeting_.refused = reply.is_error() ? status_of(reply, "INFO") : Status{StatusCode::Unimplemented, "INFO names no run_id"};
     }
     fence();
   });
@@ -217,11 +217,11 @@ void Connection::tick() {
     const auto ip = resolver_.answer();
     if (!ip) return lose(ip.error());
     if (*ip) return open(**ip);
-    if (now >= deadline_) return lose({Code::DeadlineExceeded, "looking up '" + address_.host + "' takes too long"});
+    if (now >= deadline_) return lose({StatusCode::DeadlineExceeded, "looking up '" + address_.host + "' takes too long"});
     return timer_.arm_at(now + kLookupTick);
   }
   if (state_ == State::Connecting) {
-    if (now >= deadline_) lose({Code::DeadlineExceeded, "the server does not accept the connection"});
+    if (now >= deadline_) lose({StatusCode::DeadlineExceeded, "the server does not accept the connection"});
     return;
   }
   // Data that arrived while this process did not run counts as received now.
@@ -229,7 +229,7 @@ void Connection::tick() {
   if (state_ < State::Greeting) return;
   const Duration silence = owner_.clock().now() - heard_;
   if ((!pending_.empty() || waits_ping_) && silence >= options_.answer_timeout) {
-    return lose({Code::DeadlineExceeded, "the server has not answered for " + std::to_string(silence / 1ms) + " ms"});
+    return lose({StatusCode::DeadlineExceeded, "the server has not answered for " + std::to_string(silence / 1ms) + " ms"});
   }
   if (options_.subscriber && state_ == State::Ready && !waits_ping_ && silence >= options_.answer_timeout / 2) {
     waits_ping_ = true;
@@ -296,7 +296,7 @@ void Connection::handle(const Reply& reply) {
     user_.message(reply);
     return;
   }
-  if (pending_.empty()) return give_up({Code::DataLoss, "the server answered what was not asked"});
+  if (pending_.empty()) return give_up({StatusCode::DataLoss, "the server answered what was not asked"});
   Pending& first = pending_.front();
   if (--first.answers > 0) {
     if (first.each) {
@@ -314,7 +314,7 @@ void Connection::handle(const Reply& reply) {
 /// The only check of an answer's shape. After a mismatch, the rest of the stream is discarded, too.
 bool Connection::fits(const Pending& pending, const Reply& reply) {
   if (reply.is_error() || pending.shape->fits(reply)) return true;
-  give_up({Code::DataLoss, "the server answered " + describe(reply) + " where " + std::string{pending.shape->name} + " is due"});
+  give_up({StatusCode::DataLoss, "the server answered " + describe(reply) + " where " + std::string{pending.shape->name} + " is due"});
   return false;
 }
 

@@ -67,7 +67,7 @@ std::string_view kind_of(const json::value& value) {
 }
 
 Status wrong_type(const std::string& where, std::string_view wanted, const json::value& value) {
-  return {Code::InvalidArgument, where + " must be " + std::string{wanted} + ", not " + std::string{kind_of(value)}};
+  return {StatusCode::InvalidArgument, where + " must be " + std::string{wanted} + ", not " + std::string{kind_of(value)}};
 }
 
 std::string member_path(const std::string& where, std::string_view name) { return where + "." + std::string{name}; }
@@ -89,7 +89,7 @@ Result<unsigned> number_member(const json::object& object, std::string_view name
   json::error_code error;
   const auto number = value->to_number<unsigned>(error);
   if (error || number > most) {
-    return failure(Code::InvalidArgument, member_path(where, name) + " is not a whole number from 0 to " + std::to_string(most));
+    return failure(StatusCode::InvalidArgument, member_path(where, name) + " is not a whole number from 0 to " + std::to_string(most));
   }
   return number;
 }
@@ -113,9 +113,9 @@ Result<RedisAddress> read_instance(const std::string& name, const json::value& v
   const Result<unsigned> port = number_member(object, "port", 65535, 0, where);
   if (!port) return failure(port.error());
   if (path->empty() && (host->empty() || *port == 0)) {
-    return failure(Code::InvalidArgument, where + " has neither unix_socket_path nor hostname and port");
+    return failure(StatusCode::InvalidArgument, where + " has neither unix_socket_path nor hostname and port");
   }
-  if (!path->empty() && path->front() != '/') return failure(Code::InvalidArgument, where + ".unix_socket_path must begin with '/'");
+  if (!path->empty() && path->front() != '/') return failure(StatusCode::InvalidArgument, where + ".unix_socket_path must begin with '/'");
   RedisAddress address;
   address.unix_path = *path;
   if (!host->empty()) address.host = *host;
@@ -130,20 +130,20 @@ Result<DatabaseEntry> read_database(const std::string& name, const json::value& 
   if (!value.is_object()) return failure(wrong_type(where, "an object", value));
   const json::object& object = value.get_object();
   for (const std::string_view needed : {"id", "separator", "instance"}) {
-    if (!object.contains(needed)) return failure(Code::InvalidArgument, where + " has no " + std::string{needed});
+    if (!object.contains(needed)) return failure(StatusCode::InvalidArgument, where + " has no " + std::string{needed});
   }
   const Result<unsigned> id = number_member(object, "id", limits::kRedisDatabase, 0, where);
   if (!id) return failure(id.error());
   const Result<std::string> separator = text_member(object, "separator", where);
   if (!separator) return failure(separator.error());
   if (*separator != ":" && *separator != "|") {
-    return failure(Code::InvalidArgument, where + ".separator is '" + *separator + "', not ':' or '|'");
+    return failure(StatusCode::InvalidArgument, where + ".separator is '" + *separator + "', not ':' or '|'");
   }
   const Result<std::string> instance = text_member(object, "instance", where);
   if (!instance) return failure(instance.error());
   const auto found = instances.find(*instance);
   if (found == instances.end()) {
-    return failure(Code::InvalidArgument, where + ".instance is '" + *instance + "', which INSTANCES does not have");
+    return failure(StatusCode::InvalidArgument, where + ".instance is '" + *instance + "', which INSTANCES does not have");
   }
   DatabaseEntry entry{found->second, separator->front()};
   entry.address.database = *id;
@@ -162,10 +162,10 @@ class DatabaseConfigReader {
     const std::filesystem::path real = std::filesystem::weakly_canonical(path, ignored);
     const std::filesystem::path& place = real.empty() ? path : real;
     if (std::find(way_.begin(), way_.end(), place) != way_.end()) {
-      return {Code::InvalidArgument, path.string() + ": a file that includes itself: " + way_text(place)};
+      return {StatusCode::InvalidArgument, path.string() + ": a file that includes itself: " + way_text(place)};
     }
     if (files_ == limits::kRedisConfigFiles) {
-      return {Code::ResourceExhausted, path.string() + ": more than " + std::to_string(limits::kRedisConfigFiles) + " files"};
+      return {StatusCode::ResourceExhausted, path.string() + ": more than " + std::to_string(limits::kRedisConfigFiles) + " files"};
     }
     ++files_;
     way_.push_back(place);
@@ -182,11 +182,11 @@ class DatabaseConfigReader {
     if (!text) return text.error();
     json::error_code error;
     const json::value value = json::parse(*text, error);
-    if (error) return {Code::InvalidArgument, path.string() + ": not JSON: " + error.message()};
+    if (error) return {StatusCode::InvalidArgument, path.string() + ": not JSON: " + error.message()};
     if (!value.is_object()) return wrong_type(path.string() + ": the file", "an object", value);
     const json::object& file = value.get_object();
     if (!file.contains("DATABASES") && !file.contains("INCLUDES")) {
-      return {Code::InvalidArgument, path.string() + ": neither DATABASES nor INCLUDES"};
+      return {StatusCode::InvalidArgument, path.string() + ": neither DATABASES nor INCLUDES"};
     }
     if (file.contains("DATABASES")) {
       if (const Status wrong = read_databases(file, scope); !wrong.ok()) return wrong.with_context(path.string());
@@ -198,11 +198,11 @@ class DatabaseConfigReader {
   Status read_databases(const json::object& file, const Scope& scope) {
     const Result<const json::object*> instance_list = object_member(file, "INSTANCES");
     if (!instance_list) return instance_list.error();
-    if (*instance_list == nullptr) return {Code::InvalidArgument, "DATABASES without INSTANCES"};
+    if (*instance_list == nullptr) return {StatusCode::InvalidArgument, "DATABASES without INSTANCES"};
     const Result<const json::object*> database_list = object_member(file, "DATABASES");
     if (!database_list) return database_list.error();
     const auto [place, fresh] = config_.scopes_.try_emplace(scope);
-    if (!fresh) return {Code::InvalidArgument, "a second list of databases" + scope_text(scope.first, scope.second)};
+    if (!fresh) return {StatusCode::InvalidArgument, "a second list of databases" + scope_text(scope.first, scope.second)};
     Instances instances;
     for (const auto& member : **instance_list) {
       const std::string name{member.key()};
@@ -232,7 +232,7 @@ class DatabaseConfigReader {
       if (!container) return container.error();
       const Result<std::string> file = text_member(object, "include", where);
       if (!file) return file.error();
-      if (file->empty()) return {Code::InvalidArgument, where + " has no include"};
+      if (file->empty()) return {StatusCode::InvalidArgument, where + " has no include"};
       const Scope scope{name_space->empty() ? outer.first : *name_space, container->empty() ? outer.second : *container};
       if (const Status wrong = read(path.parent_path() / *file, scope); !wrong.ok()) return wrong.with_context(where);
     }
@@ -258,13 +258,14 @@ Result<DatabaseEntry> DatabaseConfig::find(std::string_view name, std::string_vi
       if (!known.empty()) known += ", ";
       known += "'" + key.first + (key.second.empty() ? "'" : "' container '" + key.second + "'");
     }
-    return failure(Code::NotFound, "no list of databases" + scope_text(name_space, container) + "; namespaces are: " + known);
+    return failure(StatusCode::NotFound, "no list of databases" + scope_text(name_space, container) + "; namespaces are: " + known);
   }
   const auto found = scope->second.find(name);
   if (found != scope->second.end()) return found->second;
   std::string known;
   for (const auto& [key, entry] : scope->second) known += (known.empty() ? "" : ", ") + key;
-  return failure(Code::NotFound, "no database '" + std::string{name} + "'" + scope_text(name_space, container) + "; there are: " + known);
+  return failure(StatusCode::NotFound,
+                 "no database '" + std::string{name} + "'" + scope_text(name_space, container) + "; there are: " + known);
 }
 
 std::vector<std::string> DatabaseConfig::names(std::string_view name_space, std::string_view container) const {
@@ -295,7 +296,7 @@ Result<DatabaseEntry> default_database(std::string_view name) {
     entry.separator = known.separator;
     return entry;
   }
-  return failure(Code::NotFound, "no default number is known for the database '" + std::string{name} + "'");
+  return failure(StatusCode::NotFound, "no default number is known for the database '" + std::string{name} + "'");
 }
 
 std::vector<std::string_view> default_database_names() {

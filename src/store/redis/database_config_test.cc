@@ -44,7 +44,7 @@ class DatabaseConfigFiles : public testing::Test {
     return path.string();
   }
   /// The message of the error, without the file name before it.
-  std::string refused(std::string_view text, Code code = Code::InvalidArgument) {
+  std::string refused(std::string_view text, StatusCode code = StatusCode::InvalidArgument) {
     const std::string path = write("bad.json", text);
     const Result<DatabaseConfig> config = read_database_config(path);
     EXPECT_FALSE(config) << text;
@@ -84,12 +84,12 @@ TEST_F(DatabaseConfigFiles, AnInstanceWithoutASocketIsReachedOverTcp) {
 TEST_F(DatabaseConfigFiles, WhatIsNotThereIsRefusedWithWhatIs) {
   const Result<DatabaseConfig> config = read_database_config(write("c.json", kOneInstance));
   ASSERT_TRUE(config);
-  EXPECT_EQ(config->find("STATE_DB").error().code(), Code::NotFound);
+  EXPECT_EQ(config->find("STATE_DB").error().code(), StatusCode::NotFound);
   EXPECT_EQ(config->find("STATE_DB").error().message(), "no database 'STATE_DB'; there are: APPL_DB, CONFIG_DB");
   EXPECT_EQ(config->find("APPL_DB", "asic0").error().message(), "no list of databases of namespace 'asic0'; namespaces are: ''");
   const Result<DatabaseConfig> gone = read_database_config((folder / "gone.json").string());
   ASSERT_FALSE(gone);
-  EXPECT_EQ(gone.error().code(), Code::NotFound);
+  EXPECT_EQ(gone.error().code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{gone.error().message()}, HasSubstr("gone.json"));
 }
 
@@ -123,7 +123,7 @@ TEST_F(DatabaseConfigFiles, AnIncludeThatIsWrongIsNamed) {
   EXPECT_EQ(read_database_config(twice).error().message(),
             twice + ": INCLUDES[1]: " + (folder / "c.json").string() + ": a second list of databases of namespace 'a'");
   const std::string missing = write("missing.json", R"({"INCLUDES": [{"namespace": "a", "include": "gone.json"}]})");
-  EXPECT_EQ(read_database_config(missing).error().code(), Code::NotFound);
+  EXPECT_EQ(read_database_config(missing).error().code(), StatusCode::NotFound);
   EXPECT_THAT(std::string{read_database_config(missing).error().message()},
               AllOf(StartsWith(missing + ": INCLUDES[0]: "), HasSubstr("gone.json")));
 }
@@ -133,7 +133,7 @@ TEST_F(DatabaseConfigFiles, AFileThatIncludesItselfOnTheWayIsRefused) {
   write("b.json", R"({"INCLUDES": [{"namespace": "y", "include": "./a.json"}]})");
   const Result<DatabaseConfig> config = read_database_config((folder / "a.json").string());
   ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(config.error().code(), StatusCode::InvalidArgument);
   EXPECT_THAT(std::string{config.error().message()}, AllOf(HasSubstr("includes itself"), HasSubstr("a.json -> "), HasSubstr("b.json -> ")));
 }
 
@@ -143,9 +143,9 @@ TEST_F(DatabaseConfigFiles, InclusionsAreBounded) {
   write("c.json", kOneInstance);
   const Result<DatabaseConfig> config = read_database_config(write("many.json", R"({"INCLUDES": [)" + list + "]}"));
   ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(config.error().code(), StatusCode::ResourceExhausted);
   const Result<DatabaseConfig> big = read_database_config(write("big.json", std::string(1024 * 1024 + 1, ' ')));
-  EXPECT_EQ(big.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(big.error().code(), StatusCode::ResourceExhausted);
 }
 
 TEST_F(DatabaseConfigFiles, WhatIsNoSuchFileIsRefused) {
@@ -202,7 +202,7 @@ TEST(DefaultDatabases, NumbersAndSeparatorsAreThoseOfSonic) {
       "APPL_DB 0: ASIC_DB 1: COUNTERS_DB 2: LOGLEVEL_DB 3: CONFIG_DB 4| PFC_WD_DB 5: FLEX_COUNTER_DB 5: STATE_DB 6| SNMP_OVERLAY_DB 7| "
       "RESTAPI_DB 8| GB_ASIC_DB 9: GB_COUNTERS_DB 10: GB_FLEX_COUNTER_DB 11: CHASSIS_APP_DB 12| CHASSIS_STATE_DB 13| APPL_STATE_DB 14: "
       "DPU_APPL_DB 15: DPU_APPL_STATE_DB 16| DPU_STATE_DB 17| DPU_COUNTERS_DB 18: EVENT_DB 19| BMP_STATE_DB 20| ");
-  EXPECT_EQ(default_database("OTHER_DB").error().code(), Code::NotFound);
+  EXPECT_EQ(default_database("OTHER_DB").error().code(), StatusCode::NotFound);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
   send("T", "3");
   ASSERT_TRUE(driver().run_until([&] { return store().stats().transactions >= before + 5; })) << "it tries again";
   EXPECT_THAT(ends, IsEmpty());
-  ASSERT_TRUE(driver().run_until([&] { return store().health().code() == Code::Unavailable; }));
+  ASSERT_TRUE(driver().run_until([&] { return store().health().code() == StatusCode::Unavailable; }));
   EXPECT_THAT(std::string{store().health().message()}, HasSubstr("NOREPLICAS"));
   ASSERT_EQ(server().command({"CONFIG", "SET", "min-replicas-to-write", "0"}), "OK");
   driver().settle();
@@ -594,12 +594,12 @@ TEST_F(RedisFaults, WrongPasswordAndAbsentSocketAreNamed) {
   options.address.password = "wrong";
   open(options);
   ASSERT_TRUE(driver().run_until([this] { return std::string{store().health().message()}.find("WRONGPASS") != std::string::npos; }));
-  EXPECT_EQ(store().health().code(), Code::PermissionDenied);
+  EXPECT_EQ(store().health().code(), StatusCode::PermissionDenied);
   options.address = server().address();
   options.address.unix_path += ".absent";
   open(options);
   ASSERT_TRUE(driver().run_until([this] { return std::string{store().health().message()}.find(".absent") != std::string::npos; }));
-  EXPECT_EQ(store().health().code(), Code::Unavailable) << "it may come";
+  EXPECT_EQ(store().health().code(), StatusCode::Unavailable) << "it may come";
 }
 
 // A busy machine gives fewer turns in a second, never more, so only spinning breaks the bound.

@@ -53,12 +53,12 @@ void Lease::send(std::string_view gone_holder) {
 void Lease::answered(const Reply& reply, Instant sent) {
   if (reply.is_error()) {
     trouble_ = status_of(reply, "the lease of the database");
-    if (trouble_.code() == Code::FailedPrecondition) {
+    if (trouble_.code() == StatusCode::FailedPrecondition) {
       trouble_ = {trouble_.code(), std::string{trouble_.message()} + ": " + std::string{kLeaseKey} + " or " + std::string{kEpochKey} +
                                        " was written by another program, and no row is consumed until that key is deleted"};
     }
     // A later attempt may take it; a held lease may be renewed until it ends. Only a server that forbids the script will go on refusing.
-    if (trouble_.code() != Code::PermissionDenied) return;
+    if (trouble_.code() != StatusCode::PermissionDenied) return;
     link_.fence.clear();
     state_.refused = trouble_.message();
     move_to(RedisLease::State::Refused, {});
@@ -124,7 +124,7 @@ bool Lease::release() {
 
 Status Lease::trouble() const {
   if (state_.state == RedisLease::State::Lost) {
-    return {Code::Unavailable, "the lease of the database was lost to " + describe_holder(state_.holder)};
+    return {StatusCode::Unavailable, "the lease of the database was lost to " + describe_holder(state_.holder)};
   }
   return allows() ? Status{} : trouble_;
 }

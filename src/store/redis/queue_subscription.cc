@@ -42,7 +42,7 @@ void QueueSubscription::read_popped(const Reply& content, Batch& batch) {
     }
     Entry& entry = batch.entries.emplace_back();
     entry.key = items[i].text();
-    entry.deleted = change->op() == Op::Delete;
+    entry.deleted = change->op() == ChangeOp::Delete;
     if (!entry.deleted) entry.change = std::move(*change);
     // As in SONiC's script, the letter decides what happens to the row, even if the word after it means something else.
     const bool of_row = names_row(items[i + 2].text().substr(1));
@@ -83,7 +83,7 @@ void QueueSubscription::complete(Batch& batch) {
   if (answers == 0) return;
   const auto written = [this](const Reply& reply) {
     // The batch is in flight and is completed again later. A row that no connection can write, such as a key of another type, is left.
-    if (reply.is_error() && status_of(reply, "a row").code() == Code::Unavailable) failed(reply, "writing rows");
+    if (reply.is_error() && status_of(reply, "a row").code() == StatusCode::Unavailable) failed(reply, "writing rows");
   };
   ask(answers, shape::kCount, written, true);
 }

@@ -93,7 +93,7 @@ void Reader::start(const Target& target, Place from, std::string_view cursor, st
 /// The cursors of scan_written() have our own form ("r" and a number) and are valid for one connection. On another server, or after a
 /// restart of the same one, a cursor of Redis would skip rows.
 Status Reader::resume(std::string_view cursor, Place& place) {
-  const Status bad{Code::InvalidArgument, quoted(cursor) + " is not a cursor of this scan, or no longer one"};
+  const Status bad{StatusCode::InvalidArgument, quoted(cursor) + " is not a cursor of this scan, or no longer one"};
   if (cursor.empty()) return {};
   std::uint64_t number = 0;
   if (cursor.front() != 'r') {

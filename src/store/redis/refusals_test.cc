@@ -74,7 +74,7 @@ TEST_F(RedisTableTest, AClusterIsRefusedWithTheReason) {
   RedisStoreOptions options = quick_options();
   options.address = cluster.address();
   StoreDriver driver(options);
-  ASSERT_TRUE(driver.run_until([&driver] { return driver.store().health().code() == Code::Unimplemented; }));
+  ASSERT_TRUE(driver.run_until([&driver] { return driver.store().health().code() == StatusCode::Unimplemented; }));
   EXPECT_THAT(driver.store().health().to_string(), HasSubstr("Redis Cluster is not supported"));
   EXPECT_EQ(driver.store().stats().connects, 0U);
 }
@@ -113,7 +113,7 @@ TEST_F(RedisFaults, TooFewReplicasMakePopsWaitAndCostNoConnection) {
   server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
   server().command({"PUBLISH", "T_CHANNEL@0", "G"});
   server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
-  ASSERT_TRUE(driver().run_until([this] { return store().health().code() == Code::Unavailable; }));
+  ASSERT_TRUE(driver().run_until([this] { return store().health().code() == StatusCode::Unavailable; }));
   EXPECT_THAT(std::string{store().health().message()}, HasSubstr("NOREPLICAS"));
   const auto refused = [this] { return server().info("errorstats")["errorstat_NOREPLICAS"]; };
   const std::string before = refused();
@@ -242,7 +242,7 @@ TEST_F(RedisViewFaults, GoesOnThroughCutsAndRestarts) {
   EXPECT_EQ(take_all(driver(), *consumer).size(), std::size_t{kRows});
   TableView view(driver().scheduler(), store(), "T", {.retry = 10ms});
   fill(view);
-  Result<ViewTotals> end = failure(Code::Internal, "not told");
+  Result<ViewTotals> end = failure(StatusCode::Internal, "not told");
   ASSERT_TRUE(view.apply([&end](const Result<ViewTotals>& told) { end = told; }).ok());
   Random random{1};
   int faults = 0;
@@ -302,9 +302,9 @@ TEST_F(RedisFaults, FullTableHasRoomAgainWhenAConsumerElsewhereMadeIt) {
       }
       for (const char* key : {"a", "b", "c"}) set(driver(), table, key, {{"n", "1"}});
       driver().settle();
-      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted);
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), StatusCode::ResourceExhausted);
       driver().settle();
-      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted) << "it is full";
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), StatusCode::ResourceExhausted) << "it is full";
       driver().settle();
       const auto consumer = subscribe(elsewhere, table);
       EXPECT_EQ(take_all(elsewhere, *consumer).size(), 3U);
@@ -354,7 +354,7 @@ TEST_F(RedisFaults, PendingSetOfAnotherTypeFailsTheWriteAndDoesNotSpin) {
   bool ended = false;
   ASSERT_TRUE(store().write("T", Change::set("k", {}), [&](const Status& status) { end = status, ended = true; }).ok());
   ASSERT_TRUE(driver().run_until([&ended] { return ended; }));
-  EXPECT_EQ(end.code(), Code::FailedPrecondition) << end.to_string();
+  EXPECT_EQ(end.code(), StatusCode::FailedPrecondition) << end.to_string();
   server().command({"DEL", "T_KEY_SET"});
   set(driver(), "T", "later", {{"n", "1"}});
   ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
@@ -367,16 +367,16 @@ TEST_F(RedisFaults, FailedWriteFailsNoOtherOfItsBatch) {
   server().command({"SET", "T_KEY_SET", "text"});
   server().command({"SET", "W:bad", "text"});
   server().command({"SET", "Q_KEY_VALUE_OP_QUEUE", "text"});
-  std::map<std::string, Code> ends;
+  std::map<std::string, StatusCode> ends;
   for (const auto& [table, key] : {std::pair{"T", "k"}, {"T2", "k"}, {"W", "bad"}, {"W", "good"}, {"Q", "k"}, {"T2", "other"}}) {
     const std::string name = std::string{table} + " " + key;
     const auto done = [&ends, name](const Status& end) { ends[name] = end.code(); };
     ASSERT_TRUE(store().write(table, Change::set(key, {{"n", "1"}}), done).ok());
   }
   driver().settle();
-  EXPECT_THAT(ends, ElementsAre(testing::Pair("Q k", Code::FailedPrecondition), testing::Pair("T k", Code::FailedPrecondition),
-                                testing::Pair("T2 k", Code::Ok), testing::Pair("T2 other", Code::Ok),
-                                testing::Pair("W bad", Code::FailedPrecondition), testing::Pair("W good", Code::Ok)));
+  EXPECT_THAT(ends, ElementsAre(testing::Pair("Q k", StatusCode::FailedPrecondition), testing::Pair("T k", StatusCode::FailedPrecondition),
+                                testing::Pair("T2 k", StatusCode::Ok), testing::Pair("T2 other", StatusCode::Ok),
+                                testing::Pair("W bad", StatusCode::FailedPrecondition), testing::Pair("W good", StatusCode::Ok)));
 }
 
 TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {

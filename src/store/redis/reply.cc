@@ -142,10 +142,10 @@ Result<const Reply*> ReplyReader::next() {
   void* reply = nullptr;
   if (redisReaderGetReply(reader_, &reply) != 0) {
     if (arena_->list_refused != 0) {
-      return failure(Code::DataLoss, "Redis sent a list of " + std::to_string(arena_->list_refused) + " items, above " +
-                                         std::to_string(limits::kRedisListItems));
+      return failure(StatusCode::DataLoss, "Redis sent a list of " + std::to_string(arena_->list_refused) + " items, above " +
+                                               std::to_string(limits::kRedisListItems));
     }
-    return failure(Code::DataLoss, std::string{"what Redis sent is not its protocol: "} + reader_->errstr);
+    return failure(StatusCode::DataLoss, std::string{"what Redis sent is not its protocol: "} + reader_->errstr);
   }
   if (reply == nullptr) return nullptr;
   arena_->spent = true;
@@ -154,33 +154,33 @@ Result<const Reply*> ReplyReader::next() {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Code>, 15> kCodes{{{"READONLY", Code::Unavailable},
-                                                                    {"LOADING", Code::Unavailable},
-                                                                    {"MASTERDOWN", Code::Unavailable},
-                                                                    {"BUSY", Code::Unavailable},
-                                                                    {"CLUSTERDOWN", Code::Unavailable},
-                                                                    {"TRYAGAIN", Code::Unavailable},
-                                                                    {"NOREPLICAS", Code::Unavailable},
-                                                                    {"MISCONF", Code::Unavailable},
-                                                                    {"OOM", Code::ResourceExhausted},
-                                                                    {"NOAUTH", Code::PermissionDenied},
-                                                                    {"NOPERM", Code::PermissionDenied},
-                                                                    {"WRONGPASS", Code::PermissionDenied},
-                                                                    {"WRONGTYPE", Code::FailedPrecondition},
-                                                                    {"MOVED", Code::FailedPrecondition},
-                                                                    {"CROSSSLOT", Code::FailedPrecondition}}};
+constexpr std::array<std::pair<std::string_view, StatusCode>, 15> kCodes{{{"READONLY", StatusCode::Unavailable},
+                                                                          {"LOADING", StatusCode::Unavailable},
+                                                                          {"MASTERDOWN", StatusCode::Unavailable},
+                                                                          {"BUSY", StatusCode::Unavailable},
+                                                                          {"CLUSTERDOWN", StatusCode::Unavailable},
+                                                                          {"TRYAGAIN", StatusCode::Unavailable},
+                                                                          {"NOREPLICAS", StatusCode::Unavailable},
+                                                                          {"MISCONF", StatusCode::Unavailable},
+                                                                          {"OOM", StatusCode::ResourceExhausted},
+                                                                          {"NOAUTH", StatusCode::PermissionDenied},
+                                                                          {"NOPERM", StatusCode::PermissionDenied},
+                                                                          {"WRONGPASS", StatusCode::PermissionDenied},
+                                                                          {"WRONGTYPE", StatusCode::FailedPrecondition},
+                                                                          {"MOVED", StatusCode::FailedPrecondition},
+                                                                          {"CROSSSLOT", StatusCode::FailedPrecondition}}};
 
 /// The code of the first known word; unless 'all', only the first word is checked.
-Code code_of(std::string_view text, bool all) {
+StatusCode code_of(std::string_view text, bool all) {
   while (!text.empty()) {
     std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     if (word.starts_with('-')) word.remove_prefix(1);
-    const auto found = std::ranges::find(kCodes, word, &std::pair<std::string_view, Code>::first);
+    const auto found = std::ranges::find(kCodes, word, &std::pair<std::string_view, StatusCode>::first);
     if (found != kCodes.end()) return found->second;
     if (!all) break;
   }
-  return Code::Internal;
+  return StatusCode::Internal;
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ Status status_of(const Reply& error, std::string_view what) {
 
 bool lacks_replicas(const Status& status) {
   const auto says = [&status](std::string_view text) { return status.message().find(text) != std::string_view::npos; };
-  return status.code() == Code::Unavailable && (says(": NOREPLICAS") || says(": -NOREPLICAS"));
+  return status.code() == StatusCode::Unavailable && (says(": NOREPLICAS") || says(": -NOREPLICAS"));
 }
 
 }  // namespace rondo::redis

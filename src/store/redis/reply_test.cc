@@ -11,7 +11,7 @@
 namespace rondo::redis {
 namespace {
 
-Code code_of(const std::string& error) {
+StatusCode code_of(const std::string& error) {
   ReplyReader reader;
   reader.feed("-" + error + "\r\n");
   const Result<const Reply*> reply = reader.next();
@@ -22,21 +22,21 @@ Code code_of(const std::string& error) {
 }
 
 TEST(RedisReply, AnErrorIsWhatItsFirstWordSays) {
-  EXPECT_EQ(code_of("READONLY You can't write against a read only replica."), Code::Unavailable);
-  EXPECT_EQ(code_of("LOADING Redis is loading the dataset in memory"), Code::Unavailable);
-  EXPECT_EQ(code_of("OOM command not allowed when used memory > 'maxmemory'."), Code::ResourceExhausted);
-  EXPECT_EQ(code_of("NOPERM this user has no permissions to run the 'eval' command"), Code::PermissionDenied);
-  EXPECT_EQ(code_of("ERR unknown command 'READONLY or OOM'"), Code::Internal);
-  EXPECT_EQ(code_of("ERR"), Code::Internal);
+  EXPECT_EQ(code_of("READONLY You can't write against a read only replica."), StatusCode::Unavailable);
+  EXPECT_EQ(code_of("LOADING Redis is loading the dataset in memory"), StatusCode::Unavailable);
+  EXPECT_EQ(code_of("OOM command not allowed when used memory > 'maxmemory'."), StatusCode::ResourceExhausted);
+  EXPECT_EQ(code_of("NOPERM this user has no permissions to run the 'eval' command"), StatusCode::PermissionDenied);
+  EXPECT_EQ(code_of("ERR unknown command 'READONLY or OOM'"), StatusCode::Internal);
+  EXPECT_EQ(code_of("ERR"), StatusCode::Internal);
 }
 
 TEST(RedisReply, ARefusalWithinAScriptIsTheSameInRedis6And7) {
-  EXPECT_EQ(code_of("READONLY You can't write against a read only replica. script: 5f0a, on @user_script:4."), Code::Unavailable);
+  EXPECT_EQ(code_of("READONLY You can't write against a read only replica. script: 5f0a, on @user_script:4."), StatusCode::Unavailable);
   const std::string where = "ERR Error running script (call to f_5f0a): @user_script:4: ";
-  EXPECT_EQ(code_of(where + "@user_script: 4: -READONLY You can't write against a read only replica."), Code::Unavailable);
-  EXPECT_EQ(code_of(where + "-OOM command not allowed when used memory > 'maxmemory'."), Code::ResourceExhausted);
-  EXPECT_EQ(code_of(where + "WRONGTYPE Operation against a key holding the wrong kind of value"), Code::FailedPrecondition);
-  EXPECT_EQ(code_of(where + "attempt to index a nil value"), Code::Internal);
+  EXPECT_EQ(code_of(where + "@user_script: 4: -READONLY You can't write against a read only replica."), StatusCode::Unavailable);
+  EXPECT_EQ(code_of(where + "-OOM command not allowed when used memory > 'maxmemory'."), StatusCode::ResourceExhausted);
+  EXPECT_EQ(code_of(where + "WRONGTYPE Operation against a key holding the wrong kind of value"), StatusCode::FailedPrecondition);
+  EXPECT_EQ(code_of(where + "attempt to index a nil value"), StatusCode::Internal);
 }
 
 TEST(RedisReply, ItemsOfAListAreThereWhenAllHaveCome) {
@@ -79,7 +79,7 @@ TEST(RedisReply, AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBefore
   reader.feed("*" + std::to_string(limits::kRedisListItems + 1) + "\r\n:1\r\n");
   const Result<const Reply*> refused = reader.next();
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::DataLoss);
+  EXPECT_EQ(refused.error().code(), StatusCode::DataLoss);
   EXPECT_EQ(refused.error().message(), "Redis sent a list of 4194305 items, above 4194304");
   reader.reset();
   reader.feed(":5\r\n");

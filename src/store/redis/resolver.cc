@@ -70,20 +70,20 @@ void Resolver::ask(const std::string& host) {
   question->request.ar_request = &question->hints;
   gaicb* list[] = {&question->request};
   if (const int error = ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr); error != 0) {
-    question->failed = Status{Code::Unavailable, "looking up '" + host + "': " + ::gai_strerror(error)};
+    question->failed = Status{StatusCode::Unavailable, "looking up '" + host + "': " + ::gai_strerror(error)};
   }
 }
 
 Result<std::optional<std::string>> Resolver::answer() {
   if (is_number(host_)) return std::optional{host_};
   const auto asked = questions_.find(host_);
-  if (asked == questions_.end()) return failure(Code::Internal, "no host was asked for");
+  if (asked == questions_.end()) return failure(StatusCode::Internal, "no host was asked for");
   const Question& question = *asked->second;
   if (!question.failed.ok()) return failure(question.failed);
   const int state = ::gai_error(&asked->second->request);
   if (state == EAI_INPROGRESS) return std::optional<std::string>{};
   if (state != 0 || question.request.ar_result == nullptr) {
-    return failure(Code::Unavailable, "looking up '" + host_ + "': " + ::gai_strerror(state));
+    return failure(StatusCode::Unavailable, "looking up '" + host_ + "': " + ::gai_strerror(state));
   }
   std::vector<std::string> all;
   for (const addrinfo* found = question.request.ar_result; found != nullptr; found = found->ai_next) all.push_back(text_of(*found));

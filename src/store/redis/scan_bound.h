@@ -20,9 +20,9 @@ class ScanBound {
     keys_ += keys;
     ++pages_;
     if (keys_ <= keys_most_ && pages_ <= limits::kTableRows) return {};
-    return {Code::ResourceExhausted, "reading table " + quoted(spec.name) + " stopped: the server named " + std::to_string(keys_) +
-                                         " keys in " + std::to_string(pages_) + " pages, above the limit of " + std::to_string(keys_most_) +
-                                         " keys"};
+    return {StatusCode::ResourceExhausted, "reading table " + quoted(spec.name) + " stopped: the server named " + std::to_string(keys_) +
+                                               " keys in " + std::to_string(pages_) + " pages, above the limit of " +
+                                               std::to_string(keys_most_) + " keys"};
   }
 
  private:

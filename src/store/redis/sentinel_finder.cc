@@ -16,7 +16,7 @@ SentinelFinder::SentinelFinder(Scheduler& scheduler, ConnectionOptions options, 
 void SentinelFinder::find() {
   if (searching_) return;
   searching_ = true;
-  trouble_ = Status{Code::Unavailable, "asking the Sentinels for the master '" + address_.sentinel_master + "'"};
+  trouble_ = Status{StatusCode::Unavailable, "asking the Sentinels for the master '" + address_.sentinel_master + "'"};
   ask_next();
   const Duration since = owner_.now() - answered_;
   if (since >= pause_high_) pause_ = Duration{};
@@ -37,7 +37,7 @@ void SentinelFinder::answered(const Reply& reply) {
   const std::string_view digits = parts.size() == 2 ? parts[1].text() : std::string_view{};
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (digits.empty() || error != std::errc{} || stop != digits.data() + digits.size()) {
-    connection_.give_up({Code::NotFound, "this Sentinel knows no master '" + address_.sentinel_master + "'"});
+    connection_.give_up({StatusCode::NotFound, "this Sentinel knows no master '" + address_.sentinel_master + "'"});
     return;
   }
   searching_ = false;

@@ -59,7 +59,7 @@ void SingleConsumerSubscription::failed(const Reply& reply, std::string_view wha
   if (reply.text().starts_with("FENCED")) return link().on_fenced();
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
-  if (why.code() == Code::Unavailable && !lacks_replicas(why)) return link().commands.give_up(why);
+  if (why.code() == StatusCode::Unavailable && !lacks_replicas(why)) return link().commands.give_up(why);
   trouble_ = why;
 }
 
@@ -180,7 +180,7 @@ void SingleConsumerSubscription::recovered(const Reply& reply) {
     if (dealt || contains(handing_out_, batch.number) || contains(taken_, batch.number)) {
       complete(batch);  // Its writes to Redis may not have arrived. They run again, oldest first, so the newest state wins.
     } else if (contains_batch(coming_, batch.number)) {
-      return link().commands.give_up({Code::DataLoss, "the server tells batch " + std::to_string(batch.number) + " in flight twice"});
+      return link().commands.give_up({StatusCode::DataLoss, "the server tells batch " + std::to_string(batch.number) + " in flight twice"});
     } else {
       stats().recovered += batch.entries.size();
       coming_.push_back(std::move(batch));
@@ -220,7 +220,7 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
           return failed(reply, "reading rows");
         }
         if (*row) {
-          entry.change = Change{Op::Set, std::move(*row)};
+          entry.change = Change{ChangeOp::Set, std::move(*row)};
           if (recovered) row_recovered(entry);
         } else {
           entry.deleted = true;  // The row was deleted in the meantime.

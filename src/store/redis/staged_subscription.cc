@@ -139,7 +139,7 @@ void StagedSubscription::read_answered(const Keys& wanted, bool again, const Rep
     if (items[3 * i].integer() != 0 || (!again && told_.contains(key))) continue;
     Entry entry;
     entry.key = key;
-    entry.change = Change{Op::Set, record_of(key, items[3 * i + 1])};
+    entry.change = Change{ChangeOp::Set, record_of(key, items[3 * i + 1])};
     if (entry.change.record()) entries.push_back(std::move(entry));
   }
   if (again) {
@@ -202,7 +202,7 @@ void StagedSubscription::read_popped(const Reply& content, Batch& batch) {
       ++renamed;
     } else if (set.kind() == Reply::Kind::List) {
       Record record = record_of(entry.key, set);
-      entry.change = Change{Op::Set, record ? std::move(record) : Record::make(entry.key, {})};
+      entry.change = Change{ChangeOp::Set, record ? std::move(record) : Record::make(entry.key, {})};
       ++found;
     }
   }

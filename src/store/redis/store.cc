@@ -188,7 +188,7 @@ void RedisStore::Parts::found_master(const RedisAddress& master) {
   for (Connection* const connection : {&commands, &events}) {
     const bool moved = !(connection->address() == master);
     connection->set_address(master);
-    if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
+    if (moved) connection->give_up({StatusCode::Unavailable, "the master is elsewhere now"});
     connection->start();
   }
 }
@@ -392,7 +392,7 @@ Status RedisStore::declare(const TableSpec& spec) {
   if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
   if (const redis::Target* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
   if (parts_->tables.size() >= limits::kTables) {
-    return {Code::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
+    return {StatusCode::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
   }
   const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
   parts_->tables.emplace(spec.name, redis::Target{spec, keys});
@@ -414,15 +414,15 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
   if (writer.unanswered() >= parts.options.writes_max || writer.unanswered_bytes() >= parts.options.write_bytes_max) {
     const std::string room = "table " + quoted(table) + ": " + std::to_string(writer.unanswered()) + " writes of " +
                              std::to_string(writer.unanswered_bytes()) + " bytes wait for their answers";
-    if (parts.commands.is_connected()) return {Code::ResourceExhausted, room};
-    return {Code::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
+    if (parts.commands.is_connected()) return {StatusCode::ResourceExhausted, room};
+    return {StatusCode::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
   }
-  if (target->is_full() && change.op() != Op::Delete) {
+  if (target->is_full() && change.op() != ChangeOp::Delete) {
     parts.writer.ask_waiting(*target);
     return store::table_full(target->spec, change.key());
   }
-  if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
-    change = Change{Op::Set, change.record().with_distinct_names()};
+  if (change.op() == ChangeOp::Set && target->spec.kind != TableKind::Queue) {
+    change = Change{ChangeOp::Set, change.record().with_distinct_names()};
   }
   parts.writer.add(*target, std::move(change), std::move(done));
   return {};
@@ -474,7 +474,7 @@ Result<Store::Size> RedisStore::size(std::string_view table) const {
 Status RedisStore::health() const {
   if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
-  if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
+  if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{StatusCode::Unavailable, "subscribing"} : parts_->events.trouble();
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
   if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
   for (const std::shared_ptr<RemoteSubscription>& subscription : parts_->living()) {

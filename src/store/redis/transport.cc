@@ -29,7 +29,7 @@ Result<SocketAddress> target_of(const RedisAddress& address, const std::string& 
   if (!address.unix_path.empty()) {
     auto* const name = reinterpret_cast<sockaddr_un*>(&target.address);
     if (address.unix_path.size() >= sizeof name->sun_path) {
-      return failure(Code::InvalidArgument, "the socket's path " + quoted(address.unix_path) + " is longer than 107 bytes");
+      return failure(StatusCode::InvalidArgument, "the socket's path " + quoted(address.unix_path) + " is longer than 107 bytes");
     }
     name->sun_family = AF_UNIX;
     std::memcpy(name->sun_path, address.unix_path.c_str(), address.unix_path.size() + 1);
@@ -47,7 +47,7 @@ Result<SocketAddress> target_of(const RedisAddress& address, const std::string& 
     v6->sin6_port = htons(address.port);
     target.size = sizeof *v6;
   } else {
-    return failure(Code::InvalidArgument, "'" + ip + "' is not an IP address");
+    return failure(StatusCode::InvalidArgument, "'" + ip + "' is not an IP address");
   }
   return target;
 }
@@ -55,7 +55,7 @@ Result<SocketAddress> target_of(const RedisAddress& address, const std::string& 
 /// An absent Unix socket means that the server does not run yet, so the connection retries.
 Status no_connection(int error) {
   const Status status = status_from_errno(error, "connect");
-  return error == ENOENT ? Status{Code::Unavailable, std::string{status.message()}, error} : status;
+  return error == ENOENT ? Status{StatusCode::Unavailable, std::string{status.message()}, error} : status;
 }
 
 std::string tls_error() {
@@ -70,12 +70,12 @@ std::string tls_error() {
 Status apply_files(SSL_CTX* context, const RedisAddress& address) {
   const bool trusted = address.ca_file.empty() ? ::SSL_CTX_set_default_verify_paths(context) == 1
                                                : ::SSL_CTX_load_verify_locations(context, address.ca_file.c_str(), nullptr) == 1;
-  if (!trusted) return {Code::InvalidArgument, "TLS: cannot use the certificates of '" + address.ca_file + "': " + tls_error()};
+  if (!trusted) return {StatusCode::InvalidArgument, "TLS: cannot use the certificates of '" + address.ca_file + "': " + tls_error()};
   if (address.cert_file.empty()) return {};
   const std::string& key = address.key_file.empty() ? address.cert_file : address.key_file;
   if (::SSL_CTX_use_certificate_chain_file(context, address.cert_file.c_str()) != 1 ||
       ::SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return {Code::InvalidArgument,
+    return {StatusCode::InvalidArgument,
             "TLS: cannot use the certificate '" + address.cert_file + "' with the key '" + key + "': " + tls_error()};
   }
   return {};
@@ -130,7 +130,7 @@ struct Transport::Tls {
   Status begin(const RedisAddress& address, int socket) {
     fd = socket;
     context = ::SSL_CTX_new(::TLS_client_method());
-    if (context == nullptr) return {Code::Internal, "TLS: " + tls_error()};
+    if (context == nullptr) return {StatusCode::Internal, "TLS: " + tls_error()};
     ::SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     ::SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
@@ -151,7 +151,7 @@ struct Transport::Tls {
     } else if (named) {
       named = ::SSL_set1_host(ssl, name.c_str()) == 1 && ::SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
     }
-    if (!named) return {Code::Internal, "TLS: " + tls_error()};
+    if (!named) return {StatusCode::Internal, "TLS: " + tls_error()};
     ::SSL_set_connect_state(ssl);
     return {};
   }
@@ -159,9 +159,9 @@ struct Transport::Tls {
   Result<std::size_t> judge(int result, const char* what) const {
     const int error = ::SSL_get_error(ssl, result);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return std::size_t{0};
-    if (error == SSL_ERROR_ZERO_RETURN) return failure(Code::Unavailable, "the server closed the connection");
+    if (error == SSL_ERROR_ZERO_RETURN) return failure(StatusCode::Unavailable, "the server closed the connection");
     if (error == SSL_ERROR_SYSCALL && errno != 0) return failure(status_from_errno(errno, what));
-    return failure(Code::Unavailable, std::string{"TLS: "} + what + ": " + tls_error());
+    return failure(StatusCode::Unavailable, std::string{"TLS: "} + what + ": " + tls_error());
   }
   SSL_CTX* context = nullptr;
   SSL* ssl = nullptr;
@@ -230,7 +230,7 @@ Result<std::size_t> Transport::receive(std::span<char> room) {
   for (;;) {
     const ssize_t got = ::recv(fd_.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) return failure(Code::Unavailable, "the server closed the connection");
+    if (got == 0) return failure(StatusCode::Unavailable, "the server closed the connection");
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
     if (errno != EINTR) return failure(status_from_errno(errno, "receive"));
   }

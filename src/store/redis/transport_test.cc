@@ -31,7 +31,7 @@ namespace {
   int errors = 0;
   for (int i = 0; i < 1000 && errors < 10; ++i) {
     const Result<std::size_t> sent = transport.send("PING\r\n");
-    if (!sent && sent.error().code() != Code::Unavailable) ::_exit(4);
+    if (!sent && sent.error().code() != StatusCode::Unavailable) ::_exit(4);
     if (!sent) ++errors;
   }
   ::_exit(errors == 10 ? 0 : 5);

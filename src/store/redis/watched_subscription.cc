@@ -126,7 +126,7 @@ void WatchedSubscription::fetch() {
           return;
         }
         tell_due_ = tell_due_ || !has_news();
-        view_.changed(*row ? Change{Op::Set, std::move(*row)} : Change::remove(key));
+        view_.changed(*row ? Change{ChangeOp::Set, std::move(*row)} : Change::remove(key));
       },
       [this, count] {
         reading_ -= count;
@@ -144,7 +144,7 @@ void WatchedSubscription::read(const std::shared_ptr<std::vector<std::string>>& 
       [this, wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
         const std::string& key = (*wanted)[next++];
         Result<Record> row = row_of(key, reply);
-        if (!row && row.error().code() == Code::Unavailable) link().commands.give_up(row.error());
+        if (!row && row.error().code() == StatusCode::Unavailable) link().commands.give_up(row.error());
         each(key, std::move(row));
         if (next == wanted->size()) end();
       },

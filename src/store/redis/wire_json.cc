@@ -37,11 +37,11 @@ void append(json::array& list, const Fields& fields) {
 
 Result<std::vector<std::string_view>> texts_of(const json::value& value) {
   const json::array* const list = value.if_array();
-  if (list == nullptr) return failure(Code::InvalidArgument, "not a JSON list");
+  if (list == nullptr) return failure(StatusCode::InvalidArgument, "not a JSON list");
   std::vector<std::string_view> texts;
   for (const json::value& item : *list) {
     const json::string* const text = item.if_string();
-    if (text == nullptr) return failure(Code::InvalidArgument, "item " + std::to_string(texts.size()) + " of the list is not a text");
+    if (text == nullptr) return failure(StatusCode::InvalidArgument, "item " + std::to_string(texts.size()) + " of the list is not a text");
     texts.push_back(view(*text));
   }
   return texts;
@@ -50,7 +50,7 @@ Result<std::vector<std::string_view>> texts_of(const json::value& value) {
 Result<json::value> parse(std::string_view text) {
   json::error_code error;
   json::value value = json::parse(json::string_view{text.data(), text.size()}, error);
-  if (error) return failure(Code::InvalidArgument, "not JSON: " + error.message());
+  if (error) return failure(StatusCode::InvalidArgument, "not JSON: " + error.message());
   return value;
 }
 
@@ -73,7 +73,7 @@ std::string event_text(const Change& event) {
 }
 
 std::string fields_text(const Change& change) {
-  if (change.op() == Op::Delete) return "{}";
+  if (change.op() == ChangeOp::Delete) return "{}";
   json::array list;
   append(list, change.fields());
   std::string text;
@@ -81,7 +81,7 @@ std::string fields_text(const Change& change) {
   return text;
 }
 
-std::string queue_operation(const Change& change) { return (change.op() == Op::Delete ? "D" : "S") + std::string{change.verb()}; }
+std::string queue_operation(const Change& change) { return (change.op() == ChangeOp::Delete ? "D" : "S") + std::string{change.verb()}; }
 
 Result<Change> parse_event(std::string_view text) {
   const Result<json::value> value = parse(text);
@@ -89,7 +89,7 @@ Result<Change> parse_event(std::string_view text) {
   const auto texts = texts_of(*value);
   if (!texts) return failure(texts.error());
   if (texts->size() < 2 || texts->size() % 2 != 0) {
-    return failure(Code::InvalidArgument, "an event of " + std::to_string(texts->size()) + " texts; it takes op, data and pairs");
+    return failure(StatusCode::InvalidArgument, "an event of " + std::to_string(texts->size()) + " texts; it takes op, data and pairs");
   }
   const std::vector<Field> fields = pairs(std::span{*texts}.subspan(2));
   if (Status bad = check_record((*texts)[1], fields); !bad.ok()) return failure(std::move(bad));
@@ -98,7 +98,7 @@ Result<Change> parse_event(std::string_view text) {
 
 Result<Change> parse_entry(std::string_view key, std::string_view text, std::string_view operation) {
   if (operation.size() < 2 || (operation[0] != 'S' && operation[0] != 'D')) {
-    return failure(Code::InvalidArgument, "operation " + quoted(operation) + " begins with neither S nor D");
+    return failure(StatusCode::InvalidArgument, "operation " + quoted(operation) + " begins with neither S nor D");
   }
   const std::string_view verb = operation.substr(1);
   if (operation[0] == 'D' && verb == "DEL") return Change::remove(key);
@@ -112,7 +112,7 @@ Result<Change> parse_entry(std::string_view key, std::string_view text, std::str
     texts = std::move(*parsed);
     fields = pairs(texts);
   } else if (!value->is_object() || !value->get_object().empty()) {  // A Delete has "{}" in place of the fields.
-    return failure(Code::InvalidArgument, "the fields are not a JSON list");
+    return failure(StatusCode::InvalidArgument, "the fields are not a JSON list");
   }
   if (Status bad = check_record(key, fields); !bad.ok()) return failure(std::move(bad));
   if (verb == "SET" && operation[0] == 'S') return Change::set(key, fields);

@@ -51,7 +51,7 @@ std::shared_ptr<Writer::Batch> Writer::next_batch() {
   batch->writes.reserve(std::min(pending_.size(), kBatchWrites + 1));
   std::size_t bytes = 0;
   const auto replaces = [](const Write& last, const Write& next) {
-    return last.change.op() == Op::Delete && next.change.op() == Op::Set && last.target == next.target &&
+    return last.change.op() == ChangeOp::Delete && next.change.op() == ChangeOp::Set && last.target == next.target &&
            last.change.key() == next.change.key();
   };
   while (!pending_.empty()) {
@@ -108,8 +108,8 @@ void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
     if (reply.is_error()) {
       status = status_of(reply, "WAIT");
     } else if (reply.integer() < options_.replicas) {
-      status = Status{Code::DeadlineExceeded, "written, but only " + std::to_string(reply.integer()) + " of " +
-                                                  std::to_string(options_.replicas) + " replicas have it"};
+      status = Status{StatusCode::DeadlineExceeded, "written, but only " + std::to_string(reply.integer()) + " of " +
+                                                        std::to_string(options_.replicas) + " replicas have it"};
     }
     answered(batch, kWhole, std::move(status));
   });
@@ -130,11 +130,11 @@ Writer::Group::Key& Writer::Group::at(const Record& record) {
 void Writer::merge(Group& group, const Write& write) {
   const Change& change = write.change;
   Group::Key& key = group.at(change.record());
-  if (write.deleted || change.op() == Op::Delete) {
+  if (write.deleted || change.op() == ChangeOp::Delete) {
     key.deleted = true;
     key.record = {};
   }
-  if (change.op() == Op::Set) {
+  if (change.op() == ChangeOp::Set) {
     key.record = key.record ? Record::merged(key.record, change.record()) : change.record();
   }
 }
@@ -181,7 +181,7 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
   Commands& out = commands_.out();
   switch (write.target->spec.kind) {
     case TableKind::Watched: {
-      if (change.op() == Op::Delete) {
+      if (change.op() == ChangeOp::Delete) {
         out.begin(2).word("DEL").word(keys.rows, change.key());
       } else {
         if (write.deleted) {  // In one transaction: a watcher need not see the row deleted and set again.
@@ -235,7 +235,7 @@ void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, S
   const bool refused = lacks_replicas(status);
   if (refused) trouble_ = status;
   // The server is unavailable: send the whole batch again, to this server or to the next one.
-  if (status.code() == Code::Unavailable && !refused) {
+  if (status.code() == StatusCode::Unavailable && !refused) {
     commands_.give_up(std::move(status));
     return;
   }
@@ -277,9 +277,9 @@ void Writer::notify(WriteDone done, Status status) {
 /// Merges two writes of one key into 'newer'.
 void Writer::absorb(Write& newer, Write& older) {
   bytes_ -= newer.change.record().bytes() + older.change.record().bytes();
-  if (newer.change.op() == Op::Set && !newer.deleted) {
-    newer.deleted = older.deleted || older.change.op() == Op::Delete;
-    if (older.change.op() == Op::Set) newer.change = {Op::Set, Record::merged(older.change.record(), newer.change.record())};
+  if (newer.change.op() == ChangeOp::Set && !newer.deleted) {
+    newer.deleted = older.deleted || older.change.op() == ChangeOp::Delete;
+    if (older.change.op() == ChangeOp::Set) newer.change = {ChangeOp::Set, Record::merged(older.change.record(), newer.change.record())};
   }
   bytes_ += newer.change.record().bytes();
   if (newer.carried == nullptr) newer.carried = std::make_unique<std::vector<Ended>>();
@@ -314,7 +314,7 @@ void Writer::lost() {
 
 /// Moves the outstanding writes that may be repeated to the front of the waiting writes.
 void Writer::send_again() {
-  const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
+  const Status unknown{StatusCode::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
   std::vector<Write> again;
   for (const std::shared_ptr<Batch>& batch : under_way_) {
     for (Write& write : batch->writes) {

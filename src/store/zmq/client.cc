@@ -57,10 +57,10 @@ class ZmqClient::Parts final : public Source {
 
   Result<Lane*> lane(std::string_view database, std::string_view table) {
     if (Status bad = store::check_spec({.name = std::string{table}}); !bad.ok()) return failure(std::move(bad));
-    if (database.size() > limits::kNameBytes) return failure(Code::InvalidArgument, "a database's name over the limit of a name");
+    if (database.size() > limits::kNameBytes) return failure(StatusCode::InvalidArgument, "a database's name over the limit of a name");
     auto found = lanes_.find({std::string{database}, std::string{table}});
     if (found == lanes_.end()) {
-      if (lanes_.size() >= limits::kTables) return failure(Code::ResourceExhausted, "no room for direct table " + quoted(table));
+      if (lanes_.size() >= limits::kTables) return failure(StatusCode::ResourceExhausted, "no room for direct table " + quoted(table));
       auto made = std::make_unique<Lane>(database, table, options_.keys_max);
       found = lanes_.emplace(Name{database, table}, std::move(made)).first;
     }
@@ -110,9 +110,9 @@ class ZmqClient::Parts final : public Source {
   Status check_options() const {
     if (Status bad = store::check_endpoint(options_.endpoint); !bad.ok()) return bad;
     if (options_.frame_bytes == 0 || options_.frame_bytes > limits::kZmqFrameBytes) {
-      return {Code::InvalidArgument, "frame_bytes is not from 1 to " + std::to_string(limits::kZmqFrameBytes)};
+      return {StatusCode::InvalidArgument, "frame_bytes is not from 1 to " + std::to_string(limits::kZmqFrameBytes)};
     }
-    if (options_.send_frames < 1) return {Code::InvalidArgument, "send_frames is not positive"};
+    if (options_.send_frames < 1) return {StatusCode::InvalidArgument, "send_frames is not positive"};
     return store::check_spec({.name = "direct", .rows_max = options_.keys_max});
   }
 
@@ -139,7 +139,7 @@ class ZmqClient::Parts final : public Source {
     if (bytes <= limits::kNameBytes) return {};  // Smaller than the smallest limit.
     if (Status bad = check_record(key, fields); !bad.ok()) return bad;
     if (lane.frame.head_size() + bytes <= limits::kZmqFrameBytes) return {};
-    return {Code::InvalidArgument,
+    return {StatusCode::InvalidArgument,
             "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kZmqFrameBytes) + " bytes"};
   }
 
@@ -163,7 +163,7 @@ class ZmqClient::Parts final : public Source {
   }
 
   Status stage(Lane& lane, Change change) {
-    if (change.op() == Op::Set) change = {Op::Set, std::move(change).record().with_distinct_names()};
+    if (change.op() == ChangeOp::Set) change = {ChangeOp::Set, std::move(change).record().with_distinct_names()};
     const std::size_t before = lane.waiting->depth();
     Status refused = lane.staged->write(change);
     if (!refused.ok() && before >= options_.keys_max) {
@@ -275,14 +275,14 @@ Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*
 
 Status ZmqTable::write(const Change& change) {
   switch (change.op()) {
-    case Op::Delete: return remove(change.key());
-    case Op::Set: {
+    case ChangeOp::Delete: return remove(change.key());
+    case ChangeOp::Set: {
       std::vector<Field> fields(change.fields().begin(), change.fields().end());
       return set(change.key(), fields);
     }
-    case Op::Event: break;
+    case ChangeOp::Event: break;
   }
-  return {Code::InvalidArgument, "direct tables carry no events: " + quoted(change.key())};
+  return {StatusCode::InvalidArgument, "direct tables carry no events: " + quoted(change.key())};
 }
 
 }  // namespace rondo

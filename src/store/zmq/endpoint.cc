@@ -16,7 +16,7 @@ constexpr std::string_view kIpc = "ipc://";
 Status check_endpoint(std::string_view endpoint) {
   const bool known = endpoint.starts_with(kTcp) || endpoint.starts_with(kIpc);
   if (known && endpoint.size() > kTcp.size() && endpoint.find('\0') == endpoint.npos) return {};
-  return {Code::InvalidArgument, "endpoint " + quoted(endpoint) + ": a direct table has tcp://address:port or ipc://path"};
+  return {StatusCode::InvalidArgument, "endpoint " + quoted(endpoint) + ": a direct table has tcp://address:port or ipc://path"};
 }
 
 bool is_local(std::string_view endpoint) noexcept {

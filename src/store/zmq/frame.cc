@@ -68,7 +68,7 @@ Result<FrameReader> FrameReader::open(std::string_view bytes) {
 }
 
 Status FrameReader::malformed(const std::string& what) const {
-  return {Code::InvalidArgument, "frame: " + what + " at byte " + std::to_string(size_ - checker_.left())};
+  return {StatusCode::InvalidArgument, "frame: " + what + " at byte " + std::to_string(size_ - checker_.left())};
 }
 
 Result<FrameReader> FrameReader::begin(std::string_view bytes) {
@@ -123,7 +123,7 @@ bool FrameReader::next(FrameEntry& entry) {
   std::uint64_t count = 0;
   const bool head = at_.text(entry.key) && at_.text(count_text) && parse_count(count_text, count);
   RONDO_ASSERT(head);  // check() has verified the pair.
-  entry.op = count == 0 ? Op::Delete : Op::Set;
+  entry.op = count == 0 ? ChangeOp::Delete : ChangeOp::Set;
   entry.announced = static_cast<std::size_t>(count);
   entry.fields.clear();
   if (entry.announced > limits::kFields) {

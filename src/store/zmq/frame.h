@@ -21,7 +21,7 @@ namespace rondo::store {
 inline constexpr std::string_view kNoFields = "NULL";
 
 struct FrameEntry {
-  Op op = Op::Delete;
+  ChangeOp op = ChangeOp::Delete;
   std::string_view key;
   std::vector<Field> fields;  // Empty for a Delete and for a Set without fields.
   std::size_t announced = 0;  // The number of fields in the frame. Above limits::kFields no record can be made, and 'fields' is empty.

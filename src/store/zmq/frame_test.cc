@@ -148,7 +148,7 @@ TEST(ZmqFrame, WhatContradictsItselfIsRefusedWhole) {
   for (const Malformed& frame : frames) {
     const Result<FrameReader> reader = FrameReader::open(frame.bytes);
     ASSERT_FALSE(reader.has_value()) << frame.what;
-    EXPECT_EQ(reader.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(reader.error().code(), StatusCode::InvalidArgument);
     EXPECT_THAT(std::string{reader.error().message()}, HasSubstr(frame.what));
   }
 }
@@ -232,8 +232,8 @@ TEST(ZmqFrame, RandomFramesComeBackProperty) {
       std::vector<std::string> texts(2 * random.below(6));
       for (std::string& text : texts) text = word(40);
       for (std::size_t i = 0; i < texts.size(); i += 2) entry.fields.push_back({texts[i], texts[i + 1]});
-      entry.op = random.below(3) == 0 ? Op::Delete : Op::Set;
-      if (entry.op == Op::Delete) {
+      entry.op = random.below(3) == 0 ? ChangeOp::Delete : ChangeOp::Set;
+      if (entry.op == ChangeOp::Delete) {
         entry.fields.clear();
         writer.remove(key);
       } else {

@@ -20,8 +20,8 @@ constexpr std::size_t kPairsPerStep = 512;
 
 Status check_entry(const FrameEntry& entry) {
   if (entry.announced <= limits::kFields) return check_record(entry.key, entry.fields);
-  return {Code::InvalidArgument, "key " + quoted(entry.key) + " with " + std::to_string(entry.announced) + " fields; the limit is " +
-                                     std::to_string(limits::kFields)};
+  return {StatusCode::InvalidArgument, "key " + quoted(entry.key) + " with " + std::to_string(entry.announced) + " fields; the limit is " +
+                                           std::to_string(limits::kFields)};
 }
 
 bool is_full(const StagedTable& table) { return table.size().staged >= table.spec().rows_max; }
@@ -53,13 +53,13 @@ Status ZmqInbox::declare(const ZmqTableSpec& spec) {
   TableSpec staged{.name = spec.table, .kind = TableKind::Staged, .rows_max = spec.keys_max};
   if (Status bad = check_spec(staged); !bad.ok()) return bad;
   if (spec.database.size() > limits::kNameBytes) {
-    return {Code::InvalidArgument, "name of database " + quoted(spec.database) + " is over the limit of a name"};
+    return {StatusCode::InvalidArgument, "name of database " + quoted(spec.database) + " is over the limit of a name"};
   }
   if (tables_.size() >= limits::kTables) {
-    return {Code::ResourceExhausted, "more than " + std::to_string(limits::kTables) + " direct tables"};
+    return {StatusCode::ResourceExhausted, "more than " + std::to_string(limits::kTables) + " direct tables"};
   }
   const auto [place, is_new] = tables_.try_emplace(Name{spec.database, spec.table});
-  if (!is_new) return {Code::InvalidArgument, table_named(spec.database, spec.table) + " is there twice"};
+  if (!is_new) return {StatusCode::InvalidArgument, table_named(spec.database, spec.table) + " is there twice"};
   place->second = std::make_shared<StagedTable>(std::move(staged), StagedTable::Popped::IsKept);
   return {};
 }
@@ -72,7 +72,7 @@ std::shared_ptr<StagedTable> ZmqInbox::find(std::string_view database, std::stri
 Result<std::unique_ptr<Subscription>> ZmqInbox::subscribe(std::string_view database, std::string_view table,
                                                           const SubscribeOptions& options) {
   const std::shared_ptr<StagedTable> staged = find(database, table);
-  if (staged == nullptr) return failure(Code::NotFound, "no " + table_named(database, table));
+  if (staged == nullptr) return failure(StatusCode::NotFound, "no " + table_named(database, table));
   Result<std::unique_ptr<Subscription>> inner = staged->subscribe(options);
   if (!inner) return inner;
   return std::make_unique<Consumer>(*this, std::move(*inner));
@@ -80,15 +80,15 @@ Result<std::unique_ptr<Subscription>> ZmqInbox::subscribe(std::string_view datab
 
 Status ZmqInbox::write(std::string_view database, std::string_view table, Change change) {
   const std::shared_ptr<StagedTable> staged = find(database, table);
-  if (staged == nullptr) return {Code::NotFound, "no " + table_named(database, table)};
+  if (staged == nullptr) return {StatusCode::NotFound, "no " + table_named(database, table)};
   if (Status bad = check_change(staged->spec(), change); !bad.ok()) return bad;
-  if (change.op() == Op::Set) change = {Op::Set, std::move(change).record().with_distinct_names()};
+  if (change.op() == ChangeOp::Set) change = {ChangeOp::Set, std::move(change).record().with_distinct_names()};
   return staged->write(std::move(change));
 }
 
 Result<std::size_t> ZmqInbox::staged(std::string_view database, std::string_view table) const {
   const std::shared_ptr<StagedTable> staged = find(database, table);
-  if (staged == nullptr) return failure(Code::NotFound, "no " + table_named(database, table));
+  if (staged == nullptr) return failure(StatusCode::NotFound, "no " + table_named(database, table));
   return staged->size().staged;
 }
 
@@ -96,7 +96,7 @@ void ZmqInbox::open(std::string_view bytes) {
   RONDO_ASSERT(!has_frame());
   frame_ = FrameReader{};
   if (bytes.size() > limits::kZmqFrameBytes) {
-    return fault_(ZmqFault::TooLong, {Code::InvalidArgument, "frame of " + std::to_string(bytes.size()) + " bytes"});
+    return fault_(ZmqFault::TooLong, {StatusCode::InvalidArgument, "frame of " + std::to_string(bytes.size()) + " bytes"});
   }
   Result<FrameReader> frame = FrameReader::begin(bytes);
   if (!frame) return fault_(ZmqFault::Malformed, frame.error());
@@ -105,7 +105,7 @@ void ZmqInbox::open(std::string_view bytes) {
     target_ = find(frame->database(), frame->table());
     if (target_ == nullptr) {
       const std::string what = "frame for " + table_named(frame->database(), frame->table()) + ", which is not here";
-      return fault_(ZmqFault::UnknownTable, {Code::NotFound, what});
+      return fault_(ZmqFault::UnknownTable, {StatusCode::NotFound, what});
     }
     target_name_ = {std::string{frame->database()}, std::string{frame->table()}};
   }
@@ -145,7 +145,7 @@ bool ZmqInbox::apply_next() {
       return true;
     }
     Record record = Record::make(entry_.key, entry_.fields);
-    change = Change{entry_.op, entry_.op == Op::Set ? record.with_distinct_names() : std::move(record)};
+    change = Change{entry_.op, entry_.op == ChangeOp::Set ? record.with_distinct_names() : std::move(record)};
   }
   Status refused = target_->write(change);
   if (!refused.ok() && is_full(*target_)) {

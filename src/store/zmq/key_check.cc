@@ -44,20 +44,20 @@ Result<std::string> key_bytes(std::string_view text, std::string_view what) {
   const std::string terminated{text};
   if (text.size() != kKeyText || text.find('\0') != text.npos ||
       ::zmq_z85_decode(reinterpret_cast<std::uint8_t*>(bytes.data()), terminated.c_str()) == nullptr) {
-    return failure(Code::InvalidArgument, std::string{what} + " is not a key: 40 characters of Z85 are");
+    return failure(StatusCode::InvalidArgument, std::string{what} + " is not a key: 40 characters of Z85 are");
   }
   return bytes;
 }
 
 Status require_curve() {
   if (::zmq_has("curve") != 0) return {};
-  return {Code::Unimplemented, "this libzmq was built without CURVE"};
+  return {StatusCode::Unimplemented, "this libzmq was built without CURVE"};
 }
 
 Status check_curve(const ZmqServerCurve& curve) {
   if (Status cannot = require_curve(); !cannot.ok()) return cannot;
   if (const Result<std::string> secret = key_bytes(curve.secret_key, "the server's secret key"); !secret) return secret.error();
-  if (curve.allowed_clients.empty()) return {Code::InvalidArgument, "CURVE without allowed clients lets nobody in"};
+  if (curve.allowed_clients.empty()) return {StatusCode::InvalidArgument, "CURVE without allowed clients lets nobody in"};
   for (const std::string& text : curve.allowed_clients) {
     if (const Result<std::string> key = key_bytes(text, "allowed client " + quoted(text)); !key) return key.error();
   }

@@ -75,7 +75,7 @@ struct ZmqTable::Lane {
     rest = rest.subspan(fields_sent_);
     const std::size_t bytes = store::FrameWriter::bytes_of(change.key(), rest);
     if (!takes(bytes, frame_bytes)) return false;
-    if (change.op() == Op::Delete) {
+    if (change.op() == ChangeOp::Delete) {
       frame.remove(change.key());
     } else {
       const std::size_t room = limits::kZmqFrameBytes - frame.head_size();

@@ -132,10 +132,10 @@ void PeerGuard::accepted(int fd) {
   }
   const Peer& stays = peers_.insert_or_assign(fd, std::move(peer)).first->second;
   if (peers_.size() > limits_.connections) {
-    shut(stays, Cause::TooMany, {Code::ResourceExhausted, "all " + std::to_string(limits_.connections) + " connections are in use"});
+    shut(stays, Cause::TooMany, {StatusCode::ResourceExhausted, "all " + std::to_string(limits_.connections) + " connections are in use"});
   } else if (of_address > limits_.per_address) {
     shut(stays, Cause::TooMany,
-         {Code::ResourceExhausted, "all " + std::to_string(limits_.per_address) + " connections of its address are in use"});
+         {StatusCode::ResourceExhausted, "all " + std::to_string(limits_.per_address) + " connections of its address are in use"});
   }
   set_filter();
 }
@@ -168,7 +168,7 @@ bool PeerGuard::poll() {
     const auto most = std::ranges::max_element(peers_, {}, [](const auto& one) { return one.second.held; });
     if (most == peers_.end() || most->second.held == 0) break;
     shut(most->second, Cause::Memory,
-         {Code::ResourceExhausted,
+         {StatusCode::ResourceExhausted,
           "parts of frames hold " + std::to_string(held) + " bytes, and this connection the most, " + std::to_string(most->second.held)});
     held -= std::exchange(most->second.held, 0);
   }
@@ -191,13 +191,14 @@ void PeerGuard::set_filter() {
   }
   if (all == blocks_all_ && blocked == blocked_) return;
   if (all && !blocks_all_) {
-    tell_(Cause::TooMany, {Code::ResourceExhausted, "all " + std::to_string(limits_.connections) + " connections are in use, others wait"});
+    tell_(Cause::TooMany,
+          {StatusCode::ResourceExhausted, "all " + std::to_string(limits_.connections) + " connections are in use, others wait"});
   }
   for (const Address& address : blocked) {
     if (std::ranges::find(blocked_, address) != blocked_.end()) continue;
     const auto peer = std::ranges::find(peers_, address, [](const auto& one) { return one.second.address; });
-    tell_(Cause::TooMany, {Code::ResourceExhausted, "all " + std::to_string(limits_.per_address) + " connections of the address " +
-                                                        peer->second.name + " are in use, others wait"});
+    tell_(Cause::TooMany, {StatusCode::ResourceExhausted, "all " + std::to_string(limits_.per_address) + " connections of the address " +
+                                                              peer->second.name + " are in use, others wait"});
   }
   blocks_all_ = all;
   blocked_ = std::move(blocked);

@@ -232,15 +232,15 @@ TEST_F(ZmqKeys, AClientWithoutKeysOrWithAnotherServersKeyStaysOutside) {
 
 class ZmqOptions : public ZmqPeers {
  protected:
-  Code refused(ZmqServerOptions options) {
+  StatusCode refused(ZmqServerOptions options) {
     if (options.endpoint == kZmqEndpoint) options.endpoint = endpoint_;
     const Result<std::unique_ptr<ZmqServer>> server = ZmqServer::open(scheduler_, std::move(options));
-    return server ? Code::Ok : server.error().code();
+    return server ? StatusCode::Ok : server.error().code();
   }
-  Code refused(ZmqClientOptions options) {
+  StatusCode refused(ZmqClientOptions options) {
     if (options.endpoint == kZmqEndpoint) options.endpoint = endpoint_;
     const Result<std::unique_ptr<ZmqClient>> client = ZmqClient::open(scheduler_, std::move(options));
-    return client ? Code::Ok : client.error().code();
+    return client ? StatusCode::Ok : client.error().code();
   }
   const std::vector<ZmqTableSpec> one_{{.database = "DB", .table = "T"}};
 };
@@ -249,14 +249,14 @@ TEST_F(ZmqOptions, BeyondLoopbackOnlyWithKeysOrWhenAskedFor) {
   // An address for documentation (RFC 5737), which no machine has. Binding it fails, but the server tries to bind only where the option
   // permits it.
   const std::string elsewhere = "tcp://192.0.2.1:8100";
-  EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_}), Code::PermissionDenied);
-  EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_, .open_to_network = true}), Code::NotFound);
+  EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_}), StatusCode::PermissionDenied);
+  EXPECT_EQ(refused({.endpoint = elsewhere, .tables = one_, .open_to_network = true}), StatusCode::NotFound);
   if (::zmq_has("curve") != 0) {
     const ZmqKeyPair keys = *make_zmq_key_pair();
     EXPECT_EQ(refused({.endpoint = elsewhere,
                        .tables = one_,
                        .curve = ZmqServerCurve{.secret_key = keys.secret_key, .allowed_clients = {keys.public_key}}}),
-              Code::NotFound);
+              StatusCode::NotFound);
   }
   for (const char* remote :
        {"tcp://*:8100", "tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://127.0.0.1.example:1", "tcp://eth0:1", "udp://127.0.0.1:1"}) {
@@ -269,42 +269,42 @@ TEST_F(ZmqOptions, BeyondLoopbackOnlyWithKeysOrWhenAskedFor) {
 }
 
 TEST_F(ZmqOptions, WhatMakesNoSenseIsRefused) {
-  EXPECT_EQ(refused(ZmqServerOptions{}), Code::InvalidArgument) << "no tables";
-  EXPECT_EQ(refused({.tables = {one_[0], one_[0]}}), Code::InvalidArgument) << "one twice";
-  EXPECT_EQ(refused({.tables = {{.database = "DB", .table = ""}}}), Code::InvalidArgument);
-  EXPECT_EQ(refused({.tables = {{.database = "DB", .table = "T", .keys_max = 0}}}), Code::InvalidArgument);
-  EXPECT_EQ(refused({.tables = one_, .receive_frames = 0}), Code::InvalidArgument);
-  EXPECT_EQ(refused({.endpoint = "inproc://x", .tables = one_}), Code::InvalidArgument);
-  EXPECT_EQ(refused({.endpoint = "tcp://", .tables = one_}), Code::InvalidArgument);
-  EXPECT_EQ(refused(ZmqClientOptions{.endpoint = "udp://127.0.0.1:1"}), Code::InvalidArgument);
-  EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = 0}), Code::InvalidArgument);
-  EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = limits::kZmqFrameBytes + 1}), Code::InvalidArgument);
-  EXPECT_EQ(refused(ZmqClientOptions{.send_frames = 0}), Code::InvalidArgument);
-  EXPECT_EQ(refused(ZmqClientOptions{.keys_max = 0}), Code::InvalidArgument);
-  EXPECT_EQ(connect()->table("DB", "").error().code(), Code::InvalidArgument);
+  EXPECT_EQ(refused(ZmqServerOptions{}), StatusCode::InvalidArgument) << "no tables";
+  EXPECT_EQ(refused({.tables = {one_[0], one_[0]}}), StatusCode::InvalidArgument) << "one twice";
+  EXPECT_EQ(refused({.tables = {{.database = "DB", .table = ""}}}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused({.tables = {{.database = "DB", .table = "T", .keys_max = 0}}}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused({.tables = one_, .receive_frames = 0}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused({.endpoint = "inproc://x", .tables = one_}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused({.endpoint = "tcp://", .tables = one_}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.endpoint = "udp://127.0.0.1:1"}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = 0}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = limits::kZmqFrameBytes + 1}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.send_frames = 0}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.keys_max = 0}), StatusCode::InvalidArgument);
+  EXPECT_EQ(connect()->table("DB", "").error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(ZmqOptions, AnAddressInUseIsAnError) {
   const auto server = serve({.endpoint = "tcp://127.0.0.1:*"});
   const Result<std::unique_ptr<ZmqServer>> second = ZmqServer::open(scheduler_, {.endpoint = server->endpoint(), .tables = one_});
   ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error().code(), Code::AlreadyExists) << second.error().to_string();
+  EXPECT_EQ(second.error().code(), StatusCode::AlreadyExists) << second.error().to_string();
 }
 
 TEST_F(ZmqOptions, KeysThatAreNoneAreRefusedAndASecretIsNotRepeated) {
   if (::zmq_has("curve") == 0) GTEST_SKIP() << "this libzmq has no CURVE";
   const ZmqKeyPair keys = *make_zmq_key_pair();
   EXPECT_EQ(refused({.tables = one_, .curve = ZmqServerCurve{.secret_key = keys.secret_key, .allowed_clients = {}}}),
-            Code::InvalidArgument);
+            StatusCode::InvalidArgument);
   EXPECT_EQ(refused({.tables = one_, .curve = ZmqServerCurve{.secret_key = keys.secret_key, .allowed_clients = {"short"}}}),
-            Code::InvalidArgument);
+            StatusCode::InvalidArgument);
   const Result<std::unique_ptr<ZmqServer>> server = ZmqServer::open(
       scheduler_,
       {.endpoint = endpoint_, .tables = one_, .curve = ZmqServerCurve{.secret_key = "secret!", .allowed_clients = {keys.public_key}}});
   ASSERT_FALSE(server.has_value());
-  EXPECT_EQ(server.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(server.error().code(), StatusCode::InvalidArgument);
   EXPECT_EQ(std::string{server.error().message()}.find("secret!"), std::string::npos);
-  EXPECT_EQ(refused(ZmqClientOptions{.curve = ZmqClientCurve{.server_key = "", .own = keys}}), Code::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.curve = ZmqClientCurve{.server_key = "", .own = keys}}), StatusCode::InvalidArgument);
 }
 
 }  // namespace

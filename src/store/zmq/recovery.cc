@@ -41,8 +41,8 @@ Turn Recovery::run(const Budget& budget) {
 
 /// False when the row has to wait for room.
 bool Recovery::stage_next() {
-  const Status refused = options_.stage(options_.tables[table_], Change{Op::Set, page_.rows[next_]});
-  if (refused.code() == Code::ResourceExhausted) {
+  const Status refused = options_.stage(options_.tables[table_], Change{ChangeOp::Set, page_.rows[next_]});
+  if (refused.code() == StatusCode::ResourceExhausted) {
     is_full_ = true;
     return false;
   }

@@ -51,7 +51,7 @@ TEST_F(ZmqRecovery, NothingIsReadOrWrittenBeforeTheRowsAreBack) {
   EXPECT_EQ(store->server().stats().entries, 0U);
   EXPECT_THAT(troubles_, ElementsAre(HasSubstr("reading the rows that were there")));
   const Status refused = store->write("T", Change::remove("k0"));
-  EXPECT_EQ(refused.code(), Code::Unavailable);
+  EXPECT_EQ(refused.code(), StatusCode::Unavailable);
   EXPECT_THAT(refused.to_string(), HasSubstr("not back yet"));
 
   far.reconnect();

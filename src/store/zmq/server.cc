@@ -86,7 +86,7 @@ class ZmqServer::Parts final : public Source {
   }
 
   Status start() {
-    if (options_.tables.empty()) return {Code::InvalidArgument, "a direct server without tables"};
+    if (options_.tables.empty()) return {StatusCode::InvalidArgument, "a direct server without tables"};
     if (Status bad = check(options_); !bad.ok()) return bad;
     for (const ZmqTableSpec& spec : options_.tables) {
       if (Status bad = inbox_.declare(spec); !bad.ok()) return bad;
@@ -179,7 +179,7 @@ class ZmqServer::Parts final : public Source {
     if (Status failed = store::set_curve(socket_, *options_.curve); !failed.ok()) return failed;
     Result<std::unique_ptr<KeyCheck>> keys =
         KeyCheck::open(scheduler_, context_, options_.curve->allowed_clients, priority(), [this](std::string who) {
-          faults_.add(ZmqFault::RefusedKey, {Code::PermissionDenied, std::move(who)}, scheduler_.now());
+          faults_.add(ZmqFault::RefusedKey, {StatusCode::PermissionDenied, std::move(who)}, scheduler_.now());
         });
     if (!keys) return keys.error();
     keys_ = std::move(*keys);
@@ -200,7 +200,7 @@ class ZmqServer::Parts final : public Source {
         break;
       case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
       case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-        faults_.add(ZmqFault::Handshake, {Code::Unavailable, "a peer at " + event.endpoint + " did not finish its handshake"},
+        faults_.add(ZmqFault::Handshake, {StatusCode::Unavailable, "a peer at " + event.endpoint + " did not finish its handshake"},
                     scheduler_.now());
         break;
       default: break;
@@ -226,7 +226,7 @@ class ZmqServer::Parts final : public Source {
       return true;
     }
     while (message_.more() && socket_.receive(message_)) guard_.delivered(message_.source(), message_.bytes().size());
-    faults_.add(ZmqFault::Malformed, {Code::InvalidArgument, "a message of several parts"}, scheduler_.now());
+    faults_.add(ZmqFault::Malformed, {StatusCode::InvalidArgument, "a message of several parts"}, scheduler_.now());
     return true;
   }
 
@@ -249,12 +249,12 @@ class ZmqServer::Parts final : public Source {
 };
 
 Status ZmqServer::check(const ZmqServerOptions& options) {
-  if (options.connections < 1 || options.connections_per_address < 1) return {Code::InvalidArgument, "no connection is allowed"};
-  if (options.receive_frames < 1) return {Code::InvalidArgument, "receive_frames is not positive"};
+  if (options.connections < 1 || options.connections_per_address < 1) return {StatusCode::InvalidArgument, "no connection is allowed"};
+  if (options.receive_frames < 1) return {StatusCode::InvalidArgument, "receive_frames is not positive"};
   if (Status bad = store::check_endpoint(options.endpoint); !bad.ok()) return bad;
   if (options.curve) return store::check_curve(*options.curve);
   if (options.open_to_network || store::is_local(options.endpoint)) return {};
-  return {Code::PermissionDenied,
+  return {StatusCode::PermissionDenied,
           options.endpoint + " can be reached from other machines by anybody: use CURVE, or ask for it with open_to_network"};
 }
 

@@ -8,20 +8,20 @@ namespace rondo::store {
 
 Status zmq_status(std::string_view what) {
   const int error = ::zmq_errno();
-  Code code = Code::Internal;
+  StatusCode code = StatusCode::Internal;
   switch (error) {
     case EINVAL:
     case EPROTONOSUPPORT:
-    case ENOCOMPATPROTO: code = Code::InvalidArgument; break;
-    case EADDRINUSE: code = Code::AlreadyExists; break;
+    case ENOCOMPATPROTO: code = StatusCode::InvalidArgument; break;
+    case EADDRINUSE: code = StatusCode::AlreadyExists; break;
     case EADDRNOTAVAIL:
     case ENODEV:
-    case ENOENT: code = Code::NotFound; break;
+    case ENOENT: code = StatusCode::NotFound; break;
     case EACCES:
-    case EPERM: code = Code::PermissionDenied; break;
+    case EPERM: code = StatusCode::PermissionDenied; break;
     case EMFILE:
     case ENOMEM:
-    case EMTHREAD: code = Code::ResourceExhausted; break;
+    case EMTHREAD: code = StatusCode::ResourceExhausted; break;
     default: break;
   }
   return {code, std::string{what} + ": " + ::zmq_strerror(error), error};

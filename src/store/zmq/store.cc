@@ -34,7 +34,7 @@ class ZmqStore::Parts {
   Status start(Scheduler& scheduler, const ZmqStoreOptions& options) {
     for (const ZmqTableSpec& spec : options.server.tables) {
       if (!tables_.emplace(spec.table, spec).second) {
-        return {Code::InvalidArgument, "two direct tables are called " + quoted(spec.table)};
+        return {StatusCode::InvalidArgument, "two direct tables are called " + quoted(spec.table)};
       }
     }
     ZmqServerOptions waiting = options.server;
@@ -126,7 +126,7 @@ class CopyingConsumer final : public Subscription {
  private:
   void note_taken(std::span<const Change> taken) {
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      const bool with_next = i + 1 < taken.size() && taken[i].op() == Op::Delete && taken[i].key() == taken[i + 1].key();
+      const bool with_next = i + 1 < taken.size() && taken[i].op() == ChangeOp::Delete && taken[i].key() == taken[i + 1].key();
       if (!with_next) ++keys_taken_;
     }
     if (!recovery_->is_done()) return;
@@ -147,7 +147,7 @@ class CopyingConsumer final : public Subscription {
 
 Result<std::unique_ptr<ZmqStore>> ZmqStore::open(Scheduler& scheduler, std::unique_ptr<Store> wrapped, ZmqStoreOptions options) {
   if (options.keys_behind_max == 0 || options.keys_behind_max > limits::kTableRows) {
-    return failure(Code::InvalidArgument, "keys_behind_max is not from 1 to " + std::to_string(limits::kTableRows));
+    return failure(StatusCode::InvalidArgument, "keys_behind_max is not from 1 to " + std::to_string(limits::kTableRows));
   }
   auto parts = std::make_unique<Parts>(scheduler, std::move(wrapped), options);
   if (Status failed = parts->start(scheduler, options); !failed.ok()) return failure(std::move(failed));
@@ -188,7 +188,7 @@ Status ZmqStore::write(std::string_view table, Change change, WriteDone done) {
   const ZmqTableSpec* const direct = parts_->find(table);
   if (direct == nullptr) return parts_->wrapped().write(table, std::move(change), std::move(done));
   if (parts_->is_recovering()) {
-    return {Code::Unavailable, "the rows of direct table " + quoted(table) + " are not back yet; its store: " + health().to_string()};
+    return {StatusCode::Unavailable, "the rows of direct table " + quoted(table) + " are not back yet; its store: " + health().to_string()};
   }
   if (Status refused = parts_->server().write(direct->database, table, std::move(change)); !refused.ok()) return refused;
   parts_->completions().post(std::move(done), {});
@@ -211,7 +211,8 @@ void ZmqStore::scan(std::string_view table, std::string_view cursor, std::size_t
 
 void ZmqStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
   if (parts_->find(table) == nullptr) return parts_->wrapped().scan_written(table, cursor, max, std::move(done));
-  const Status never{Code::Unimplemented, "direct table " + quoted(table) + ": what waits lies in its server and the rows in the store"};
+  const Status never{StatusCode::Unimplemented,
+                     "direct table " + quoted(table) + ": what waits lies in its server and the rows in the store"};
   parts_->completions().post(std::move(done), failure(never));
 }
 

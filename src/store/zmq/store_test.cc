@@ -92,19 +92,19 @@ TEST_F(ZmqStores, AWriteOfThisProcessMergesWithThoseFromTheSocket) {
   const auto client = connect();
   ASSERT_TRUE(table(*client).set("k", {{"a", "1"}}).ok());
   ASSERT_TRUE(until([&] { return consumer->depth() == 1; }));
-  Status end{Code::Internal, "not told"};
+  Status end{StatusCode::Internal, "not told"};
   ASSERT_TRUE(store->write("T", Change::set("k", {{"b", "2"}, {"b", "3"}}), [&](const Status& status) { end = status; }).ok());
   ASSERT_TRUE(until([&] { return end.ok(); }));
   EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1 b=3"));
-  EXPECT_EQ(store->write("T", Change::event("verb", "k", {})).code(), Code::InvalidArgument);
-  EXPECT_EQ(store->subscribe("T").error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(store->write("T", Change::event("verb", "k", {})).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(store->subscribe("T").error().code(), StatusCode::FailedPrecondition);
 }
 
 TEST_F(ZmqStores, OtherTablesPassThroughAndADirectOneLooksStaged) {
   const auto store = open();
   ASSERT_TRUE(store->declare({.name = "OTHER", .kind = TableKind::Watched}).ok());
   ASSERT_TRUE(store->declare({.name = "T", .kind = TableKind::Staged, .rows_max = limits::kZmqKeys}).ok());
-  EXPECT_EQ(store->declare({.name = "T", .kind = TableKind::Watched}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(store->declare({.name = "T", .kind = TableKind::Watched}).code(), StatusCode::FailedPrecondition);
   const std::vector<TableSpec> tables = store->tables();
   ASSERT_EQ(tables.size(), 2U);
   EXPECT_EQ(tables[0].name, "OTHER");
@@ -112,8 +112,8 @@ TEST_F(ZmqStores, OtherTablesPassThroughAndADirectOneLooksStaged) {
   const auto watcher = consume(*store, "OTHER");
   ASSERT_TRUE(store->write("OTHER", Change::set("k", {{"a", "1"}})).ok());
   EXPECT_THAT(take(*watcher), ElementsAre("SET k a=1"));
-  EXPECT_EQ(store->write("UNKNOWN", Change::remove("k")).code(), Code::NotFound);
-  EXPECT_EQ(store->subscribe("UNKNOWN").error().code(), Code::NotFound);
+  EXPECT_EQ(store->write("UNKNOWN", Change::remove("k")).code(), StatusCode::NotFound);
+  EXPECT_EQ(store->subscribe("UNKNOWN").error().code(), StatusCode::NotFound);
   EXPECT_FALSE(store->size("UNKNOWN").has_value());
   EXPECT_TRUE(store->health().ok());
 }
@@ -122,17 +122,17 @@ TEST_F(ZmqStores, WhatWillBeInADirectTableCannotBeAsked) {
   const auto store = open();
   ASSERT_TRUE(store->declare({.name = "OTHER", .kind = TableKind::Staged}).ok());
   ASSERT_TRUE(store->write("OTHER", Change::set("k", {})).ok());
-  std::vector<Code> ends;
+  std::vector<StatusCode> ends;
   std::size_t rows = 0;
   const auto told = [&](const Result<RowPage>& page) {
-    ends.push_back(page ? Code::Ok : page.error().code());
+    ends.push_back(page ? StatusCode::Ok : page.error().code());
     rows += page ? page->rows.size() : 0;
   };
   store->scan_written("T", "", 10, told);
   ASSERT_TRUE(until([&] { return ends.size() == 1; }));
   store->scan_written("OTHER", "", 10, told);
   ASSERT_TRUE(until([&] { return ends.size() == 2; }));
-  EXPECT_THAT(ends, ElementsAre(Code::Unimplemented, Code::Ok));
+  EXPECT_THAT(ends, ElementsAre(StatusCode::Unimplemented, StatusCode::Ok));
   EXPECT_EQ(rows, 1U);
 }
 
@@ -140,10 +140,10 @@ TEST_F(ZmqStores, ATableThatTheWrappedStoreHasOtherwiseIsAnError) {
   auto wrapped = make_memory_store(scheduler_);
   ASSERT_TRUE(wrapped->declare({.name = "T", .kind = TableKind::Staged}).ok());
   const auto opened = ZmqStore::open(scheduler_, std::move(wrapped), {.server = {.endpoint = endpoint_, .tables = {{"DB", "T"}}}});
-  EXPECT_EQ(opened.error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(opened.error().code(), StatusCode::FailedPrecondition);
   const auto twice =
       ZmqStore::open(scheduler_, make_memory_store(scheduler_), {.server = {.endpoint = endpoint_, .tables = {{"A", "T"}, {"B", "T"}}}});
-  EXPECT_EQ(twice.error().code(), Code::InvalidArgument);
+  EXPECT_EQ(twice.error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(ZmqStores, AStoreThatIsAwaySlowsTheConsumerAndLosesNothing) {

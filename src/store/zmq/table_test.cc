@@ -94,7 +94,7 @@ TEST_F(ZmqTables, RowsThatAreGivenOnceMoreDoNotCountAsStaged) {
   for (const char* const key : {"a", "b", "c"}) consumer->requeue(key);
   EXPECT_TRUE(server->write("DB", "T", Change::set("a", {{"x", "2"}})).ok());
   EXPECT_TRUE(server->write("DB", "T", Change::set("d", {{"x", "1"}})).ok());
-  EXPECT_EQ(server->write("DB", "T", Change::set("e", {{"x", "1"}})).code(), Code::ResourceExhausted);
+  EXPECT_EQ(server->write("DB", "T", Change::set("e", {{"x", "1"}})).code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(take(*consumer), ElementsAre("SET a x=2", "SET b x=1", "SET c x=1", "SET d x=1"));
 }
 
@@ -124,9 +124,9 @@ TEST_F(ZmqTables, LargeValuesPassAndWhatDoesNotFitAFrameIsRefused) {
   const std::string large(5 * 1024 * 1024, 'x');
   ASSERT_TRUE(t.set("large", {{"a", large}}).ok());
   const std::string too_large(limits::kZmqFrameBytes, 'x');
-  EXPECT_EQ(t.set("too large", {{"a", too_large}}).code(), Code::InvalidArgument);
-  EXPECT_EQ(t.set(std::string(limits::kNameBytes + 1, 'k'), {}).code(), Code::InvalidArgument);
-  EXPECT_EQ(t.write(Change::event("verb", "k", {})).code(), Code::InvalidArgument);
+  EXPECT_EQ(t.set("too large", {{"a", too_large}}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(t.set(std::string(limits::kNameBytes + 1, 'k'), {}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(t.write(Change::event("verb", "k", {})).code(), StatusCode::InvalidArgument);
   ASSERT_TRUE(arrived(*server, 1));
   std::vector<Change> changes;
   EXPECT_EQ(consumer->take(10, changes), 1U);
@@ -147,7 +147,7 @@ TEST_F(ZmqTables, AnEntryThatFillsAFrameArrivesAndOneByteMoreIsRefused) {
   ZmqTable t = table(*client);
   const std::string full = filling_value("k", 0);
   const Status refused = t.set("k", {{"a", full + "x"}});
-  EXPECT_EQ(refused.code(), Code::InvalidArgument);
+  EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(refused.to_string(), HasSubstr("does not fit a frame of 16777216 bytes"));
   ASSERT_TRUE(t.set("k", {{"a", full}}).ok());
   ASSERT_TRUE(arrived(*server, 1));
@@ -183,7 +183,8 @@ TEST_F(ZmqTables, WhatMergedIntoMoreThanAFrameGoesInPartsAndArrivesWhole) {
   ASSERT_TRUE(t.set("in the frame", {}).ok());
   ASSERT_TRUE(t.remove("k").ok());
   ASSERT_TRUE(t.set("k", {{"a", large}, {"b", "1"}}).ok());
-  ASSERT_TRUE(t.set("k", {{"c", large}, {"d", "1"}, {"e", large}, {"b", "2"}}).code() == Code::InvalidArgument) << "too large by itself";
+  ASSERT_TRUE(t.set("k", {{"c", large}, {"d", "1"}, {"e", large}, {"b", "2"}}).code() == StatusCode::InvalidArgument)
+      << "too large by itself";
   ASSERT_TRUE(t.set("k", {{"c", large}, {"d", "1"}}).ok());
   ASSERT_TRUE(t.set("k", {{"e", large}, {"b", "2"}}).ok());
   ASSERT_TRUE(t.set("last", {}).ok());
@@ -206,8 +207,8 @@ TEST_F(ZmqTables, WhatMergedIntoMoreThanAFrameGoesInPartsAndArrivesWhole) {
 TEST_F(ZmqTables, AConsumerThatGoesLeavesWhatItHasNotTaken) {
   const auto server = serve();
   auto consumer = subscribe(*server);
-  EXPECT_EQ(server->subscribe("DB", "T").error().code(), Code::FailedPrecondition);
-  EXPECT_EQ(server->subscribe("DB", "unknown").error().code(), Code::NotFound);
+  EXPECT_EQ(server->subscribe("DB", "T").error().code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(server->subscribe("DB", "unknown").error().code(), StatusCode::NotFound);
   const auto client = connect();
   ASSERT_TRUE(table(*client).remove("k").ok());
   ASSERT_TRUE(arrived(*server, 1));
@@ -238,7 +239,7 @@ TEST_F(ZmqTables, AFullTableStopsTheReadingAndTakingGoesOnWithIt) {
   for (const char* key : {"a", "b", "c", "a", "b", "d", "e"}) ASSERT_TRUE(t.set(key, {{"f", key}}).ok());
   ASSERT_TRUE(until([&] { return server->is_paused(); }));
   EXPECT_EQ(server->stats().entries, 5U) << "entries of waiting keys merge until the first of another";
-  EXPECT_EQ(server->write("DB", "T", Change::remove("f")).code(), Code::ResourceExhausted);
+  EXPECT_EQ(server->write("DB", "T", Change::remove("f")).code(), StatusCode::ResourceExhausted);
   EXPECT_THAT(take(*consumer, 1), ElementsAre("SET a f=a"));
   ASSERT_TRUE(until([&] { return server->stats().entries == 6; }));
   EXPECT_TRUE(server->is_paused());
@@ -274,7 +275,7 @@ TEST_F(ZmqTables, AStoppedConsumerIsBoundedAndLosesNothingStorm) {
     while (written < kEntries && refused.ok()) refused = write();
     return server->is_paused() && !refused.ok();
   }));
-  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(*server->staged("DB", "T"), kServerKeys);
 
   std::map<std::string, long> last;
@@ -314,7 +315,7 @@ TEST_F(ZmqTables, WhatWaitsInTheClientMergesAndKeepsItsOrder) {
   ASSERT_TRUE(t.remove("d").ok());
   ASSERT_TRUE(t.set("d", {{"z", "1"}}).ok());
   ASSERT_TRUE(t.remove("e").ok());
-  EXPECT_EQ(t.remove("one too many").code(), Code::ResourceExhausted);
+  EXPECT_EQ(t.remove("one too many").code(), StatusCode::ResourceExhausted);
   ASSERT_TRUE(t.set("e", {}).ok()) << "a key that waits already has room";
   EXPECT_EQ(client->stats().merged, 4U);
   const auto server = serve();
@@ -383,7 +384,7 @@ TEST_F(ZmqTables, RandomInterleavingsAgreeWithAMapProperty) {
     Rows expected;
     Rows seen;
     const auto apply = [](Rows& rows, const Change& change) {
-      if (change.op() == Op::Delete) {
+      if (change.op() == ChangeOp::Delete) {
         rows.erase(std::string{change.key()});
         return;
       }

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kBatchKeys = 512;
 
 bool may_pass(const Status& why, unsigned tries) {
-  if (why.code() == Code::Unavailable || why.code() == Code::DeadlineExceeded) return true;
-  return why.code() == Code::ResourceExhausted && tries < limits::kFullStoreTries;
+  if (why.code() == StatusCode::Unavailable || why.code() == StatusCode::DeadlineExceeded) return true;
+  return why.code() == StatusCode::ResourceExhausted && tries < limits::kFullStoreTries;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ json::array fields_of(const Change& change) {
 json::object load_row(const TableSpec& table, const Change& change) {
   std::vector<BulkField> fields;
   for (const Field field : change.fields()) fields.push_back({field.name, field.value});
-  return load_entry(table.name, change.key(), change.op() == Op::Delete ? BulkOp::Delete : BulkOp::Set, fields);
+  return load_entry(table.name, change.key(), change.op() == ChangeOp::Delete ? BulkOp::Delete : BulkOp::Set, fields);
 }
 
 /// A change that waits for its consumer. An entry of a Queue has fields, which no other command shows.
@@ -59,15 +59,15 @@ class FileBackend final : public Backend {
   }
 
  private:
-  Status read_only() const { return {Code::Unimplemented, path_ + " can only be looked at: a daemon writes it"}; }
+  Status read_only() const { return {StatusCode::Unimplemented, path_ + " can only be looked at: a daemon writes it"}; }
 
   /// Passes whole rows to 'each', and stores what is damaged.
   Result<DurableFile> read(const std::function<void(const TableSpec& spec, const Change& change)>& each) {
     auto file = read_durable_file(path_, each);
     if (file && !file->damage.empty()) {
-      lacking_ = {Code::DataLoss, path_ + " is damaged, what is whole of it was read: " + file->damage.front() +
-                                      (file->damage.size() == 1 ? "" : ", and " + std::to_string(file->damage.size() - 1) + " more") +
-                                      "; doctor names all"};
+      lacking_ = {StatusCode::DataLoss, path_ + " is damaged, what is whole of it was read: " + file->damage.front() +
+                                            (file->damage.size() == 1 ? "" : ", and " + std::to_string(file->damage.size() - 1) + " more") +
+                                            "; doctor names all"};
     }
     return file;
   }
@@ -80,7 +80,7 @@ class FileBackend final : public Backend {
     const auto file = read([&](const TableSpec& spec, const Change& change) {
       known = known || spec.name == table;
       if (!table.empty() && spec.name != table) return;
-      const bool waits = change.op() == Op::Delete || spec.kind == TableKind::Queue;
+      const bool waits = change.op() == ChangeOp::Delete || spec.kind == TableKind::Queue;
       if (command == "keys" && !waits) tell(json::object{{"key", escape_text(change.key())}});
       if (command == "pending" && waits) tell(pending_row(spec, change));
       if (command == "export" && !waits) tell(load_row(spec, change));
@@ -88,7 +88,7 @@ class FileBackend final : public Backend {
     if (!file) return failure(file.error());
     if (command != "keys" && command != "pending" && command != "export") return failure(read_only());
     known = known || std::ranges::any_of(file->tables, [&table](const DurableFileTable& one) { return one.spec.name == table; });
-    if (!known) return failure(Code::NotFound, path_ + " has no table " + quoted(table));
+    if (!known) return failure(StatusCode::NotFound, path_ + " has no table " + quoted(table));
     return json::object{};
   }
 
@@ -108,11 +108,11 @@ class FileBackend final : public Backend {
   Result<json::object> get(const std::string& table, const std::string& key) {
     json::object found;
     const auto file = read([&](const TableSpec& spec, const Change& change) {
-      if (spec.name == table && change.key() == key && change.op() == Op::Set)
+      if (spec.name == table && change.key() == key && change.op() == ChangeOp::Set)
         found = {{"key", escape_text(key)}, {"fields", fields_of(change)}};
     });
     if (!file) return failure(file.error());
-    if (found.empty()) return failure(Code::NotFound, "table " + quoted(table) + " of " + path_ + " has no row " + quoted(key));
+    if (found.empty()) return failure(StatusCode::NotFound, "table " + quoted(table) + " of " + path_ + " has no row " + quoted(key));
     return found;
   }
 

@@ -42,9 +42,9 @@ json::array fields_json(const Fields& fields) {
 }
 
 /// Converts a change to the form of the table's kind: a Channel has events.
-Change change_for(TableKind kind, Op op, std::string_view key, std::span<const Field> fields) {
+Change change_for(TableKind kind, ChangeOp op, std::string_view key, std::span<const Field> fields) {
   if (kind == TableKind::Channel) return Change::event(to_string(op), key, fields);
-  return op == Op::Delete ? Change::remove(key) : Change::set(key, fields);
+  return op == ChangeOp::Delete ? Change::remove(key) : Change::set(key, fields);
 }
 
 /// Writes many rows to the store, with enough unanswered that the connection is never idle, and a bound on memory.
@@ -64,7 +64,7 @@ class StoreSink final : public BulkSink {
     for (const BulkField& field : fields) fields_.push_back({field.name, field.value});
     Status written = check_record(key, fields_);
     if (written.ok()) {
-      const Op what = op == BulkOp::Delete ? Op::Delete : Op::Set;
+      const ChangeOp what = op == BulkOp::Delete ? ChangeOp::Delete : ChangeOp::Set;
       written = store_.write(
           table_, change_for(kind_, what, key, fields_),
           [this, name = table_ + ":" + std::string{key}, number = totals_.sent - 1](const Status& status) { ended(name, number, status); });
@@ -95,7 +95,8 @@ class StoreSink final : public BulkSink {
     while (unended() > most) {
       const std::uint64_t before = unended();
       if (!session_.run_until([&] { return unended() < before; })) {
-        return {Code::DeadlineExceeded, std::to_string(before) + " rows were not answered by Redis at " + session_.address().to_string()};
+        return {StatusCode::DeadlineExceeded,
+                std::to_string(before) + " rows were not answered by Redis at " + session_.address().to_string()};
       }
       on_totals_(totals_);
     }
@@ -137,7 +138,7 @@ class RedisBackend final : public Backend {
   Result<json::object> answer(const std::string& command, const json::object& arguments, const OnRow& on_row);
   Status open();
   Status open(const std::string& table, TableKind kind);
-  Status set(const json::object& arguments, Op op);
+  Status set(const json::object& arguments, ChangeOp op);
   Result<json::object> get(const json::object& arguments);
   Status keys(const std::string& table, const OnRow& on_row);
   Status watch(const json::object& arguments, const OnRow& on_row);
@@ -145,7 +146,7 @@ class RedisBackend final : public Backend {
   Status silent(const std::string& what) const {
     const Status health = store_->health();
     return {
-        health.ok() ? Code::DeadlineExceeded : Code::Unavailable,
+        health.ok() ? StatusCode::DeadlineExceeded : StatusCode::Unavailable,
         what + ": no answer from Redis at " + session_->address().to_string() + (health.ok() ? "" : "; " + std::string{health.message()})};
   }
 
@@ -176,22 +177,23 @@ Status RedisBackend::open(const std::string& table, TableKind kind) {
 Result<json::object> RedisBackend::answer(const std::string& command, const json::object& arguments, const OnRow& on_row) {
   const std::string table = text_of(arguments, "table");
   const auto done = [](Status status) { return status.ok() ? Result<json::object>{json::object{}} : failure(std::move(status)); };
-  if (command == "set") return done(set(arguments, Op::Set));
-  if (command == "send") return done(set(arguments, Op::Event));
-  if (command == "del") return done(set(arguments, Op::Delete));
+  if (command == "set") return done(set(arguments, ChangeOp::Set));
+  if (command == "send") return done(set(arguments, ChangeOp::Event));
+  if (command == "del") return done(set(arguments, ChangeOp::Delete));
   if (command == "get") return get(arguments);
   if (command == "keys") return done(keys(table, wanted_keys(arguments, on_row)));
   if (command == "watch") return done(watch(arguments, on_row));
   if (command == "pending") return done(list_pending(*session_, keys_of(table), kind_.value_or(TableKind::Staged), on_row));
   if (command == "clear") return clear_table(*session_, keys_of(table), kind_.value_or(TableKind::Staged));
   if (command == "doctor") return examine_server(*session_, arguments.contains("stock_peers"), on_row);
-  return failure(Code::Unimplemented, "'" + command + "' is a daemon's to answer, not a store's");
+  return failure(StatusCode::Unimplemented, "'" + command + "' is a daemon's to answer, not a store's");
 }
 
-Status RedisBackend::set(const json::object& arguments, Op op) {
+Status RedisBackend::set(const json::object& arguments, ChangeOp op) {
   const std::string table = text_of(arguments, "table");
-  const TableKind kind = kind_.value_or(op == Op::Event ? TableKind::Channel : TableKind::Staged);
-  if (op == Op::Event && kind != TableKind::Channel) return {Code::InvalidArgument, "an event is sent to a channel: --kind channel"};
+  const TableKind kind = kind_.value_or(op == ChangeOp::Event ? TableKind::Channel : TableKind::Staged);
+  if (op == ChangeOp::Event && kind != TableKind::Channel)
+    return {StatusCode::InvalidArgument, "an event is sent to a channel: --kind channel"};
   std::vector<std::pair<std::string, std::string>> pairs;
   if (const json::value* const given = arguments.if_contains("fields")) {
     for (const json::value& field : given->as_array()) {
@@ -205,7 +207,7 @@ Status RedisBackend::set(const json::object& arguments, Op op) {
   if (Status bad = check_record(key, fields); !bad.ok()) return bad;
   if (Status opened = open(table, kind); !opened.ok()) return opened;
   auto end = std::make_shared<std::optional<Status>>();
-  const Change change = op == Op::Event ? Change::event(text_of(arguments, "op"), key, fields) : change_for(kind, op, key, fields);
+  const Change change = op == ChangeOp::Event ? Change::event(text_of(arguments, "op"), key, fields) : change_for(kind, op, key, fields);
   Status written = store_->write(table, change, [end](const Status& status) { *end = status; });
   if (!written.ok()) return written;
   if (!session_->run_until([&end] { return end->has_value(); })) return silent("writing " + table);
@@ -221,7 +223,7 @@ Result<json::object> RedisBackend::get(const json::object& arguments) {
   if (!session_->run_until([&row] { return row->has_value(); })) return failure(silent("reading " + table));
   const Result<Record>& record = **row;
   if (!record) return failure(record.error());
-  if (!*record) return failure(Code::NotFound, "no row '" + escape_text(key) + "' in " + table);
+  if (!*record) return failure(StatusCode::NotFound, "no row '" + escape_text(key) + "' in " + table);
   return json::object{{"key", escape_text(key)}, {"fields", fields_json(record->fields())}};
 }
 
@@ -247,7 +249,7 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   const std::string table = text_of(arguments, "table");
   const TableKind kind = kind_.value_or(TableKind::Watched);
   if (kind != TableKind::Watched && kind != TableKind::Channel) {
-    return {Code::InvalidArgument, "watch takes nothing from a table's consumer: --kind watched (the rows) or channel"};
+    return {StatusCode::InvalidArgument, "watch takes nothing from a table's consumer: --kind watched (the rows) or channel"};
   }
   const json::value* const count = arguments.if_contains("count");
   std::uint64_t left = count == nullptr ? UINT64_MAX : count->to_number<std::uint64_t>();

@@ -43,7 +43,7 @@ Result<RedisFacts> gather(RedisSession& session) {
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) facts.config->emplace(pairs[i].text, pairs[i + 1].text);
   }
   if (!(*answers)[2].items.empty()) facts.role = (*answers)[2].items[0].text;
-  facts.kill_refused = (*answers)[3].error.code() == Code::PermissionDenied;
+  facts.kill_refused = (*answers)[3].error.code() == StatusCode::PermissionDenied;
   for (int i = 0; i < kPings; ++i) {
     const Instant start = session.clock().now();
     if (const Result<RedisAnswer> pong = session.ask({"PING"}); !pong) return failure(pong.error());

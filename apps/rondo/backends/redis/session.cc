@@ -63,10 +63,11 @@ Status RedisSession::connect_to(const RedisAddress& address) {
   user_ = std::make_unique<User>(scheduler_, address, patience_);
   run_until([this] { return user_->connection.is_connected() || user_->is_refused(); });
   if (user_->connection.is_connected()) return {};
-  if (user_->trouble.ok()) return {Code::Unavailable, "Redis at " + address_.to_string() + ": accepts connections and does not answer"};
+  if (user_->trouble.ok())
+    return {StatusCode::Unavailable, "Redis at " + address_.to_string() + ": accepts connections and does not answer"};
   const Status& why = user_->trouble;
-  const bool ours = why.code() == Code::PermissionDenied || why.code() == Code::InvalidArgument;
-  return ours ? why : Status{Code::Unavailable, std::string{why.message()}};
+  const bool ours = why.code() == StatusCode::PermissionDenied || why.code() == StatusCode::InvalidArgument;
+  return ours ? why : Status{StatusCode::Unavailable, std::string{why.message()}};
 }
 
 Result<RedisAddress> RedisSession::find_master(const RedisAddress& address) {
@@ -77,7 +78,8 @@ Result<RedisAddress> RedisSession::find_master(const RedisAddress& address) {
     if (!last.ok()) continue;
     const Result<RedisAnswer> answer = ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.sentinel_master});
     if (!answer || answer->items.size() != 2) {
-      last = answer ? Status{Code::NotFound, sentinel.to_string() + " knows no master '" + address.sentinel_master + "'"} : answer.error();
+      last = answer ? Status{StatusCode::NotFound, sentinel.to_string() + " knows no master '" + address.sentinel_master + "'"}
+                    : answer.error();
       continue;
     }
     const std::string& digits = answer->items[1].text;
@@ -101,7 +103,7 @@ Result<std::vector<RedisAnswer>> RedisSession::ask(const std::vector<RedisComman
   user_->trouble = Status{};
   const bool came = run_until([&] { return answers->size() == commands.size() || !user_->trouble.ok(); });
   if (!user_->trouble.ok()) return failure(user_->trouble);
-  if (!came) return failure(Code::DeadlineExceeded, "Redis at " + address_.to_string() + " does not answer");
+  if (!came) return failure(StatusCode::DeadlineExceeded, "Redis at " + address_.to_string() + " does not answer");
   return std::move(*answers);
 }
 

@@ -29,7 +29,7 @@ TEST(RedisSession, IsRefusedWhenNoneOfThemServes) {
   address.port = redis_kit::free_port();
   RedisSession session(20s);
   const Instant begin = session.clock().now();
-  EXPECT_EQ(session.connect(address).code(), Code::Unavailable);
+  EXPECT_EQ(session.connect(address).code(), StatusCode::Unavailable);
   EXPECT_LT(session.clock().now() - begin, 20s) << "at once, not when patience ends";
 }
 

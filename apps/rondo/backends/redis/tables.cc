@@ -33,7 +33,7 @@ json::object row_of(const std::string& key, const std::string& op) { return {{"k
 Result<std::vector<std::string>> next_page(RedisSession& session, RedisCommand command, std::string& cursor) {
   Result<RedisAnswer> page = session.ask(command);
   if (!page) return failure(page.error());
-  if (page->items.size() != 2) return failure(Code::DataLoss, command.front() + " was answered with something else");
+  if (page->items.size() != 2) return failure(StatusCode::DataLoss, command.front() + " was answered with something else");
   cursor = page->items[0].text;
   std::vector<std::string> names;
   for (RedisAnswer& item : page->items[1].items) names.push_back(std::move(item.text));
@@ -113,7 +113,7 @@ Status list_pending(RedisSession& session, const redis::TableKeys& keys, TableKi
     case TableKind::Watched:
     case TableKind::Channel: break;
   }
-  return {Code::InvalidArgument, "nothing waits in a " + std::string{to_string(kind)} + " table: --kind staged or queue"};
+  return {StatusCode::InvalidArgument, "nothing waits in a " + std::string{to_string(kind)} + " table: --kind staged or queue"};
 }
 
 Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& keys, TableKind kind) {
@@ -126,7 +126,7 @@ Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& 
   if (!waiting) return failure(waiting.error());
   if (!waiting->back().error.ok()) return failure(waiting->back().error);
   const std::vector<RedisAnswer>& counts = waiting->back().items;
-  if (counts.size() != 3) return failure(Code::DataLoss, "EXEC was answered with something else");
+  if (counts.size() != 3) return failure(StatusCode::DataLoss, "EXEC was answered with something else");
   for (const RedisAnswer& count : counts) {
     if (!count.error.ok()) return failure(count.error);
   }

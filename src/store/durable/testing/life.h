@@ -46,7 +46,7 @@ class Life {
     EXPECT_TRUE(status.ok()) << status.to_string();
   }
   Status write(std::string_view table, Change change) {
-    Status end{Code::Cancelled, "not told"};
+    Status end{StatusCode::Cancelled, "not told"};
     if (Status refused = store_->write(table, std::move(change), [&end](const Status& status) { end = status; }); !refused.ok())
       return refused;
     settle();

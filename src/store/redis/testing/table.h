@@ -30,7 +30,7 @@ class RowModel {
   }
   void remove(const std::string& key) { rows_.erase(key); }
   void apply(const Change& change) {
-    if (change.op() == Op::Delete) return remove(std::string{change.key()});
+    if (change.op() == ChangeOp::Delete) return remove(std::string{change.key()});
     Row fields;
     for (const Field field : change.fields()) fields.emplace(field.name, field.value);
     set(std::string{change.key()}, fields);
