@@ -47,7 +47,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"tables", 4096},
     {"view_writes", 1024},
     {"full_store_tries", 20},
-    {"worker_lane", 4096},
+    {"worker_ring", 4096},
     {"worker_requests", 4096},
     {"worker_call_wait_us", 5000000},
     {"worker_ask_wait_us", 3000},

@@ -34,7 +34,7 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   p.elsewhere_threads = options.elsewhere_threads;
   p.scheduler->set_overrides(options.replayed.turns);
-  p.executors = std::make_unique<ExecutorSeats>(options.replayed.executors);
+  p.executors = std::make_unique<RuntimeExecutors>(options.replayed.executors);
   p.scheduler->set_executor_host(p.executors.get());
   if (p.observer != nullptr) {
     p.observers.add(*p.observer);

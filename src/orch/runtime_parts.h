@@ -14,12 +14,12 @@
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
 #include "orch/elsewhere.h"
-#include "orch/executor_seats.h"
 #include "orch/fact_observer.h"
 #include "orch/fact_port.h"
 #include "orch/fact_sweep.h"
 #include "orch/observers.h"
 #include "orch/post_box.h"
+#include "orch/runtime_executors.h"
 #include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/worker.h"
@@ -54,7 +54,7 @@ struct Runtime::Parts {
   const Clock* clock = nullptr;
   std::unique_ptr<RuntimeObserver> observer;  // RuntimeOptions::observer.
   Observers observers;                        // It and, in simulation, the world.
-  std::unique_ptr<ExecutorSeats> executors;
+  std::unique_ptr<RuntimeExecutors> executors;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, as its concrete type; null in a home runtime.

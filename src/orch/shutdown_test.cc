@@ -1,4 +1,4 @@
-// The end of a worker at every point of its life: rows in transit, parked on facts and on time, retried, a lane that is full, a handler
+// The end of a worker at every point of its life: rows in transit, parked on facts and on time, retried, a ring that is full, a handler
 // that runs or waits for the home thread. The end takes less than a second and leaves no thread running. The test reads a clock, because
 // that second is the documented bound (docs/hacking.md).
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Routes final : public Orch {
   Outcome set(std::string_view key, const Fields&) {
     at_row_();
     const int number = std::stoi(std::string{key});
-    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The lane to home may be full.
+    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The ring to home may be full.
     if (number % 3 == 1) return Outcome::wait_for({kGroup, std::to_string(number % 10)});
     if (number % 3 == 2)
       return Outcome::retry_after(number % 2 == 0 ? Duration{1ms} : Duration{1000s}, Status{StatusCode::Unavailable, "late"});
@@ -68,7 +68,7 @@ class WorkerShutdown : public testing::Test {
     groups.consume(
         "STATE", [](std::string_view, const Fields&) { return Outcome::done(); }, done);
     auto workers = std::make_unique<PriorityWorkers>(
-        home, PriorityWorkersOptions{.adjust = [](Priority, WorkerOptions& options) { options.lane_changes = options.requests_max = 4; }});
+        home, PriorityWorkersOptions{.adjust = [](Priority, WorkerOptions& options) { options.ring_changes = options.requests_max = 4; }});
     for (const Priority priority : {Priority::p1, Priority::p6})
       workers->add<Routes>(
           priority, priority, [&] { ++handled; }, token);

@@ -68,7 +68,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   p.home_end = std::make_unique<store::bridge::HomeBridge>(home.scheduler(), home.store(),
                                                            store::bridge::Options{.name = p.options.name,
                                                                                   .requests = p.options.requests,
-                                                                                  .lane_changes = p.options.lane_changes,
+                                                                                  .ring_changes = p.options.ring_changes,
                                                                                   .requests_max = p.options.requests_max});
   p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& given) {
     const Reject reject = std::move(given);  // Moved out of the mailbox first: on_reject may stop the worker, which empties the mailbox.
@@ -226,7 +226,7 @@ WorkerStats Worker::stats() const {
   return {.refused_writes = p.home_end->refused_writes(),
           .untold_rejects = p.untold_rejects.load(std::memory_order_relaxed),
           .untaken = p.untaken,
-          .full_lanes = p.home_end->link().full_lanes,
+          .full_rings = p.home_end->link().full_rings,
           .refused_requests = p.home_end->refused_requests(),
           .late_calls = p.home_end->late_calls(),
           .unanswered = p.unanswered,

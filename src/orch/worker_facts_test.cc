@@ -103,8 +103,8 @@ struct House {
     return sum;
   }
   Runtime home;
-  Worker first{home, {.name = "first", .lane_changes = 32}};
-  Worker second{home, {.name = "second", .lane_changes = 32}};
+  Worker first{home, {.name = "first", .ring_changes = 32}};
+  Worker second{home, {.name = "second", .ring_changes = 32}};
 };
 
 class WorkerFacts : public testing::TestWithParam<Places> {};

@@ -43,10 +43,10 @@ class WorkerThreads : public testing::Test {
 
 Outcome done(std::string_view) { return Outcome::done(); }
 
-/// Every key's last value arrives, and no value older than one already seen. The lane is so small that both sides wait constantly.
+/// Every key's last value arrives, and no value older than one already seen. The ring is so small that both sides wait constantly.
 TEST_F(WorkerThreads, LastValueOfEveryKeyArrivesThroughATinyLane) {
   constexpr int kWrites = 20'000;
-  Worker worker(*home, {.name = "tiny", .lane_changes = 2});
+  Worker worker(*home, {.name = "tiny", .ring_changes = 2});
   std::map<std::string, int, std::less<>> seen;
   std::atomic<bool> last{false};
   auto& orch = worker.add<OpenOrch>("orch");
@@ -81,7 +81,7 @@ TEST_F(WorkerThreads, LastValueOfEveryKeyArrivesThroughATinyLane) {
 
 /// The handler blocks; meanwhile the home thread's other tables have their turns, and written changes merge.
 TEST_F(WorkerThreads, StandstillOfAWorkerStopsNobodyElseAndMergesWhatWaits) {
-  Worker worker(*home, {.name = "slow", .lane_changes = 4});
+  Worker worker(*home, {.name = "slow", .ring_changes = 4});
   std::latch entered(1);
   std::latch go(1);
   std::atomic<int> handled{0};
@@ -120,12 +120,12 @@ TEST_F(WorkerThreads, StandstillOfAWorkerStopsNobodyElseAndMergesWhatWaits) {
   go.count_down();
   run_until([&] { return newest.load() == 10'000; });
   worker.stop();
-  EXPECT_LE(handled.load(), 8) << "a full lane leaves the rest in the table, merged";
+  EXPECT_LE(handled.load(), 8) << "a full ring leaves the rest in the table, merged";
 }
 
 TEST_F(WorkerThreads, StopWhileFullHandlesWhatHasComeAndLeavesTheRestInTheTable) {
   constexpr std::size_t kRows = 1000;
-  Worker worker(*home, {.name = "full", .lane_changes = 16});
+  Worker worker(*home, {.name = "full", .ring_changes = 16});
   std::atomic<std::size_t> handled{0};
   std::latch entered(1);
   std::latch go(1);
@@ -158,7 +158,7 @@ TEST_F(WorkerThreads, StopWhileFullHandlesWhatHasComeAndLeavesTheRestInTheTable)
 
 TEST_F(WorkerThreads, WhatAWorkerHasNoTimeForAtItsEndIsGivenUpAndCounted) {
   EXPECT_EQ(WorkerOptions{}.drain, limits::kWorkerDrain);
-  EXPECT_EQ(WorkerOptions{}.lane_changes, limits::kWorkerLane);
+  EXPECT_EQ(WorkerOptions{}.ring_changes, limits::kWorkerRing);
   EXPECT_EQ(WorkerOptions{}.requests_max, limits::kWorkerRequests);
   constexpr std::size_t kRows = 2000;
   Worker worker(*home, {.name = "short of time", .drain = Duration{0}});
@@ -332,7 +332,7 @@ TEST_F(WorkerThreads, SourceThatThrowsIsQuarantinedAndOthersGoOn) {
   worker.runtime().scheduler().remove(bad);
 }
 
-/// The handler writes more than the lane to home holds: it gets errors, and accepted writes arrive in order.
+/// The handler writes more than the ring to home holds: it gets errors, and accepted writes arrive in order.
 TEST_F(WorkerThreads, WritesBeyondTheWayHomeAreRefusedAndTheOthersKeepTheirOrder) {
   constexpr std::size_t kRequests = 8;
   ASSERT_TRUE(home->store().declare({.name = "Q", .kind = TableKind::Queue}).ok());

@@ -43,13 +43,13 @@ struct Worker {
   LaneChoice choice;                 // Used by the thread.
   std::deque<Ring<BatchPtr>> ready;  // By lane.
   Ring<BatchPtr> finished;
-  std::size_t with_thread = 0;         // Used by the scheduler's thread: batches that were handed over and are not answered yet.
-  std::atomic<std::uint32_t> bell{0};  // Incremented when batches are ready, and at the end.
+  std::size_t with_thread = 0;               // Used by the scheduler's thread: batches that were handed over and are not answered yet.
+  std::atomic<std::uint32_t> wake_count{0};  // Incremented when batches are ready, and at the end.
   std::jthread thread;
 
   void ring_bell() {
-    bell.fetch_add(1, std::memory_order_seq_cst);
-    bell.notify_one();
+    wake_count.fetch_add(1, std::memory_order_seq_cst);
+    wake_count.notify_one();
   }
 };
 
@@ -110,7 +110,7 @@ struct Core::Impl final : public Source {
                         " are possible"));
     RONDO_EXPECT(std::ranges::all_of(options.lanes, [](unsigned share) { return share >= 1; }),
                  called("with a lane that may have 0 batches in a row"));
-    if (uses_host && home.executor_host() != nullptr) seat = home.executor_host()->seat();
+    if (uses_host && home.executor_host() != nullptr) connections = home.executor_host()->connections();
   }
   ~Impl() override {
     for (Worker& worker : workers) {
@@ -119,9 +119,9 @@ struct Core::Impl final : public Source {
     }
     for (Worker& worker : workers) worker.thread = {};
     if (!is_started) return;
-    if (seat.records != nullptr) seat.records->left(options.name);
+    if (connections.records != nullptr) connections.records->left(options.name);
     if (!is_replayed) end();
-    if (seat.trouble != nullptr) seat.trouble->left(*this);
+    if (connections.trouble != nullptr) connections.trouble->left(*this);
   }
 
   void start() {
@@ -130,10 +130,10 @@ struct Core::Impl final : public Source {
     home.add(*this);
     is_started = true;
     typed.attach(*this);
-    if (seat.records != nullptr) seat.records->joined(options.name, *this);
-    if (seat.trouble != nullptr) seat.trouble->joined(*this);
+    if (connections.records != nullptr) connections.records->joined(options.name, *this);
+    if (connections.trouble != nullptr) connections.trouble->joined(*this);
     if (is_replayed) return;
-    if (seat.trouble != nullptr) {
+    if (connections.trouble != nullptr) {
       simulated.resize(options.threads);
       return;
     }
@@ -163,7 +163,7 @@ struct Core::Impl final : public Source {
     std::size_t operations = 0;
     for (const BatchPtr& batch : left) operations += batch->size;
     std::size_t applied = options.at_end == ExecutorEnd::Apply ? operations : 0;
-    if (seat.trouble != nullptr) applied = std::min(applied, seat.trouble->applied_at_end(operations));
+    if (connections.trouble != nullptr) applied = std::min(applied, connections.trouble->applied_at_end(operations));
     for (const BatchPtr& batch : left) {
       const std::size_t count = std::min(batch->size, applied);
       if (count > 0) typed.apply(*batch, 0, count);
@@ -311,7 +311,7 @@ struct Core::Impl final : public Source {
     take_answers();
     hand_over();
     if (!is_replayed && workers.empty() && answers.empty()) {
-      if (seat.trouble != nullptr) {
+      if (connections.trouble != nullptr) {
         simulate(budget);
       } else {
         apply_inline(budget);
@@ -329,16 +329,16 @@ struct Core::Impl final : public Source {
   }
 
   void look_at_room() {
-    if (seat.records != nullptr) {
-      while (seat.records->next_room(options.name, target_has_room)) record_room();
-    } else if (seat.trouble != nullptr && seat.trouble->has_room() != target_has_room) {
+    if (connections.records != nullptr) {
+      while (connections.records->next_room(options.name, target_has_room)) record_room();
+    } else if (connections.trouble != nullptr && connections.trouble->has_room() != target_has_room) {
       target_has_room = !target_has_room;
       record_room();
     }
   }
 
   void record_room() {
-    if (seat.journal != nullptr) seat.journal->room_changed(options.name, target_has_room);
+    if (connections.journal != nullptr) connections.journal->room_changed(options.name, target_has_room);
   }
 
   void tell_room(bool had_room) {
@@ -352,9 +352,9 @@ struct Core::Impl final : public Source {
     if (!answers.empty() || std::ranges::any_of(workers, [](const Worker& worker) { return worker.finished.size() > 0; })) return true;
     if (is_replayed) return false;
     const bool any_waits = std::ranges::any_of(lanes, [](const LaneQueue& lane) { return !lane.empty(); });
-    if (seat.trouble != nullptr) {
+    if (connections.trouble != nullptr) {
       const Instant now = clock.now();
-      return seat.trouble->has_room() != target_has_room || std::ranges::any_of(simulated, [&](const Simulated& slot) {
+      return connections.trouble->has_room() != target_has_room || std::ranges::any_of(simulated, [&](const Simulated& slot) {
                return slot.batch == nullptr ? any_waits : (slot.is_applied ? slot.times.answered : slot.times.applied) <= now;
              });
     }
@@ -379,7 +379,7 @@ struct Core::Impl final : public Source {
         const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
         if (!lane) continue;
         slot.batch = take_batch(*lane, std::min<std::size_t>(budget.items, options.batch_max));
-        slot.times = seat.trouble->begin(*this, slot.batch->size);
+        slot.times = connections.trouble->begin(*this, slot.batch->size);
         slot.is_applied = false;
       }
       if (!slot.is_applied && slot.times.applied <= clock.now()) {
@@ -395,7 +395,7 @@ struct Core::Impl final : public Source {
       std::size_t next = first;
       ExecutorTrouble::Failure failure;
       while (next < batch.size && failure.status.ok()) {
-        failure = seat.trouble->next_failure();
+        failure = connections.trouble->next_failure();
         ++next;
       }
       const bool fails = !failure.status.ok();
@@ -443,10 +443,11 @@ struct Core::Impl final : public Source {
 
   void work(Worker& worker, const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      const std::uint32_t heard = worker.bell.load(std::memory_order_seq_cst);  // Read before the rings: a later batch changes it again.
+      const std::uint32_t heard =
+          worker.wake_count.load(std::memory_order_seq_cst);  // Read before the rings: a later batch changes it again.
       const auto lane = worker.choice.next([&worker](std::size_t of) { return worker.ready[of].available() > 0; });
       if (!lane) {
-        if (!stop.stop_requested()) worker.bell.wait(heard, std::memory_order_seq_cst);
+        if (!stop.stop_requested()) worker.wake_count.wait(heard, std::memory_order_seq_cst);
         continue;
       }
       Ring<BatchPtr>& ring = worker.ready[*lane];
@@ -464,7 +465,7 @@ struct Core::Impl final : public Source {
   Typed& typed;
   const Clock& clock;
   const ExecutorOptions options;
-  ExecutorHost::Seat seat;
+  ExecutorHost::Connections connections;
   bool is_started = false;
   bool is_replayed = false;
   bool is_recorded = false;
@@ -506,16 +507,16 @@ std::size_t Core::in_flight() const noexcept { return impl_->in_flight; }
 const ExecutorStats& Core::stats() const noexcept { return impl_->stats; }
 const ExecutorOptions& Core::options() const noexcept { return impl_->options; }
 
-bool Core::has_journal() const noexcept { return impl_->seat.journal != nullptr; }
-void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->seat.journal->ordered(impl_->options.name, lane, orders); }
+bool Core::has_journal() const noexcept { return impl_->connections.journal != nullptr; }
+void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->connections.journal->ordered(impl_->options.name, lane, orders); }
 void Core::record_answers(std::size_t lane, std::uint64_t first, const Texts& answers) {
-  impl_->seat.journal->order_answers(impl_->options.name, lane, first, answers);
+  impl_->connections.journal->order_answers(impl_->options.name, lane, first, answers);
 }
-bool Core::is_replayed() const noexcept { return impl_->seat.records != nullptr; }
+bool Core::is_replayed() const noexcept { return impl_->connections.records != nullptr; }
 bool Core::next_recorded(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
-  return impl_->seat.records->next(impl_->options.name, lane, first, answers);
+  return impl_->connections.records->next(impl_->options.name, lane, first, answers);
 }
-Backlog Core::recorded_backlog() { return impl_->seat.records->backlog(); }
-void Core::refuse_recorded(std::string_view why) { impl_->seat.records->refuse(why); }
+Backlog Core::recorded_backlog() { return impl_->connections.records->backlog(); }
+void Core::refuse_recorded(std::string_view why) { impl_->connections.records->refuse(why); }
 
 }  // namespace rondo::executor

@@ -1,5 +1,5 @@
 // ExecutorHost: the environment of an executor: a journal that records its operations, a replay that answers in place of its target, and a
-// simulated world that injects faults. A Runtime sets it on its scheduler (src/orch/executor_seats.h). Scheduler's thread.
+// simulated world that injects faults. A Runtime sets it on its scheduler (src/orch/runtime_executors.h). Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -68,12 +68,12 @@ class ExecutorHost {
  public:
   virtual ~ExecutorHost() = default;
   /// Absent parts are null.
-  struct Seat {
+  struct Connections {
     ExecutorJournal* journal = nullptr;
     ExecutorRecords* records = nullptr;
     ExecutorTrouble* trouble = nullptr;
   };
-  virtual Seat seat() = 0;
+  virtual Connections connections() = 0;
 };
 
 }  // namespace rondo

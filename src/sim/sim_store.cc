@@ -8,7 +8,7 @@
 
 #include "rondo/base/assert.h"
 #include "rondo/store/memory_store.h"
-#include "sim/sim_store_ends.h"
+#include "sim/sim_fetchers.h"
 #include "sim/sim_wire.h"
 #include "store/completions.h"
 #include "store/subscription_handle.h"
@@ -29,7 +29,7 @@ struct SimStore::Parts {
     const auto found = specs.find(table);
     return found == specs.end() ? nullptr : &found->second;
   }
-  std::shared_ptr<SimEnd> end_of(const TableSpec& spec);
+  std::shared_ptr<SimFetcher> end_of(const TableSpec& spec);
   void post(Status status, WriteDone done) {
     --unanswered;
     completions.post(std::move(done), std::move(status));
@@ -78,19 +78,20 @@ struct SimStore::Parts {
   std::vector<Write*> free_writes;
   SimWire wire;
   std::map<std::string, TableSpec, std::less<>> specs;
-  std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // For Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<SimEnd>> ends;                                   // For existing subscriptions.
+  std::map<std::string, std::shared_ptr<SimPoppedFetcher>, std::less<>> popped;  // For Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<SimFetcher>> ends;                                   // For existing subscriptions.
   std::size_t unanswered = 0;
 };
 
-std::shared_ptr<SimEnd> SimStore::Parts::end_of(const TableSpec& spec) {
-  if (spec.kind == TableKind::Watched) return std::make_shared<SimWatchedEnd>(wire, *server, spec.name);
+std::shared_ptr<SimFetcher> SimStore::Parts::end_of(const TableSpec& spec) {
+  if (spec.kind == TableKind::Watched) return std::make_shared<SimWatchedFetcher>(wire, *server, spec.name);
   if (spec.kind == TableKind::Channel) {
-    return std::make_shared<SimChannelEnd>(wire, *server, spec.name, store::queue_capacity(spec));
+    return std::make_shared<SimChannelFetcher>(wire, *server, spec.name, store::queue_capacity(spec));
   }
-  std::shared_ptr<SimPoppedEnd>& end = popped[spec.name];
+  std::shared_ptr<SimPoppedFetcher>& end = popped[spec.name];
   const double* const swapped = spec.kind == TableKind::Staged ? &options.keys_swapped : nullptr;
-  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, SimPoppedEnd::Options{options.prefetch, swapped});
+  if (end == nullptr)
+    end = std::make_shared<SimPoppedFetcher>(wire, *server, spec.name, SimPoppedFetcher::Options{options.prefetch, swapped});
   return end;
 }
 
@@ -111,16 +112,16 @@ Store& SimStore::server() noexcept { return *parts_->server; }
 void SimStore::disconnect() {
   if (!connected()) return;
   parts_->wire.disconnect();
-  for (const std::weak_ptr<SimEnd>& known : parts_->ends) {
-    if (const std::shared_ptr<SimEnd> end = known.lock()) end->lose();
+  for (const std::weak_ptr<SimFetcher>& known : parts_->ends) {
+    if (const std::shared_ptr<SimFetcher> end = known.lock()) end->lose();
   }
 }
 
 void SimStore::reconnect() {
   if (connected()) return;
   parts_->wire.reconnect();
-  for (const std::weak_ptr<SimEnd>& known : parts_->ends) {
-    if (const std::shared_ptr<SimEnd> end = known.lock()) end->regain();
+  for (const std::weak_ptr<SimFetcher>& known : parts_->ends) {
+    if (const std::shared_ptr<SimFetcher> end = known.lock()) end->regain();
   }
 }
 
@@ -161,12 +162,12 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
 Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   const TableSpec* const spec = parts_->find(table);
   if (spec == nullptr) return failure(store::no_such_table(table));
-  const std::shared_ptr<SimEnd> end = parts_->end_of(*spec);
+  const std::shared_ptr<SimFetcher> end = parts_->end_of(*spec);
   if (end->is_open()) return failure(store::has_consumer(*spec));
   if (Status refused = end->open(options); !refused.ok()) return failure(std::move(refused));
-  std::erase_if(parts_->ends, [&end](const std::weak_ptr<SimEnd>& known) { return known.expired() || known.lock() == end; });
+  std::erase_if(parts_->ends, [&end](const std::weak_ptr<SimFetcher>& known) { return known.expired() || known.lock() == end; });
   parts_->ends.push_back(end);
-  return store::subscription_of(end, [](SimEnd& closing) { closing.close(); });
+  return store::subscription_of(end, [](SimFetcher& closing) { closing.close(); });
 }
 
 void SimStore::get(std::string_view table, std::string_view key, GetDone done) {

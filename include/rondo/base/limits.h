@@ -195,9 +195,9 @@ inline constexpr unsigned kFullStoreTries = 20;
 
 /// Changes of one subscription in the ring to a worker, 16 bytes each. While it is full, the rest waits in the table, where changes merge.
 /// Enough for half a second of handlers of 100 us, and few enough to be handled before a worker stops.
-/// Reached: the rest stays in the table, merged. Figure: `WorkerStats::full_lanes`. Test:
-/// `BridgeStoreTest.FullLaneLeavesTheRestInTheTableWhereItMerges`.
-inline constexpr std::size_t kWorkerLane = 4096;
+/// Reached: the rest stays in the table, merged. Figure: `WorkerStats::full_rings`. Test:
+/// `BridgeStoreTest.FullRingLeavesTheRestInTheTableWhereItMerges`.
+inline constexpr std::size_t kWorkerRing = 4096;
 
 /// Writes and questions of a worker that wait for the home store, and their pending answers; further ones are refused with
 /// ResourceExhausted.

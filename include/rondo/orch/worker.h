@@ -35,7 +35,7 @@ struct WorkerOptions {
   std::string name = "worker";
   PolicyOptions policy = BudgetedFrames{};
   /// The most changes of one subscription in its ring to the worker, rounded up to a power of two.
-  std::size_t lane_changes = limits::kWorkerLane;
+  std::size_t ring_changes = limits::kWorkerRing;
   /// The most writes and questions in the ring to the home store, rounded up to a power of two.
   std::size_t requests_max = limits::kWorkerRequests;
   /// Priority of the source in the home runtime that handles them.
@@ -58,7 +58,7 @@ struct WorkerStats {
   std::uint64_t refused_writes = 0;    // Writes that the home store refused and whose writer passed no WriteDone.
   std::uint64_t untold_rejects = 0;    // Rejects that were not reported because the ring to the home runtime was full.
   std::uint64_t untaken = 0;           // Changes in the worker that no consumer took before the end. Valid after stop().
-  std::uint64_t full_lanes = 0;        // Times a subscription's ring was full, so that changes waited in the table.
+  std::uint64_t full_rings = 0;        // Times a subscription's ring was full, so that changes waited in the table.
   std::uint64_t refused_requests = 0;  // Writes and questions of the worker that were refused because the ring was full.
   std::uint64_t late_calls = 0;  // Calls of the worker that ended with DeadlineExceeded: the home runtime did not handle them in time.
   std::uint64_t unanswered = 0;  // Questions of the home thread that a busy worker did not answer.

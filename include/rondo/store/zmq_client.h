@@ -83,13 +83,13 @@ class ZmqTable {
   /// InvalidArgument for an Event.
   Status write(const Change& change);
 
-  struct Lane;  // Private to the client.
+  struct Outgoing;  // Private to the client.
 
  private:
   friend class ZmqClient;
-  ZmqTable(ZmqClient& client, Lane& lane) : client_(&client), lane_(&lane) {}
+  ZmqTable(ZmqClient& client, Outgoing& outgoing) : client_(&client), outgoing_(&outgoing) {}
   ZmqClient* client_;
-  Lane* lane_;
+  Outgoing* outgoing_;
 };
 
 class ZmqClient {

@@ -172,13 +172,13 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
   } else {
     end = std::make_shared<WorkerSubscription>();
   }
-  const auto lane = std::make_shared<Lane>(*spec, home_.options().lane_changes);
+  const auto ring = std::make_shared<ChangeRing>(*spec, home_.options().ring_changes);
   const auto opened = std::make_shared<Status>();
-  Status lost = home_.call([=](HomeBridge& home) { *opened = home.open_lane(lane, options, priority); },
-                           [=](HomeBridge& home) { home.close_lane(lane.get()); });
+  Status lost = home_.call([=](HomeBridge& home) { *opened = home.open_ring(ring, options, priority); },
+                           [=](HomeBridge& home) { home.close_ring(ring.get()); });
   if (lost.ok()) lost = *opened;
   if (!lost.ok()) return failure(std::move(lost));
-  end->open(lane, options, [this](Request&& request) { return request_home(std::move(request)); });
+  end->open(ring, options, [this](Request&& request) { return request_home(std::move(request)); });
   open_.push_back(end.get());
   return store::subscription_of(std::move(end), [this](WorkerSubscription& closing) { forget(closing); });
 }
@@ -186,10 +186,10 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
 void BridgeStore::forget(WorkerSubscription& end) {
   std::erase(open_, &end);
   end.close();
-  // The next consumer's call is made after this one. By then no pump uses the lane, so the lane's content is complete.
-  home_.post([lane = end.lane(), untold = end.take_unsent_acks()](HomeBridge& home) {
-    for (const Change& change : untold) home.ack(lane->spec, change);
-    home.close_lane(lane);
+  // The next consumer's call is made after this one. By then no forwarder uses the ring, so the ring's content is complete.
+  home_.post([ring = end.ring(), untold = end.take_unsent_acks()](HomeBridge& home) {
+    for (const Change& change : untold) home.ack(ring->spec, change);
+    home.close_ring(ring);
   });
 }
 

@@ -1,11 +1,11 @@
 // BridgeStore: a store on a worker's thread whose tables are those of the home store, on the home thread. A subscription's changes arrive
-// through a bounded lane, and writes are sent back in order. A caller that writes, reads or subscribes sees only a longer delay.
+// through a bounded ring, and writes are sent back in order. A caller that writes, reads or subscribes sees only a longer delay.
 // docs/adr/0010-workers.md gives the reasons.
 //
 // It differs from the home store's promises in these points:
-// - A change in a lane was popped from its table and no longer merges with newer changes there. A lane holds at most limits::kWorkerLane
+// - A change in a ring was popped from its table and no longer merges with newer changes there. A ring holds at most limits::kWorkerRing
 //   changes; those of a Watched table merge on this side.
-// - requeue() does not see changes in a lane, so a row may be delivered twice.
+// - requeue() does not see changes in a ring, so a row may be delivered twice.
 // - A refusal that depends on the table's state (full) is reported by WriteDone; a write without WriteDone is counted
 //   (HomeBridge::refused_writes).
 // - declare(), subscribe(), size() and tables() wait for a turn of the home thread.
@@ -38,7 +38,7 @@ class BridgeStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
     return subscribe(table, options, Priority::p7);
   }
-  /// The pump on the home thread has the consumer's priority, so urgent changes are moved urgently.
+  /// The forwarder on the home thread has the consumer's priority, so urgent changes are moved urgently.
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options, Priority priority);
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;

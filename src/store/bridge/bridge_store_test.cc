@@ -1,4 +1,4 @@
-// What a bridge adds to the contract of Store (store_contract_test.cc): full rings, a home that ends, and the bound of a lane. The tests
+// What a bridge adds to the contract of Store (store_contract_test.cc): full rings, a home that ends, and the bound of a ring. The tests
 // step both schedulers by hand.
 #include "store/bridge/bridge_store.h"
 
@@ -41,7 +41,7 @@ class BridgeStoreTest : public testing::Test {
   Scheduler worker_scheduler_{worker_world_.clock(), worker_world_.reactor(), test::policy()};
   std::unique_ptr<Store> home_store_ = make_memory_store(home_scheduler_);
   std::unique_ptr<HomeBridge> home_ =
-      std::make_unique<HomeBridge>(home_scheduler_, *home_store_, Options{.name = "test", .lane_changes = 8, .requests_max = 8});
+      std::make_unique<HomeBridge>(home_scheduler_, *home_store_, Options{.name = "test", .ring_changes = 8, .requests_max = 8});
   std::unique_ptr<BridgeStore> bridge_ = std::make_unique<BridgeStore>(worker_scheduler_, *home_);
 };
 
@@ -94,13 +94,13 @@ TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
   EXPECT_EQ(staged.forgotten, keys);
 }
 
-TEST_F(BridgeStoreTest, FullLaneLeavesTheRestInTheTableWhereItMerges) {
+TEST_F(BridgeStoreTest, FullRingLeavesTheRestInTheTableWhereItMerges) {
   declare("T", TableKind::Staged);
   const auto consumer = std::move(bridge_->subscribe("T").value());
   for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
   settle();
   EXPECT_EQ(home_store_->size("T")->staged, 93U) << "room for a Delete and its Set is kept";
-  EXPECT_EQ(home_->link().full_lanes, 1U);
+  EXPECT_EQ(home_->link().full_rings, 1U);
   EXPECT_EQ(consumer->depth(), 100U);
   for (int i = 0; i < 100; ++i) set("T", "99", std::to_string(i));
   settle();
@@ -115,12 +115,12 @@ TEST_F(BridgeStoreTest, FullLaneLeavesTheRestInTheTableWhereItMerges) {
   EXPECT_EQ(all.back(), "SET 99 v=99");
 }
 
-TEST_F(BridgeStoreTest, PumpSleepsWhileTheLaneIsFullAndIsWokenWhenHalfOfItIsFree) {
+TEST_F(BridgeStoreTest, ForwarderSleepsWhileTheRingIsFullAndIsWokenWhenHalfOfItIsFree) {
   declare("T", TableKind::Staged);
   const auto consumer = std::move(bridge_->subscribe("T").value());
   for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
   settle();
-  EXPECT_EQ(home_scheduler_.run_until_idle(), 0U) << "a full lane costs no turns";
+  EXPECT_EQ(home_scheduler_.run_until_idle(), 0U) << "a full ring costs no turns";
   take(*consumer, 2);
   EXPECT_EQ(home_scheduler_.run_until_idle(), 0U);
   take(*consumer, 1);

@@ -20,15 +20,15 @@ void HomeBridge::close() {
   if (std::exchange(closed_, true)) return;
   serve();
   link_->inlet = nullptr;  // Later answers of the store are dropped.
-  for (const auto& pump : pumps_) pump->lane()->pump = nullptr;
-  pumps_.clear();
+  for (const auto& forwarder : forwarders_) forwarder->ring()->forwarder = nullptr;
+  forwarders_.clear();
   if (scheduler() != nullptr) scheduler()->remove(*this);
   store_ = nullptr;
 }
 
 void HomeBridge::pause() {
   paused_ = true;
-  for (const auto& pump : pumps_) pump->pause();
+  for (const auto& forwarder : forwarders_) forwarder->pause();
 }
 
 // --- Requests, in order.
@@ -93,14 +93,14 @@ void HomeBridge::handle(Request&& request) {
 }
 
 void HomeBridge::ack(const TableSpec& table, const Change& change) {
-  for (const auto& pump : pumps_) {
-    if (pump->lane()->spec.name == table.name) pump->ack(change);
+  for (const auto& forwarder : forwarders_) {
+    if (forwarder->ring()->spec.name == table.name) forwarder->ack(change);
   }
 }
 
 void HomeBridge::requeue(const TableSpec& table, std::string_view key) {
-  for (const auto& pump : pumps_) {
-    if (pump->lane()->spec.name == table.name) pump->requeue(key);
+  for (const auto& forwarder : forwarders_) {
+    if (forwarder->ring()->spec.name == table.name) forwarder->requeue(key);
   }
 }
 
@@ -207,22 +207,22 @@ void HomeBridge::wait_for_bell() {
   bell_ = false;
 }
 
-// --- Lanes.
+// --- Change rings.
 
-Status HomeBridge::open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority) {
-  Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name, options);
+Status HomeBridge::open_ring(const std::shared_ptr<ChangeRing>& ring, const SubscribeOptions& options, Priority priority) {
+  Result<std::unique_ptr<Subscription>> far = store_->subscribe(ring->spec.name, options);
   if (!far) return far.error();
-  auto pump = std::make_unique<Pump>(lane->spec.name + " to " + options_.name, priority, lane, std::move(*far), *link_);
-  if (paused_) pump->pause();
-  lane->pump = pump.get();
-  scheduler()->add(*pump);
-  pump->start();
-  pumps_.push_back(std::move(pump));
+  auto forwarder = std::make_unique<Forwarder>(ring->spec.name + " to " + options_.name, priority, ring, std::move(*far), *link_);
+  if (paused_) forwarder->pause();
+  ring->forwarder = forwarder.get();
+  scheduler()->add(*forwarder);
+  forwarder->start();
+  forwarders_.push_back(std::move(forwarder));
   return {};
 }
 
-void HomeBridge::close_lane(const Lane* lane) {
-  std::erase_if(pumps_, [lane](const std::unique_ptr<Pump>& pump) { return pump->lane() == lane; });
+void HomeBridge::close_ring(const ChangeRing* ring) {
+  std::erase_if(forwarders_, [ring](const std::unique_ptr<Forwarder>& forwarder) { return forwarder->ring() == ring; });
 }
 
 }  // namespace rondo::store::bridge

@@ -1,5 +1,5 @@
 // HomeBridge: the home thread's side of a bridge. It passes a worker's writes and reads to the home store, in order, and sends back the
-// answers. It owns the pumps of the worker's subscriptions. The worker's side is BridgeStore.
+// answers. It owns the forwarders of the worker's subscriptions. The worker's side is BridgeStore.
 //
 // Threads: the home thread, except for functions marked "worker". Until threaded(true), and after threaded(false), both sides belong to the
 // home thread, and a call of the worker's side runs immediately.
@@ -19,15 +19,15 @@
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"
+#include "store/bridge/forwarder.h"
 #include "store/bridge/link.h"
-#include "store/bridge/pump.h"
 
 namespace rondo::store::bridge {
 
 struct Options {
   std::string name = "worker";
   Priority requests = Priority::p7;  // The priority of the source that passes writes to the home store.
-  std::size_t lane_changes = limits::kWorkerLane;
+  std::size_t ring_changes = limits::kWorkerRing;
   std::size_t requests_max = limits::kWorkerRequests;
   Duration call_wait = limits::kWorkerCallWait;
 };
@@ -44,7 +44,7 @@ class HomeBridge final : public Source {
 
   /// True before the worker gets a thread of its own; false after that thread has ended.
   void threaded(bool is) noexcept { threaded_ = is; }
-  /// Stops the pumps permanently: they take nothing more from the tables.
+  /// Stops the forwarders permanently: they take nothing more from the tables.
   void pause();
   /// Handles all pending requests and calls, whatever the budget.
   void serve();
@@ -72,8 +72,8 @@ class HomeBridge final : public Source {
 
   // --- Called from inside a call.
   Store& store() noexcept { return *store_; }
-  Status open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority);
-  void close_lane(const Lane* lane);
+  Status open_ring(const std::shared_ptr<ChangeRing>& ring, const SubscribeOptions& options, Priority priority);
+  void close_ring(const ChangeRing* ring);
   /// See Subscription. 'table' is a table that the worker consumes.
   void ack(const TableSpec& table, const Change& change);
   void requeue(const TableSpec& table, std::string_view key);
@@ -104,7 +104,7 @@ class HomeBridge final : public Source {
   Options options_;
   Store* store_;
   std::shared_ptr<Link> link_;
-  std::vector<std::unique_ptr<Pump>> pumps_;
+  std::vector<std::unique_ptr<Forwarder>> forwarders_;
   bool threaded_ = false;
   bool closed_ = false;
   bool paused_ = false;

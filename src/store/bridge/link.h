@@ -1,5 +1,5 @@
 // Link: the state that the two sides of a bridge share: rings of requests and answers between a worker's thread and the home thread, and a
-// lane for each subscription. Each ring has one producer and one consumer. All other state used by both threads is atomic.
+// ring for each subscription. Each ring has one producer and one consumer. All other state used by both threads is atomic.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ struct Entry {
   Mark mark = Mark::None;
 };
 
-/// The changes of one subscription, from the home thread (Pump) to the worker's thread (WorkerSubscription).
-struct Lane {
-  Lane(const TableSpec& table, std::size_t capacity) : spec(table), ring(capacity) {}
-  /// Keys (Staged), entries or events in the ring. Exact on the worker's thread while the pump does not run.
+/// The changes of one subscription, from the home thread (Forwarder) to the worker's thread (WorkerSubscription).
+struct ChangeRing {
+  ChangeRing(const TableSpec& table, std::size_t capacity) : spec(table), entries(capacity) {}
+  /// Keys (Staged), entries or events in the ring. Exact on the worker's thread while the forwarder does not run.
   std::size_t keys() const noexcept {
     const std::uint64_t taken = keys_taken.load(std::memory_order_acquire);
     return static_cast<std::size_t>(keys_put.load(std::memory_order_acquire) - taken);
@@ -36,16 +36,16 @@ struct Lane {
   /// The slots that one key may use: a Delete and its Set, or a gap and its event.
   static constexpr std::size_t kSlotsOfOne = 2;
   static constexpr std::uint64_t kUnknown = UINT64_MAX;
-  /// The number of free slots at which a waiting pump is woken: half of the ring, so that it moves batches and not single changes.
-  std::size_t wake_room() const noexcept { return std::max(ring.capacity() / 2, kSlotsOfOne); }
+  /// The number of free slots at which a waiting forwarder is woken: half of the ring, so that it moves batches and not single changes.
+  std::size_t wake_room() const noexcept { return std::max(entries.capacity() / 2, kSlotsOfOne); }
 
   const TableSpec spec;
-  Ring<Entry> ring;
-  Source* pump = nullptr;                              // Valid until the worker closes the lane; null after the home side has closed.
+  Ring<Entry> entries;
+  Source* forwarder = nullptr;                         // Valid until the worker closes the ring; null after the home side has closed.
   std::atomic<std::uint64_t> keys_put{0};              // Written on the home thread.
   std::atomic<std::uint64_t> keys_taken{0};            // Written on the worker's thread.
   std::atomic<std::uint64_t> standing_keys{kUnknown};  // The value of keys_put when the home table's consumer had caught up.
-  std::atomic<std::size_t> far_depth{0};               // The depth of the home table when the pump last read it.
+  std::atomic<std::size_t> far_depth{0};               // The depth of the home table when the forwarder last read it.
   std::atomic<std::uint64_t> dropped{0};               // Events dropped (Channel only).
 };
 
@@ -78,7 +78,7 @@ struct Link {
 
   Ring<Request> requests;
   Ring<Answer> answers;
-  std::uint64_t full_lanes = 0;  // How often a pump found its lane full. Home thread.
+  std::uint64_t full_rings = 0;  // How often a forwarder found its ring full. Home thread.
   Source* inlet = nullptr;       // The worker's source. It changes only while the worker has no thread.
 };
 

@@ -5,10 +5,10 @@
 
 namespace rondo::store::bridge {
 
-void WorkerSubscription::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, RequestHome request_home) {
-  keep_lane();  // The old lane has no pump: the home thread closed it before it opened the new one.
-  lane_ = std::move(lane);
-  if (lane_->spec.kind == TableKind::Staged && options.standing_rows) {
+void WorkerSubscription::open(std::shared_ptr<ChangeRing> ring, const SubscribeOptions& options, RequestHome request_home) {
+  keep_ring();  // The old ring has no forwarder: the home thread closed it before it opened the new one.
+  ring_ = std::move(ring);
+  if (ring_->spec.kind == TableKind::Staged && options.standing_rows) {
     std::erase_if(kept_, [](const Entry& entry) { return entry.op == ChangeOp::Set; });
     for (Entry& entry : kept_) entry.mark = Entry::Mark::None;
     kept_keys_ = kept_.size();
@@ -25,24 +25,24 @@ void WorkerSubscription::close() {
 }
 
 void WorkerSubscription::ack(const Change& change) {
-  if (!lane_) return;
-  const bool counts = lane_->spec.kind == TableKind::Queue || (lane_->spec.kind == TableKind::Staged && change.op() == ChangeOp::Delete);
+  if (!ring_) return;
+  const bool counts = ring_->spec.kind == TableKind::Queue || (ring_->spec.kind == TableKind::Staged && change.op() == ChangeOp::Delete);
   if (!counts) return;
   unsent_acks_.push_back(change);
   request_home();
 }
 
 void WorkerSubscription::requeue(std::string_view key) {
-  if (!lane_ || (lane_->spec.kind != TableKind::Staged && lane_->spec.kind != TableKind::Watched)) return;
+  if (!ring_ || (ring_->spec.kind != TableKind::Staged && ring_->spec.kind != TableKind::Watched)) return;
   if (kept_at_.contains(std::string{key})) return;
   requeues_.emplace(key);
   request_home();
 }
 
 bool WorkerSubscription::caught_up() const noexcept {
-  if (!lane_) return true;
-  const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
-  return standing != Lane::kUnknown && lane_->keys_taken.load(std::memory_order_relaxed) >= standing && kept_front_ >= kept_until_;
+  if (!ring_) return true;
+  const std::uint64_t standing = ring_->standing_keys.load(std::memory_order_acquire);
+  return standing != ChangeRing::kUnknown && ring_->keys_taken.load(std::memory_order_relaxed) >= standing && kept_front_ >= kept_until_;
 }
 
 void WorkerSubscription::request_home() {
@@ -53,7 +53,7 @@ void WorkerSubscription::request_home() {
 bool WorkerSubscription::request_one(Request::Kind kind, const Change& change, std::string_view key) {
   Request request;
   request.kind = kind;
-  request.table = &lane_->spec;
+  request.table = &ring_->spec;
   request.change = change;
   request.text = key;
   return request_home_(std::move(request));
@@ -67,16 +67,16 @@ void WorkerSubscription::on_ready(std::function<void()> wake) {
 void WorkerSubscription::notify() {
   if (!unsent_acks_.empty() || !requeues_.empty()) request_home();
   if (!waits_ || !wake_) return;
-  // The pump may have rung for changes that the consumer has taken since. That ring may have ended a wait that began later, and the pump
-  // does not ring twice. So wait again.
+  // The forwarder may have woken it for changes that the consumer has taken since. That wake may have ended a wait that began later, and
+  // the forwarder does not wake it twice. So wait again.
   if (!has_news() && wait()) return;
   waits_ = false;
   wake_();
 }
 
-/// From now on the pump rings. False when an entry arrived in between.
+/// From now on the forwarder wakes it. False when an entry arrived in between.
 bool WorkerSubscription::wait() {
-  waits_ = !lane_ || lane_->ring.wait_for_items();
+  waits_ = !ring_ || ring_->entries.wait_for_items();
   return waits_;
 }
 
@@ -89,10 +89,10 @@ bool WorkerSubscription::empty() {
 
 std::size_t WorkerSubscription::take(std::size_t max, std::vector<Change>& out) {
   if (!unsent_acks_.empty()) request_home();
-  if (lane_ && lane_->spec.kind == TableKind::Watched) merge_watched();
+  if (ring_ && ring_->spec.kind == TableKind::Watched) merge_watched();
   std::size_t taken = take_kept(max, out);
-  if (lane_ && lane_->spec.kind != TableKind::Watched) taken += take_lane(max - taken, out);
-  // A consumer that took everything need not poll. Changes that arrived since wake it now; the pump's ring wakes it for later ones.
+  if (ring_ && ring_->spec.kind != TableKind::Watched) taken += take_ring(max - taken, out);
+  // A consumer that took everything need not poll. Changes that arrived since wake it now; the forwarder wakes it for later ones.
   if (!has_changes() && !empty() && wake_) wake_();
   return taken;
 }
@@ -115,13 +115,13 @@ std::size_t WorkerSubscription::take_kept(std::size_t max, std::vector<Change>& 
   return out.size() - before;
 }
 
-std::size_t WorkerSubscription::take_lane(std::size_t max, std::vector<Change>& out) {
-  Ring<Entry>& ring = lane_->ring;
+std::size_t WorkerSubscription::take_ring(std::size_t max, std::vector<Change>& out) {
+  Ring<Entry>& entries = ring_->entries;
   const std::size_t before = out.size();
   std::uint64_t keys = 0;
   bool with_next = false;
-  while ((keys < max || with_next) && ring.available() > 0) {
-    if (ring.peek().mark == Entry::Mark::Gap) {
+  while ((keys < max || with_next) && entries.available() > 0) {
+    if (entries.peek().mark == Entry::Mark::Gap) {
       if (out.size() > before) break;
       pass_gaps();
       continue;
@@ -133,7 +133,7 @@ std::size_t WorkerSubscription::take_lane(std::size_t max, std::vector<Change>& 
       }
       passed_gap_ = true;
     }
-    Entry entry = ring.take();
+    Entry entry = entries.take();
     with_next = entry.mark == Entry::Mark::WithNext;
     if (!with_next) ++keys;
     out.emplace_back(entry.op, std::move(entry.record));
@@ -143,15 +143,15 @@ std::size_t WorkerSubscription::take_lane(std::size_t max, std::vector<Change>& 
 }
 
 void WorkerSubscription::give_back(std::uint64_t keys) {
-  lane_->keys_taken.store(lane_->keys_taken.load(std::memory_order_relaxed) + keys, std::memory_order_release);
-  if (lane_->ring.release(lane_->wake_room()) && open_ && lane_->pump != nullptr) lane_->pump->wake_from_any_thread();
+  ring_->keys_taken.store(ring_->keys_taken.load(std::memory_order_relaxed) + keys, std::memory_order_release);
+  if (ring_->entries.release(ring_->wake_room()) && open_ && ring_->forwarder != nullptr) ring_->forwarder->wake_from_any_thread();
 }
 
-/// Removes the gaps at the head of the lane. Returns whether there were any.
+/// Removes the gaps at the head of the ring. Returns whether there were any.
 bool WorkerSubscription::pass_gaps() {
   bool any = false;
-  while (lane_->ring.available() > 0 && lane_->ring.peek().mark == Entry::Mark::Gap) {
-    lane_->ring.take();
+  while (ring_->entries.available() > 0 && ring_->entries.peek().mark == Entry::Mark::Gap) {
+    ring_->entries.take();
     gap_ahead_ = any = true;
   }
   if (any) give_back(0);
@@ -160,35 +160,35 @@ bool WorkerSubscription::pass_gaps() {
 
 bool WorkerSubscription::has_changes() {
   if (!kept_.empty()) return true;
-  if (!lane_) return false;
+  if (!ring_) return false;
   pass_gaps();
-  return lane_->ring.available() > 0;
+  return ring_->entries.available() > 0;
 }
 
 Gap WorkerSubscription::take_gap() {
-  if (lane_) pass_gaps();
+  if (ring_) pass_gaps();
   const bool gap = std::exchange(passed_gap_, false) || std::exchange(gap_ahead_, false);
   return gap ? Gap::Possible : Gap::None;
 }
 
-/// Keeps the rest of an ended lane for the next consumer.
-void WorkerSubscription::keep_lane() {
-  if (!lane_) return;
-  while (lane_->ring.available() > 0) {
-    kept_.push_back(lane_->ring.take());
+/// Keeps the rest of an ended ring for the next consumer.
+void WorkerSubscription::keep_ring() {
+  if (!ring_) return;
+  while (ring_->entries.available() > 0) {
+    kept_.push_back(ring_->entries.take());
     if (kept_.back().mark != Entry::Mark::WithNext) ++kept_keys_;
   }
-  lane_.reset();
+  ring_.reset();
 }
 
-/// Keeps each changed key once, with its newest state, in the order of its first change. At most as many keys as the lane has slots are
+/// Keeps each changed key once, with its newest state, in the order of its first change. At most as many keys as the ring has slots are
 /// kept here, so that further changes still merge in the home table.
 void WorkerSubscription::merge_watched() {
-  Ring<Entry>& ring = lane_->ring;
-  const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
+  Ring<Entry>& entries = ring_->entries;
+  const std::uint64_t standing = ring_->standing_keys.load(std::memory_order_acquire);
   std::uint64_t keys = 0;
-  while (kept_.size() < ring.capacity() && ring.available() > 0) {
-    Entry entry = ring.take();
+  while (kept_.size() < entries.capacity() && entries.available() > 0) {
+    Entry entry = entries.take();
     ++keys;
     const auto [at, is_new] = kept_at_.try_emplace(std::string{entry.record.key()}, kept_front_ + kept_.size());
     if (is_new) {
@@ -197,7 +197,7 @@ void WorkerSubscription::merge_watched() {
     } else {
       kept_[static_cast<std::size_t>(at->second - kept_front_)] = std::move(entry);
     }
-    if (lane_->keys_taken.load(std::memory_order_relaxed) + keys <= standing) kept_until_ = kept_front_ + kept_.size();
+    if (ring_->keys_taken.load(std::memory_order_relaxed) + keys <= standing) kept_until_ = kept_front_ + kept_.size();
   }
   if (keys > 0) give_back(keys);
 }

@@ -129,7 +129,7 @@ TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
 }
 
 TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
-  // The thread is at another step of its start each time; a thread that misses the bell would block for good.
+  // The thread is at another step of its start each time; a thread that misses the wake would block for good.
   for (int i = 0; i < 20'000; ++i) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
     for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;

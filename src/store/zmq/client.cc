@@ -12,7 +12,7 @@
 #include "store/table_rules.h"
 #include "store/zmq/endpoint.h"
 #include "store/zmq/key_check.h"
-#include "store/zmq/lane.h"
+#include "store/zmq/outgoing.h"
 #include "store/zmq/socket.h"
 #include "store/zmq/socket_monitor.h"
 
@@ -22,7 +22,7 @@ using store::FrameWriter;
 using store::SocketEvent;
 using store::SocketMonitor;
 using store::ZmqSocket;
-using Lane = ZmqTable::Lane;
+using Outgoing = ZmqTable::Outgoing;
 
 /// The source that sends frames.
 class ZmqClient::Parts final : public Source {
@@ -55,33 +55,33 @@ class ZmqClient::Parts final : public Source {
     return scheduler_.reactor().watch(fd_, Interest::Read, *this);
   }
 
-  Result<Lane*> lane(std::string_view database, std::string_view table) {
+  Result<Outgoing*> outgoing(std::string_view database, std::string_view table) {
     if (Status bad = store::check_spec({.name = std::string{table}}); !bad.ok()) return failure(std::move(bad));
     if (database.size() > limits::kNameBytes) return failure(StatusCode::InvalidArgument, "a database's name over the limit of a name");
-    auto found = lanes_.find({std::string{database}, std::string{table}});
-    if (found == lanes_.end()) {
-      if (lanes_.size() >= limits::kTables) return failure(StatusCode::ResourceExhausted, "no room for direct table " + quoted(table));
-      auto made = std::make_unique<Lane>(database, table, options_.keys_max);
-      found = lanes_.emplace(Name{database, table}, std::move(made)).first;
+    auto found = outgoing_.find({std::string{database}, std::string{table}});
+    if (found == outgoing_.end()) {
+      if (outgoing_.size() >= limits::kTables) return failure(StatusCode::ResourceExhausted, "no room for direct table " + quoted(table));
+      auto made = std::make_unique<Outgoing>(database, table, options_.keys_max);
+      found = outgoing_.emplace(Name{database, table}, std::move(made)).first;
     }
     return found->second.get();
   }
 
-  Status set(Lane& lane, std::string_view key, std::span<const Field> fields) {
+  Status set(Outgoing& outgoing, std::string_view key, std::span<const Field> fields) {
     const std::size_t bytes = FrameWriter::bytes_of(key, fields);
-    if (Status bad = check_size(lane, key, fields, bytes); !bad.ok()) return bad;
-    if (!has_room(lane, bytes)) return stage(lane, Change::set(key, fields));
-    lane.frame.set(key, fields);
-    gathered(lane);
+    if (Status bad = check_size(outgoing, key, fields, bytes); !bad.ok()) return bad;
+    if (!has_room(outgoing, bytes)) return stage(outgoing, Change::set(key, fields));
+    outgoing.frame.set(key, fields);
+    gathered(outgoing);
     return {};
   }
 
-  Status remove(Lane& lane, std::string_view key) {
+  Status remove(Outgoing& outgoing, std::string_view key) {
     const std::size_t bytes = FrameWriter::bytes_of(key, {});
-    if (Status bad = check_size(lane, key, {}, bytes); !bad.ok()) return bad;
-    if (!has_room(lane, bytes)) return stage(lane, Change::remove(key));
-    lane.frame.remove(key);
-    gathered(lane);
+    if (Status bad = check_size(outgoing, key, {}, bytes); !bad.ok()) return bad;
+    if (!has_room(outgoing, bytes)) return stage(outgoing, Change::remove(key));
+    outgoing.frame.remove(key);
+    gathered(outgoing);
     return {};
   }
 
@@ -135,41 +135,41 @@ class ZmqClient::Parts final : public Source {
     return options_.curve ? store::set_curve(socket_, *options_.curve) : Status{};
   }
 
-  Status check_size(const Lane& lane, std::string_view key, std::span<const Field> fields, std::size_t bytes) const {
+  Status check_size(const Outgoing& outgoing, std::string_view key, std::span<const Field> fields, std::size_t bytes) const {
     if (bytes <= limits::kNameBytes) return {};  // Smaller than the smallest limit.
     if (Status bad = check_record(key, fields); !bad.ok()) return bad;
-    if (lane.frame.head_size() + bytes <= limits::kZmqFrameBytes) return {};
+    if (outgoing.frame.head_size() + bytes <= limits::kZmqFrameBytes) return {};
     return {StatusCode::InvalidArgument,
             "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kZmqFrameBytes) + " bytes"};
   }
 
   /// Whether an entry of this size may be added to the current frame or, once that is sent, to the next one.
-  bool has_room(Lane& lane, std::size_t bytes) {
-    if (!lane.is_clear()) return false;
-    return lane.takes(bytes, options_.frame_bytes) || (!blocked_ && send(lane));
+  bool has_room(Outgoing& outgoing, std::size_t bytes) {
+    if (!outgoing.is_clear()) return false;
+    return outgoing.takes(bytes, options_.frame_bytes) || (!blocked_ && send(outgoing));
   }
 
-  void gathered(Lane& lane) {
+  void gathered(Outgoing& outgoing) {
     ++stats_.entries;
-    mark_dirty(lane);
-    if (lane.frame.size() >= options_.frame_bytes && !blocked_) send(lane);
+    mark_dirty(outgoing);
+    if (outgoing.frame.size() >= options_.frame_bytes && !blocked_) send(outgoing);
   }
 
-  void mark_dirty(Lane& lane) {
-    if (lane.is_dirty) return;
-    lane.is_dirty = true;
-    dirty_.push_back(&lane);
+  void mark_dirty(Outgoing& outgoing) {
+    if (outgoing.is_dirty) return;
+    outgoing.is_dirty = true;
+    dirty_.push_back(&outgoing);
     if (!blocked_) wake();
   }
 
-  Status stage(Lane& lane, Change change) {
+  Status stage(Outgoing& outgoing, Change change) {
     if (change.op() == ChangeOp::Set) change = {ChangeOp::Set, std::move(change).record().with_distinct_names()};
-    const std::size_t before = lane.waiting->depth();
-    Status refused = lane.staged->write(change);
+    const std::size_t before = outgoing.waiting->depth();
+    Status refused = outgoing.staged->write(change);
     if (!refused.ok() && before >= options_.keys_max) {
       // The writer has not yielded its turn, so the client cannot have seen a report of room: try to send now.
       flush();
-      refused = lane.staged->write(std::move(change));
+      refused = outgoing.staged->write(std::move(change));
     }
     if (!refused.ok()) {
       ++stats_.refused;
@@ -177,14 +177,14 @@ class ZmqClient::Parts final : public Source {
       return refused.with_context("direct client, behind " + options_.endpoint);
     }
     ++stats_.entries;
-    if (lane.waiting->depth() == before) ++stats_.merged;
-    mark_dirty(lane);
+    if (outgoing.waiting->depth() == before) ++stats_.merged;
+    mark_dirty(outgoing);
     return {};
   }
 
   /// Passes the frame to libzmq. False when libzmq has no room; the frame stays.
-  bool send(Lane& lane) {
-    const std::string_view bytes = lane.frame.bytes();
+  bool send(Outgoing& outgoing) {
+    const std::string_view bytes = outgoing.frame.bytes();
     if (!socket_.send(bytes)) {
       blocked_ = true;
       ++stats_.blocked;
@@ -192,7 +192,7 @@ class ZmqClient::Parts final : public Source {
     }
     ++stats_.frames;
     stats_.bytes += bytes.size();
-    lane.frame.clear();
+    outgoing.frame.clear();
     return true;
   }
 
@@ -201,12 +201,12 @@ class ZmqClient::Parts final : public Source {
   bool send_dirty(std::size_t max, std::size_t& moved) {
     while (!dirty_.empty()) {
       if (moved >= max) return false;
-      Lane& lane = *dirty_.front();
-      moved += lane.refill(options_.frame_bytes);
-      if (!lane.frame.empty() && !send(lane)) return false;
+      Outgoing& outgoing = *dirty_.front();
+      moved += outgoing.refill(options_.frame_bytes);
+      if (!outgoing.frame.empty() && !send(outgoing)) return false;
       std::rotate(dirty_.begin(), dirty_.begin() + 1, dirty_.end());
-      if (!lane.empty()) continue;
-      lane.is_dirty = false;
+      if (!outgoing.empty()) continue;
+      outgoing.is_dirty = false;
       dirty_.pop_back();
     }
     return true;
@@ -214,8 +214,8 @@ class ZmqClient::Parts final : public Source {
 
   void notify_room() {
     if (!wants_room_) return;
-    for (const auto& [name, lane] : lanes_) {
-      if (lane->waiting->depth() > options_.keys_max / 2) return;
+    for (const auto& [name, outgoing] : outgoing_) {
+      if (outgoing->waiting->depth() > options_.keys_max / 2) return;
     }
     wants_room_ = false;
     if (options_.on_room) options_.on_room();
@@ -240,8 +240,8 @@ class ZmqClient::Parts final : public Source {
   Scheduler& scheduler_;
   const ZmqClientOptions options_;
   ZmqClientStats stats_;
-  std::map<Name, std::unique_ptr<Lane>> lanes_;
-  std::vector<Lane*> dirty_;  // Tables with something to send; the front is the next one.
+  std::map<Name, std::unique_ptr<Outgoing>> outgoing_;
+  std::vector<Outgoing*> dirty_;  // Tables with something to send; the front is the next one.
   store::ZmqContext context_;
   ZmqSocket socket_;
   std::unique_ptr<SocketMonitor> monitor_;
@@ -261,17 +261,17 @@ ZmqClient::ZmqClient(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 ZmqClient::~ZmqClient() = default;
 
 Result<ZmqTable> ZmqClient::table(std::string_view database, std::string_view table) {
-  const Result<Lane*> lane = parts_->lane(database, table);
-  if (!lane) return failure(lane.error());
-  return ZmqTable{*this, **lane};
+  const Result<Outgoing*> outgoing = parts_->outgoing(database, table);
+  if (!outgoing) return failure(outgoing.error());
+  return ZmqTable{*this, **outgoing};
 }
 bool ZmqClient::flush() { return parts_->flush(); }
 bool ZmqClient::is_flushed() const noexcept { return parts_->is_flushed(); }
 bool ZmqClient::is_connected() const noexcept { return parts_->is_connected(); }
 const ZmqClientStats& ZmqClient::stats() const noexcept { return parts_->stats(); }
 
-Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->parts_->set(*lane_, key, fields); }
-Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*lane_, key); }
+Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->parts_->set(*outgoing_, key, fields); }
+Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*outgoing_, key); }
 
 Status ZmqTable::write(const Change& change) {
   switch (change.op()) {

@@ -1,6 +1,6 @@
-// ZmqTable::Lane: the outgoing data of one client table: the frame being gathered and, behind it, a staging area. The staging area takes
-// entries when the frame is full and libzmq has no room. New entries go into the frame only while nothing is staged, so each key keeps its
-// order.
+// ZmqTable::Outgoing: the outgoing data of one client table: the frame being gathered and, behind it, a staging area. The staging area
+// takes entries when the frame is full and libzmq has no room. New entries go into the frame only while nothing is staged, so each key
+// keeps its order.
 //
 // No frame grows beyond limits::kZmqFrameBytes, because a reader would drop it whole. A merged entry that is too large for one frame is
 // sent as several Sets of its key, in order. Scheduler's thread.
@@ -20,8 +20,8 @@
 
 namespace rondo {
 
-struct ZmqTable::Lane {
-  Lane(std::string_view database, std::string_view table, std::size_t keys_max)
+struct ZmqTable::Outgoing {
+  Outgoing(std::string_view database, std::string_view table, std::size_t keys_max)
       : frame(database, table),
         staged(std::make_shared<store::StagedTable>(TableSpec{.name = std::string{table}, .kind = TableKind::Staged, .rows_max = keys_max},
                                                     store::StagedTable::Popped::IsForgotten)) {
@@ -48,7 +48,7 @@ struct ZmqTable::Lane {
   store::FrameWriter frame;
   std::shared_ptr<store::StagedTable> staged;
   std::unique_ptr<Subscription> waiting;  // The staged keys.
-  bool is_dirty = false;                  // The lane is in the client's list of tables with something to send.
+  bool is_dirty = false;                  // This is in the client's list of tables with something to send.
 
  private:
   const Change* in_hand() const noexcept { return next_ < taken_.size() ? &taken_[next_] : nullptr; }

@@ -18,12 +18,12 @@
 namespace rondo::sim {
 
 /// Fetching, equal for all kinds: at most one fetch is under way; its answer moves the server's changes into this end.
-class SimEnd : public std::enable_shared_from_this<SimEnd> {
+class SimFetcher : public std::enable_shared_from_this<SimFetcher> {
  public:
-  SimEnd(SimWire& wire, Store& server, std::string table) : wire_(wire), server_(server), table_(std::move(table)) {}
-  virtual ~SimEnd() = default;
-  SimEnd(const SimEnd&) = delete;
-  SimEnd& operator=(const SimEnd&) = delete;
+  SimFetcher(SimWire& wire, Store& server, std::string table) : wire_(wire), server_(server), table_(std::move(table)) {}
+  virtual ~SimFetcher() = default;
+  SimFetcher(const SimFetcher&) = delete;
+  SimFetcher& operator=(const SimFetcher&) = delete;
 
   /// open(): a consumer subscribes. close(): it leaves.
   virtual Status open(const SubscribeOptions& options);
@@ -78,14 +78,14 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
 };
 
 /// Staged and Queue. It stays with its table, so that fetched changes remain for the next consumer.
-class SimPoppedEnd final : public SimEnd {
+class SimPoppedFetcher final : public SimFetcher {
  public:
   struct Options {
     std::size_t prefetch = 1;
     const double* keys_swapped = nullptr;  // The chance of a swap, which may change; null for a Queue, which has an order.
   };
-  SimPoppedEnd(SimWire& wire, Store& server, std::string table, Options options)
-      : SimEnd(wire, server, std::move(table)), options_(options) {}
+  SimPoppedFetcher(SimWire& wire, Store& server, std::string table, Options options)
+      : SimFetcher(wire, server, std::move(table)), options_(options) {}
   Status open(const SubscribeOptions& options) override;
   void regain() override;
   void requeue(std::string_view key) override;
@@ -117,9 +117,9 @@ class SimPoppedEnd final : public SimEnd {
   std::set<std::string> requeues_;   // Requested while the connection was lost.
 };
 
-class SimWatchedEnd final : public SimEnd {
+class SimWatchedFetcher final : public SimFetcher {
  public:
-  using SimEnd::SimEnd;
+  using SimFetcher::SimFetcher;
   Status open(const SubscribeOptions& options) override;
   void lose() override;
   void requeue(std::string_view key) override;
@@ -138,10 +138,10 @@ class SimWatchedEnd final : public SimEnd {
   bool read_ = false;  // A read since the connection was made.
 };
 
-class SimChannelEnd final : public SimEnd {
+class SimChannelFetcher final : public SimFetcher {
  public:
-  SimChannelEnd(SimWire& wire, Store& server, std::string table, std::size_t capacity)
-      : SimEnd(wire, server, std::move(table)), events_(capacity) {}
+  SimChannelFetcher(SimWire& wire, Store& server, std::string table, std::size_t capacity)
+      : SimFetcher(wire, server, std::move(table)), events_(capacity) {}
   void lose() override;
   void regain() override;
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }

@@ -1,6 +1,6 @@
-// Pump: moves the changes of one subscription from its home table into the lane to the worker, in turns of the home scheduler. It stops
-// when the lane is full; later writes then merge in the table as usual. The worker wakes it when half of the lane is free. A turn costs a
-// take() from the table and about 10 ns a change; no handler runs here. Home thread.
+// Forwarder: moves the changes of one subscription from its home table into the ring to the worker, in turns of the home scheduler. It
+// stops when the ring is full; later writes then merge in the table as usual. The worker wakes it when half of the ring is free. A turn
+// costs a take() from the table and about 10 ns a change; no handler runs here. Home thread.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace rondo::store::bridge {
 
-class Pump final : public Source {
+class Forwarder final : public Source {
  public:
-  Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, Link& link);
+  Forwarder(std::string name, Priority priority, std::shared_ptr<ChangeRing> ring, std::unique_ptr<Subscription> far, Link& link);
 
-  /// Call this after the pump was added to a scheduler.
+  /// Call this after the forwarder was added to a scheduler.
   void start();
-  /// From now on the pump takes nothing; the table keeps its changes.
+  /// From now on the forwarder takes nothing; the table keeps its changes.
   void pause() { paused_ = true; }
-  Lane* lane() const noexcept { return lane_.get(); }
+  ChangeRing* ring() const noexcept { return ring_.get(); }
   void ack(const Change& change) { far_->ack(change); }
   void requeue(std::string_view key) { far_->requeue(key); }
 
@@ -41,11 +41,11 @@ class Pump final : public Source {
   void note_caught_up() const;
   Backlog backlog();
 
-  std::shared_ptr<Lane> lane_;
+  std::shared_ptr<ChangeRing> ring_;
   std::unique_ptr<Subscription> far_;
   Link& link_;
   const bool is_channel_;
-  /// Channel with a small bound: the number of events that the lane may hold. 0: the table's own bound applies.
+  /// Channel with a small bound: the number of events that the ring may hold. 0: the table's own bound applies.
   const std::size_t events_max_;
   std::vector<Change> batch_;
   std::uint64_t keys_put_ = 0;

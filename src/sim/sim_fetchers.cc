@@ -1,4 +1,4 @@
-#include "sim/sim_store_ends.h"
+#include "sim/sim_fetchers.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,9 +7,9 @@
 
 namespace rondo::sim {
 
-// --- SimEnd
+// --- SimFetcher
 
-Status SimEnd::open(const SubscribeOptions& options) {
+Status SimFetcher::open(const SubscribeOptions& options) {
   open_ = true;
   options_ = options;
   if (!wire_.connected()) return {};
@@ -18,13 +18,13 @@ Status SimEnd::open(const SubscribeOptions& options) {
   return status;
 }
 
-void SimEnd::close() {
+void SimFetcher::close() {
   open_ = false;
   wake_ = nullptr;
   far_.reset();
 }
 
-Status SimEnd::attach() {
+Status SimFetcher::attach() {
   Result<std::unique_ptr<Subscription>> far = server_.subscribe(table_, far_options());
   if (!far) return far.error();
   far_ = std::move(*far);
@@ -33,34 +33,34 @@ Status SimEnd::attach() {
   return {};
 }
 
-void SimEnd::lose() {
+void SimFetcher::lose() {
   far_.reset();
   fetching_ = false;
 }
 
-void SimEnd::regain() {
+void SimFetcher::regain() {
   if (!open_) return;
   const Status status = attach();
   RONDO_ASSERT(status.ok());  // The one consumer is this store's: see SimStore::server().
 }
 
-void SimEnd::on_ready(std::function<void()> wake) {
+void SimFetcher::on_ready(std::function<void()> wake) {
   wake_ = std::move(wake);
   tell();
 }
 
-void SimEnd::fetch() {
+void SimFetcher::fetch() {
   if (fetching_ || far_ == nullptr || !wants_more()) return;
   fetching_ = true;
   wire_.send({.perform = {},
               .deliver =
                   [self = weak_from_this()] {
-                    if (const std::shared_ptr<SimEnd> end = self.lock()) end->arrive();
+                    if (const std::shared_ptr<SimFetcher> end = self.lock()) end->arrive();
                   },
               .lost = {}});
 }
 
-void SimEnd::arrive() {
+void SimFetcher::arrive() {
   fetching_ = false;
   if (far_ == nullptr) return;
   const bool was_empty = empty();
@@ -72,7 +72,7 @@ void SimEnd::arrive() {
 // --- Staged and Queue
 
 /// The standing rows come from the server: of an earlier consumer's changes here only the Deletes count.
-Status SimPoppedEnd::open(const SubscribeOptions& options) {
+Status SimPoppedFetcher::open(const SubscribeOptions& options) {
   const bool is_staged = options_.keys_swapped != nullptr;
   if (is_staged && options.standing_rows) {
     std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.change.op() == ChangeOp::Set; });
@@ -82,18 +82,18 @@ Status SimPoppedEnd::open(const SubscribeOptions& options) {
   keys_taken_ = 0;
   standing_keys_ = is_staged && options.standing_rows ? kUnknown : 0;
   requeues_.clear();
-  return SimEnd::open(options);
+  return SimFetcher::open(options);
 }
 
 /// Standing rows are delivered from the beginning if the connection broke before all of them were fetched.
-SubscribeOptions SimPoppedEnd::far_options() const { return {options().rows, options().standing_rows && !knows_standing_rows()}; }
+SubscribeOptions SimPoppedFetcher::far_options() const { return {options().rows, options().standing_rows && !knows_standing_rows()}; }
 
-void SimPoppedEnd::regain() {
-  SimEnd::regain();
+void SimPoppedFetcher::regain() {
+  SimFetcher::regain();
   for (const std::string& key : std::exchange(requeues_, {})) requeue(key);
 }
 
-void SimPoppedEnd::requeue(std::string_view key) {
+void SimPoppedFetcher::requeue(std::string_view key) {
   if (std::ranges::any_of(waiting_, [key](const Waiting& waiting) { return waiting.change.key() == key; })) return;
   if (far() == nullptr) {
     requeues_.emplace(key);
@@ -102,7 +102,7 @@ void SimPoppedEnd::requeue(std::string_view key) {
   }
 }
 
-void SimPoppedEnd::fetched(Subscription& far_end) {
+void SimPoppedFetcher::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   far_end.take(options_.prefetch - std::min(options_.prefetch, waiting_.size()), changes);
   const std::size_t first = waiting_.size();
@@ -118,7 +118,7 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
 }
 
 /// Swaps neighbours of one fetch, which have different keys. A Delete that was popped with its Set keeps its place.
-void SimPoppedEnd::swap_keys(std::size_t first) {
+void SimPoppedFetcher::swap_keys(std::size_t first) {
   for (std::size_t i = first; i + 1 < waiting_.size(); ++i) {
     const bool is_pair = waiting_[i].with_next || waiting_[i + 1].with_next || (i > first && waiting_[i - 1].with_next);
     if (is_pair || !random().chance(*options_.keys_swapped)) continue;
@@ -127,7 +127,7 @@ void SimPoppedEnd::swap_keys(std::size_t first) {
   }
 }
 
-std::size_t SimPoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+std::size_t SimPoppedFetcher::take(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
   for (std::size_t keys = 0; keys < max && !waiting_.empty(); ++keys) {
     bool with_next = true;
@@ -145,23 +145,23 @@ std::size_t SimPoppedEnd::take(std::size_t max, std::vector<Change>& out) {
 
 // --- Watched
 
-Status SimWatchedEnd::open(const SubscribeOptions& options) {
+Status SimWatchedFetcher::open(const SubscribeOptions& options) {
   if (!options.standing_rows) view_.know_first_rows();
-  return SimEnd::open(options);
+  return SimFetcher::open(options);
 }
 
-void SimWatchedEnd::requeue(std::string_view key) {
+void SimWatchedFetcher::requeue(std::string_view key) {
   const bool was_empty = empty();
   view_.requeue(key);
   if (was_empty) tell();
 }
 
-void SimWatchedEnd::lose() {
-  SimEnd::lose();
+void SimWatchedFetcher::lose() {
+  SimFetcher::lose();
   read_ = false;
 }
 
-void SimWatchedEnd::fetched(Subscription& far_end) {
+void SimWatchedFetcher::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   far_end.take(SIZE_MAX, changes);
   if (!std::exchange(read_, true)) {
@@ -177,19 +177,19 @@ void SimWatchedEnd::fetched(Subscription& far_end) {
 
 // --- Channel
 
-void SimChannelEnd::lose() {
+void SimChannelFetcher::lose() {
   far_dropped_ = dropped() - events_.dropped();
-  SimEnd::lose();
+  SimFetcher::lose();
 }
 
-void SimChannelEnd::regain() {
-  SimEnd::regain();
+void SimChannelFetcher::regain() {
+  SimFetcher::regain();
   fault("a Channel has a gap");
   events_.mark_gap();
   if (empty()) tell();
 }
 
-void SimChannelEnd::fetched(Subscription& far_end) {
+void SimChannelFetcher::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   do {
     if (far_end.take_gap() == Gap::Possible) events_.mark_gap();
