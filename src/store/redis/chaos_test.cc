@@ -15,7 +15,7 @@ constexpr std::uint64_t kKeys = 300;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kSeconds = 10;
 #else
-constexpr int kSeconds = 60;
+constexpr int kSeconds = 20;
 #endif
 constexpr std::uint64_t kGeneration = 1'000'000'000;  // The numbers that one producer may use.
 
