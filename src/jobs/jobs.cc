@@ -76,11 +76,26 @@ Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions option
 Jobs::~Jobs() = default;
 
 void Jobs::handle(std::string name, Handler handler) {
-  parts_->handlers[std::move(name)] = {std::make_shared<const Handler>(std::move(handler)), false};
+  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = false});
 }
 void Jobs::handle_in_turn(std::string name, Handler handler) {
-  parts_->handlers[std::move(name)] = {std::make_shared<const Handler>(std::move(handler)), true};
+  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true});
 }
+void Jobs::handle_async(std::string name, AsyncHandler handler) {
+  parts_->set_handler(std::move(name),
+                      {.handler = {}, .in_turn = false, .async = std::make_shared<const AsyncHandler>(std::move(handler))});
+}
+void Jobs::remove_handler(const std::string& name) { parts_->remove_handler(name); }
+void Jobs::has_room(const std::string& handler) { parts_->serve_line(handler); }
+void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
+  parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
+}
+std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
+std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? nullptr : live->job->job;
+}
+bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
 void Jobs::start() { parts_->recover(); }
 
 /// Calls 'done', takes over an edited job, and looks for due runs: the next one may be within the window.

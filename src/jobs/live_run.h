@@ -11,6 +11,7 @@
 #include <string>
 
 #include "jobs/pools.h"
+#include "rondo/jobs/async_run.h"
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/orch/orch.h"
@@ -45,7 +46,8 @@ struct LiveRun {
   bool waits_for_turn = false;   // It is in LiveJob::waiting.
   std::optional<PoolKind> pool;  // The pool for a place in which it waits.
   std::stop_source stop;
-  std::optional<RunState> verdict;  // Why it was asked to stop: Killed or TimedOut.
+  std::weak_ptr<AsyncRun::State> async;  // Of the attempt under way, if its handler is asynchronous.
+  std::optional<RunState> verdict;       // Why it was asked to stop: Killed or TimedOut.
   std::string verdict_note;
   Instant deadline = Instant::never();
 };

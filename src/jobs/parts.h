@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,7 @@ namespace rondo::jobs {
 struct HandlerEntry {
   std::shared_ptr<const Jobs::Handler> handler;
   bool in_turn = false;
+  std::shared_ptr<const AsyncHandler> async = {};  // In place of 'handler'.
 };
 
 struct Jobs::Parts {
@@ -66,9 +68,27 @@ struct Jobs::Parts {
   void pool_has_room(PoolKind pool);
   Attempt attempt_of(LiveRun& live, const HandlerEntry& handler);
   void attempt_ended(Attempt& attempt);
+  void count_attempt(LiveRun& live);
+  void watch_timeout(LiveRun& live);
   /// Asks a running handler to stop, or ends a run that has not begun.
   void stop(LiveRun& live, RunState verdict, std::string note);
   void watch_deadlines();
+
+  // --- handlers that work elsewhere (parts_async.cc)
+  void set_handler(std::string name, HandlerEntry entry);
+  void remove_handler(std::string_view name);
+  /// Whether runs wait for this handler while it is absent.
+  bool waits_for_handler(std::string_view name) const;
+  std::string no_handler(std::string_view name) const;
+  Outcome begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
+  static bool has_room(const AsyncHandler& handler, std::int64_t run);
+  void start_async(LiveRun& live, const AsyncHandler& handler);
+  /// Begins runs that wait in the line of a handler, as long as it has room.
+  void serve_line(const std::string& name);
+  void async_ended(const AsyncRun::State& ended);
+  /// The end of the attempt no longer counts; asks its handler to stop.
+  void let_go(LiveRun& live);
+  std::optional<Progress> progress(std::int64_t run) const;
 
   // --- ending (parts_ending.cc)
   /// The run ends without an attempt.
@@ -113,6 +133,11 @@ struct Jobs::Parts {
   std::multimap<WallTime, std::int64_t> later;  // Runs that are due beyond the ring: attempts after a long backoff.
   /// Runs that wait for a place in a pool: the highest priority first, then the oldest.
   std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
+  /// The same for the runs of an asynchronous handler without room, by its name.
+  std::map<std::string, std::map<std::pair<int, std::uint64_t>, std::int64_t>, std::less<>> lines;
+  std::set<std::string> served_lines;  // serve_line() is under way for them.
+  /// Prefixes of handlers for which runs wait, each with what to say about an absent one.
+  std::vector<std::pair<std::string, std::function<std::string(std::string_view handler)>>> awaited_handlers;
   std::uint64_t next_in_line = 0;
   std::multimap<Instant, std::int64_t> deadlines;
   std::vector<Ending> ends;       // Not given to the store yet.

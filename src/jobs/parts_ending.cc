@@ -23,9 +23,9 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .attempt = live.run.attempt + 1,
              .begun = attempt.begun,
              .ended = now,
-             .note = attempt.status.ok() ? std::string{} : attempt.status.to_string()};
+             .note = attempt.status.ok() ? attempt.note : attempt.status.to_string()};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
-  if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(RunState::Failed);
+  if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
   const bool may_retry = end.state == RunState::Failed || end.state == RunState::TimedOut;
   if (may_retry && live.run.attempt < live.job->job->retries) {
     end.state = RunState::Due;
@@ -74,6 +74,7 @@ void Jobs::Parts::drop_runs(std::int64_t job_id) {
   for (const std::int64_t id : of_job) {
     LiveRun& live = *find(id);
     live.stop.request_stop();
+    let_go(live);
     if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
     forget(live);
   }

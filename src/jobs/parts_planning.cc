@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jobs/async_state.h"
 #include "jobs/parts.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
@@ -53,6 +54,11 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
                "JobsOptions::cycle is above 0, and at most half of the window");
   (*hooks)->begin = [this](std::int64_t run, const Ticket& ticket) { return begin(run, ticket); };
   (*hooks)->may_begin = [this](std::int64_t run) { return may_begin(run); };
+  (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
+  runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
+    const auto held = weak.lock();
+    return FactOrigin{{}, {}, held && *held != nullptr ? no_handler(handler) : std::string{}};
+  });
   runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
     std::vector<FactOrigin> origins;
     const auto held = weak.lock();
@@ -71,7 +77,11 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
 
 Jobs::Parts::~Parts() {
   hooks->reset();  // The Orchs outlive it.
-  for (auto& [id, live] : runs) live.stop.request_stop();
+  for (auto& [id, live] : runs) {
+    live.stop.request_stop();
+    // Work elsewhere goes on: its run has no stored end, so it is begun again after the next start.
+    if (const auto state = live.async.lock()) state->on_end = {};
+  }
   if (!ends.empty()) submit_ends(std::exchange(ends, {}), {});  // The store's thread does it before it ends.
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jobs/async_state.h"
 #include "jobs/parts.h"
 
 namespace rondo::jobs {
@@ -23,6 +24,8 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
   LiveJob& job = *live->job;
+  const std::string& handler = job.job->handler;
+  if (!handlers.contains(handler) && waits_for_handler(handler)) return Outcome::wait_for({kJobHandler, handler});
   if (!job.begun.contains(run)) {
     if (job.begun.size() >= job.most()) cover(*live);
     if (job.begun.size() >= job.most()) return overlap(*live);
@@ -75,9 +78,10 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
   const Job& job = *live.job->job;
   const auto handler = handlers.find(job.handler);
   if (handler == handlers.end()) {
-    end(live, RunState::Failed, "this program has no handler '" + job.handler + "'");
+    end(live, RunState::Failed, no_handler(job.handler));
     return Outcome::done();
   }
+  if (handler->second.async != nullptr) return begin_async(live, handler->second, ticket);
   if (handler->second.in_turn) {
     Attempt attempt = attempt_of(live, handler->second);
     run_attempt(attempt, runtime.clock());
@@ -96,7 +100,7 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
   return Outcome::staged();
 }
 
-Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
+void Jobs::Parts::count_attempt(LiveRun& live) {
   if (live.run.attempt == 0) {
     const Duration late = runtime.clock().wall_now() - live.run.due;
     stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0)));
@@ -104,6 +108,10 @@ Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
   ++stats.attempts;
   ++stats.running;
   live.stage = LiveRun::Stage::Running;
+}
+
+Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
+  count_attempt(live);
   return {.handler = handler.handler,
           .job = live.job->job,
           .run = live.run.id,
@@ -115,13 +123,16 @@ Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
           .status = {}};
 }
 
-void Jobs::Parts::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler) {
+void Jobs::Parts::watch_timeout(LiveRun& live) {
   const Duration timeout = live.job->job->timeout;
-  if (timeout > Duration{0}) {
-    live.deadline = runtime.scheduler().now() + timeout;
-    deadlines.emplace(live.deadline, live.run.id);
-    deadline_timer.arm_at(deadlines.begin()->first);
-  }
+  if (timeout <= Duration{0}) return;
+  live.deadline = runtime.scheduler().now() + timeout;
+  deadlines.emplace(live.deadline, live.run.id);
+  deadline_timer.arm_at(deadlines.begin()->first);
+}
+
+void Jobs::Parts::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler) {
+  watch_timeout(live);
   pools.submit(pool, attempt_of(live, handler), [this](Attempt& attempt) { attempt_ended(attempt); });
 }
 
@@ -134,8 +145,8 @@ void Jobs::Parts::pool_has_room(PoolKind pool) {
     if (live == nullptr || live->pool != pool) continue;  // It was killed meanwhile.
     live->pool.reset();
     const auto handler = handlers.find(live->job->job->handler);
-    if (handler == handlers.end()) {
-      end(*live, RunState::Failed, "this program has no handler '" + live->job->job->handler + "'");
+    if (handler == handlers.end() || handler->second.handler == nullptr) {
+      end(*live, RunState::Failed, no_handler(live->job->job->handler));
     } else {
       submit(*live, pool, handler->second);
     }
@@ -158,6 +169,7 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
     live.verdict_note = std::move(note);
   }
   live.stop.request_stop();
+  if (const auto state = live.async.lock()) state->request_stop();
 }
 
 void Jobs::Parts::watch_deadlines() {

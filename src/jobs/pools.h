@@ -31,6 +31,8 @@ struct Attempt {
   WallTime begun;
   Duration took{0};
   Status status;
+  std::string note = {};      // What the work returned.
+  bool is_timed_out = false;  // The work exceeded its own time.
 };
 
 /// Calls the handler and sets status, begun and took. Exceptions become a status.

@@ -46,11 +46,13 @@ Outcome RunQueue::set(std::string_view key, const Fields&) {
 }
 
 JobTurns::JobTurns(Runtime& runtime, HooksOf hooks) : Orch(runtime, "jobs", Priority{56}) {
-  provide(kJobTurn, [hooks = std::move(hooks)](std::string_view key) {
+  provide(kJobTurn, [hooks](std::string_view key) {
     const std::optional<std::int64_t> run = run_of(key);
     // Without Jobs no run waits for anything.
     return !run || *hooks == nullptr || (*hooks)->may_begin(*run);
   });
+  provide(kJobHandler,
+          [hooks = std::move(hooks)](std::string_view handler) { return *hooks == nullptr || (*hooks)->has_handler(handler); });
 }
 
 }  // namespace rondo::jobs

@@ -1,5 +1,6 @@
 // RunQueue: the table of the due runs of one priority, and its Orch. A due run is a row: it takes turns with the rows of all other tables.
-// JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin". Scheduler thread only.
+// JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin", and job-handler:<handler>, "this
+// handler is here". Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 namespace rondo::jobs {
 
 inline constexpr ConstraintKind kJobTurn{"job-turn"};
+inline constexpr ConstraintKind kJobHandler{"job-handler"};
 
 /// The key of a run's row, and of its fact: "backup#1234".
 std::string key_of(const JobRun& run);
@@ -28,6 +30,7 @@ struct RunHooks {
   /// Begins the run, or says for what it waits.
   std::function<Outcome(std::int64_t run, const Ticket& ticket)> begin;
   std::function<bool(std::int64_t run)> may_begin;
+  std::function<bool(std::string_view handler)> has_handler;
 };
 using HooksOf = std::shared_ptr<std::unique_ptr<RunHooks>>;
 
@@ -38,6 +41,7 @@ class RunQueue final : public Orch {
   Status add(const JobRun& run);
   void remove(const JobRun& run);
   void settle_done(const Ticket& ticket) { settle(ticket, Outcome::done()); }
+  void settle_with(const Ticket& ticket, const Outcome& outcome) { settle(ticket, outcome); }
 
  private:
   Outcome set(std::string_view key, const Fields& fields);
@@ -50,6 +54,8 @@ class JobTurns final : public Orch {
  public:
   JobTurns(Runtime& runtime, HooksOf hooks);
   void allow(const JobRun& run) { announce({kJobTurn, key_of(run)}); }
+  void handler_came(std::string_view name) { announce({kJobHandler, std::string{name}}); }
+  void handler_went(std::string_view name) { withdraw({kJobHandler, std::string{name}}); }
 };
 
 }  // namespace rondo::jobs

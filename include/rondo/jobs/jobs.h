@@ -12,6 +12,8 @@
 // `parked` and `tables` show it. A run that waits for other runs of its job waits for the fact job-free:<job>. Late runs: see Misfire and
 // JobsOptions. Runs that are still running: see Overlap.
 //
+// A handler is a function (handle(), handle_in_turn()) or works elsewhere (handle_async()).
+//
 // Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own. A
 // replay does not repeat jobs: their operations have no codec.
 #pragma once
@@ -20,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,6 +30,7 @@
 
 #include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
+#include "rondo/jobs/async_run.h"
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
@@ -95,6 +99,15 @@ class Jobs {
   void handle(std::string name, Handler handler);
   /// The same for a short handler, which runs in a turn of the job's priority and must not block.
   void handle_in_turn(std::string name, Handler handler);
+  /// The same for a handler that works elsewhere, such as in another process. It takes no thread while it waits: see AsyncRun.
+  void handle_async(std::string name, AsyncHandler handler);
+  /// Runs that wait for room at an asynchronous handler may begin, as many as AsyncHandler::has_room() allows.
+  void has_room(const std::string& handler);
+  /// The handler goes away. Attempts under way are not touched. Runs that have not begun fail, or wait: see wait_for_handlers().
+  void remove_handler(const std::string& name);
+  /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
+  /// handler is set. 'reason' returns what `rondo why` shows, such as "no worker offers command backup".
+  void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
   /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
   void start();
 
@@ -117,6 +130,13 @@ class Jobs {
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
   void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
+
+  /// How far a run is, if an asynchronous handler is carrying it out.
+  std::optional<Progress> progress(std::int64_t run) const;
+  /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
+  std::shared_ptr<const Job> live_job(std::int64_t run) const;
+  /// Whether the runs that an earlier process left have been taken up.
+  bool is_recovered() const noexcept;
 
   const JobsStats& stats() const;
   /// Ok, or why nothing is planned or stored at present.

@@ -1,0 +1,77 @@
+// AsyncRun: one attempt of a run, in the hands of an asynchronous handler (Jobs::handle_async). The handler starts the work elsewhere,
+// keeps the AsyncRun, and ends it later. Until then the attempt takes no thread.
+//   jobs.handle_async("upload", {.begin = [&](AsyncRun run) {
+//     transfer.start(run.job().parameters, [run](Status status) { run.end(std::move(status)); });
+//     run.on_stop([&transfer] { transfer.cancel(); });
+//   }});
+//
+// Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "rondo/jobs/job.h"
+
+namespace rondo::jobs {
+
+/// How far a run is, as its handler reported last.
+struct Progress {
+  unsigned percent = 0;   // 0 to 100.
+  std::string text = {};  // At most limits::kRunNote bytes.
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+/// A handle: all copies refer to one attempt. The first end() counts. If the last copy is destroyed before, the attempt fails as
+/// Unavailable.
+class AsyncRun {
+ public:
+  struct State;
+  explicit AsyncRun(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  /// The id of the run; the same in each attempt, also after a crash.
+  std::int64_t run() const noexcept;
+  /// The job as it was when the attempt began.
+  const Job& job() const noexcept;
+  WallTime scheduled() const noexcept;
+  std::uint32_t attempt() const noexcept;  // 0 for the first one.
+
+  /// Shows how far the run is. 'percent' above 100 counts as 100. It is kept in memory until the attempt ends.
+  void progress(unsigned percent, std::string_view text) const;
+  /// Sets the function that is called when the attempt must stop: the run was killed or covered, its timeout has passed, or its job was
+  /// removed. Called at most once, and immediately if that has happened before. The handler then ends the attempt when the work has
+  /// stopped. 'stop' must not throw, and must not hold an AsyncRun, which would keep itself alive.
+  void on_stop(std::function<void()> stop) const;
+  bool is_stop_requested() const noexcept;
+  /// Ends the attempt. 'note' is for people: what the work returned. DeadlineExceeded means that the work exceeded its time, so the run
+  /// counts as timed out; another error that it failed. Both are retried, if the job has retries left. Later ends are ignored.
+  void end(Status status, std::string note = {}) const;
+  /// Lets go of the attempt without an end, when the program ends and the work elsewhere goes on: the run has no stored end, so it is begun
+  /// again after the next start (AsyncHandler::has_begun).
+  void leave() const noexcept;
+  /// False after the end, when the job was removed, and when Jobs was destroyed.
+  bool is_open() const noexcept;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// What Jobs calls for the runs of a handler that works elsewhere.
+struct AsyncHandler {
+  /// Begins an attempt. An exception fails it.
+  std::function<void(AsyncRun run)> begin;
+  /// Whether 'run' may begin now. Runs for which it returns false wait in the order of their priority, until Jobs::has_room(). Empty:
+  /// always.
+  std::function<bool(std::int64_t run)> has_room = {};
+  /// Whether 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
+  /// none.
+  std::function<bool(std::int64_t run)> has_begun = {};
+};
+
+}  // namespace rondo::jobs

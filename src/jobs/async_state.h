@@ -1,0 +1,37 @@
+// AsyncRun::State: what the copies of an AsyncRun share. Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rondo/jobs/async_run.h"
+
+namespace rondo::jobs {
+
+struct AsyncRun::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  /// The handler dropped its last copy: a handler that works elsewhere has gone away.
+  ~State() { end({StatusCode::Unavailable, "the handler went away without the end of the run"}, {}); }
+
+  void end(Status result, std::string of_note);
+  void request_stop();
+
+  std::int64_t run = 0;
+  std::shared_ptr<const Job> job;
+  WallTime scheduled;
+  std::uint32_t number = 0;
+  WallTime begun;
+  bool is_stop_requested = false;
+  std::function<void()> stop;
+  Progress progress;
+  Status status;
+  std::string note;
+  /// Called once, at the end. Empty after it, and when the end no longer counts.
+  std::function<void(const State& ended)> on_end;
+};
+
+}  // namespace rondo::jobs

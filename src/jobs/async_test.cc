@@ -1,0 +1,288 @@
+// Handlers that work elsewhere: the end comes later, the first one counts, and an absent handler is a fact that runs wait for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Duration kPatience = 30s;
+
+class AsyncJobs : public ::testing::Test {
+ protected:
+  AsyncJobs() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-async-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~AsyncJobs() override {
+    begun.clear();
+    close();
+    std::filesystem::remove_all(folder);
+  }
+  void open() {
+    runtime = std::make_unique<Runtime>();
+    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+  }
+  void close() {
+    jobs.reset();
+    runtime.reset();
+  }
+  /// A handler that keeps its runs in 'begun'.
+  AsyncHandler keeper() {
+    return {.begin = [this](const AsyncRun& run) { begun.push_back(run); }};
+  }
+  bool becomes(const std::function<bool()>& condition) {
+    const Instant deadline = runtime->clock().now() + kPatience;
+    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
+    return condition();
+  }
+  template <class T>
+  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
+    std::optional<Result<T>> got;
+    call([&got](Result<T> result) { got = std::move(result); });
+    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
+    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
+  }
+  void put(const Job& job) {
+    const auto stored = answer<StoredJob>([&](auto done) { jobs->put(job, done); });
+    ASSERT_TRUE(stored.has_value()) << stored.error().to_string();
+  }
+  std::int64_t trigger(const std::string& name) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
+    EXPECT_TRUE(run.has_value()) << run.error().to_string();
+    return run.value_or(JobRun{}).id;
+  }
+  /// The stored runs of a job as "state note", the oldest first.
+  std::vector<std::string> runs(const std::string& name) {
+    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
+    std::vector<std::string> texts;
+    for (const JobRun& run : found.value_or(std::vector<JobRun>{}))
+      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
+    return texts;
+  }
+  bool all_ended() {
+    return becomes([this] { return jobs->stats().pending == 0; });
+  }
+
+  std::filesystem::path folder;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Jobs> jobs;
+  std::vector<AsyncRun> begun;
+};
+
+TEST_F(AsyncJobs, ARunEndsWhenItsHandlerSaysSo) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away", .parameters = "all"});
+  const std::int64_t run = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  EXPECT_EQ(begun[0].run(), run);
+  EXPECT_EQ(begun[0].job().parameters, "all");
+  EXPECT_EQ(jobs->stats().running, 1U);
+  begun[0].progress(140, "half");
+  EXPECT_EQ(jobs->progress(run), (Progress{100, "half"}));
+  begun[0].end({}, "12 files");
+  EXPECT_FALSE(begun[0].is_open());
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre("succeeded 12 files"));
+  EXPECT_EQ(jobs->stats().running, 0U);
+  EXPECT_EQ(jobs->progress(run), std::nullopt);
+}
+
+TEST_F(AsyncJobs, TheFirstEndCounts) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].end({StatusCode::NotFound, "no disk"});
+  begun[0].end({}, "done");
+  begun[0].progress(1, "late");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre("failed not-found: no disk"));
+}
+
+TEST_F(AsyncJobs, AHandlerThatEndsTheRunWithinTheCallIsServed) {
+  jobs->handle_async("away", {.begin = [](const AsyncRun& run) { run.end({}, "quick"); }});
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  trigger("copy");
+  trigger("copy");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre("succeeded quick", "succeeded quick"));
+}
+
+TEST_F(AsyncJobs, AHandlerThatThrowsOrDropsTheRunFailsIt) {
+  jobs->handle_async("throws", {.begin = [](const AsyncRun&) { throw std::runtime_error("no more"); }});
+  jobs->handle_async("drops", {.begin = [](const AsyncRun&) {}});
+  jobs->start();
+  put({.name = "a", .handler = "throws"});
+  put({.name = "b", .handler = "drops", .retries = 1, .backoff = 1ms});
+  trigger("a");
+  trigger("b");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("the handler threw: no more")));
+  EXPECT_THAT(runs("b"), ElementsAre("failed unavailable: the handler went away without the end of the run"));
+  EXPECT_EQ(jobs->stats().retried, 1U);
+}
+
+TEST_F(AsyncJobs, AKilledRunIsAskedToStopAndEndsAsKilled) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  const std::int64_t run = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  int stops = 0;
+  begun[0].on_stop([&stops] { ++stops; });
+  ASSERT_TRUE(jobs->kill(run).ok());
+  ASSERT_TRUE(jobs->kill(run).ok());
+  EXPECT_EQ(stops, 1);
+  EXPECT_TRUE(begun[0].is_open());
+  begun[0].end({}, "done all the same");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre(HasSubstr("killed")));
+}
+
+TEST_F(AsyncJobs, ATimeoutStopsTheRunAndAnOwnTimeoutCountsAsOne) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "slow", .handler = "away", .timeout = 20ms});
+  trigger("slow");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1 && begun[0].is_stop_requested(); }));
+  begun[0].on_stop([this] { begun[0].end({StatusCode::Cancelled, "stopped"}); });  // Called immediately: the time has passed.
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("slow"), ElementsAre(HasSubstr("timed-out the timeout of 20 ms has passed")));
+  put({.name = "own", .handler = "away"});
+  trigger("own");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
+  begun[1].end({StatusCode::DeadlineExceeded, "the command's own timeout"});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("own"), ElementsAre(HasSubstr("timed-out")));
+}
+
+TEST_F(AsyncJobs, RunsWithoutRoomWaitInTheOrderOfTheirPriority) {
+  std::size_t places = 1;
+  AsyncHandler handler = keeper();
+  handler.has_room = [this, &places](std::int64_t) {
+    return static_cast<std::size_t>(std::ranges::count_if(begun, [](const AsyncRun& run) { return run.is_open(); })) < places;
+  };
+  jobs->handle_async("away", handler);
+  jobs->start();
+  put({.name = "low", .handler = "away", .priority = Priority{4}, .overlap = Overlap::Concurrent, .concurrency = 10});
+  put({.name = "high", .handler = "away", .priority = Priority{40}});
+  trigger("low");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  trigger("low");
+  trigger("low");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().fired == 3; }));
+  trigger("high");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().fired == 4; }));
+  runtime->scheduler().run_for(20ms);
+  EXPECT_EQ(begun.size(), 1U);
+  begun[0].end({});
+  jobs->has_room("away");
+  ASSERT_EQ(begun.size(), 2U);
+  EXPECT_EQ(begun[1].job().name, "high");
+  places = 3;
+  jobs->has_room("away");
+  EXPECT_EQ(begun.size(), 4U);
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(all_ended());
+}
+
+TEST_F(AsyncJobs, AnAbsentHandlerIsAFactThatRunsWaitFor) {
+  jobs->wait_for_handlers("command/", [](std::string_view handler) { return "no worker offers " + std::string{handler.substr(8)}; });
+  jobs->start();
+  put({.name = "copy", .handler = "command/backup"});
+  put({.name = "other", .handler = "none"});
+  const std::int64_t run = trigger("copy");
+  trigger("other");
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1 && jobs->stats().pending == 1; }));
+  EXPECT_THAT(runs("other"), ElementsAre("failed this program has no handler 'none'"));
+  const Why why = runtime->why("JOB_RUN_8", "copy#" + std::to_string(run));
+  ASSERT_EQ(why.chain.size(), 1U);
+  EXPECT_EQ(why.chain[0].facts[0].to_string(), "job-handler:command/backup");
+  EXPECT_EQ(why.chain[0].note, "no worker offers backup");
+
+  jobs->handle_async("command/backup", keeper());
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre("succeeded"));
+  EXPECT_EQ(runtime->forgotten_facts().announcements, 0U);
+}
+
+TEST_F(AsyncJobs, ARunInLineWaitsForItsHandlerAgainWhenThatGoesAway) {
+  jobs->wait_for_handlers("command/", [](std::string_view) { return std::string{"no worker"}; });
+  AsyncHandler full = keeper();
+  full.has_room = [](std::int64_t) { return false; };
+  jobs->handle_async("command/backup", full);
+  jobs->start();
+  put({.name = "copy", .handler = "command/backup"});
+  trigger("copy");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().fired == 1; }));
+  runtime->scheduler().run_for(20ms);
+  EXPECT_EQ(runtime->awaited_facts(), 0U);
+  jobs->remove_handler("command/backup");
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  jobs->handle_async("command/backup", keeper());
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+}
+
+TEST_F(AsyncJobs, ARunThatIsLeftOpenIsBegunAgainAfterTheNextStartWithTheSameIdAndDoesNotWaitInLine) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  const std::int64_t run = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].leave();
+  begun.clear();
+  close();
+  open();
+  AsyncHandler handler = keeper();
+  handler.has_room = [](std::int64_t) { return false; };
+  handler.has_begun = [run](std::int64_t id) { return id == run; };
+  jobs->handle_async("away", handler);
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  EXPECT_EQ(begun[0].run(), run);
+  EXPECT_EQ(begun[0].attempt(), 0U);
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+}
+
+TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  const std::int64_t run = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  EXPECT_NE(jobs->live_job(run), nullptr);
+  bool stopped = false;
+  begun[0].on_stop([&stopped] { stopped = true; });
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("copy", done); }).has_value());
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(jobs->live_job(run), nullptr);
+  begun[0].end({});
+  EXPECT_EQ(jobs->stats().running, 0U);
+}
+
+}  // namespace
+}  // namespace rondo::jobs
