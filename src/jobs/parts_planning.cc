@@ -87,12 +87,12 @@ Jobs::Parts::~Parts() {
 
 void Jobs::Parts::recover() {
   // Without all of them an instant could be planned twice. So it tries again until the store can be read and there is room.
-  const auto later = [this] { cycle_timer.arm_at(runtime.scheduler().now() + options.cycle); };
-  if (is_full()) return later();
+  const auto try_again = [this] { cycle_timer.arm_at(runtime.scheduler().now() + options.cycle); };
+  if (is_full()) return try_again();
   store.submit<Found>([after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
-                      [this, later](Result<Found> found) {
+                      [this, try_again](Result<Found> found) {
                         store_status = found ? Status{} : found.error();
-                        if (!found) return later();
+                        if (!found) return try_again();
                         for (const JobRun& run : found->runs) {
                           if (find(run.id) == nullptr) ++stats.recovered;
                           adopt(run, found->jobs.at(run.job));
