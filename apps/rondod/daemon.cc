@@ -59,7 +59,7 @@ Status Daemon::lock_plane() {
   plane_lock_ = std::move(*lock);
   if (plane_lock_.strangers().empty()) return {};
   std::string holders;
-  for (const PlaneLock::Holder& holder : plane_lock_.strangers()) holders.append(holders.empty() ? "" : "; ").append(to_string(holder));
+  for (const PlaneLock::Holder& stranger : plane_lock_.strangers()) holders.append(holders.empty() ? "" : "; ").append(to_string(stranger));
   log_.warn(plane_lock_.is_held() ? "processes without CAP_NET_ADMIN hold names of the lock of the data plane, using another name"
                                   : "processes without CAP_NET_ADMIN hold all names of the lock of the data plane, going on without it",
             {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holders", holders}});
