@@ -199,6 +199,26 @@ Status AdminClient::ask(std::string_view command, const json::object& arguments)
   return wire_->write_some();  // Reads nothing: the caller waits until there is something to read.
 }
 
+Result<std::optional<json::object>> AdminClient::answer(const RowVisitor& on_row) {
+  if (Status moved = wire_->exchange(); !moved.ok()) return failure(std::move(moved));
+  for (;;) {
+    Result<std::optional<AdminAnswer>> next = wire_->next_answer();
+    if (!next) return failure(next.error());
+    if (!*next) break;
+    AdminAnswer& answer = **next;
+    if (!answer.error.ok()) return failure(answer.error);
+    if (json::value* const rows = answer.body.if_contains("rows"); rows != nullptr && rows->is_array()) {
+      for (const json::value& row : rows->get_array()) on_row(row);
+      rows->get_array().clear();
+    }
+    if (!answer.more) return std::optional{std::move(answer.body)};
+  }
+  if (!wire_->peer_writes) return failure(StatusCode::Unavailable, "the daemon closed the connection");
+  return std::optional<json::object>{};
+}
+
+bool AdminClient::is_sending() const noexcept { return wire_->peer_reads && !wire_->output.empty(); }
+
 Result<std::optional<json::object>> AdminClient::answer() {
   if (Status moved = wire_->exchange(); !moved.ok()) return failure(std::move(moved));
   for (;;) {

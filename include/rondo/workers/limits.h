@@ -1,0 +1,47 @@
+// Limits of workers and of what one worker may claim. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/base/time.h"
+
+namespace rondo::limits {
+
+// --- Workers
+
+/// Workers of one program, also those that are away and have runs. Each takes two connections of the admin socket.
+/// Reached: `worker-orders` returns ResourceExhausted. Figure: none: the worker gets the error. Test:
+/// `WorkersTest.AtTheLimitOfWorkersOneMoreIsRefused`.
+inline constexpr std::size_t kWorkers = 16;
+
+/// Commands that one worker offers: each is a handler.
+/// Reached: `worker-orders` returns InvalidArgument. Figure: none: the worker gets the error. Test:
+/// `WorkersTest.AnOfferBeyondALimitIsRefused`.
+inline constexpr std::size_t kWorkerOffers = 256;
+
+/// Runs of one worker at a time, and runs that it claims to have when it connects.
+/// Reached: `worker-orders` returns InvalidArgument. Figure: none: the worker gets the error. Test:
+/// `WorkersTest.AnOfferBeyondALimitIsRefused`.
+inline constexpr std::size_t kWorkerRuns = 256;
+
+/// Runs that a worker was given and has not confirmed. Each may wait in the worker's connection with parameters of 64 KiB.
+/// Reached: further runs wait in their line. Figure: none: they begin when the worker has confirmed. Test:
+/// `WorkersTest.AWorkerThatConfirmsNothingGetsAFewRunsOnly`.
+inline constexpr std::size_t kWorkerUnconfirmed = 8;
+
+/// Readers of logs that wait for an answer of a worker.
+/// Reached: `job-log` returns ResourceExhausted. Figure: none: the caller gets the error. Test:
+/// `WorkersTest.AtTheLimitOfReadersOneMoreIsRefused`.
+inline constexpr std::size_t kLogReaders = 32;
+
+/// The longest time for which a reader of a log waits for a worker.
+/// Reached: `job-log` returns DeadlineExceeded. Figure: none: the caller gets the error. Test:
+/// `QuickWorkers.AWorkerThatDoesNotAnswerAReaderIsGivenUp`.
+inline constexpr Duration kLogWait = 20s;
+
+/// Bytes of a log in one answer.
+/// Reached: the rest follows in the next answer. Figure: none: the reader gets all bytes. Test:
+/// `WorkersTest.TheLogOfARunComesFromItsWorker`.
+inline constexpr std::size_t kLogPiece = 16'384;
+
+}  // namespace rondo::limits

@@ -1,0 +1,58 @@
+// Workers: gives runs of jobs to worker programs, such as `rondo worker`, over the admin socket of this program. A worker offers commands;
+// a job with the handler "command/NAME" runs at a worker that offers NAME.
+//   Workers workers(runtime, jobs);
+//   workers.add_commands(registry);
+//
+// While no connected worker offers a command, runs of its jobs wait for the fact job-handler:command/NAME. A worker whose connection is
+// lost keeps its runs going. It comes back with their ids, also after a restart of this program, and reports the ends: they are linked, not
+// begun again. An attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. The protocol,
+// and what it promises against a worker that lies: docs/guide/worker.md.
+//
+// Commands: worker-orders, worker-report, workers, job-log. Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "rondo/admin/command.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/workers/limits.h"
+
+namespace rondo::jobs {
+
+struct WorkersOptions {
+  /// A worker that has not reported for this time gets no further run.
+  Duration silent{30s};
+  /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected.
+  Duration away{60s};
+  /// The longest time for which a reader of a log waits for a worker.
+  Duration log_wait = limits::kLogWait;
+};
+
+struct WorkersStats {
+  std::uint64_t given = 0;    // Runs that were given to a worker.
+  std::uint64_t linked = 0;   // Runs that a worker had already when they began here.
+  std::uint64_t lost = 0;     // Attempts that failed because their worker was away, or had lost them.
+  std::uint64_t refused = 0;  // Events of workers about runs that are not theirs, and malformed ones.
+};
+
+class Workers {
+ public:
+  /// 'runtime' and 'jobs' must outlive it.
+  Workers(Runtime& runtime, Jobs& jobs, WorkersOptions options = {});
+  /// Leaves the runs at the workers open: they are linked after the next start.
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Adds the commands. AlreadyExists if one of the names is in use. This must outlive the server that uses 'registry'.
+  Status add_commands(CommandRegistry& registry);
+  const WorkersStats& stats() const noexcept;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo::jobs

@@ -1,0 +1,233 @@
+// parts.h: workers come, go, and come back.
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "commands/answers.h"
+#include "rondo/workers/limits.h"
+#include "workers/parts.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kNameBytes = 100;
+constexpr Duration kTick = 1s;
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  });
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional{number} : std::nullopt;
+}
+
+Result<std::string> new_session() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return failure(StatusCode::Unavailable, "the kernel gave no random bytes");
+  std::string session;
+  for (const unsigned char byte : bytes) {
+    session.push_back("0123456789abcdef"[byte >> 4]);
+    session.push_back("0123456789abcdef"[byte & 15]);
+  }
+  return session;
+}
+
+struct Offer {
+  std::map<std::string, std::uint64_t> commands;
+  std::uint64_t places = 0;
+  std::map<std::int64_t, std::string> runs;  // Claimed runs, with their commands.
+};
+
+Result<Offer> offer_of(const Arguments& arguments) {
+  const auto wrong = [](std::string text) { return failure(StatusCode::InvalidArgument, std::move(text)); };
+  Offer offer;
+  const std::int64_t places = arguments.integer("places", 0);
+  if (places < 1 || places > static_cast<std::int64_t>(limits::kWorkerRuns))
+    return wrong("places is 1 to " + std::to_string(limits::kWorkerRuns));
+  offer.places = static_cast<std::uint64_t>(places);
+  for (const auto& [command, text] : arguments.fields("offers")) {
+    const auto of_command = number_of<std::uint64_t>(text);
+    if (!is_name(command)) return wrong("a command has 1 to 100 letters, digits and characters of ._-");
+    if (!of_command || *of_command < 1 || *of_command > limits::kWorkerRuns) return wrong("the places of '" + command + "' are no number");
+    offer.commands[command] = *of_command;
+  }
+  if (offer.commands.size() > limits::kWorkerOffers)
+    return wrong("a worker offers at most " + std::to_string(limits::kWorkerOffers) + " commands");
+  for (const auto& [run, command] : arguments.fields("runs")) {
+    const auto id = number_of<std::int64_t>(run);
+    if (!id || *id < 1 || !is_name(command)) return wrong("a claimed run is a number with a command");
+    offer.runs[*id] = command;
+  }
+  if (offer.runs.size() > limits::kWorkerRuns) return wrong("a worker has at most " + std::to_string(limits::kWorkerRuns) + " runs");
+  return offer;
+}
+
+}  // namespace
+
+Workers::Parts::Parts(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& of_options)
+    : runtime(of_runtime), jobs(of_jobs), options(of_options), timer("workers", Priority{56}, [this] { tick(); }) {
+  jobs.wait_for_handlers("command/", [](std::string_view handler) {
+    return "no worker offers command " + std::string{handler.substr(std::string_view{"command/"}.size())};
+  });
+  runtime.scheduler().add(timer);
+  timer.arm_every(kTick, runtime.scheduler().now() + kTick);
+}
+
+Workers::Parts::~Parts() {
+  for (auto& [id, run] : runs) {
+    if (run.open) run.open->leave();
+  }
+  std::set<std::string> offered;
+  for (const auto& [name, worker] : workers) {
+    for (const auto& [command, places] : worker.offers) offered.insert(command);
+  }
+  workers.clear();
+  for (const std::string& command : offered) jobs.remove_handler("command/" + command);
+}
+
+void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
+  const std::string name = arguments.text("worker");
+  if (!is_name(name))
+    return reply.fail({StatusCode::InvalidArgument, "a worker's name has 1 to 100 letters, digits and characters of ._-"});
+  Result<Offer> offer = offer_of(arguments);
+  if (!offer) return reply.fail(offer.error());
+  const auto known = workers.find(name);
+  if (known != workers.end() && known->second.orders)
+    return reply.fail({StatusCode::AlreadyExists, "a worker with the name '" + name + "' is connected"});
+  if (known == workers.end() && workers.size() >= limits::kWorkers)
+    return reply.fail({StatusCode::ResourceExhausted, "there are " + std::to_string(limits::kWorkers) + " workers"});
+  Result<std::string> session = new_session();
+  if (!session) return reply.fail(session.error());
+  if (!reply.wanted()) return;
+
+  WorkerEntry& worker = workers[name];
+  worker.session = *std::move(session);
+  worker.offers = std::move(offer->commands);
+  worker.places = offer->places;
+  worker.heard = runtime.scheduler().now();
+  reply.expect_rows();
+  reply.on_gone([this, name, of = worker.session] { gone(name, of); });
+  reply.row(json::object{{"welcome", json::object{{"session", worker.session}}}});
+  reply.flush();
+  worker.orders = std::move(reply);
+  std::set<std::int64_t> claimed;
+  for (const auto& [run, command] : offer->runs) {
+    claim(name, worker, run, command);
+    claimed.insert(run);
+  }
+  settle_unclaimed(name, worker, claimed);
+  for (const auto& [command, places] : worker.offers) publish(command);
+}
+
+void Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const std::string& command) {
+  const auto known = runs.find(run);
+  if (known != runs.end() && known->second.worker != name) return send_stop(name, run, "another worker has the run");
+  if (known != runs.end()) {
+    known->second.is_confirmed = true;
+    worker.unconfirmed.erase(run);
+    if (known->second.open && known->second.open->is_stop_requested()) send_stop(name, run, "the run was stopped");
+    return;
+  }
+  const std::shared_ptr<const Job> job = jobs.live_job(run);
+  if (job == nullptr && jobs.is_recovered()) return send_stop(name, run, "the run has an end");
+  if (job != nullptr && job->handler != "command/" + command) return send_stop(name, run, "the run is of another handler");
+  runs.emplace(run, PlacedRun{.worker = name, .command = command, .open = {}, .is_confirmed = true, .end = {}});
+  worker.runs.insert(run);
+}
+
+void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed) {
+  const std::set<std::int64_t> before = worker.runs;
+  for (const std::int64_t run : before) {
+    if (claimed.contains(run)) continue;
+    const auto found = runs.find(run);
+    if (found == runs.end()) continue;
+    if (found->second.open && !found->second.is_confirmed && !found->second.open->is_stop_requested()) {
+      send_start(worker, found->second.command, *found->second.open);
+    } else {
+      ++stats.lost;
+      finish(run, {{StatusCode::Unavailable, "the worker '" + name + "' has lost the run"}, {}});
+    }
+  }
+}
+
+void Workers::Parts::gone(const std::string& name, const std::string& session) {
+  const auto found = workers.find(name);
+  if (found != workers.end() && found->second.session == session) disconnect(name, found->second);
+}
+
+void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
+  worker.orders.reset();
+  worker.session.clear();
+  worker.heard = runtime.scheduler().now();
+  std::vector<std::string> ended;
+  for (const auto& [command, places] : worker.offers) {
+    if (!is_offered(command)) ended.push_back(command);
+  }
+  if (worker.runs.empty()) workers.erase(name);
+  for (const std::string& command : ended) jobs.remove_handler("command/" + command);
+  leave_readers(name);
+}
+
+bool Workers::Parts::is_offered(std::string_view command) const {
+  return std::ranges::any_of(workers, [command](const auto& entry) {
+    return entry.second.orders.has_value() && entry.second.offers.contains(std::string{command});
+  });
+}
+
+void Workers::Parts::tick() {
+  const Instant now = runtime.scheduler().now();
+  std::vector<std::string> away;
+  for (auto& [name, worker] : workers) {
+    if (now - worker.heard >= options.away) away.push_back(name);
+  }
+  for (const std::string& name : away) give_up(name);
+  if (jobs.is_recovered()) {
+    std::vector<std::int64_t> over;
+    for (const auto& [id, run] : runs) {
+      if (!run.open && jobs.live_job(id) == nullptr) over.push_back(id);
+    }
+    for (const std::int64_t run : over) {
+      send_stop(runs.at(run).worker, run, "the run has an end");
+      remove(run);
+    }
+  }
+  std::vector<std::int64_t> late;
+  for (const auto& [request, reader] : readers) {
+    if (reader.until <= now || !reader.reply.wanted()) late.push_back(request);
+  }
+  for (const std::int64_t request : late) {
+    Reply reply = std::move(readers.extract(request).mapped().reply);
+    reply.fail({StatusCode::DeadlineExceeded, "the worker did not answer"});
+  }
+  look_for_room();
+}
+
+void Workers::Parts::give_up(const std::string& name) {
+  WorkerEntry& worker = workers.at(name);
+  const std::string seconds = std::to_string(options.away / 1s);
+  if (worker.orders) {  // It is connected, and hangs.
+    Reply orders = *std::exchange(worker.orders, std::nullopt);
+    orders.fail({StatusCode::DeadlineExceeded, "no report for " + seconds + " s"});
+    return disconnect(name, worker);
+  }
+  const std::set<std::int64_t> of_worker = worker.runs;
+  for (const std::int64_t run : of_worker) {
+    ++stats.lost;
+    finish(run, {{StatusCode::Unavailable, "the worker '" + name + "' has been away for " + seconds + " s"}, {}});
+  }
+  workers.erase(name);
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,108 @@
+// Workers::Parts: which worker offers which command, and which run is where. Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/admin/command.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/sched/timer.h"
+#include "rondo/workers/workers.h"
+
+namespace rondo::jobs {
+
+/// What a worker says about the end of a run.
+struct ReportedEnd {
+  Status status;
+  std::string note;
+};
+
+/// A run at a worker.
+struct PlacedRun {
+  std::string worker;
+  std::string command;
+  std::optional<AsyncRun> open;    // Empty: the worker claims it, and it has not begun here.
+  bool is_confirmed = false;       // The worker has it, or had it.
+  std::optional<ReportedEnd> end;  // Of a claimed run that has not begun here.
+};
+
+struct WorkerEntry {
+  std::string session;                          // Of the connection; unguessable.
+  std::optional<Reply> orders;                  // Empty: it is away.
+  std::map<std::string, std::uint64_t> offers;  // Places by command.
+  std::uint64_t places = 0;                     // Of all commands together.
+  std::set<std::int64_t> runs;                  // Those that occupy a place.
+  std::set<std::int64_t> unconfirmed;
+  Instant heard;  // The last report, or since when it is away.
+};
+
+/// A reader of a log that waits for a worker.
+struct LogReader {
+  Reply reply;
+  std::int64_t run = 0;
+  std::int64_t from = 0;
+  bool waits = false;
+  std::string worker;               // The worker that was asked.
+  std::vector<std::string> others;  // Those to be asked next.
+  Instant until;
+};
+
+struct Workers::Parts {
+  Parts(Runtime& runtime, Jobs& jobs, const WorkersOptions& options);
+  ~Parts();
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  // --- connections (connections.cc)
+  void connect(const Arguments& arguments, Reply reply);
+  void gone(const std::string& name, const std::string& session);
+  void disconnect(const std::string& name, WorkerEntry& worker);
+  void claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const std::string& command);
+  /// After a reconnection: begins again what the worker never got, and ends what it has lost.
+  void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
+  void tick();
+  void give_up(const std::string& name);
+  bool is_offered(std::string_view command) const;
+
+  // --- runs (placing.cc)
+  void publish(const std::string& command);
+  bool has_room(const std::string& command) const;
+  void begin(const std::string& command, const AsyncRun& run);
+  void give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run);
+  void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
+  void send_stop(const std::string& name, std::int64_t run, std::string_view why);
+  void link(std::int64_t run, const AsyncRun& open);
+  /// Ends a run, if it is open, and forgets it.
+  void finish(std::int64_t run, const ReportedEnd& end);
+  void remove(std::int64_t run);
+  void look_for_room();
+
+  // --- reports (reports.cc)
+  void report(const Arguments& arguments, Reply reply);
+  bool take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event);
+  bool take_log(const std::string& name, const RowArgument& event, std::int64_t request);
+  void list(Reply reply) const;
+
+  // --- logs (logs.cc)
+  void read_log(const Arguments& arguments, Reply reply);
+  /// Asks the next worker of a reader, or ends the reader.
+  void ask_next(std::int64_t request);
+  void leave_readers(const std::string& worker);
+
+  Runtime& runtime;
+  Jobs& jobs;
+  const WorkersOptions options;
+  std::map<std::string, WorkerEntry, std::less<>> workers;  // By name; those that are away only while they have runs.
+  std::map<std::int64_t, PlacedRun> runs;
+  std::map<std::int64_t, LogReader> readers;
+  std::int64_t last_request = 0;
+  WorkersStats stats;
+  TimerSource timer;
+};
+
+}  // namespace rondo::jobs

@@ -1,0 +1,126 @@
+// parts.h: gives runs to workers, and ends them.
+#include <algorithm>
+#include <utility>
+
+#include "commands/answers.h"
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/workers/limits.h"
+#include "workers/parts.h"
+
+namespace rondo::jobs {
+
+namespace json = boost::json;
+
+namespace {
+
+std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command) {
+  return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) {
+    const auto found = runs.find(run);
+    return found != runs.end() && found->second.command == command;
+  }));
+}
+
+/// Whether the worker can take one more run of the command.
+bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant heard_since) {
+  const auto offer = worker.offers.find(command);
+  return worker.orders && offer != worker.offers.end() && worker.heard >= heard_since && worker.runs.size() < worker.places &&
+         worker.unconfirmed.size() < limits::kWorkerUnconfirmed && runs_of(runs, worker, command) < offer->second;
+}
+
+}  // namespace
+
+void Workers::Parts::publish(const std::string& command) {
+  const std::string handler = "command/" + command;
+  jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
+                              .has_room = [this, command](std::int64_t) { return has_room(command); },
+                              .has_begun = [this](std::int64_t run) { return runs.contains(run); }});
+  jobs.has_room(handler);
+}
+
+bool Workers::Parts::has_room(const std::string& command) const {
+  const Instant heard_since = runtime.scheduler().now() + -options.silent;
+  return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, heard_since); });
+}
+
+void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
+  if (const auto known = runs.find(run.run()); known != runs.end()) {
+    if (known->second.command == command) return link(run.run(), run);
+    // The worker claimed it before the runs of an earlier process were known.
+    send_stop(known->second.worker, run.run(), "the run is of another handler");
+    remove(run.run());
+  }
+  const Instant heard_since = runtime.scheduler().now() + -options.silent;
+  std::map<std::string, WorkerEntry, std::less<>>::iterator best = workers.end();
+  for (auto at = workers.begin(); at != workers.end(); ++at) {
+    if (!can_take(runs, at->second, command, heard_since)) continue;
+    // The one with the smallest share of its places in use.
+    if (best == workers.end() || at->second.runs.size() * best->second.places < best->second.runs.size() * at->second.places) best = at;
+  }
+  if (best == workers.end()) return run.end({StatusCode::Unavailable, "no worker has room for command " + command});
+  give(best->first, best->second, command, run);
+}
+
+void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
+  ++stats.given;
+  runs.emplace(run.run(), PlacedRun{.worker = name, .command = command, .open = run, .is_confirmed = false, .end = {}});
+  worker.runs.insert(run.run());
+  worker.unconfirmed.insert(run.run());
+  send_start(worker, command, run);
+  run.on_stop([this, name, id = run.run()] { send_stop(name, id, "the run was stopped"); });
+}
+
+void Workers::Parts::send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
+  if (!worker.orders) return;
+  worker.orders->row(json::object{{"start", json::object{{"run", run.run()},
+                                                         {"attempt", run.attempt()},
+                                                         {"command", command},
+                                                         {"job", commands::text(run.job().name)},
+                                                         {"parameters", commands::text(run.job().parameters)},
+                                                         {"scheduled", calendar::format_rfc3339(run.scheduled())},
+                                                         {"timeout_ms", run.job().timeout / 1ms}}}});
+  worker.orders->flush();
+}
+
+void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::string_view why) {
+  const auto worker = workers.find(name);
+  // To a worker that is away it is sent when the worker comes back with the run.
+  if (worker == workers.end() || !worker->second.orders) return;
+  worker->second.orders->row(json::object{{"stop", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
+  worker->second.orders->flush();
+}
+
+void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
+  ++stats.linked;
+  PlacedRun& placed = runs.at(run);
+  placed.open = open;
+  if (placed.end) return finish(run, ReportedEnd{*placed.end});
+  open.on_stop([this, name = placed.worker, run] { send_stop(name, run, "the run was stopped"); });
+}
+
+void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
+  const std::optional<AsyncRun> open = runs.at(run).open;
+  remove(run);
+  if (open) open->end(end.status, end.note);
+  look_for_room();
+}
+
+void Workers::Parts::remove(std::int64_t run) {
+  const auto found = runs.find(run);
+  const auto worker = workers.find(found->second.worker);
+  if (worker != workers.end()) {
+    worker->second.runs.erase(run);
+    worker->second.unconfirmed.erase(run);
+  }
+  runs.erase(found);
+}
+
+void Workers::Parts::look_for_room() {
+  std::set<std::string> offered;
+  for (const auto& [name, worker] : workers) {
+    if (!worker.orders) continue;
+    for (const auto& [command, places] : worker.offers) offered.insert(command);
+  }
+  for (const std::string& command : offered) jobs.has_room("command/" + command);
+}
+
+}  // namespace rondo::jobs

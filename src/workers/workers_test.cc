@@ -1,0 +1,472 @@
+// Workers against a worker that the test plays over a real admin socket: what it is given, what it may say, and what becomes of its runs
+// when it goes, lies or is silent.
+#include "rondo/workers/workers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/admin/client.h"
+#include "rondo/admin/server.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/workers/limits.h"
+
+namespace rondo::jobs {
+namespace {
+
+namespace json = boost::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Duration kPatience = 30s;
+
+/// A worker in the hands of the test.
+struct PlayedWorker {
+  std::unique_ptr<AdminClient> orders;
+  std::unique_ptr<AdminClient> reports;
+  std::string session;
+  std::vector<json::object> starts;
+  std::vector<json::object> stops;
+  std::vector<json::object> logs;
+  std::optional<Status> over;  // Why the orders ended.
+
+  void look() {
+    if (orders == nullptr || over) return;
+    const auto ended = orders->answer([this](const json::value& row) {
+      const json::object& order = row.as_object();
+      if (order.contains("welcome")) session = order.at("welcome").at("session").as_string().c_str();
+      if (order.contains("start")) starts.push_back(order.at("start").as_object());
+      if (order.contains("stop")) stops.push_back(order.at("stop").as_object());
+      if (order.contains("log")) logs.push_back(order.at("log").as_object());
+    });
+    if (!ended) over = ended.error();
+  }
+};
+
+json::array field(std::string_view name, std::string_view value) { return {json::string{name}, json::string{value}}; }
+json::array event(std::string_view kind, std::int64_t id, json::array fields = {}) {
+  return {json::string{kind}, json::string{std::to_string(id)}, "SET", std::move(fields)};
+}
+
+class WorkersTest : public ::testing::Test {
+ protected:
+  WorkersTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-workers-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~WorkersTest() override {
+    played.clear();
+    close();
+    std::filesystem::remove_all(folder);
+  }
+  void open() {
+    runtime = std::make_unique<Runtime>();
+    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+    workers = std::make_unique<Workers>(*runtime, *jobs, options);
+    registry = std::make_unique<CommandRegistry>("test", "1");
+    EXPECT_TRUE(workers->add_commands(*registry).ok());
+    auto opened = AdminServer::open(runtime->scheduler(), *registry, {.path = (folder / "socket").string()});
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    server = std::move(*opened);
+    jobs->start();
+  }
+  void close() {
+    server.reset();
+    registry.reset();
+    workers.reset();
+    jobs.reset();
+    runtime.reset();
+  }
+  bool becomes(const std::function<bool()>& condition) {
+    const Instant deadline = runtime->clock().now() + kPatience;
+    const auto look = [&] {
+      for (const auto& worker : played) worker->look();
+      return condition();
+    };
+    // A condition may take an answer, so it is not asked again when it has held.
+    while (!look()) {
+      if (runtime->clock().now() >= deadline) return false;
+      runtime->scheduler().run_for(1ms);
+    }
+    return true;
+  }
+  std::unique_ptr<AdminClient> connect() { return std::move(*AdminClient::connect((folder / "socket").string())); }
+  /// The answer of a command, or its error.
+  Result<json::object> call(AdminClient& client, std::string_view command, const json::object& arguments) {
+    EXPECT_TRUE(client.ask(command, arguments).ok());
+    Result<std::optional<json::object>> got = std::optional<json::object>{};
+    EXPECT_TRUE(becomes([&] {
+      got = client.answer();
+      return !got || got->has_value();
+    }));
+    if (!got) return failure(got.error());
+    if (!*got) return failure(StatusCode::DeadlineExceeded, "no answer");
+    return **got;
+  }
+  PlayedWorker& worker(const std::string& name, json::array offers, std::int64_t places = 10, json::array runs = {}) {
+    PlayedWorker& made = *played.emplace_back(std::make_unique<PlayedWorker>());
+    made.orders = connect();
+    made.reports = connect();
+    EXPECT_TRUE(made.orders->ask("worker-orders", {{"worker", name}, {"places", places}, {"offers", offers}, {"runs", runs}}).ok());
+    EXPECT_TRUE(becomes([&made] { return !made.session.empty() || made.over.has_value(); }));
+    return made;
+  }
+  std::int64_t report(PlayedWorker& of, json::array events) {
+    const auto answer = call(*of.reports, "worker-report", {{"session", of.session}, {"events", std::move(events)}});
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string();
+    return answer ? answer->at("refused").to_number<std::int64_t>() : -1;
+  }
+  template <class T>
+  Result<T> answer(const std::function<void(Jobs::Done<T>)>& ask) {
+    std::optional<Result<T>> got;
+    ask([&got](Result<T> result) { got = std::move(result); });
+    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
+    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
+  }
+  void put(const Job& job) {
+    const auto stored = answer<StoredJob>([&](auto done) { jobs->put(job, done); });
+    ASSERT_TRUE(stored.has_value()) << stored.error().to_string();
+  }
+  std::int64_t trigger(const std::string& name) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
+    EXPECT_TRUE(run.has_value()) << run.error().to_string();
+    return run.value_or(JobRun{}).id;
+  }
+  std::vector<std::string> runs(const std::string& name) {
+    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
+    std::vector<std::string> texts;
+    for (const JobRun& run : found.value_or(std::vector<JobRun>{}))
+      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
+    return texts;
+  }
+  bool all_ended() {
+    return becomes([this] { return jobs->stats().pending == 0; });
+  }
+  static Job backup(std::string name = "nightly") { return {.name = std::move(name), .handler = "command/backup"}; }
+  static Job many(std::string name = "many") {
+    return {.name = std::move(name), .handler = "command/backup", .overlap = Overlap::Concurrent, .concurrency = 64};
+  }
+
+  std::filesystem::path folder;
+  WorkersOptions options;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Jobs> jobs;
+  std::unique_ptr<Workers> workers;
+  std::unique_ptr<CommandRegistry> registry;
+  std::unique_ptr<AdminServer> server;
+  std::vector<std::unique_ptr<PlayedWorker>> played;
+};
+
+const json::array kBackup{field("backup", "10")};
+
+TEST_F(WorkersTest, ARunGoesToTheWorkerThatOffersItsCommandAndComesBackWithItsEnd) {
+  put({.name = "nightly", .handler = "command/backup", .parameters = "a \"quoted\"\ntext \x01", .timeout = 1500ms});
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  EXPECT_EQ(runtime->why("JOB_RUN_8", "nightly#" + std::to_string(run)).chain[0].note, "no worker offers command backup");
+  PlayedWorker& host = worker("host1", kBackup);
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  EXPECT_EQ(host.starts[0].at("run").as_int64(), run);
+  EXPECT_EQ(host.starts[0].at("command"), "backup");
+  EXPECT_EQ(host.starts[0].at("job"), "nightly");
+  EXPECT_EQ(host.starts[0].at("parameters"), "a \"quoted\"\\x0atext \\x01");
+  EXPECT_EQ(host.starts[0].at("timeout_ms").to_number<int>(), 1500);
+  EXPECT_EQ(report(host, {event("started", run), event("progress", run, {field("percent", "40"), field("text", "disk 2")})}), 0);
+  EXPECT_EQ(jobs->progress(run), (Progress{40, "disk 2"}));
+  EXPECT_EQ(report(host, {event("end", run, {field("code", "ok"), field("note", "12 files")})}), 0);
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("succeeded 12 files"));
+}
+
+TEST_F(WorkersTest, AFailureIsRetriedByTheRulesOfTheJob) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put({.name = "nightly", .handler = "command/backup", .retries = 1, .backoff = 1ms});
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  report(host, {event("end", run, {field("code", "internal"), field("message", "exit code 3")})});
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; }));
+  EXPECT_EQ(host.starts[1].at("attempt").to_number<int>(), 1);
+  report(host, {event("end", run, {field("code", "deadline-exceeded"), field("message", "its timeout")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("timed-out deadline-exceeded: its timeout"));
+}
+
+TEST_F(WorkersTest, AKillIsAnOrderAndTheEndOfTheWorkerCounts) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  ASSERT_TRUE(jobs->kill(run).ok());
+  ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
+  EXPECT_EQ(host.stops[0].at("run").as_int64(), run);
+  report(host, {event("end", run, {field("code", "cancelled"), field("message", "signal 15")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre(HasSubstr("killed")));
+}
+
+TEST_F(WorkersTest, RunsBeyondThePlacesWaitAndAreSharedOut) {
+  PlayedWorker& small = worker("small", {field("backup", "1")});
+  PlayedWorker& large = worker("large", {field("backup", "9")}, 3);
+  put(many());
+  for (int i = 0; i < 6; ++i) trigger("many");
+  ASSERT_TRUE(becomes([&] { return small.starts.size() + large.starts.size() == 4; }));
+  runtime->scheduler().run_for(30ms);
+  EXPECT_EQ(small.starts.size(), 1U);
+  EXPECT_EQ(large.starts.size(), 3U);
+  report(large, {event("end", large.starts[0].at("run").as_int64(), {field("code", "ok")})});
+  ASSERT_TRUE(becomes([&] { return large.starts.size() == 4; }));
+}
+
+TEST_F(WorkersTest, AWorkerThatConfirmsNothingGetsAFewRunsOnly) {
+  PlayedWorker& host = worker("host1", {field("backup", "64")}, 64);
+  put(many());
+  for (std::size_t i = 0; i < limits::kWorkerUnconfirmed + 5; ++i) trigger("many");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == limits::kWorkerUnconfirmed; }));
+  runtime->scheduler().run_for(30ms);
+  EXPECT_EQ(host.starts.size(), limits::kWorkerUnconfirmed);
+  report(host, {event("started", host.starts[0].at("run").as_int64())});
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == limits::kWorkerUnconfirmed + 1; }));
+}
+
+TEST_F(WorkersTest, AWorkerThatComesBackKeepsItsRunAndReportsAnEndOfMeanwhile) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t goes_on = trigger("many");
+  const std::int64_t ended = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
+  report(first, {event("started", goes_on), event("started", ended)});
+  first.orders.reset();
+  ASSERT_TRUE(becomes([this] { return jobs->stats().running == 2 && server->stats().connections == 1; }));
+  trigger("many");  // Waits: no worker is connected.
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  PlayedWorker& again = worker("host1", kBackup, 10, {field(std::to_string(goes_on), "backup"), field(std::to_string(ended), "backup")});
+  ASSERT_TRUE(becomes([&] { return again.starts.size() == 1; }));
+  EXPECT_THAT(again.stops, IsEmpty());
+  EXPECT_EQ(report(again, {event("end", ended, {field("code", "ok")}), event("end", goes_on, {field("code", "ok")}),
+                           event("end", again.starts[0].at("run").as_int64(), {field("code", "ok")})}),
+            0);
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded", "succeeded"));
+}
+
+TEST_F(WorkersTest, AStartThatNeverArrivedIsSentAgainAndARunThatTheWorkerLostFails) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t lost = trigger("many");
+  const std::int64_t unconfirmed = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
+  report(first, {event("started", lost)});
+  first.orders.reset();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 1; }));
+  PlayedWorker& again = worker("host1", kBackup);
+  ASSERT_TRUE(becomes([&] { return again.starts.size() == 1; }));
+  EXPECT_EQ(again.starts[0].at("run").as_int64(), unconfirmed);
+  report(again, {event("end", unconfirmed, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("failed unavailable: the worker 'host1' has lost the run", "succeeded"));
+}
+
+TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t goes_on = trigger("many");
+  const std::int64_t ended = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
+  played.clear();
+  close();
+  open();
+  PlayedWorker& again = worker(
+      "host1", kBackup, 10, {field(std::to_string(goes_on), "backup"), field(std::to_string(ended), "backup"), field("999999", "backup")});
+  report(again, {event("end", ended, {field("code", "ok"), field("note", "meanwhile")})});
+  ASSERT_TRUE(becomes([this] { return workers->stats().linked == 2; }));
+  EXPECT_THAT(again.starts, IsEmpty());
+  ASSERT_TRUE(becomes([&] { return again.stops.size() == 1; }));  // The run that never was.
+  EXPECT_EQ(again.stops[0].at("run").as_int64(), 999999);
+  report(again, {event("end", goes_on, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded meanwhile"));
+}
+
+class QuickWorkers : public WorkersTest {
+ protected:
+  QuickWorkers() {
+    close();
+    options = {.silent = 1s, .away = 2s, .log_wait = 500ms};
+    open();
+  }
+};
+
+TEST_F(QuickWorkers, AnAttemptAtAWorkerThatStaysAwayFails) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  host.orders.reset();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("failed unavailable: the worker 'host1' has been away for 2 s"));
+  EXPECT_EQ(workers->stats().lost, 1U);
+}
+
+TEST_F(QuickWorkers, AWorkerThatHangsGetsNoRunAndIsDisconnected) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  runtime->scheduler().run_for(1200ms);
+  trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.over.has_value(); }));
+  EXPECT_THAT(host.over->to_string(), HasSubstr("no report for 2 s"));
+  EXPECT_THAT(host.starts, IsEmpty());
+  EXPECT_EQ(jobs->stats().pending, 1U);  // It waits for a worker.
+}
+
+TEST_F(WorkersTest, AWorkerSpeaksOnlyAboutItsOwnRuns) {
+  PlayedWorker& host = worker("host1", kBackup);
+  PlayedWorker& other = worker("other", {field("clean", "1")});
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  const json::array end{field("code", "ok")};
+  EXPECT_EQ(report(other, {event("end", run, end), event("progress", run, {field("percent", "99")}), event("end", 0, end),
+                           event("end", INT64_MAX, end), event("started", run), event("log", 1), event("dance", run)}),
+            7);
+  EXPECT_EQ(report(other, {json::array{"end", "-1", "SET", end}, json::array{"end", "x", "DEL"}, json::array{"end", "", "SET", end}}), 3);
+  EXPECT_EQ(workers->stats().refused, 10U);
+  EXPECT_EQ(jobs->stats().running, 1U);
+  // It claims a run of another handler, and one that another worker has.
+  other.orders.reset();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 3; }));
+  PlayedWorker& liar = worker("other", {field("clean", "1"), field("backup", "1")}, 10, {field(std::to_string(run), "backup")});
+  ASSERT_TRUE(becomes([&] { return liar.stops.size() == 1; }));
+  EXPECT_EQ(report(liar, {event("end", run, end)}), 1);
+  report(host, {event("end", run, {field("code", "internal"), field("message", "the true end")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("failed internal: the true end"));
+}
+
+TEST_F(WorkersTest, ASessionIsNeededToReportAndANameIsTakenOnce) {
+  PlayedWorker& host = worker("host1", kBackup);
+  const auto client = connect();
+  EXPECT_THAT(call(*client, "worker-report", {{"session", "guessed"}, {"events", json::array{}}}).error().to_string(),
+              HasSubstr("no worker with this session"));
+  EXPECT_THAT(call(*client, "worker-report", {{"session", ""}, {"events", json::array{}}}).error().to_string(),
+              HasSubstr("no worker with this session"));
+  PlayedWorker& twin = worker("host1", kBackup);
+  EXPECT_THAT(twin.over->to_string(), HasSubstr("a worker with the name 'host1' is connected"));
+  EXPECT_EQ(report(host, {}), 0);
+}
+
+TEST_F(WorkersTest, AnOfferBeyondALimitIsRefused) {
+  const auto refusal = [this](json::object arguments) {
+    const auto client = connect();
+    const auto answer = call(*client, "worker-orders", arguments);
+    return answer ? std::string{"accepted"} : answer.error().to_string();
+  };
+  EXPECT_THAT(refusal({{"worker", "../etc"}, {"places", 1}, {"offers", kBackup}}), HasSubstr("name"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 0}, {"offers", kBackup}}), HasSubstr("places is 1 to 256"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 257}, {"offers", kBackup}}), HasSubstr("places is 1 to 256"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", json::array{field("backup", "none")}}}), HasSubstr("no number"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", json::array{field("a b", "1")}}}), HasSubstr("a command has"));
+  json::array offers;
+  for (std::size_t i = 0; i <= limits::kWorkerOffers; ++i) offers.push_back(field("c" + std::to_string(i), "1"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", offers}}), HasSubstr("at most 256 commands"));
+  json::array claims;
+  for (std::size_t i = 1; i <= limits::kWorkerRuns + 1; ++i) claims.push_back(field(std::to_string(i), "backup"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", claims}}), HasSubstr("at most 256 runs"));
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", json::array{field("-3", "backup")}}}),
+              HasSubstr("a claimed run"));
+}
+
+TEST_F(WorkersTest, AtTheLimitOfWorkersOneMoreIsRefused) {
+  for (std::size_t i = 0; i < limits::kWorkers; ++i) EXPECT_FALSE(worker("host" + std::to_string(i), kBackup).session.empty());
+  EXPECT_THAT(worker("more", kBackup).over->to_string(), HasSubstr("there are 16 workers"));
+}
+
+TEST_F(WorkersTest, TheLogOfARunComesFromItsWorker) {
+  PlayedWorker& host = worker("host1", kBackup);
+  worker("other", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([this] { return played[0]->starts.size() + played[1]->starts.size() == 1; }));
+  PlayedWorker& has = host.starts.empty() ? *played[1] : host;
+  const auto client = connect();
+  ASSERT_TRUE(client->ask("job-log", {{"run", run}, {"from", 5}}).ok());
+  ASSERT_TRUE(becomes([&] { return has.logs.size() == 1; }));
+  EXPECT_EQ(has.logs[0].at("from").to_number<int>(), 5);
+  const std::int64_t request = has.logs[0].at("request").to_number<std::int64_t>();
+  EXPECT_EQ(report(has, {event("log", request,
+                               {field("known", "1"), field("from", "5"), field("next", "9"), field("data", "a\\x1b\\x00\\x0a")})}),
+            0);
+  Result<std::optional<json::object>> got = std::optional<json::object>{};
+  ASSERT_TRUE(becomes([&] {
+    got = client->answer();
+    return !got || got->has_value();
+  }));
+  ASSERT_TRUE(got.has_value()) << got.error().to_string();
+  EXPECT_EQ((**got).at("data"), "a\\x1b\\x00\\x0a");
+  EXPECT_EQ((**got).at("next").to_number<int>(), 9);
+  EXPECT_EQ((**got).at("ended"), false);
+}
+
+TEST_F(WorkersTest, ALogThatNoWorkerHasIsNotFoundAndAWorkerThatGoesIsPassedOver) {
+  PlayedWorker& host = worker("host1", kBackup);
+  PlayedWorker& other = worker("other", kBackup);
+  const auto client = connect();
+  ASSERT_TRUE(client->ask("job-log", {{"run", 77}}).ok());
+  ASSERT_TRUE(becomes([&] { return host.logs.size() + other.logs.size() == 1; }));
+  PlayedWorker& asked = host.logs.empty() ? other : host;
+  PlayedWorker& next = host.logs.empty() ? host : other;
+  asked.orders.reset();
+  ASSERT_TRUE(becomes([&] { return next.logs.size() == 1; }));
+  report(next, {event("log", next.logs[0].at("request").to_number<std::int64_t>(), {field("known", "0")})});
+  std::string error;
+  ASSERT_TRUE(becomes([&] {
+    const auto got = client->answer();
+    if (!got) error = got.error().to_string();
+    return !got;
+  }));
+  EXPECT_THAT(error, HasSubstr("no connected worker has a log of the run 77"));
+}
+
+TEST_F(WorkersTest, AtTheLimitOfReadersOneMoreIsRefused) {
+  worker("host1", kBackup);
+  std::vector<std::unique_ptr<AdminClient>> readers;
+  for (std::size_t i = 0; i < limits::kLogReaders; ++i) {
+    readers.push_back(connect());
+    ASSERT_TRUE(readers.back()->ask("job-log", {{"run", 1}}).ok());
+  }
+  ASSERT_TRUE(becomes([this] { return played[0]->logs.size() == limits::kLogReaders; }));
+  const auto one_more = connect();
+  EXPECT_THAT(call(*one_more, "job-log", {{"run", 1}}).error().to_string(), HasSubstr("32 readers of logs wait"));
+}
+
+TEST_F(QuickWorkers, AWorkerThatDoesNotAnswerAReaderIsGivenUp) {
+  worker("host1", kBackup);
+  const auto reader = connect();
+  EXPECT_THAT(call(*reader, "job-log", {{"run", 1}}).error().to_string(), HasSubstr("the worker did not answer"));
+}
+
+TEST_F(WorkersTest, WorkersAreListed) {
+  worker("host1", kBackup, 7);
+  const auto client = connect();
+  const auto answer = call(*client, "workers", {});
+  ASSERT_TRUE(answer.has_value());
+  const json::array rows = answer->at("rows").as_array();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("worker"), "host1");
+  EXPECT_EQ(rows[0].at("connected"), true);
+  EXPECT_EQ(rows[0].at("places").to_number<int>(), 7);
+  EXPECT_EQ(rows[0].at("commands").at("backup").to_number<int>(), 10);
+}
+
+}  // namespace
+}  // namespace rondo::jobs
