@@ -144,6 +144,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"run_note", 1024},
     {"live_runs", 100000},
     {"jobs_of_cycle", 10000},
+    {"jobs_of_replan", 1000},
     {"runs_of_plan", 1000},
     {"missed_counted", 10000},
     {"compiled_schedules", 20000},

@@ -447,6 +447,7 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   {
     const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
     const StoredJob job = store->put({.name = "many", .handler = "none"}, std::nullopt).value();
+    ASSERT_TRUE(store->set_running("many", true, std::nullopt, {}).ok());
     const std::int64_t in_an_hour = SystemClock{}.wall_now().nanoseconds() + 3'600'000'000'000;
     std::vector<Plan> plans{{.job_id = job.id}};
     for (std::size_t i = 0; i < limits::kLiveRuns; ++i) {

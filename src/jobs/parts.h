@@ -32,6 +32,9 @@ struct HandlerEntry {
   std::shared_ptr<const AsyncHandler> async = {};  // In place of 'handler'.
 };
 
+/// The pause after the attempt with this number.
+Duration backoff_of(const Job& job, std::uint32_t attempt);
+
 struct Jobs::Parts {
   Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options);
   ~Parts();
@@ -54,6 +57,17 @@ struct Jobs::Parts {
   void wait_until_due(LiveRun& live);
   void arm_ring();
   void fire_due();
+
+  // --- the wall clock and the zones (parts_clock.cc)
+  /// After the wall clock was set: jobs continue from the present time, and attempts wait no longer than their backoff. Instants that are
+  /// late now follow their band.
+  void follow_clock();
+  /// Reads changed zones again, once a minute.
+  void refresh_zones();
+  /// Computes the next times of a page of jobs again, and continues with the page behind it.
+  void replan_page();
+  /// The due time of a planned run. Only an instant of the calendar follows the wall clock wherever it is set.
+  WallTime due_of(const LiveRun& live) const;
 
   // --- running (parts_running.cc)
   void fire(LiveRun& live);
@@ -101,6 +115,7 @@ struct Jobs::Parts {
   void store_end(LiveRun& live, RunEnd end);
   void flush_ends();
   struct Ending;
+  static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);
   void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
   void forget(LiveRun& live);
@@ -145,6 +160,10 @@ struct Jobs::Parts {
   std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
   bool is_planning = false;
+  std::optional<Duration> clock_offset;     // Wall clock less monotonic clock, as of the last cycle.
+  std::optional<std::string> replan_after;  // The next page to replan begins behind this name; empty: none.
+  bool is_replanning = false;
+  Instant last_zones;
   Status store_status;           // Of the last use of the store.
   std::string planning_trouble;  // Why a job could not be planned.
   Instant last_forget;

@@ -9,12 +9,6 @@ namespace rondo::jobs {
 
 namespace {
 
-Duration backoff_of(const Job& job, std::uint32_t attempt) {
-  Duration wait = job.backoff;
-  for (; attempt > 0 && wait < limits::kJobBackoff; --attempt) wait *= 2;
-  return std::min(wait, limits::kJobBackoff);
-}
-
 /// The end of an attempt, with the state that follows from it.
 RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
   RunEnd end{.id = live.run.id,
@@ -35,6 +29,12 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
 }
 
 }  // namespace
+
+Duration backoff_of(const Job& job, std::uint32_t attempt) {
+  Duration wait = job.backoff;
+  for (; attempt > 0 && wait < limits::kJobBackoff; --attempt) wait *= 2;
+  return std::min(wait, limits::kJobBackoff);
+}
 
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
@@ -103,16 +103,21 @@ void Jobs::Parts::flush_ends() {
   submit_ends(storing, [this](const Result<bool>& stored) { ends_stored(stored ? Status{} : stored.error()); });
 }
 
+/// A schedule "after DURATION" continues from the end of its run, unless the job was edited meanwhile: then the edit has set the next time.
+std::optional<WallTime> Jobs::Parts::next_of_delay(JobStore& of, Planner& planner, const Ending& ending) {
+  if (!ending.job->schedule.when.starts_with("after ")) return std::nullopt;
+  const auto stored = of.find(ending.job->name);
+  if (!stored || stored->job.schedule != ending.job->schedule) return std::nullopt;
+  const auto next = planner.first_after(*ending.job, ending.job_id, ending.end.ended);
+  return next ? *next : std::nullopt;
+}
+
 void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done) {
   store.submit<bool>(
       [endings = std::move(endings)](JobStore& of, Planner& planner) mutable -> Result<bool> {
         std::vector<RunEnd> all;
         for (Ending& ending : endings) {
-          // A schedule "after DURATION" goes on from the end of its run.
-          if (is_final(ending.end.state) && ending.is_scheduled && ending.job->schedule.when.starts_with("after ")) {
-            const auto next = planner.first_after(*ending.job, ending.job_id, ending.end.ended);
-            if (next) ending.end.next = *next;
-          }
+          if (is_final(ending.end.state) && ending.is_scheduled) ending.end.next = next_of_delay(of, planner, ending);
           all.push_back(std::move(ending.end));
         }
         if (Status status = of.finish(all); !status.ok()) return failure(std::move(status));

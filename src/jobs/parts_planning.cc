@@ -15,11 +15,12 @@ constexpr std::size_t kPage = 1000;
 /// The most runs that fire in one turn of the ring's timer.
 constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
+constexpr const char* kStopped = "the job was stopped";
 
 /// Runs with their jobs, as recover() reads them.
 struct Found {
   std::vector<JobRun> runs;
-  std::map<std::string, Job> jobs;
+  std::map<std::string, StoredJob> jobs;
 };
 
 Result<Found> read_unfinished(JobStore& store, std::int64_t after) {
@@ -31,7 +32,7 @@ Result<Found> read_unfinished(JobStore& store, std::int64_t after) {
     if (found.jobs.contains(run.job)) continue;
     auto job = store.find(run.job);
     if (!job) return failure(std::move(job.error()));
-    found.jobs.emplace(run.job, std::move(job->job));
+    found.jobs.emplace(run.job, std::move(*job));
   }
   return found;
 }
@@ -95,8 +96,10 @@ void Jobs::Parts::recover() {
                         if (!found) return try_again();
                         for (const JobRun& run : found->runs) {
                           if (find(run.id) == nullptr) ++stats.recovered;
-                          adopt(run, found->jobs.at(run.job));
+                          const StoredJob& job = found->jobs.at(run.job);
+                          adopt(run, job.job);
                           recovered_to = run.id;
+                          if (!job.is_running && run.band != Band::Manual) stop(*find(run.id), RunState::Skipped, kStopped);
                         }
                         found->runs.size() == kPage ? recover() : begin_planning();
                       });
@@ -111,6 +114,7 @@ bool Jobs::Parts::is_full() {
 
 void Jobs::Parts::begin_planning() {
   is_started = true;
+  replan_after = "";  // The wall clock may have been set, and zones may have changed, since an earlier process.
   cycle();
   cycle_timer.arm_every(options.cycle, runtime.scheduler().now() + options.cycle);
 }
@@ -118,6 +122,9 @@ void Jobs::Parts::begin_planning() {
 void Jobs::Parts::cycle() {
   if (!is_started) return recover();
   flush_ends();
+  follow_clock();
+  refresh_zones();
+  replan_page();
   const WallTime now = runtime.clock().wall_now();
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
@@ -171,6 +178,7 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
 
 void Jobs::Parts::wait_until_due(LiveRun& live) {
   live.stage = LiveRun::Stage::Planned;
+  live.run.due = due_of(live);
   if (!ring.push({live.run.due, live.run.id}, runtime.clock().wall_now())) later.emplace(live.run.due, live.run.id);
   arm_ring();
 }

@@ -91,6 +91,32 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
   return cycle;
 }
 
+bool Planner::is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const {
+  const WallTime next = *stored.next;
+  // The end of a run, from which a fixed delay counts, is not known here.
+  if (const auto* const delay = std::get_if<calendar::FixedDelay>(&compiled.schedule.when)) return next <= now + delay->delay;
+  const auto instant = next_after(compiled, next + Duration{-1});
+  const auto latest = next_after(compiled, now + options_.window);  // All instants before it may have runs already.
+  return instant && instant->scheduled == next && (!latest || next <= latest->scheduled);
+}
+
+Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& after, WallTime now) {
+  auto jobs = store.list(after, limits::kJobsOfReplan);
+  if (!jobs) return failure(std::move(jobs.error()));
+  std::vector<Plan> plans;
+  for (const StoredJob& job : *jobs) {
+    if (!job.is_running || !job.next || *job.next <= now) continue;
+    const auto compiled = this->compiled(job.job, job.id);
+    if (!compiled || is_in_order(job, **compiled, now)) continue;  // run() reports a schedule that cannot be compiled.
+    const auto first = calendar::next_firing((*compiled)->schedule, *(*compiled)->zone, now);
+    plans.push_back({.job_id = job.id, .next = first ? std::optional{first->scheduled} : std::nullopt, .runs = {}});
+  }
+  if (!plans.empty()) {
+    if (Status status = store.plan(plans); !status.ok()) return failure(std::move(status));
+  }
+  return Replanned{.last = jobs->empty() ? after : jobs->back().job.name, .is_complete = jobs->size() < limits::kJobsOfReplan};
+}
+
 Result<const CompiledSchedule*> Planner::compiled(const Job& job, std::int64_t id) {
   const auto known = schedules_.find(id);
   if (known != schedules_.end() && known->second.text == job.schedule) return &known->second;

@@ -50,6 +50,14 @@ class Planner {
   /// One transaction. On an error nothing was planned.
   Result<Cycle> run(JobStore& store, WallTime now);
 
+  struct Replanned {
+    std::string last;  // The last job of the page.
+    bool is_complete = false;
+  };
+  /// For a page of started jobs behind the name 'after': a next time that is no instant of its schedule any more (zones have changed), or
+  /// too far ahead (the wall clock was set back), becomes the first one after 'now'. An instant that has a run does not get another one.
+  Result<Replanned> replan(JobStore& store, const std::string& after, WallTime now);
+
   /// The compiled schedule of a job: InvalidArgument for a schedule or a zone that does not exist.
   Result<const CompiledSchedule*> compiled(const Job& job, std::int64_t id);
   /// The first instant of a job that is started at 'now', or whose run ended then.
@@ -58,6 +66,9 @@ class Planner {
   bool refresh_zones();
 
  private:
+  /// Whether the next time of a job, which is after 'now', follows from its schedule.
+  bool is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const;
+
   const PlannerOptions options_;
   calendar::ZoneDirectory zones_;
   std::unordered_map<std::int64_t, CompiledSchedule> schedules_;  // By job id: only those that were due lately.

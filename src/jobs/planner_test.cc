@@ -125,6 +125,9 @@ class AllDue final : public JobStore {
   }
   Status plan(std::span<Plan> plans) override {
     planned += plans.size();
+    if (!listed.empty()) {
+      for (const Plan& plan : plans) listed.at(static_cast<std::size_t>(plan.job_id - 1)).next = plan.next;
+    }
     return {};
   }
   Result<StoredJob> put(const Job&, std::optional<WallTime>) override { return failure(StatusCode::Unavailable, "not used"); }
@@ -133,7 +136,13 @@ class AllDue final : public JobStore {
     return {StatusCode::Unavailable, "not used"};
   }
   Result<StoredJob> find(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
-  Result<std::vector<StoredJob>> list(std::string_view, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override {
+    std::vector<StoredJob> page;
+    for (const StoredJob& job : listed) {
+      if (job.job.name > after && page.size() < max) page.push_back(job);
+    }
+    return page;
+  }
   Result<JobRun> add_run(const JobRun&) override { return failure(StatusCode::Unavailable, "not used"); }
   Status finish(std::span<const RunEnd>) override { return {StatusCode::Unavailable, "not used"}; }
   Result<std::vector<JobRun>> unfinished(std::int64_t, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
@@ -143,6 +152,7 @@ class AllDue final : public JobStore {
   Result<std::size_t> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
 
   std::size_t due_jobs = 0;
+  std::vector<StoredJob> listed;  // In the order of their names; the ids begin at 1.
   std::size_t planned = 0;
 };
 
@@ -158,6 +168,36 @@ TEST(Planner, ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue) {
   const auto rest = planner.run(store, at("2026-01-01T10:00:00Z"));
   ASSERT_TRUE(rest.has_value());
   EXPECT_TRUE(rest->is_complete);
+}
+
+TEST(Planner, ReplansInPagesAndOnlyWhatIsNotDueYet) {
+  const WallTime now = at("2026-01-01T10:00:00Z");
+  AllDue store;
+  for (std::size_t i = 0; i <= limits::kJobsOfReplan; ++i) {
+    const std::string name = std::to_string(10'000 + i);
+    store.listed.push_back({.id = static_cast<std::int64_t>(i) + 1,
+                            .job = {.name = name, .handler = "h", .schedule = {.when = "every 10s"}},
+                            .is_running = true,
+                            .next = at("2027-01-01T10:00:00Z")});
+  }
+  store.listed[0].next = at("2026-01-01T10:00:10Z");  // In order.
+  store.listed[1].next = at("2026-01-01T09:59:50Z");  // Due: the bands decide.
+  store.listed[2].next = at("2026-01-01T10:00:05Z");  // No instant of its schedule, as after an edit of its zone.
+  Planner planner{PlannerOptions{}};
+  const auto page = planner.replan(store, "", now);
+  ASSERT_TRUE(page.has_value());
+  EXPECT_FALSE(page->is_complete);
+  EXPECT_EQ(page->last, store.listed[limits::kJobsOfReplan - 1].job.name);
+  EXPECT_EQ(store.planned, limits::kJobsOfReplan - 2);
+  EXPECT_EQ(store.listed[0].next, at("2026-01-01T10:00:10Z"));
+  EXPECT_EQ(store.listed[1].next, at("2026-01-01T09:59:50Z"));
+  EXPECT_EQ(store.listed[2].next, at("2026-01-01T10:00:10Z"));
+  EXPECT_EQ(store.listed[3].next, at("2026-01-01T10:00:10Z"));
+  EXPECT_EQ(store.listed.back().next, at("2027-01-01T10:00:00Z")) << "the next page has it";
+  const auto rest = planner.replan(store, page->last, now);
+  ASSERT_TRUE(rest.has_value());
+  EXPECT_TRUE(rest->is_complete);
+  EXPECT_EQ(store.listed.back().next, at("2026-01-01T10:00:10Z"));
 }
 
 TEST(Planner, KeepsTheLimitOfCompiledSchedules) {

@@ -3,6 +3,9 @@
 #include "agent_life.h"
 #include "rondo/base/limits.h"
 #include "table_life.h"
+#ifdef RONDO_SWARM_JOBS  // They need SQLite.
+#include "job_life.h"
+#endif
 
 namespace rondo::swarm {
 
@@ -66,12 +69,24 @@ void live(Life& life, std::uint64_t turns) {
   if (!world.violation()) life.end();
 }
 
-std::vector<std::string_view> programs() { return {"tables", "agent", "meddled"}; }
+std::vector<std::string_view> programs() {
+  return {
+      "tables",
+      "agent",
+      "meddled",
+#ifdef RONDO_SWARM_JOBS
+      "jobs",
+#endif
+  };
+}
 
 std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "tables") return std::make_unique<TableLife>(seed);
   if (program == "agent") return std::make_unique<AgentLife>(seed);
   if (program == "meddled") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::Meddle);
+#ifdef RONDO_SWARM_JOBS
+  if (program == "jobs") return std::make_unique<JobLife>(seed);
+#endif
   return nullptr;
 }
 

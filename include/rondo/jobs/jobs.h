@@ -119,7 +119,7 @@ class Jobs {
   void put(Job job, Done<StoredJob> done = {});
   /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
-  /// Stops a job: runs that have not begun are skipped. 'note' is for people.
+  /// Stops a job: runs that have not begun are skipped, also those that a later process finds. 'note' is for people.
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});

@@ -49,6 +49,11 @@ inline constexpr std::size_t kLiveRuns = 100'000;
 /// `Planner.ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue`.
 inline constexpr std::size_t kJobsOfCycle = 10'000;
 
+/// Jobs whose next times one transaction computes again after the wall clock was set back or a time zone has changed.
+/// Reached: the next transaction continues behind them. Figure: none: they follow a moment later. Test:
+/// `Planner.ReplansInPagesAndOnlyWhatIsNotDueYet`.
+inline constexpr std::size_t kJobsOfReplan = 1'000;
+
 /// Runs of one job that one cycle plans, so that a frequent job does not delay the others.
 /// Reached: the further instants remain for the next cycle. Figure: none: they are planned a moment later. Test:
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.

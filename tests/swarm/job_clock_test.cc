@@ -1,0 +1,153 @@
+// Jobs in simulated time: a wall clock that is set, crashes between two steps, and edits while a run is under way. The seeds of JobLife
+// found each of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/sim/world.h"
+
+namespace rondo::swarm {
+namespace {
+
+class JobClockTest : public ::testing::Test {
+ protected:
+  JobClockTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-clock-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    world.start([this](Runtime& runtime) {
+      auto made = std::make_shared<jobs::Jobs>(runtime, jobs::make_sqlite_job_store((folder / "jobs.db").string()).value());
+      made->handle("work", [this](const jobs::JobContext& context) { return work(context); });
+      made->handle_in_turn("turn", [this](const jobs::JobContext& context) { return work(context); });
+      made->start();
+      current = made;
+      return made;
+    });
+    world.run_for(100ms);
+  }
+  ~JobClockTest() override {
+    world.crash();
+    std::filesystem::remove_all(folder);
+  }
+  jobs::Jobs& jobs() { return *current.lock(); }
+  void define(const std::string& when, Duration backoff = 1s) {
+    jobs().define({.name = "j", .handler = "work", .schedule = {.when = when}, .retries = 3, .backoff = backoff});
+    world.run_for(100ms);
+  }
+  void set_wall(Duration by) { world.clock().set_wall(world.clock().wall_now() + by); }
+  jobs::StoredJob stored() {
+    jobs::StoredJob found;
+    jobs().find("j", [&](Result<jobs::StoredJob> job) { found = job.value(); });
+    world.run_for(1s);
+    return found;
+  }
+  /// The stored runs as "state note", the oldest first.
+  std::vector<std::string> runs() {
+    std::vector<std::string> texts;
+    jobs().runs("j", INT64_MAX, 1000, [&](const Result<std::vector<jobs::JobRun>>& all) {
+      for (const jobs::JobRun& run : all.value()) texts.insert(texts.begin(), std::string{to_string(run.state)} + " " + run.note);
+    });
+    world.run_for(1s);
+    return texts;
+  }
+
+  std::filesystem::path folder;
+  int calls = 0;
+  std::function<Status(const jobs::JobContext&)> work = [this](const jobs::JobContext&) {
+    ++calls;
+    return Status{};
+  };
+  std::weak_ptr<jobs::Jobs> current;
+  sim::World world{1};
+};
+
+TEST_F(JobClockTest, AJobContinuesAtOnceAfterItsClockWasSetBackAYear) {
+  define("every 1s");
+  world.run_for(5s);
+  EXPECT_EQ(calls, 5);
+  set_wall(-std::chrono::hours{24 * 365});
+  world.run_for(5s);
+  EXPECT_GE(calls, 8);
+  EXPECT_LE(calls, 10);
+}
+
+TEST_F(JobClockTest, AnInstantThatComesAgainDoesNotRunAgain) {
+  define("every 1s");
+  world.run_for(20s);
+  const int before = calls;
+  set_wall(-10s);
+  world.run_for(9s);
+  EXPECT_LE(calls, before + 1) << "those ten seconds have runs already";
+  world.run_for(20s);
+  EXPECT_GE(calls, before + 18);
+}
+
+TEST_F(JobClockTest, AJobContinuesAfterARestartWithAnEarlierClock) {
+  define("every 1s");
+  world.run_for(3s);
+  world.crash(1s);
+  set_wall(-std::chrono::hours{24 * 365});
+  calls = 0;
+  world.run_for(6s);
+  EXPECT_GE(calls, 3);
+}
+
+TEST_F(JobClockTest, AFurtherAttemptWaitsNoLongerThanItsBackoff) {
+  work = [this](const jobs::JobContext& context) { return ++calls, context.attempt == 0 ? Status{StatusCode::Internal, "no"} : Status{}; };
+  define("manual", 2s);
+  jobs().trigger("j");
+  world.run_for(1s);
+  EXPECT_EQ(calls, 1);
+  set_wall(-std::chrono::hours{24 * 365});
+  world.run_for(4s);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(JobClockTest, ADelayWaitsNoLongerThanItsDuration) {
+  define("after 2s");
+  world.run_for(5s);
+  const int before = calls;
+  set_wall(-std::chrono::hours{24 * 365});
+  world.run_for(10s);
+  EXPECT_GE(calls, before + 2);
+}
+
+TEST_F(JobClockTest, AnEditWhileARunOfADelayIsUnderWayKeepsTheNextTimeOfTheEdit) {
+  const WallTime at = world.clock().wall_now() + std::chrono::hours{1};
+  work = [&](const jobs::JobContext&) {
+    ++calls;
+    jobs().define({.name = "j", .handler = "turn", .schedule = {.when = "at " + calendar::format_rfc3339(at)}});
+    return Status{};
+  };
+  jobs().define({.name = "j", .handler = "turn", .schedule = {.when = "after 1s"}});
+  world.run_for(3s);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calendar::format_rfc3339(stored().next.value_or(WallTime{})), calendar::format_rfc3339(at));
+}
+
+TEST_F(JobClockTest, ARunOfAJobThatWasStoppedBeforeACrashDoesNotFireAfterIt) {
+  define("every 3s");
+  world.run_for(500ms);  // The next run is planned.
+  sim::FaultPlan slow;
+  slow.operation_time_high = 300ms;
+  world.set_faults(slow);
+  bool is_stopped = false;
+  jobs().stop("j", "", [&](const Result<jobs::StoredJob>&) { is_stopped = true; });
+  while (!is_stopped) world.run_for(1us);
+  world.crash();  // The stop is stored, the ends of the runs are not.
+  world.set_faults({});
+  world.run_for(10s);
+  EXPECT_EQ(calls, 0);
+  EXPECT_THAT(runs(), testing::Each("skipped the job was stopped"));
+}
+
+}  // namespace
+}  // namespace rondo::swarm
