@@ -27,6 +27,7 @@
 #include "rondod/configuration/start_check.h"
 #include "rondod/daemon.h"
 #include "rondod/process/signals.h"
+#include "switch_agent/plain_names.h"
 
 namespace {
 
@@ -166,6 +167,7 @@ int main(int argc, char** argv) {
   log_options.level = config.log_level;
   rondo::LogKeeper kept;
   log_options.copy = [&kept](std::string_view line) { kept.add(line); };
+  log_options.rename = rondo::switch_agent::plain_names;
   rondo::Log log(clock, std::move(log_options));
   if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {
     log.error("cannot start", {{"why", blocked}});

@@ -67,6 +67,14 @@ TEST_F(LogLines, AStatusIsAValue) {
   EXPECT_THAT(lines, ElementsAre("<3>error refused why=\"not-found: no port 'x'\"\n"));
 }
 
+TEST_F(LogLines, ValuesAreRenamedBeforeTheyAreQuoted) {
+  LogOptions options = capture(LogLevel::Info, true);
+  options.rename = [](std::string_view text) { return text == "INNER" ? std::string{"outer name"} : std::string{text}; };
+  Log log(clock, std::move(options));
+  log.info("INNER", {{"table", "INNER"}, {"rows", 3}, {"why", Status{StatusCode::NotFound, "x"}}});
+  EXPECT_THAT(lines, ElementsAre("<6>info INNER table=\"outer name\" rows=3 why=\"not-found: x\"\n"));
+}
+
 TEST_F(LogLines, LevelsBelowTheSetOneAreNotWritten) {
   Log log(clock, capture(LogLevel::Warn));
   log.debug("no");

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{"Neighbor", OrderKind::Neighbor, "NEIGH_TABLE", "A:10.0.0.3", {{"neigh", "02:00:00:00:00:03"}}},
                       Cell{"Nexthop", OrderKind::Nexthop, "NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}},
                       Cell{"Group", OrderKind::Group, "NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& cell) { return cell.param.name; });
 
 /// The kernel has no subnet around the gateway. The address that brings it comes later.
 TEST(RefusedGroup, ComesInWhenItsGatewayIsReachable) {

@@ -469,7 +469,7 @@ manual::Program described() {
                      {"1", "failed; doctor and health: something is wrong"},
                      {"2", "wrong usage or argument"},
                      {"3", "a replay came out different; a wait was longer than its bound"},
-                     {"4", "set and del with --wait: the row waits for facts"},
+                     {"4", "set and del with --wait: the row waits for facts; the message names a refused row that it waits for"},
                      {"69", "no daemon (or Redis) answers"},
                      {"75", "try again later"},
                      {"78", "bad input file"}},

@@ -23,11 +23,11 @@
 #include "manual/man_page.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
-#include "output/plain_names.h"
 #include "output/print.h"
 #include "output/render.h"
 #include "output/report.h"
 #include "rondo/base/text.h"
+#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -81,8 +81,9 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   if (!result) return report(options, result.error());
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
-  const bool names_next_hops = command == "diff" || command == "verify" || command == "resync" || command == "tables";
-  if (names_next_hops && rows != nullptr) *rows = plain_row(std::move(*rows));
+  constexpr std::array<std::string_view, 6> kNameNextHops{"diff", "log", "resync", "sources", "tables", "verify"};
+  if (rows != nullptr && std::ranges::find(kNameNextHops, command) != kNameNextHops.end()) *rows = plain_row(std::move(*rows));
+  if (command == "stats") *result = plain_row(std::move(*result)).as_object();
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);
@@ -114,8 +115,8 @@ int print_row_end(const Options& options, const SetRow& row, const json::object&
   const int printed = finish_output();
   if (printed != kExitDone || state == "done") return printed;
   if (!options.json)
-    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + plain_names(visible_text(text("note"))) +
-                "\n");
+    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " +
+                switch_agent::plain_names(visible_text(text("note"))) + "\n");
   return state == "parked" || is_withdrawn ? kExitParked : kExitFailed;
 }
 
@@ -129,7 +130,7 @@ int write_and_wait(const Options& options, const SetRow& row, const std::string&
   if (result) return print_row_end(options, row, *result);
   const Status& why = result.error();
   const bool says_where_it_stands = why.code() == StatusCode::DeadlineExceeded && !options.json;
-  return report(options, says_where_it_stands ? Status{why.code(), plain_names(why.message())} : why);
+  return report(options, says_where_it_stands ? Status{why.code(), switch_agent::plain_names(why.message())} : why);
 }
 
 int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {

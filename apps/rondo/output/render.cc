@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "output/plain_names.h"
 #include "output/print.h"
 #include "rondo/base/text.h"
+#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -126,7 +126,7 @@ std::string render_health(json::object result, bool color) {
     if (list == nullptr || !list->is_array()) continue;
     if (list->get_array().empty()) continue;
     lists.append("\n").append(color ? kBold : "").append(name).append(color ? kPlain : "").append("\n");
-    for (const json::value& one : list->get_array()) lists.append("  ").append(plain_names(cell_text(one))).append("\n");
+    for (const json::value& one : list->get_array()) lists.append("  ").append(switch_agent::plain_names(cell_text(one))).append("\n");
     result.erase(name);
   }
   return render_object(result, color) + lists;
@@ -145,7 +145,7 @@ std::string render_get(const json::object& result, bool color) {
   const std::string state = plane.empty() ? text_member(result, "state") : plane;
   if (state.empty()) return told;  // The answer is about a file, or from an older daemon.
   const std::string note = text_member(result, "note");
-  return told + plain_names("\n" + state + (note.empty() ? "" : ": " + note)) + "\n";
+  return told + switch_agent::plain_names("\n" + state + (note.empty() ? "" : ": " + note)) + "\n";
 }
 
 /// Returns ", waits for a 1, b 2": the missing facts, or all facts if the daemon does not report which are missing.
@@ -170,7 +170,8 @@ std::string why_line(const json::object& link) {
   line.append(table.empty() ? "(no row is known)" : table + " " + text_member(link, "key"));
   const std::string plane = text_member(link, "plane");
   const std::string owed = text_member(link, "state");
-  const std::string state = owed == "done" && !plane.empty() ? plane : owed;
+  const bool is_refused = owed == "parked" && plane == "refused";
+  const std::string state = (owed == "done" && !plane.empty()) || is_refused ? plane : owed;
   const std::string note = text_member(link, "note");
   // The note on a refusal begins with the refused operation: "SET rejected: ...".
   if (state == "rejected" && note.find("rejected") != std::string::npos) return line + ": " + note;
@@ -222,7 +223,7 @@ std::string render_why(const json::object& result, bool color) {
   for (std::size_t at = 0; at < branches.size(); ++at) {
     const json::object* const object = chain->get_array()[at].if_object();
     if (object == nullptr) return render_object(result, color);
-    out.append(branch_text(branches, at)).append(plain_names(why_line(*object))).append("\n");
+    out.append(branch_text(branches, at)).append(switch_agent::plain_names(why_line(*object))).append("\n");
   }
   const json::value* const cut_short = result.if_contains("cut_short");
   if (cut_short != nullptr && cut_short->is_bool() && cut_short->get_bool()) {
@@ -420,7 +421,7 @@ json::array busiest_sources(json::array rows) {
 }
 
 json::value plain_row(json::value row) {
-  if (json::string* const text = row.if_string()) *text = plain_names(view(*text));
+  if (json::string* const text = row.if_string()) *text = switch_agent::plain_names(view(*text));
   if (json::array* const array = row.if_array()) {
     for (json::value& element : *array) element = plain_row(std::move(element));
   }

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "output/json_text.h"
-#include "output/plain_names.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -30,16 +29,6 @@ TEST(JsonText, NumbersAreWrittenPlainly) {
   EXPECT_EQ(text(std::numeric_limits<double>::infinity()), "null") << "JSON has no word for it";
   const json::value mixed = json::parse(R"({"a":[1,2.5,"x\"\u0001",null,true,{},[]],"b":{"c":-3}})");
   EXPECT_EQ(json_text(mixed), R"({"a":[1,2.5,"x\"\u0001",null,true,{},[]],"b":{"c":-3}})");
-}
-
-TEST(PlainNames, SharedNextHopsAreNamedByTheirAddresses) {
-  EXPECT_EQ(plain_names("NEXTHOP_SET 1.2.3.4@Ethernet0*1: parked"), "next hops 1.2.3.4 on Ethernet0: parked");
-  EXPECT_EQ(plain_names("waits for nexthop-set fd00::1@swp1*1+fd00::2@swp2*3"),
-            "waits for next hops fd00::1 on swp1, fd00::2 on swp2 (weight 3)");
-  EXPECT_EQ(plain_names("waits for nexthop-set:10.0.0.2@Ethernet0*1"), "waits for next hops 10.0.0.2 on Ethernet0");
-  for (const char* const same : {"neighbor swp1:10.0.0.2", "a@b", "1@", "1.1.1.1@p*", "", "+1.1.1.1", "user@host * 3"}) {
-    EXPECT_EQ(plain_names(same), same);
-  }
 }
 
 TEST(Render, RowsAreAlignedWithAHeader) {

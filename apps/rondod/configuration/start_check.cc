@@ -115,7 +115,7 @@ class StartCheck {
 
   void check_group(const StoreGroup& group) {
     check_store("store.group", group.place);
-    std::vector<std::string_view> known{"NEXTHOP_SET"};  // The agent's own table.
+    std::vector<std::string_view> known{switch_agent::kNexthopSetTable};
     for (const switch_agent::TableReference& table : switch_agent::tables()) known.push_back(table.name);
     for (const std::string& table : group.tables) {
       if (std::ranges::find(known, table) != known.end()) continue;

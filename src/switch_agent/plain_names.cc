@@ -1,12 +1,23 @@
-#include "output/plain_names.h"
+#include "switch_agent/plain_names.h"
 
 #include <cctype>
 
-namespace rondo::cli {
+namespace rondo::switch_agent {
 namespace {
 
 bool is_address(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0 || c == ':' || c == '.'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
+constexpr std::size_t kNameLength = std::string_view{"NEXTHOP_SET"}.size();
+
+/// True if the name of the table or of the fact is at 'at'. A name of a Redis key, such as _NEXTHOP_SET or NEXTHOP_SET_CHANNEL, stays.
+bool is_name_at(std::string_view text, std::size_t at) {
+  const std::string_view name = text.substr(at, kNameLength);
+  if (name != "NEXTHOP_SET" && name != "nexthop-set") return false;
+  if (at > 0 && is_of_name(text[at - 1])) return false;
+  return at + kNameLength == text.size() || !is_of_name(text[at + kNameLength]);
+}
 
 /// A next hop at the beginning of a text: ADDRESS@PORT*WEIGHT. Its parts are views; an empty 'address' means that there is none.
 struct NextHop {
@@ -36,10 +47,9 @@ std::string plain_names(std::string_view text) {
   std::string out;
   bool after_hop = false;
   for (std::size_t at = 0; at < text.size();) {
-    const std::string_view rest = text.substr(at);
-    if (rest.starts_with("NEXTHOP_SET") || rest.starts_with("nexthop-set")) {
+    if (is_name_at(text, at)) {
       out += "next hops";
-      at += std::string_view{"NEXTHOP_SET"}.size();
+      at += kNameLength;
       after_hop = false;
       // A fact is KIND:KEY.
       if (at + 1 < text.size() && text[at] == ':' && !next_hop_at(text, at + 1).address.empty()) {
@@ -66,4 +76,4 @@ std::string plain_names(std::string_view text) {
   return out;
 }
 
-}  // namespace rondo::cli
+}  // namespace rondo::switch_agent

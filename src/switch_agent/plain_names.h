@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace rondo::cli {
+namespace rondo::switch_agent {
 
 /// "NEXTHOP_SET 10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2: parked" becomes "next hops 10.0.0.1 on Ethernet0, 10.0.0.2 on Ethernet4 (weight
 /// 2): parked". O(length).
 std::string plain_names(std::string_view text);
 
-}  // namespace rondo::cli
+}  // namespace rondo::switch_agent

@@ -1,0 +1,23 @@
+// The terms of an operator for the next hops that routes share.
+#include "switch_agent/plain_names.h"
+
+#include <gtest/gtest.h>
+
+namespace rondo::switch_agent {
+namespace {
+
+TEST(PlainNames, SharedNextHopsAreNamedByTheirAddresses) {
+  EXPECT_EQ(plain_names("NEXTHOP_SET 1.2.3.4@Ethernet0*1: parked"), "next hops 1.2.3.4 on Ethernet0: parked");
+  EXPECT_EQ(plain_names("waits for nexthop-set fd00::1@swp1*1+fd00::2@swp2*3"),
+            "waits for next hops fd00::1 on swp1, fd00::2 on swp2 (weight 3)");
+  EXPECT_EQ(plain_names("waits for nexthop-set:10.0.0.2@Ethernet0*1"), "waits for next hops 10.0.0.2 on Ethernet0");
+  EXPECT_EQ(plain_names("NEXTHOP_SET"), "next hops");
+  EXPECT_EQ(plain_names("NEXTHOP_SET sweep"), "next hops sweep");
+  for (const char* const same : {"neighbor swp1:10.0.0.2", "a@b", "1@", "1.1.1.1@p*", "", "+1.1.1.1", "user@host * 3", "_NEXTHOP_SET:a",
+                                 "NEXTHOP_SETTINGS", "NEXTHOP_SET_CHANNEL@0", "RONDO_INFLIGHT@MY_NEXTHOP_SET"}) {
+    EXPECT_EQ(plain_names(same), same);
+  }
+}
+
+}  // namespace
+}  // namespace rondo::switch_agent
