@@ -100,7 +100,7 @@ Status Audit::request(const KindMask& kinds, OnDrift action, Done done, std::fun
   if (requests_.size() >= kRequests) {
     return Status{StatusCode::ResourceExhausted, std::to_string(kRequests) + " audits wait already: try again later"};
   }
-  enqueue({.left = kinds, .action = action, .done = std::move(done), .wanted = std::move(wanted), .report = {}});
+  enqueue({.left = kinds, .action = action, .done = std::move(done), .wanted = std::move(wanted), .report = {}, .checks_repair = false});
   return {};
 }
 
@@ -409,12 +409,25 @@ void Audit::finish_kind(Status status) {
   findings_.reset();
   busy_ = false;
   if (on_result_) on_result_(result, request.report.drifts);
+  // The first repair is believed. After the others a reading decides, so that no row is lost that the data plane has.
+  if (result.repaired != 0 && result.attempt > 1 && kind_ != ObjectKind::Route) check_repair(kind_);
   go_on();
+}
+
+void Audit::check_repair(ObjectKind kind) {
+  Request check{.left = {}, .action = OnDrift::Report, .done = {}, .wanted = {}, .report = {}, .checks_repair = true};
+  check.left[index_of(kind)] = true;
+  requests_.push_front(std::move(check));
 }
 
 /// Counts the differences that remain, and does not count again those that the previous audit found.
 std::uint64_t Audit::note_standing(std::uint64_t believed) {
   AuditFigures& figures = figures_[index_of(kind_)];
+  if (requests_.front().checks_repair) {  // What the repairing audit found stays known, so that it counts and is logged once.
+    figures.standing = findings_->total();
+    rows_[index_of(kind_)] = std::move(findings_->rows());
+    return 0;
+  }
   std::vector<Drift>& standing = standing_[index_of(kind_)];
   std::set<std::string> known;
   for (const Drift& drift : standing) known.insert(object_name(drift.object) + std::string{to_string(drift.kind)});
@@ -463,7 +476,7 @@ std::size_t Audit::differing(std::string_view table) const {
 
 void Audit::follow_up(ObjectKind kind, std::uint64_t found) {
   unsigned& attempts = attempts_[index_of(kind)];
-  if (found == 0) attempts = 0;
+  if (found == 0 && !requests_.front().checks_repair) attempts = 0;
   if (held_[index_of(kind)]) follow(kind, kHeldLook);
   if (found == 0) return;
   // So that a state of 'lost' ends soon after its cause. All routes are too many for this.

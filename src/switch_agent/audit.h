@@ -153,6 +153,7 @@ class Audit final : public Source {
     Done done;
     std::function<bool()> wanted;
     Report report;
+    bool checks_repair = false;  // It only reads whether the last repair held, and does not change attempts_.
   };
   struct Found {
     std::array<std::uint64_t, 3> counts{};
@@ -175,11 +176,14 @@ class Audit final : public Source {
   std::uint64_t note_standing(std::uint64_t believed);
   void follow_up(ObjectKind kind, std::uint64_t found);
   void follow(ObjectKind kind, Duration delay);
+  void check_repair(ObjectKind kind);
   void notice_route(const RouteDelete& route);
   void end_round();
   void repair_noticed(const std::vector<DeleteOrder>& routes);
   Duration notice_period(unsigned attempts) const;
-  void enqueue(const KindMask& kinds) { enqueue({.left = kinds, .action = options_.action, .done = {}, .wanted = {}, .report = {}}); }
+  void enqueue(const KindMask& kinds) {
+    enqueue({.left = kinds, .action = options_.action, .done = {}, .wanted = {}, .report = {}, .checks_repair = false});
+  }
   bool repairs() const noexcept { return requests_.front().action == OnDrift::Repair; }
   bool can_go_on() const { return parts_.programmer.has_room(); }
 

@@ -387,6 +387,24 @@ TEST(Audit, AReportedLossOfAGroupTakesItsRoutesWithIt) {
   EXPECT_EQ(testbed.agent.row_states().counts("ROUTE_TABLE").lost, 100U);
 }
 
+/// The data plane refuses the repair of a lost object for a while.
+TEST(Audit, ARowIsInstalledAsSoonAsALateRepairHolds) {
+  DriftTestbed testbed{{.period = 60s}};
+  testbed.plane.fail_by_chance(OrderKind::Neighbor, 1.0, ENOBUFS);
+  testbed.meddle(NeighborDelete{testbed.ports[0], address("10.0.0.2")});
+  const auto state = [&] { return testbed.runtime.row_state("NEIGH_TABLE", "A:10.0.0.2").plane; };
+  testbed.run_for(8s);
+  EXPECT_EQ(state(), PlaneState::Lost);
+  testbed.plane.fail_by_chance(OrderKind::Neighbor, 0, ENOBUFS);
+  for (int i = 0; testbed.actual() != testbed.wanted && i < 1500; ++i) testbed.run_for(10ms);
+  ASSERT_EQ(testbed.actual(), testbed.wanted);
+  testbed.run_for(100ms);
+  EXPECT_EQ(state(), PlaneState::Installed);
+  EXPECT_EQ(testbed.agent.row_states().counts("NEIGH_TABLE").lost, 0U);
+  EXPECT_EQ(testbed.figures(ObjectKind::Neighbor).standing, 0U);
+  EXPECT_EQ(testbed.figures(ObjectKind::Neighbor).missing, 1U) << "it counts once";
+}
+
 TEST(Audit, RowsThatChangeMeanwhileAreNoDifference) {
   DriftTestbed testbed{{.period = 1s}};
   for (int round = 0; round < 400; ++round) {
