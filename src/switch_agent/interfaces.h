@@ -90,8 +90,8 @@ class Interfaces final : public Orch {
   Programmer& programmer_;
   const PortIds& ids_;
   MtuRows& mtus_;
-  Refusals refusals_;        // By canonical key.
-  std::size_t applied_ = 0;  // The number of applied rows, of ports and of addresses.
+  Refusals<std::string> refusals_;  // By canonical key.
+  std::size_t applied_ = 0;         // The number of applied rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
   Spellings spellings_;                           // Spellings of addresses.

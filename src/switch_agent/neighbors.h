@@ -58,7 +58,7 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
-  Refusals refusals_;  // By canonical key.
+  Refusals<std::string> refusals_;  // By canonical key.
   /// The number of neighbours of a port that were set under one value of PortIds::up_number().
   struct Present {
     std::uint64_t set_under = 0;

@@ -93,7 +93,7 @@ class Ports final : public Orch {
   Programmer& programmer_;
   PortIds& ids_;
   MtuRows& mtus_;
-  Refusals refusals_;
+  Refusals<std::string> refusals_;
   std::map<std::string, Port, std::less<>> ports_;
   std::map<IfIndex, std::string> names_;  // Of the devices that exist.
   std::function<void(const std::string& port, IfIndex device)> on_name_left_;

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "rondo/base/status.h"
@@ -48,32 +47,51 @@ class RefusalCount {
   unsigned times_ = 0;
 };
 
+/// 'Key' names a row or its object.
+template <class Key>
 class Refusals {
  public:
-  /// Returns the outcome of the row 'key', with a longer delay if it repeats a transient refusal.
-  Outcome note(std::string_view key, Outcome outcome) {
+  /// Returns the outcome of 'key', with a longer delay if it repeats a transient refusal. O(log).
+  template <class Name>
+  Outcome note(const Name& key, Outcome outcome) {
     if (outcome.kind() != Outcome::Kind::RetryAfter || outcome.delay() != kSoon) {  // Other delays have reasons of their own.
       forget(key);
       return outcome;
     }
-    const unsigned times = rows_[std::string{key}].note(outcome.why());
+    RefusalCount& row = rows_[Key{key}];
+    const bool was_refused = row.is_refused();
+    const unsigned times = row.note(outcome.why());
+    refused_ = refused_ - std::size_t{was_refused} + std::size_t{row.is_refused()};
     return Outcome::retry_after(refused_delay(times), outcome.why());
   }
-  void forget(std::string_view key) {
-    if (const auto it = rows_.find(key); it != rows_.end()) rows_.erase(it);
+  template <class Name>
+  void forget(const Name& key) {
+    if (rows_.empty()) return;
+    if (const auto it = rows_.find(key); it != rows_.end()) forget(it);
+  }
+  /// Forgets each key for which 'is_over' returns true. O(rows whose last order was refused).
+  template <class IsOver>
+  void forget_if(IsOver is_over) {
+    for (auto it = rows_.begin(); it != rows_.end();) it = is_over(it->first) ? forget(it) : std::next(it);
   }
   /// Why the row is refused; null if it is not.
-  const Status* why(std::string_view key) const {
+  template <class Name>
+  const Status* why(const Name& key) const {
     const auto it = rows_.find(key);
     return it != rows_.end() && it->second.is_refused() ? &it->second.why() : nullptr;
   }
-  /// The number of refused rows. O(rows whose last order was refused).
-  std::size_t count() const {
-    return static_cast<std::size_t>(std::ranges::count_if(rows_, [](const auto& row) { return row.second.is_refused(); }));
-  }
+  /// The number of refused rows. O(1).
+  std::size_t count() const noexcept { return refused_; }
 
  private:
-  std::map<std::string, RefusalCount, std::less<>> rows_;
+  using Rows = std::map<Key, RefusalCount, std::less<>>;
+  typename Rows::iterator forget(typename Rows::iterator row) {
+    refused_ -= std::size_t{row->second.is_refused()};
+    return rows_.erase(row);
+  }
+
+  Rows rows_;
+  std::size_t refused_ = 0;
 };
 
 }  // namespace rondo::switch_agent

@@ -19,8 +19,11 @@ namespace rondo::switch_agent {
 namespace {
 /// The interval at which unused NEXTHOP_SET rows are deleted.
 constexpr Duration kSetSweep = 10s;
+static_assert(kSetSweep > kSlowestRefusedRetry, "the set of a refused route stays until the route is tried again");
 /// Routes handled between two readings of the clock. All orders of a turn go to the kernel together anyway.
 constexpr std::uint32_t kBatch = 32;
+
+Duration retry_after(const Outcome& outcome) { return outcome.kind() == Outcome::Kind::RetryAfter ? outcome.delay() : kSoon; }
 }  // namespace
 
 /// Restores routes that the kernel dropped with their group. It is a source at the routes' priority and restores one batch a turn.
@@ -38,13 +41,12 @@ class Routes::PutBack final : public Source {
     if (!std::exchange(g.queued_for_put_back, true)) groups_.push_back(group);
     wake();
   }
-  /// After a refusal, waits before it retries: an immediate retry of a full table would occupy the thread for nothing.
+  /// After a refusal, waits before it retries: an immediate retry of a full table would occupy the thread for nothing. All lost routes of
+  /// a group are retried together, when the one refused most often is due.
   void add_later(std::uint32_t group, Duration after) {
-    later_.insert(group);
-    const Instant at = routes_.runtime().scheduler().now() + after;
-    if (later_timer_.is_armed() && later_at_ <= at) return;
-    later_at_ = at;
-    later_timer_.arm_at(at);
+    Instant& at = later_[group];
+    at = std::max(at, routes_.runtime().scheduler().now() + after);
+    arm_later(at);
   }
   /// Called when the group's number is given up.
   void forget(std::uint32_t group) {
@@ -75,9 +77,10 @@ class Routes::PutBack final : public Source {
       const std::uint32_t slot = routes_.routes_.find(prefix);
       if (slot == RouteMap::kNone) continue;
       routes_.routes_.set_restoring(slot, false);
+      const Duration retry_after = routes_.retry_delay_of(slot, operation.status);
       if (operation.status.ok()) routes_.routes_.set_drifted(slot, false);
       if (operation.status.ok() || routes_.routes_[slot].busy) continue;
-      routes_.mark_lost(slot, operation.status.code() == StatusCode::AlreadyExists ? kForeignRetry : kSoon);
+      routes_.mark_lost(slot, retry_after);
     }
   }
 
@@ -104,13 +107,26 @@ class Routes::PutBack final : public Source {
     return true;
   }
 
+  void arm_later(Instant at) {
+    if (later_timer_.is_armed() && later_at_ <= at) return;
+    later_at_ = at;
+    later_timer_.arm_at(at);
+  }
   void add_later_ones() {
-    for (const std::uint32_t group : std::exchange(later_, {})) add(group);
+    const Instant now = routes_.runtime().scheduler().now();
+    std::erase_if(later_, [&](const auto& later) {
+      if (later.second > now) {
+        arm_later(later.second);
+        return false;
+      }
+      add(later.first);
+      return true;
+    });
   }
 
   Routes& routes_;
   std::deque<std::uint32_t> groups_;
-  std::set<std::uint32_t> later_;
+  std::map<std::uint32_t, Instant> later_;  // By group, when it is due.
   TimerSource later_timer_;
   Instant later_at_;
 };
@@ -149,7 +165,11 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       const std::uint32_t slot = routes_.find_group(kind, name);
       if (slot == RouteMap::kNone) return;
       routes_.touch(slot);
-      if (usable) put_back_->add(slot);
+      if (usable) return put_back_->add(slot);
+      refused_known_.forget_if([&](const Prefix& prefix) {  // The group explains why its routes are not there.
+        const std::uint32_t route = routes_.find(prefix);
+        return route == RouteMap::kNone || routes_[route].group == slot;
+      });
     });
   }
   provide_spellings();
@@ -214,7 +234,7 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   const std::uint32_t slot = routes_.find(key.prefix);
   if (wait_if_busy(batch, index, slot)) return;
   std::uint32_t group = nowhere_;
-  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
+  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return forget_refusal(key.prefix);
   const GroupIds::Entry& entry = *routes_.group(group).entry;
   bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
@@ -317,6 +337,7 @@ void Routes::write_set_again(const std::string& name) {
 void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
   const Prefix& prefix = key.prefix;
   if (!held_by_others_.empty()) held_by_others_.erase(prefix);
+  refused_new_.forget(prefix);
   const std::uint32_t slot = routes_.find(prefix);
   const bool may_be_there = slot != RouteMap::kNone || !restarted_;
   if (!may_be_there || another_row_has(key, batch[index].key())) {
@@ -372,6 +393,7 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   const auto& order = std::get<RouteSet>(operation.order);
   note_holder(order.prefix, operation.status);
   if (operation.status.ok()) {
+    forget_refusal(order.prefix);
     ++counts_.programmed;
     const std::uint32_t slot = routes_.find_or_add(order.prefix);
     RouteMap::Route& route = routes_[slot];
@@ -392,31 +414,46 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   // PutBack may have skipped the earlier route while this order was under way.
   const bool is_held = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
   const std::uint32_t slot = routes_.find(order.prefix);
-  slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
   // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
   // group, so that a set which only this route uses counts as awaited and stays.
   const bool group_gone = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
-                                       : outcome_of_set(operation.status);
+                                       : refusals_of(slot).note(order.prefix, outcome_of_set(operation.status));
+  if (is_held || group_gone) forget_refusal(order.prefix);
+  if (slot == RouteMap::kNone) {
+    tell_free(order.prefix);
+  } else {
+    mark_lost(slot, retry_after(outcome));
+  }
   settle(ordered.ticket, outcome);
-  release_group(ordered.group);
+  release_group(ordered.group, outcome.kind() == Outcome::Kind::RetryAfter);
 }
 
 void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {
-  Outcome outcome = outcome_of_delete(operation.status);
-  const std::uint32_t slot = routes_.find(std::get<RouteDelete>(operation.order).prefix);
+  const Prefix& prefix = std::get<RouteDelete>(operation.order).prefix;
+  const std::uint32_t slot = routes_.find(prefix);
+  Outcome outcome = refusals_of(slot).note(prefix, outcome_of_delete(operation.status));
   if (slot != RouteMap::kNone) {
     if (outcome.kind() == Outcome::Kind::Done) {
       const std::uint32_t group = routes_[slot].group;
       routes_.erase(slot);
       release_group(group);
-      tell_free(std::get<RouteDelete>(operation.order).prefix);
+      tell_free(prefix);
+    } else if (outcome.kind() == Outcome::Kind::RetryAfter) {
+      routes_[slot].busy = false;  // Lost, so that a Set orders it, but not put back: the Delete is tried again.
+      lose(slot);
     } else {
       mark_lost(slot);
     }
   }
   settle(ordered.ticket, std::move(outcome));
+}
+
+/// When the order that restores the route is given again, after this answer.
+Duration Routes::retry_delay_of(std::uint32_t slot, const Status& answer) {
+  if (answer.code() == StatusCode::AlreadyExists) return kForeignRetry;
+  return retry_after(refused_known_.note(routes_[slot].prefix, outcome_of_set(answer)));
 }
 
 void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {
@@ -434,7 +471,7 @@ std::uint32_t Routes::lose(std::uint32_t slot) {
   return group;
 }
 
-void Routes::release_group(std::uint32_t slot) {
+void Routes::release_group(std::uint32_t slot, bool is_tried_again) {
   RouteMap::Group& group = routes_.group(slot);
   RONDO_ASSERT(group.uses > 0);
   if (--group.uses > 0) return;
@@ -443,7 +480,8 @@ void Routes::release_group(std::uint32_t slot) {
   routes_.erase_group(slot);
   if (fact.kind == kNexthopSet) {
     // Other rows may wait for the set to become usable: then it stays, and the sweep deletes it when it is unused.
-    if (is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
+    if (is_tried_again) sets_tried_again_.insert(fact.key);
+    if (is_tried_again || is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
     announce({kSetUnused, fact.key});
   } else {
     announce({kGroupUnused, fact.key});
@@ -463,7 +501,9 @@ void Routes::wake_if_in_vain(const std::string& name) {
 
 void Routes::sweep_sets() {
   for (const auto& [name, requested] : requested_sets_) wake_if_in_vain(name);
-  const auto is_used = [this](const std::string& name) { return routes_.find_group(kNexthopSet, name) != RouteMap::kNone; };
+  const auto is_used = [this, again = std::exchange(sets_tried_again_, {})](const std::string& name) {
+    return again.contains(name) || routes_.find_group(kNexthopSet, name) != RouteMap::kNone;
+  };
   std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
   if (!restarted_) return;
   std::erase_if(orphan_sets_, [&](const std::string& name) { return is_used(name) || removed_if_unused(name); });

@@ -21,6 +21,7 @@
 #include "switch_agent/answer.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/group_ids.h"
+#include "switch_agent/refusals.h"
 #include "switch_agent/retry_timer.h"
 #include "switch_agent/route_map.h"
 #include "switch_agent/schema.h"
@@ -49,7 +50,7 @@ class Routes final : public Orch {
   /// Returns the state in the data plane of the row 'key' of ROUTE_TABLE; 'row' as in Runtime::StateOf. O(1).
   RowInPlane state_of(std::string_view key, const Record* row) const;
   /// Returns the number of rows in each state. O(1).
-  PlaneCounts state_counts() const { return routes_.tally(); }
+  PlaneCounts state_counts() const;
   /// Routes of other programs in place of ours, with the same table, prefix and metric.
   struct HeldByOthers {
     std::size_t routes = 0;
@@ -117,7 +118,9 @@ class Routes final : public Orch {
   void answered(Bulk& bulk, std::span<Operation> operations);
   void set_answered(const Ordered& ordered, const Operation& operation);
   void delete_answered(const Ordered& ordered, const Operation& operation);
-  void release_group(std::uint32_t group);
+  /// 'is_tried_again': the route will be ordered again soon, so that its set of next hops stays.
+  void release_group(std::uint32_t group, bool is_tried_again = false);
+  Duration retry_delay_of(std::uint32_t route, const Status& answer);
   void mark_lost(std::uint32_t route, Duration put_back_after = kSoon);
   /// Records that the route is not in the data plane. Returns its group, which must be queued for restoring.
   std::uint32_t lose(std::uint32_t route);
@@ -129,6 +132,12 @@ class Routes final : public Orch {
     if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(prefix, answer);
   }
   void keep_holder(const Prefix& prefix, const Status& answer);
+  /// The refusals of the route in 'slot', or of a route that is not in the map.
+  Refusals<Prefix>& refusals_of(std::uint32_t slot) { return slot == RouteMap::kNone ? refused_new_ : refused_known_; }
+  void forget_refusal(const Prefix& prefix) {
+    refused_new_.forget(prefix);
+    refused_known_.forget(prefix);
+  }
   Status write_set(Change change);
   void write_set_again(const std::string& name);
   bool removed_if_unused(const std::string& name);
@@ -162,12 +171,15 @@ class Routes final : public Orch {
   const std::uint32_t nowhere_;  // The group of the routes without next hops; it always exists.
   Spellings spellings_;
   std::map<Prefix, std::string> held_by_others_;  // With the text of the data plane's answer.
+  Refusals<Prefix> refused_new_;                  // Of routes that are not in the map.
+  Refusals<Prefix> refused_known_;                // Of routes in the map: those to change or to restore.
   std::vector<Result<RouteKey>> keys_;            // The keys of the current batch.
   std::vector<Operation> operations_;             // The orders of the current batch.
   std::vector<Ordered> ordered_;
   /// NEXTHOP_SET rows written for routes that still wait. An empty record: a row that may exist, because a write of it failed.
   std::map<std::string, Record, std::less<>> requested_sets_;
-  std::set<std::string, std::less<>> orphan_sets_;  // NEXTHOP_SET rows of an earlier run that no route has requested yet.
+  std::set<std::string, std::less<>> orphan_sets_;       // NEXTHOP_SET rows of an earlier run that no route has requested yet.
+  std::set<std::string, std::less<>> sets_tried_again_;  // Of refused routes, since the last sweep.
   bool restarted_ = false;
   bool auditing_ = false;
   std::uint8_t audit_ = 0;

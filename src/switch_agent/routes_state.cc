@@ -1,4 +1,6 @@
 // The states of ROUTE_TABLE rows in the data plane.
+#include <algorithm>
+
 #include "switch_agent/routes.h"
 
 namespace rondo::switch_agent {
@@ -16,6 +18,13 @@ void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
   }
 }
 
+PlaneCounts Routes::state_counts() const {
+  PlaneCounts counts = routes_.tally();
+  counts.refused = refused_new_.count() + refused_known_.count();
+  counts.pending -= std::min(counts.pending, refused_known_.count());
+  return counts;
+}
+
 Routes::HeldByOthers Routes::held_by_others() const {
   if (held_by_others_.empty()) return {};
   return {held_by_others_.size(), held_by_others_.begin()->second};
@@ -28,6 +37,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   const std::uint32_t slot = routes_.find(parsed->prefix);
   if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
   if (slot == RouteMap::kNone) {
+    if (const Status* const why = refused_new_.why(parsed->prefix)) return {PlaneState::Refused, std::string{why->message()}, {}};
     const Result<RouteRow> asked = row == nullptr ? failure(Status{StatusCode::NotFound, ""}) : parse_route(row->fields());
     if (!asked || !asked->not_ours) return {};
     return {PlaneState::Foreign, "out of a device that is left to other software", {}};
@@ -36,6 +46,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   if (route.busy) return {PlaneState::Pending, {}, {}};
   const RouteMap::Group& group = routes_.group(route.group);
   if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
+  if (const Status* const why = refused_known_.why(route.prefix)) return {PlaneState::Refused, std::string{why->message()}, {}};
   if (route.losses == group.entry->losses && !route.restoring) {
     if (route.drifted) return {PlaneState::Lost, kLostWords, {}};
     return {PlaneState::Installed, {}, {}};
