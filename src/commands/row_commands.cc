@@ -59,7 +59,7 @@ void command_get(Context& context, const Arguments& arguments, Reply reply) {
       const WhyLink link = runtime.row_state(table, *record);
       json::object row{{"key", text(key)}, {"fields", fields_json(record->fields())}};
       add_state(row, link);
-      row["note"] = sentence(state_note(link));
+      row["note"] = sentence(full_note(runtime, link));
       reply.finish(row);
     });
   });

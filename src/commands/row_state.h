@@ -29,4 +29,16 @@ inline std::string state_note(const WhyLink& link) {
   return note;
 }
 
+/// The same for a row of 'runtime'. If the row waits, directly or not, for a row that the data plane refuses, the note names that row and
+/// the reason. O(limits::kWhyDepth) for a row that waits for facts.
+inline std::string full_note(const Runtime& runtime, const WhyLink& link) {
+  std::string note = state_note(link);
+  if (link.state != WhyLink::State::Parked || link.missing == 0 || link.plane == PlaneState::Refused) return note;
+  for (const WhyLink& cause : runtime.why(link.table, link.key).chain) {
+    if (cause.plane != PlaneState::Refused) continue;
+    return note + "; the data plane refuses " + cause.table + " " + cause.key + ": " + cause.note;
+  }
+  return note;
+}
+
 }  // namespace rondo::commands

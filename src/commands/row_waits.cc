@@ -76,7 +76,7 @@ class RowWaits::Wait {
     if (is_parked && !parked_since_) parked_since_ = now;
     const bool is_refused = link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused;
     if (taken_ && (is_refused || (is_parked ? now >= due() : has_end(link)))) {
-      answer(link);
+      answer(runtime, link);
     } else if (now >= deadline_) {
       reply_.fail(Status{StatusCode::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
                                                                              : unconfirmed(runtime.store())});
@@ -90,12 +90,13 @@ class RowWaits::Wait {
     return outcome_ && (link.state == WhyLink::State::Absent || link.state == WhyLink::State::Rejected);
   }
 
-  void answer(const WhyLink& link) {
+  void answer(const Runtime& runtime, const WhyLink& link) {
     if (link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused) {  // It is retried, but the caller need not wait.
       return reply_.finish(json::object{{"state", json::string{to_string(link.plane)}}, {"note", sentence(link.note)}});
     }
     if (link.state == WhyLink::State::Parked) {
-      return reply_.finish(json::object{{"state", "parked"}, {"note", sentence(state_note(link))}, {"facts", facts_json(link.facts)}});
+      return reply_.finish(
+          json::object{{"state", "parked"}, {"note", sentence(full_note(runtime, link))}, {"facts", facts_json(link.facts)}});
     }
     const bool done = outcome_->ok();
     json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}};

@@ -143,6 +143,25 @@ TEST_F(WaitingWrites, EndWithTheFactWhenTheRowIsParked) {
                               HasSubstr(R"("facts":[{"kind":"group","key":"7"}])")));
 }
 
+TEST_F(WaitingWrites, NameTheRefusedRowThatTheirRowWaitsFor) {
+  orch_.consume(
+      "GROUPS",
+      [](std::string_view, const Fields&) {
+        return Outcome::retry_after(10s, Status{StatusCode::FailedPrecondition, "gateway"});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUPS", std::string{key}, ""}; });
+  runtime.explain_state("GROUPS", [](std::string_view, const Record*) { return RowInPlane{PlaneState::Refused, "no such gateway", {}}; });
+  set("GROUPS", "7", {});
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["group","7"]],"wait_ms":1000})");
+  run_for(550ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("state":"parked")"), HasSubstr("waits for group:7; the data plane refuses GROUPS 7: "),
+                              HasSubstr("no such gateway")));
+  ask(R"({"id":2,"command":"get","table":"T","key":"a"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr("the data plane refuses GROUPS 7: "));
+}
+
 TEST_F(WaitingWrites, AreNotEndedByWhatBecameOfOlderChangesOrOtherRows) {
   set("T", "a", {{"bad", "1"}});
   run_for(10ms);
