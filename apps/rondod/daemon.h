@@ -113,7 +113,7 @@ class Daemon {
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // The direct feeds of the store.
   std::string plane_holder_;                        // As a standby, the process that programs our namespace; empty: this one does.
   bool takes_over_ = false;
-  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }, [this] { return plane_holder_.empty(); }};
+  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }, [this] { return plane_holder_; }};
   Status gave_way_;                                // The reason.
   bool gives_back_ = false;                        // The daemon is drained, and returns its leases.
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.

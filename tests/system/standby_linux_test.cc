@@ -98,6 +98,7 @@ TEST_F(StandbyOnLinux, TheSecondWaitsForLeaseAndLockAndTakesTheRoutesOverWithout
   const std::string holder = "pid " + std::to_string(pid) + " ";
   ASSERT_TRUE(becomes([&] { return second_says("health").find("standby: " + holder) != std::string::npos; })) << second_log();
   EXPECT_THAT(second_log(), HasSubstr("standby: another process programs the namespace"));
+  EXPECT_THAT(second_says("stats"), HasSubstr(R"("lease":"standby","holder":")" + holder)) << "it asks for no lease before it has the lock";
   for (const char* const key : {"20.3.0.0/16", "99.0.0.0/8"}) {
     EXPECT_THAT(second_says("why", {{"table", "ROUTE_TABLE"}, {"key", key}}),
                 AllOf(HasSubstr("stands by for " + holder), Not(HasSubstr("or it is done")), Not(HasSubstr("\"state\":\"done\""))));

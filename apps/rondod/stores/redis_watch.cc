@@ -56,9 +56,21 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
 }
 
 bool RedisWatch::may_take_lease(const std::string& where) const {
-  return may_consume_() && std::ranges::none_of(stores_, [&where](const std::unique_ptr<OpenRedis>& store) {
+  return plane_holder_().empty() && std::ranges::none_of(stores_, [&where](const std::unique_ptr<OpenRedis>& store) {
            return store->where() < where && store->waits_for_lease();
          });
+}
+
+/// A store that may not ask for its lease yet is a standby, too: for the process that programs our namespace, or for the holder of another
+/// lease that comes first.
+RedisFigures RedisWatch::figures_of(const OpenRedis& store) const {
+  RedisFigures figures = store.figures();
+  if (figures.lease != "asking" || may_take_lease(store.where())) return figures;
+  const std::string plane_holder = plane_holder_();
+  const std::string holder = plane_holder.empty() ? standby_for() : plane_holder;
+  if (!holder.empty()) figures.lease = "standby";
+  figures.holder = holder;
+  return figures;
 }
 
 std::string RedisWatch::standby_for() const {
@@ -95,7 +107,7 @@ void RedisWatch::look(const Clock& clock) {
 boost::json::array RedisWatch::figures() const {
   boost::json::array rows;
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
-    const RedisFigures figures = store->figures();
+    const RedisFigures figures = figures_of(*store);
     rows.push_back(boost::json::object{{"store", text(store->where())},
                                        {"lease", figures.lease},
                                        {"holder", sentence(figures.holder)},

@@ -18,9 +18,10 @@ namespace rondo::daemon {
 
 class RedisWatch {
  public:
-  /// Calls 'end' when this rondod must stop because another one consumes its tables. Takes no lease while 'may_consume' returns false.
-  RedisWatch(Log& log, std::function<void(Status why)> end, std::function<bool()> may_consume)
-      : log_(log), end_(std::move(end)), may_consume_(std::move(may_consume)) {}
+  /// Calls 'end' when this rondod must stop because another one consumes its tables. Takes no lease while 'plane_holder' returns the name
+  /// of a process that programs our namespace; empty: this one does.
+  RedisWatch(Log& log, std::function<void(Status why)> end, std::function<std::string()> plane_holder)
+      : log_(log), end_(std::move(end)), plane_holder_(std::move(plane_holder)) {}
 
   /// The hooks for the stores. This must outlive the stores.
   RedisHooks hooks();
@@ -39,10 +40,11 @@ class RedisWatch {
   void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
   /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
   bool may_take_lease(const std::string& where) const;
+  RedisFigures figures_of(const OpenRedis& store) const;
 
   Log& log_;
   const std::function<void(Status why)> end_;
-  const std::function<bool()> may_consume_;
+  const std::function<std::string()> plane_holder_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Incident failovers_{

@@ -240,6 +240,7 @@ TEST_F(TwoRondodsOnRedis, OneHasTheLeasesOfAllDatabasesOrTheOther) {
   ASSERT_TRUE(OneRondod::becomes(one_has_all)) << seen;
   OneRondod& holder = leases(*first) == "held held" ? *first : *second;
   OneRondod& standby = &holder == first.get() ? *second : *first;
+  EXPECT_TRUE(OneRondod::becomes([&] { return leases(standby) == "standby standby"; })) << leases(standby);
   make_ports(standby);
   make_routes(standby, 0, 20);
   EXPECT_TRUE(OneRondod::becomes([&] { return holder.routes() == 20; })) << holder.log_text();
