@@ -18,14 +18,14 @@ void QueueSubscription::write_pop(std::size_t max, std::uint64_t number, const s
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
-void QueueSubscription::write_recover() {
+void QueueSubscription::write_recover(std::span<const std::string> fields) {
   Commands& out = link().commands.out();
   const std::string& fence = link().fence;
-  if (fence.empty()) {
-    out.command({"EVAL", kRecoverQueue, "2", keys().queue, keys().inflight});
-  } else {
-    out.command({"EVAL", kRecoverQueue, "3", keys().queue, keys().inflight, kLeaseKey, fence});
-  }
+  out.begin((fence.empty() ? 7 : 8) + fields.size()).word("EVAL").word(kRecoverQueue).word(fence.empty() ? "2" : "3");
+  out.word(keys().queue).word(keys().inflight);
+  if (!fence.empty()) out.word(kLeaseKey);
+  out.word(kPopSeconds).word(fence);
+  for (const std::string& field : fields) out.word(field);
 }
 
 void QueueSubscription::write_count() {
@@ -60,7 +60,6 @@ std::vector<SingleConsumerSubscription::Batch> QueueSubscription::read_recovered
     std::from_chars(number.data(), number.data() + number.size(), batch.number);
     read_popped(items[i + 1], batch);
   }
-  std::ranges::sort(batches, {}, &Batch::number);
   return batches;
 }
 

@@ -12,7 +12,7 @@ class QueueSubscription final : public SingleConsumerSubscription {
 
  protected:
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
-  void write_recover() override;
+  void write_recover(std::span<const std::string> fields) override;
   void write_count() override;
   const Shape& popped_shape() const override { return shape::kPoppedQueue; }
   const Shape& recovered_shape() const override { return shape::kRecoveredQueue; }

@@ -79,6 +79,33 @@ TEST_F(RedisTableTest, AClusterIsRefusedWithTheReason) {
   EXPECT_EQ(driver.store().stats().connects, 0U);
 }
 
+/// An earlier process left more batches in flight than one short script can read.
+TEST_F(RedisFaults, ARecoveryReadsManyBatchesInStepsOldestFirst) {
+  constexpr int kBatches = 1000;
+  server().command({"EVAL",
+                    "for i = 1, tonumber(ARGV[1]) do\n"
+                    "  redis.call('HSET', KEYS[1], i, cmsgpack.pack({{'k' .. i}, {1}}))\n"
+                    "end",
+                    "1", "RONDO_INFLIGHT@T", std::to_string(kBatches)});
+  server().command({"HSET", "RONDO_INFLIGHT@T", "none", "of ours"});
+  server().command({"CONFIG", "RESETSTAT"});
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  std::vector<std::string> got;
+  ASSERT_TRUE(driver().run_until([&] {
+    std::ranges::move(take(*consumer, 128), std::back_inserter(got));
+    return got.size() >= kBatches;
+  }));
+  std::vector<std::string> sent;
+  for (int i = 1; i <= kBatches; ++i) sent.push_back("DEL k" + std::to_string(i));
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(store().stats().malformed, 1U) << "told once";
+  const std::string stats = server().command({"INFO", "commandstats"});
+  const std::size_t at = stats.find("cmdstat_eval:calls=");
+  ASSERT_NE(at, std::string::npos) << stats;
+  EXPECT_GE(std::stoi(stats.substr(at + std::string_view{"cmdstat_eval:calls="}.size())), kBatches / 64);
+}
+
 TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
   open();
   const auto consumer = subscribe(driver(), "Q");

@@ -176,16 +176,17 @@ if #used > 0 then call('DEL', unpack(used)) end
 return {call('SCARD', KEYS[1]), out}
 )lua";
 
-/// Returns the batches in flight of a Staged table. A key whose pop was broken off in the middle (its staged hash still exists) waits
-/// again. If such a key has no row yet and had no Delete, the recovery reports nothing of it.
+/// Returns batches in flight of a Staged table. A key whose pop was broken off in the middle (its staged hash still exists) waits again. If
+/// such a key has no row yet and had no Delete, the recovery reports nothing of it.
 ///
-/// KEYS: pending set, in-flight hash; with a fence the lease. ARGV: staging prefix, row prefix, the value of the lease. Answer: {keys
-/// pending, {batch, {keys}, {deleted}, ...}, {fields that are no batch}}.
-inline constexpr std::string_view kRecoverStaged = RONDO_LUA_FENCE(3, 3) RONDO_LUA_BATCH R"lua(
-local batches = redis.call('HGETALL', KEYS[2])
-local out, n = {}, 0
-for i = 1, #batches, 2 do
-  local content = batch(KEYS[2], batches[i], batches[i + 1], 1)
+/// KEYS: pending set, in-flight hash; with a fence the lease. ARGV: staging prefix, row prefix, most seconds, the value of the lease, then
+/// fields of the in-flight hash. Answer: {keys pending, {batch, {keys}, {deleted}, ...}, {fields that are no batch}, number of fields for
+/// which there was time, at least the first}.
+inline constexpr std::string_view kRecoverStaged = RONDO_LUA_FENCE(3, 4) RONDO_LUA_CLOCK RONDO_LUA_BATCH R"lua(
+local out, n, seen, stop = {}, 0, 0, clock() + ARGV[3]
+for i = 5, #ARGV do
+  local packed = redis.call('HMGET', KEYS[2], ARGV[i])[1]
+  local content = packed and batch(KEYS[2], ARGV[i], packed, 1)
   local keys, gone = {}, {}
   for k, key in ipairs(content and content[1] or {}) do
     local deleted = type(content[2]) == 'table' and content[2][k] == 1 and 1 or 0
@@ -196,11 +197,13 @@ for i = 1, #batches, 2 do
     end
   end
   if content then
-    out[n + 1], out[n + 2], out[n + 3] = batches[i], keys, gone
+    out[n + 1], out[n + 2], out[n + 3] = ARGV[i], keys, gone
     n = n + 3
   end
+  seen = seen + 1
+  if clock() > stop then break end
 end
-return {redis.call('SCARD', KEYS[1]), out, damaged}
+return {redis.call('SCARD', KEYS[1]), out, damaged, seen}
 )lua";
 
 /// Returns the rows of a Staged table and their waiting changes.
@@ -259,19 +262,22 @@ call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
-/// Returns the batches in flight of a Queue. KEYS: list, in-flight hash; with a fence the lease. ARGV: the value of the lease. Answer:
-/// {entries pending, {batch, {key, value, operation, ...}, ...}, {fields that are no batch}}.
-inline constexpr std::string_view kRecoverQueue = RONDO_LUA_FENCE(3, 1) RONDO_LUA_BATCH R"lua(
-local batches = redis.call('HGETALL', KEYS[2])
-local out, n = {}, 0
-for i = 1, #batches, 2 do
-  local content = batch(KEYS[2], batches[i], batches[i + 1])
+/// Returns batches in flight of a Queue. KEYS: list, in-flight hash; with a fence the lease. ARGV: most seconds, the value of the lease,
+/// then fields of the in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...}, {fields that are no batch},
+/// number of fields for which there was time, at least the first}.
+inline constexpr std::string_view kRecoverQueue = RONDO_LUA_FENCE(3, 2) RONDO_LUA_CLOCK RONDO_LUA_BATCH R"lua(
+local out, n, seen, stop = {}, 0, 0, clock() + ARGV[1]
+for i = 3, #ARGV do
+  local packed = redis.call('HMGET', KEYS[2], ARGV[i])[1]
+  local content = packed and batch(KEYS[2], ARGV[i], packed)
   if content then
-    out[n + 1], out[n + 2] = batches[i], content
+    out[n + 1], out[n + 2] = ARGV[i], content
     n = n + 2
   end
+  seen = seen + 1
+  if clock() > stop then break end
 end
-return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged}
+return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged, seen}
 )lua";
 
 /// Acknowledges batches. KEYS: in-flight hash, the lease. ARGV: the value of the lease, then the numbers. Answer: how many batches there

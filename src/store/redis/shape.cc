@@ -17,18 +17,22 @@ bool is_list_of(const Reply& reply, std::size_t together) { return is_list(reply
 bool are_texts(const Reply& reply) { return is_list(reply) && std::ranges::all_of(reply.items(), is_text); }
 bool is_row(const Reply& reply) { return are_texts(reply) && reply.items().size() % 2 == 0; }
 
-/// True for a script's answer of this form: a count; a list of groups of 'together' items, each of which fits; and, for a recovery, the
-/// names of damaged fields.
+/// True for a script's answer of this form: a count, and a list of groups of 'together' items, each of which fits.
 template <class Fits>
 bool is_count_and_groups(const Reply& reply, std::size_t together, const Fits& fits) {
   const std::span<const Reply> parts = reply.items();
-  const bool names_damage = parts.size() == 3 && are_texts(parts[2]);
-  if ((parts.size() != 2 && !names_damage) || !is_count(parts[0]) || !is_list_of(parts[1], together)) return false;
+  if (parts.size() < 2 || !is_count(parts[0]) || !is_list_of(parts[1], together)) return false;
   const std::span<const Reply> items = parts[1].items();
   for (std::size_t i = 0; i < items.size(); i += together) {
     if (!fits(items.subspan(i, together))) return false;
   }
   return true;
+}
+
+/// True for the further parts of a recovery's answer: the names of damaged fields, and the number of fields that were read.
+bool has_end_of_recovery(const Reply& reply) {
+  const std::span<const Reply> parts = reply.items();
+  return parts.size() == 4 && are_texts(parts[2]) && is_count(parts[3]);
 }
 
 /// A batch number, far below the value at which the counter would wrap.
@@ -39,19 +43,22 @@ bool is_batch_number(const Reply& reply) {
 }
 
 bool is_popped_staged(const Reply& reply) {
-  return is_count_and_groups(reply, 3, [](std::span<const Reply> entry) {
-    const Reply& set = entry[2];
-    return is_text(entry[0]) && !is_list(entry[1]) && (set.is_nil() || set.kind() == Kind::Integer || is_row(set));
-  });
+  return reply.items().size() == 2 && is_count_and_groups(reply, 3, [](std::span<const Reply> entry) {
+           const Reply& set = entry[2];
+           return is_text(entry[0]) && !is_list(entry[1]) && (set.is_nil() || set.kind() == Kind::Integer || is_row(set));
+         });
 }
 bool is_popped_queue(const Reply& reply) {
-  return is_count_and_groups(reply, 3, [](std::span<const Reply> entry) { return std::ranges::all_of(entry, is_text); });
+  return reply.items().size() == 2 &&
+         is_count_and_groups(reply, 3, [](std::span<const Reply> entry) { return std::ranges::all_of(entry, is_text); });
 }
 bool is_recovered_staged(const Reply& reply) {
-  return is_count_and_groups(reply, 3, [](std::span<const Reply> batch) { return is_batch_number(batch[0]) && are_texts(batch[1]); });
+  return has_end_of_recovery(reply) &&
+         is_count_and_groups(reply, 3, [](std::span<const Reply> batch) { return is_batch_number(batch[0]) && are_texts(batch[1]); });
 }
 bool is_recovered_queue(const Reply& reply) {
-  return is_count_and_groups(reply, 2, [](std::span<const Reply> batch) { return is_batch_number(batch[0]) && are_texts(batch[1]); });
+  return has_end_of_recovery(reply) &&
+         is_count_and_groups(reply, 2, [](std::span<const Reply> batch) { return is_batch_number(batch[0]) && are_texts(batch[1]); });
 }
 bool is_page(const Reply& reply) {
   return reply.items().size() == 2 && is_text(reply.items()[0]) && !reply.items()[0].text().empty() && are_texts(reply.items()[1]);
@@ -79,6 +86,7 @@ const Shape kAny{"an answer", [](const Reply&) { return true; }};
 const Shape kCount{"a count", is_count};
 const Shape kText{"a text", is_text};
 const Shape kRow{"fields with their values", is_row};
+const Shape kNames{"a list of names", are_texts};
 const Shape kPage{"a cursor with a list of keys", is_page};
 const Shape kTransaction{"the answers of a transaction", [](const Reply& reply) { return !reply.items().empty(); }};
 const Shape kWritten{"rows with what is staged for them", is_written};

@@ -19,6 +19,7 @@ extern const Shape kAny;
 extern const Shape kCount;            // An integer that is not negative.
 extern const Shape kText;             // A text, or a state such as "+OK".
 extern const Shape kRow;              // Fields and their values: an even list of texts.
+extern const Shape kNames;            // A list of texts.
 extern const Shape kPage;             // The answer to SCAN or SSCAN: a cursor, and a list of texts.
 extern const Shape kTransaction;      // The answer to EXEC: a list that is not empty.
 extern const Shape kWritten;          // The answer to kReadWritten: triples of a count, a row and a row.

@@ -12,6 +12,8 @@ constexpr unsigned kPopsAhead = 2;
 /// A notification this soon after a pop that emptied the table is probably about entries that the pop took: both were on their way
 /// simultaneously.
 constexpr Duration kEcho = 500us;
+/// Batches that one step of the recovery reads at most; it also ends after kPopSeconds.
+constexpr std::size_t kRecoveredTogether = 64;
 
 bool contains_batch(const auto& batches, std::uint64_t number) {
   return std::ranges::any_of(batches, [number](const auto& batch) { return batch.number == number; });
@@ -133,7 +135,22 @@ void SingleConsumerSubscription::send_count() {
 void SingleConsumerSubscription::send_recover() {
   recovering_ = true;
   dirty_ = false;  // The answer has the count. Notifications that arrive after this point refer to later writes.
-  write_recover();
+  recovered_.clear();
+  link().commands.out().command({"HKEYS", keys().inflight});
+  ask(1, shape::kNames, [this](const Reply& reply) {
+    if (reply.is_error()) {
+      recovering_ = false;
+      return failed(reply, "recovery");
+    }
+    in_flight_.clear();
+    for (const Reply& field : reply.items()) in_flight_.emplace_back(field.text());
+    ask_in_flight();
+  });
+}
+
+/// Also without a batch in flight, for the count.
+void SingleConsumerSubscription::ask_in_flight() {
+  write_recover(std::span{in_flight_}.first(std::min(in_flight_.size(), kRecoveredTogether)));
   ask(1, recovered_shape(), [this](const Reply& reply) { recovered(reply); });
 }
 
@@ -165,15 +182,30 @@ void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number
 }
 
 void SingleConsumerSubscription::recovered(const Reply& reply) {
+  if (reply.is_error()) {
+    recovering_ = false;
+    return failed(reply, "recovery");
+  }
+  note_damage(reply.items()[2]);
+  for (Batch& batch : read_recovered(reply.items()[1])) recovered_.push_back(std::move(batch));
+  const std::size_t read = std::min(static_cast<std::size_t>(reply.items()[3].integer()), in_flight_.size());
+  if (read == 0 && !in_flight_.empty()) {
+    return link().commands.give_up({StatusCode::DataLoss, "the server reads none of the batches in flight"});
+  }
+  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(read));
+  if (!in_flight_.empty()) return ask_in_flight();
   recovering_ = false;
-  if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
-  if (reply.items().size() > 2) note_damage(reply.items()[2]);
   if (target().waiting == 0) trouble_ = {};  // Otherwise the next pop sets it.
   if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost, so request it again.
+  take_recovered();
+}
+
+void SingleConsumerSubscription::take_recovered() {
+  std::ranges::sort(recovered_, {}, &Batch::number);  // Oldest first.
   const std::vector<std::uint64_t> acked = std::exchange(done_, {});
-  for (Batch& batch : read_recovered(reply.items()[1])) {
+  for (Batch& batch : std::exchange(recovered_, {})) {
     next_number_ = std::max(next_number_, batch.number + 1);
     const bool dealt = contains(acked, batch.number);
     if (dealt) done_.push_back(batch.number);

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,13 +64,14 @@ class SingleConsumerSubscription : public RemoteSubscription {
 
   /// Writes the request for a pop of at most 'max' into commands.out(), with the numbers of batches that were acknowledged.
   virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
-  virtual void write_recover() = 0;
+  /// Writes the request for the batches in these fields of the in-flight hash.
+  virtual void write_recover(std::span<const std::string> fields) = 0;
   virtual void write_count() = 0;
   virtual const Shape& popped_shape() const = 0;
   virtual const Shape& recovered_shape() const = 0;
   /// Reads the entries from the answer's second part.
   virtual void read_popped(const Reply& content, Batch& batch) = 0;
-  /// Reads all batches in flight, oldest first.
+  /// Reads batches in flight, in any order.
   virtual std::vector<Batch> read_recovered(const Reply& content) = 0;
   /// The batch is complete: it may be applied, and is handed out next.
   virtual void complete(Batch& batch) { static_cast<void>(batch); }
@@ -111,7 +113,9 @@ class SingleConsumerSubscription : public RemoteSubscription {
   void popped(const Reply& reply, std::uint64_t number);
   void acknowledge();
   void send_recover();
+  void ask_in_flight();
   void recovered(const Reply& reply);
+  void take_recovered();
   void note_damage(const Reply& fields);
   void read_rows(Batch& batch, bool recovered = false);
   void hand_over();
@@ -130,6 +134,8 @@ class SingleConsumerSubscription : public RemoteSubscription {
   std::size_t waiting_read_ = 0;  // The entries of waiting_ in batches without a number.
   std::uint64_t entries_taken_ = 0;
   std::optional<std::uint64_t> empty_at_ = 0;
+  std::vector<std::string> in_flight_;     // During the recovery: the fields of the in-flight hash that were not read yet.
+  std::vector<Batch> recovered_;           // During the recovery: the batches in those that were read.
   std::deque<Batch> coming_;               // Popped and not yet complete; oldest first.
   std::deque<std::uint64_t> handing_out_;  // Numbers of the batches in waiting_.
   std::vector<std::uint64_t> taken_;       // Complete batches that the consumer has taken; they count as acknowledged when it takes again.

@@ -177,14 +177,14 @@ void StagedSubscription::write_pop(std::size_t max, std::uint64_t number, const 
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
-void StagedSubscription::write_recover() {
+void StagedSubscription::write_recover(std::span<const std::string> fields) {
   Commands& out = link().commands.out();
   const std::string& fence = link().fence;
-  if (fence.empty()) {
-    out.command({"EVAL", kRecoverStaged, "2", keys().pending, keys().inflight, keys().staging, keys().rows});
-  } else {
-    out.command({"EVAL", kRecoverStaged, "3", keys().pending, keys().inflight, kLeaseKey, keys().staging, keys().rows, fence});
-  }
+  out.begin((fence.empty() ? 9 : 10) + fields.size()).word("EVAL").word(kRecoverStaged).word(fence.empty() ? "2" : "3");
+  out.word(keys().pending).word(keys().inflight);
+  if (!fence.empty()) out.word(kLeaseKey);
+  out.word(keys().staging).word(keys().rows).word(kPopSeconds).word(fence);
+  for (const std::string& field : fields) out.word(field);
 }
 
 void StagedSubscription::read_popped(const Reply& content, Batch& batch) {
@@ -224,7 +224,6 @@ std::vector<SingleConsumerSubscription::Batch> StagedSubscription::read_recovere
       entry.unread = true;
     }
   }
-  std::ranges::sort(batches, {}, &Batch::number);
   return batches;
 }
 

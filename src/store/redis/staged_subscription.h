@@ -32,7 +32,7 @@ class StagedSubscription final : public SingleConsumerSubscription {
   void broke_off() override;
   void row_recovered(Entry& entry) override;
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
-  void write_recover() override;
+  void write_recover(std::span<const std::string> fields) override;
   void write_count() override { link().commands.out().command({"SCARD", keys().pending}); }
   const Shape& popped_shape() const override { return shape::kPoppedStaged; }
   const Shape& recovered_shape() const override { return shape::kRecoveredStaged; }

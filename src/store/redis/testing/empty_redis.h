@@ -50,7 +50,7 @@ class EmptyRedis {
     if (verb == "CLIENT") return words[1] == "ID" ? ":7\r\n" : words[1] == "KILL" ? ":0\r\n" : "+OK\r\n";
     if (verb == "AUTH" || verb == "SELECT") return "+OK\r\n";
     if (verb == "SCAN" || verb == "SSCAN") return "*2\r\n$1\r\n0\r\n*0\r\n";
-    if (verb == "HGETALL") return "*0\r\n";
+    if (verb == "HGETALL" || verb == "HKEYS") return "*0\r\n";
     if (verb == "SUBSCRIBE") {
       std::string all;
       for (std::size_t i = 1; i < words.size(); ++i) all += "*3\r\n" + bulk("subscribe") + bulk(words[i]) + ":1\r\n";
@@ -74,6 +74,7 @@ class EmptyRedis {
       for (std::size_t i = 0; i < keys; ++i) all += ":0\r\n*0\r\n*0\r\n";
       return all;
     }
+    if (script.find("cmsgpack.unpack") != std::string::npos) return "*4\r\n:0\r\n*0\r\n*0\r\n:0\r\n";
     return script.find("cmsgpack") != std::string::npos ? "*2\r\n:0\r\n*0\r\n" : ":0\r\n";
   }
   /// The number after the sign at 'at'; moves 'at' behind the line.
