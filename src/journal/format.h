@@ -53,7 +53,7 @@ enum class Kind : std::uint8_t {
   Yields = 33,         // A source checked whether it must yield to another source, and it must.
   Weight = 34,         // Weight of the source added before this record; weight 1 is not recorded.
   KernelNexthop = 35,  // One object of KernelFound: a next hop or a group.
-  RestartLook = 36,    // A check whether the rows of before the restart have come, and its result.
+  RestartLook = 36,    // A check whether the rows of before the restart have come and are handled, and its result.
   Unwanted = 37,       // Orders that delete objects that no row asked for.
   WriteRefused = 38,   // A write into a table was not accepted.
   WriteEnded = 39,     // A write of an Orch into a table has ended, and the Orch had asked for its end.

@@ -508,12 +508,12 @@ void JournalRecorder::kernel_found(std::uint64_t objects, std::span<const Nextho
   }
 }
 
-void JournalRecorder::restart_look(bool rows_have_come) {
+void JournalRecorder::restart_look(bool rows_are_handled) {
   if (!on()) return;
   put_time();
   put(2, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::RestartLook));
-    to.byte(rows_have_come ? 1 : 0);
+    to.byte(rows_are_handled ? 1 : 0);
   });
 }
 

@@ -147,8 +147,8 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   void link(const LinkEvent& event);
   /// The objects that an earlier run left: their number, and the next hops and groups among them.
   void kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops);
-  /// The runtime checked whether the restart is over: whether the rows of before had come.
-  void restart_look(bool rows_have_come);
+  /// The runtime checked whether the restart is over: whether the rows of before had come and were handled.
+  void restart_look(bool rows_are_handled);
   /// Objects that no row asked for and that are about to be deleted.
   void unwanted(std::span<const DeleteOrder> deletes);
   /// Objects that differ from the ordered state and are about to be repaired, named by the orders that would delete them.

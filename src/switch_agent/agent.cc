@@ -91,16 +91,16 @@ Status Agent::start() {
 }
 
 void Agent::look_at_restart() {
-  const bool come = rows_have_come() && !is_held();
-  if (journal_ != nullptr) journal_->restart_look(come);
-  if (!come) return;
+  // A replay has no store that could tell what waits in it: it repeats the recorded answers.
+  const bool is_quiet =
+      options_.restart != nullptr ? options_.restart->rows_are_handled() : rows_have_come() && rows_are_handled() && !is_held();
+  if (journal_ != nullptr) journal_->restart_look(is_quiet);
   // Several checks in a row: a row may be on its way through a store, or between two states.
-  if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
+  if (quiet_looks_ < kQuietLooks) quiet_looks_ = is_quiet ? quiet_looks_ + 1 : 0;
   if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
 }
 
 bool Agent::rows_have_come() {
-  if (options_.restart != nullptr) return options_.restart->rows_have_come();
   if (runtime_.scheduler().now() - started_ < options_.hold) return false;
   if (options_.rows_have_come && !options_.rows_have_come()) return false;
   return std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
@@ -115,7 +115,7 @@ bool Agent::rows_are_handled() const {
 /// Called only after every check was quiet for long enough, so that rows under way are not missed. The record of the check contains the
 /// answer.
 bool Agent::is_held() {
-  if (options_.restart != nullptr || is_allowed_ || quiet_looks_ + 1 < kQuietLooks || !rows_are_handled()) return false;
+  if (is_allowed_ || quiet_looks_ + 1 < kQuietLooks) return false;
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
   std::string parts;
   for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},

@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../scenarios/agent_testbed.h"
@@ -20,6 +23,8 @@
 #include "journal/walk.h"
 #include "rondo/journal/journal.h"
 #include "rondo/replay/replay.h"
+#include "rondo/store/memory_store.h"
+#include "sim/passing_store.h"
 
 namespace rondo::swarm {
 namespace {
@@ -237,6 +242,62 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
         Kind::StillParked, Kind::Retried, Kind::Unparked, Kind::Announced, Kind::Withdrawn, Kind::Submitted}) {
     EXPECT_TRUE(changed.contains(kind)) << to_string(kind);
   }
+}
+
+/// A store in which a change of ROUTE_TABLE waits that its subscription has not fetched, as on a Redis.
+class SlowStore final : public test::PassingStore {
+ public:
+  SlowStore(Scheduler& scheduler, std::function<bool()> waits) : PassingStore(make_memory_store(scheduler)), waits_(std::move(waits)) {}
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options) override {
+    auto subscription = store().subscribe(table, options);
+    if (!subscription || table != "ROUTE_TABLE") return subscription;
+    return std::make_unique<End>(std::move(*subscription), waits_);
+  }
+
+ private:
+  class End final : public Subscription {
+   public:
+    End(std::unique_ptr<Subscription> end, std::function<bool()> waits) : end_(std::move(end)), waits_(std::move(waits)) {}
+    void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
+    std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
+    bool empty() const override { return end_->empty(); }
+    std::size_t depth() const override { return end_->depth() + (waits_() ? 1 : 0); }
+    Gap take_gap() override { return end_->take_gap(); }
+    void ack(const Change& change) override { end_->ack(change); }
+    void requeue(std::string_view key) override { end_->requeue(key); }
+    bool caught_up() const override { return end_->caught_up(); }
+
+   private:
+    const std::unique_ptr<Subscription> end_;
+    const std::function<bool()> waits_;
+  };
+  const std::function<bool()> waits_;
+};
+
+TEST_F(ReplayOfAgent, ARestartThatWaitedForTheStoreComesOutTheSame) {
+  {
+    sim::World world(1);
+    const Instant until = world.clock().now() + 2s;
+    SimDataPlane plane;
+    ASSERT_TRUE(plane.meddle(RouteSet{.prefix = Prefix::parse("20.0.0.0/8").value(), .type = RouteType::Blackhole}).ok());
+    RuntimeOptions options;
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    options.observer = std::move(Journal::open({.file = file}, world.clock()).value());
+    options.store = [&](Scheduler& scheduler) {
+      return std::make_unique<SlowStore>(scheduler, [&world, until] { return world.clock().now() < until; });
+    };
+    Runtime runtime(std::move(options));
+    Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+    ASSERT_TRUE(agent.start().ok());
+    world.run_for(runtime.scheduler(), 1500ms);
+    EXPECT_EQ(plane.route_count(), 1U) << "a change waits";
+    world.run_for(runtime.scheduler(), 2s);
+    EXPECT_EQ(plane.route_count(), 0U);
+    EXPECT_TRUE(agent.has_restarted());
+  }
+  const replay::ReplayReport report = replay();
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
 }
 
 /// Changes up to three random bytes of records of the run, with matching checksums, as no writer does.

@@ -18,8 +18,8 @@ class RecordedRestart {
   virtual std::uint64_t found() = 0;
   /// The next hops and groups among them.
   virtual std::vector<NexthopEntry> nexthops() = 0;
-  /// Whether the check in the current turn found that all rows of the earlier run have arrived.
-  virtual bool rows_have_come() = 0;
+  /// Whether the check in the current turn found that all rows of the earlier run have arrived and are handled.
+  virtual bool rows_are_handled() = 0;
   /// The orders of the current turn that delete unwanted objects.
   virtual std::vector<DeleteOrder> unwanted() = 0;
   /// Called at the recorded place of each repair, with the objects that differed from their orders.
