@@ -265,6 +265,7 @@ TEST_F(CheckConfig, NamesWhatWouldKeepItFromStartingAndChangesNothing) {
 TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
   std::ofstream(file("plain")) << "this is neither a journal nor a store, and longer than the header of either of them: "
                                << std::string(200, 'x');
+  const auto plain_size = std::filesystem::file_size(file("plain"));
   std::ofstream(file("empty"));
   ASSERT_EQ(::mkdir(file("folder").c_str(), 0700), 0);
   struct Wrong {
@@ -304,6 +305,7 @@ TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
     const std::string start = "timeout 20 " + std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
     EXPECT_EQ(WEXITSTATUS(std::system(start.c_str())), wrong.code) << context << "\n" << log_text();
     EXPECT_THAT(log_text(), HasSubstr(wrong.words)) << context;
+    EXPECT_EQ(std::filesystem::file_size(file("plain")), plain_size) << "foreign data is kept: " << context;
   }
 }
 
