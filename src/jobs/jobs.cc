@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "jobs/job_json.h"
 #include "jobs/parts.h"
 
 namespace rondo::jobs {
@@ -56,17 +57,12 @@ Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
   return stored;
 }
 
-struct Triggered {
-  JobRun run;
-  Job job;
-};
-
-Result<Triggered> trigger_job(JobStore& store, const std::string& name, WallTime now) {
+Result<TriggeredRun> trigger_job(JobStore& store, const std::string& name, WallTime now) {
   auto stored = store.find(name);
   if (!stored) return failure(std::move(stored.error()));
   auto run = store.add_run({.job_id = stored->id, .job = name, .scheduled = now, .due = now, .band = Band::Manual});
   if (!run) return failure(std::move(run.error()));
-  return Triggered{std::move(*run), std::move(stored->job)};
+  return TriggeredRun{std::move(*run), std::move(stored->job)};
 }
 
 }  // namespace
@@ -111,8 +107,10 @@ void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) 
 void Jobs::define(Job job, Done<StoredJob> done) { put_job(std::move(job), true, std::move(done)); }
 void Jobs::put(Job job, Done<StoredJob> done) { put_job(std::move(job), false, std::move(done)); }
 void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
-  const WallTime now = parts_->runtime.clock().wall_now();
+  const WallTime now = parts_->wall_now();
+  std::string work = "put " + to_json(job);
   parts_->store.submit<StoredJob>(
+      std::move(work),
       [job = std::move(job), now, starts](JobStore& store, Planner& planner) -> Result<StoredJob> {
         if (Status status = check(job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
         // The zone is looked up before anything is stored.
@@ -124,15 +122,17 @@ void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
-  const WallTime now = parts_->runtime.clock().wall_now();
+  const WallTime now = parts_->wall_now();
+  std::string work = "start " + name;
   parts_->store.submit<StoredJob>(
-      [name = std::move(name), now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
+      std::move(work), [name = std::move(name), now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
+  std::string work = "stop " + name;
   parts_->store.submit<StoredJob>(
-      [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
+      std::move(work), [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
         if (stored) parts_->skip_runs(stored->id, "the job was stopped");
         edited(stored, done);
@@ -140,21 +140,25 @@ void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
-  parts_->store.submit<StoredJob>([name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
-                                  [this, done = std::move(done)](const Result<StoredJob>& removed) {
-                                    if (removed) parts_->drop_runs(removed->id);
-                                    if (done) done(removed);
-                                  });
+  std::string work = "remove " + name;
+  parts_->store.submit<StoredJob>(
+      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
+      [this, done = std::move(done)](const Result<StoredJob>& removed) {
+        if (removed) parts_->drop_runs(removed->id);
+        if (done) done(removed);
+      });
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
-  const WallTime now = parts_->runtime.clock().wall_now();
-  parts_->store.submit<Triggered>([name = std::move(name), now](JobStore& store, Planner&) { return trigger_job(store, name, now); },
-                                  [this, done = std::move(done)](Result<Triggered> triggered) {
-                                    if (triggered) parts_->adopt(triggered->run, triggered->job);
-                                    if (!done) return;
-                                    triggered ? done(std::move(triggered->run)) : done(failure(triggered.error()));
-                                  });
+  const WallTime now = parts_->wall_now();
+  std::string work = "trigger " + name;
+  parts_->store.submit<TriggeredRun>(
+      std::move(work), [name = std::move(name), now](JobStore& store, Planner&) { return trigger_job(store, name, now); },
+      [this, done = std::move(done)](Result<TriggeredRun> triggered) {
+        if (triggered) parts_->adopt(triggered->run, triggered->job);
+        if (!done) return;
+        triggered ? done(std::move(triggered->run)) : done(failure(triggered.error()));
+      });
 }
 
 Status Jobs::kill(std::int64_t run) {
@@ -165,15 +169,20 @@ Status Jobs::kill(std::int64_t run) {
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
-  parts_->store.submit<StoredJob>([name = std::move(name)](JobStore& store, Planner&) { return store.find(name); }, std::move(done));
+  std::string work = "find " + name;
+  parts_->store.submit<StoredJob>(
+      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return store.find(name); }, std::move(done));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
+  std::string work = "list " + after;
   parts_->store.submit<std::vector<StoredJob>>(
-      [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); }, std::move(done));
+      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); }, std::move(done));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
+  std::string work = "runs " + job;
   parts_->store.submit<std::vector<JobRun>>(
-      [job = std::move(job), before, max](JobStore& store, Planner&) { return store.runs(job, before, max); }, std::move(done));
+      std::move(work), [job = std::move(job), before, max](JobStore& store, Planner&) { return store.runs(job, before, max); },
+      std::move(done));
 }
 
 const JobsStats& Jobs::stats() const { return parts_->stats; }

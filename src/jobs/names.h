@@ -13,7 +13,11 @@ namespace rondo::jobs {
 template <class Enum, std::size_t N>
 struct Names {
   std::array<std::string_view, N> names;
-  constexpr std::string_view of(Enum value) const noexcept { return names[static_cast<std::size_t>(value)]; }
+  /// Empty for a number that is no value.
+  constexpr std::string_view of(Enum value) const noexcept {
+    const auto at = static_cast<std::size_t>(value);
+    return at < N ? names[at] : std::string_view{};
+  }
   constexpr std::optional<Enum> find(std::string_view name) const noexcept {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) return std::nullopt;

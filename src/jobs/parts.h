@@ -59,9 +59,10 @@ struct Jobs::Parts {
   void fire_due();
 
   // --- the wall clock and the zones (parts_clock.cc)
+  WallTime wall_now() const;
   /// After the wall clock was set: jobs continue from the present time, and attempts wait no longer than their backoff. Instants that are
   /// late now follow their band.
-  void follow_clock();
+  void clocks_read(Duration difference);
   /// Reads changed zones again, once a minute.
   void refresh_zones();
   /// Computes the next times of a page of jobs again, and continues with the page behind it.
@@ -160,8 +161,8 @@ struct Jobs::Parts {
   std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
   bool is_planning = false;
-  std::optional<Duration> clock_offset;     // Wall clock less monotonic clock, as of the last cycle.
-  std::optional<std::string> replan_after;  // The next page to replan begins behind this name; empty: none.
+  Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
+  std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;
   Instant last_zones;
   Status store_status;           // Of the last use of the store.

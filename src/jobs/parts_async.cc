@@ -74,7 +74,7 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler) {
   state->job = live.job->job;
   state->scheduled = live.run.scheduled;
   state->number = live.run.attempt;
-  state->begun = runtime.clock().wall_now();
+  state->begun = wall_now();
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
   live.async = state;
   try {

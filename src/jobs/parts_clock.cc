@@ -1,5 +1,6 @@
 // parts.h: what follows from a wall clock that was set, and from rules of a time zone that have changed.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "jobs/parts.h"
@@ -14,10 +15,10 @@ constexpr Duration kZonesPeriod = 60s;
 
 }  // namespace
 
-void Jobs::Parts::follow_clock() {
-  const Duration offset = runtime.clock().wall_now() - WallTime::from_nanoseconds(runtime.clock().now().nanoseconds());
-  const Duration step = offset - clock_offset.value_or(offset);
-  clock_offset = offset;
+WallTime Jobs::Parts::wall_now() const { return WallTime::from_nanoseconds(runtime.scheduler().now().nanoseconds()) + clocks; }
+
+void Jobs::Parts::clocks_read(Duration difference) {
+  const Duration step = difference - std::exchange(clocks, difference);
   if (std::chrono::abs(step) < kClockStep) return;
   for (auto& [id, live] : runs) {
     if (live.stage == LiveRun::Stage::Planned) wait_until_due(live);
@@ -30,35 +31,37 @@ void Jobs::Parts::refresh_zones() {
   const Instant now = runtime.scheduler().now();
   if (now - last_zones < kZonesPeriod) return;
   last_zones = now;
-  store.submit<bool>([](JobStore&, Planner& planner) -> Result<bool> { return planner.refresh_zones(); },
-                     [this](const Result<bool>& changed) {
-                       if (!changed || !*changed) return;
-                       replan_after = "";
-                       replan_page();
-                     });
+  store.submit<bool>(
+      "refresh zones", [](JobStore&, Planner& planner) -> Result<bool> { return planner.refresh_zones(); },
+      [this](const Result<bool>& changed) {
+        if (!changed || !*changed) return;
+        replan_after = "";
+        replan_page();
+      });
 }
 
 void Jobs::Parts::replan_page() {
   if (!replan_after || is_replanning) return;
   is_replanning = true;
   const std::string after = *std::exchange(replan_after, std::nullopt);
-  const WallTime now = runtime.clock().wall_now();
-  store.submit<Planner::Replanned>([after, now](JobStore& of, Planner& planner) { return planner.replan(of, after, now); },
-                                   [this, after](Result<Planner::Replanned> page) {
-                                     is_replanning = false;
-                                     if (replan_after) return replan_page();  // It begins again.
-                                     if (!page) {                             // The next cycle tries again.
-                                       replan_after = after;
-                                     } else if (!page->is_complete) {
-                                       replan_after = std::move(page->last);
-                                       replan_page();
-                                     }
-                                   });
+  const WallTime now = wall_now();
+  store.submit<Planner::Replanned>(
+      "replan " + after, [after, now](JobStore& of, Planner& planner) { return planner.replan(of, after, now); },
+      [this, after](Result<Planner::Replanned> page) {
+        is_replanning = false;
+        if (replan_after) return replan_page();  // It begins again.
+        if (!page) {                             // The next cycle tries again.
+          replan_after = after;
+        } else if (!page->is_complete) {
+          replan_after = std::move(page->last);
+          replan_page();
+        }
+      });
 }
 
 WallTime Jobs::Parts::due_of(const LiveRun& live) const {
   const JobRun& run = live.run;
-  const WallTime now = runtime.clock().wall_now();
+  const WallTime now = wall_now();
   if (run.attempt > 0) return std::min(run.due, now + backoff_of(*live.job->job, run.attempt - 1));
   if (run.band == Band::Manual) return std::min(run.due, now);
   if (live.job->job->schedule.when.starts_with("after ")) return std::min(run.due, now + options.window);

@@ -38,16 +38,13 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
-  store_end(live, {.id = live.run.id,
-                   .state = state,
-                   .due = live.run.due,
-                   .attempt = live.run.attempt,
-                   .ended = runtime.clock().wall_now(),
-                   .note = std::move(note)});
+  store_end(
+      live,
+      {.id = live.run.id, .state = state, .due = live.run.due, .attempt = live.run.attempt, .ended = wall_now(), .note = std::move(note)});
 }
 
 void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
-  RunEnd end = end_of(live, attempt, runtime.clock().wall_now());
+  RunEnd end = end_of(live, attempt, wall_now());
   if (end.state == RunState::Due) {
     ++stats.retried;
   } else {
@@ -113,7 +110,10 @@ std::optional<WallTime> Jobs::Parts::next_of_delay(JobStore& of, Planner& planne
 }
 
 void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done) {
+  std::string work = "finish";
+  for (const Ending& ending : endings) work += " " + std::to_string(ending.end.id) + ":" + std::string{to_string(ending.end.state)};
   store.submit<bool>(
+      std::move(work),
       [endings = std::move(endings)](JobStore& of, Planner& planner) mutable -> Result<bool> {
         std::vector<RunEnd> all;
         for (Ending& ending : endings) {

@@ -17,14 +17,8 @@ constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
 constexpr const char* kStopped = "the job was stopped";
 
-/// Runs with their jobs, as recover() reads them.
-struct Found {
-  std::vector<JobRun> runs;
-  std::map<std::string, StoredJob> jobs;
-};
-
-Result<Found> read_unfinished(JobStore& store, std::int64_t after) {
-  Found found;
+Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
+  FoundRuns found;
   auto runs = store.unfinished(after, kPage);
   if (!runs) return failure(std::move(runs.error()));
   found.runs = std::move(*runs);
@@ -44,7 +38,8 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
       options(of_options),
       hooks(std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())),
       turns(runtime.add<JobTurns>(hooks)),
-      store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace}),
+      store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
+            [this](Duration difference) { clocks_read(difference); }),
       pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),
       cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
       ring_timer("jobs:ring", Priority{56}, [this] { fire_due(); }),
@@ -90,19 +85,20 @@ void Jobs::Parts::recover() {
   // Without all of them an instant could be planned twice. So it tries again until the store can be read and there is room.
   const auto try_again = [this] { cycle_timer.arm_at(runtime.scheduler().now() + options.cycle); };
   if (is_full()) return try_again();
-  store.submit<Found>([after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
-                      [this, try_again](Result<Found> found) {
-                        store_status = found ? Status{} : found.error();
-                        if (!found) return try_again();
-                        for (const JobRun& run : found->runs) {
-                          if (find(run.id) == nullptr) ++stats.recovered;
-                          const StoredJob& job = found->jobs.at(run.job);
-                          adopt(run, job.job);
-                          recovered_to = run.id;
-                          if (!job.is_running && run.band != Band::Manual) stop(*find(run.id), RunState::Skipped, kStopped);
-                        }
-                        found->runs.size() == kPage ? recover() : begin_planning();
-                      });
+  store.submit<FoundRuns>(
+      "recover " + std::to_string(recovered_to), [after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
+      [this, try_again](Result<FoundRuns> found) {
+        store_status = found ? Status{} : found.error();
+        if (!found) return try_again();
+        for (const JobRun& run : found->runs) {
+          if (find(run.id) == nullptr) ++stats.recovered;
+          const StoredJob& job = found->jobs.at(run.job);
+          adopt(run, job.job);
+          recovered_to = run.id;
+          if (!job.is_running && run.band != Band::Manual) stop(*find(run.id), RunState::Skipped, kStopped);
+        }
+        found->runs.size() == kPage ? recover() : begin_planning();
+      });
 }
 
 bool Jobs::Parts::is_full() {
@@ -122,21 +118,21 @@ void Jobs::Parts::begin_planning() {
 void Jobs::Parts::cycle() {
   if (!is_started) return recover();
   flush_ends();
-  follow_clock();
   refresh_zones();
   replan_page();
-  const WallTime now = runtime.clock().wall_now();
+  const WallTime now = wall_now();
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
   forget_old();
   if (is_planning || is_full()) return;
   is_planning = true;
-  store.submit<Planner::Cycle>([now](JobStore& of, Planner& planner) { return planner.run(of, now); },
-                               [this](Result<Planner::Cycle> found) {
-                                 is_planning = false;
-                                 store_status = found ? Status{} : found.error();
-                                 if (found) planned(*found);
-                               });
+  store.submit<Planner::Cycle>(
+      "plan", [now](JobStore& of, Planner& planner) { return planner.run(of, now); },
+      [this](Result<Planner::Cycle> found) {
+        is_planning = false;
+        store_status = found ? Status{} : found.error();
+        if (found) planned(*found);
+      });
 }
 
 void Jobs::Parts::planned(Planner::Cycle& found) {
@@ -155,12 +151,13 @@ void Jobs::Parts::forget_old() {
   const Instant now = runtime.scheduler().now();
   if (last_forget != Instant{} && now - last_forget < kForgetPeriod) return;
   last_forget = now;
-  const WallTime before = runtime.clock().wall_now() + -options.kept;
-  store.submit<std::size_t>([before](JobStore& of, Planner&) { return of.forget(before, kPage); },
-                            [this](Result<std::size_t> removed) {
-                              // More are left: the next cycle goes on.
-                              if (removed && *removed == kPage) last_forget = Instant{};
-                            });
+  const WallTime before = wall_now() + -options.kept;
+  store.submit<std::size_t>(
+      "forget", [before](JobStore& of, Planner&) { return of.forget(before, kPage); },
+      [this](Result<std::size_t> removed) {
+        // More are left: the next cycle goes on.
+        if (removed && *removed == kPage) last_forget = Instant{};
+      });
 }
 
 void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
@@ -179,20 +176,20 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
 void Jobs::Parts::wait_until_due(LiveRun& live) {
   live.stage = LiveRun::Stage::Planned;
   live.run.due = due_of(live);
-  if (!ring.push({live.run.due, live.run.id}, runtime.clock().wall_now())) later.emplace(live.run.due, live.run.id);
+  if (!ring.push({live.run.due, live.run.id}, wall_now())) later.emplace(live.run.due, live.run.id);
   arm_ring();
 }
 
 void Jobs::Parts::arm_ring() {
   const std::optional<WallTime> due = ring.next_due();
   if (!due) return ring_timer.disarm();
-  const Instant at = runtime.scheduler().now() + std::max(Duration{0}, *due - runtime.clock().wall_now());
+  const Instant at = runtime.scheduler().now() + std::max(Duration{0}, *due - wall_now());
   ring_timer.arm_at(at);
 }
 
 void Jobs::Parts::fire_due() {
   std::vector<TimeRing::Entry> due;
-  ring.take(runtime.clock().wall_now(), kFiresOfTurn, due);
+  ring.take(wall_now(), kFiresOfTurn, due);
   for (const TimeRing::Entry& entry : due) {
     LiveRun* const live = find(entry.run);
     // A run that was killed or skipped meanwhile, or whose time has changed, is not due here.

@@ -89,7 +89,7 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
     return Outcome::done();
   }
   live.ticket = ticket;
-  const PoolKind pool = live.job->pool.pool(runtime.clock().wall_now(), options);
+  const PoolKind pool = live.job->pool.pool(wall_now(), options);
   auto& line = waiting[static_cast<std::size_t>(pool)];
   if (line.empty() && pools.has_room(pool)) {
     submit(live, pool, handler->second);
@@ -102,7 +102,7 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
 
 void Jobs::Parts::count_attempt(LiveRun& live) {
   if (live.run.attempt == 0) {
-    const Duration late = runtime.clock().wall_now() - live.run.due;
+    const Duration late = wall_now() - live.run.due;
     stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0)));
   }
   ++stats.attempts;
@@ -157,7 +157,7 @@ void Jobs::Parts::attempt_ended(Attempt& attempt) {
   --stats.running;
   LiveRun* const live = find(attempt.run);
   if (live == nullptr) return;  // Its job was removed.
-  live->job->pool.ended(runtime.clock().wall_now(), attempt.took, options);
+  live->job->pool.ended(wall_now(), attempt.took, options);
   end_attempt(*live, attempt);
 }
 

@@ -1,6 +1,9 @@
 #include "jobs/pools.h"
 
+#include <charconv>
 #include <exception>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,33 @@ void run_attempt(Attempt& attempt, const Clock& clock) {
   attempt.took = clock.now() - began;
 }
 
+namespace {
+
+/// A journal records the run and the attempt, and when the handler began and how long it took. A replay does not call the handler.
+OperationCodec<Attempt> attempt_codec() {
+  return {.encode_order = [](const Attempt& attempt,
+                             std::string& to) { to += std::to_string(attempt.run) + " " + std::to_string(attempt.number); },
+          .encode_answer =
+              [](const Attempt& attempt, std::string& to) {
+                to += std::to_string(attempt.begun.nanoseconds()) + " " + std::to_string(attempt.took.count());
+              },
+          .decode_answer =
+              [](std::string_view from, Attempt& attempt) {
+                std::int64_t begun = 0;
+                std::int64_t took = 0;
+                const char* const end = from.data() + from.size();
+                const auto [blank, no_begun] = std::from_chars(from.data(), end, begun);
+                if (no_begun != std::errc{} || blank == end || *blank != ' ') return false;
+                const auto [last, no_took] = std::from_chars(blank + 1, end, took);
+                if (no_took != std::errc{} || last != end) return false;
+                attempt.begun = WallTime::from_nanoseconds(begun);
+                attempt.took = Duration{took};
+                return true;
+              }};
+}
+
+}  // namespace
+
 Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& options, std::function<void(PoolKind)> on_room) {
   for (const PoolKind pool : kPools) {
     const bool is_fast = pool == PoolKind::Fast;
@@ -39,7 +69,8 @@ Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& option
                                                                    .priority = Priority{56},
                                                                    .operations_max = of_pool.runs_max,
                                                                    .batch_max = 1,
-                                                                   .at_end = ExecutorEnd::Drop});
+                                                                   .at_end = ExecutorEnd::Drop},
+                                                   attempt_codec());
     executor->on_room([on_room, pool] { on_room(pool); });
   }
 }

@@ -1,52 +1,109 @@
 // StoreThread: the thread that uses the JobStore and the Planner. Works run one after the other, in the order in which they were submitted;
-// 'done' is called in a turn of the scheduler. Scheduler thread only.
+// 'done' is called in a turn of the scheduler. A journal records each work by its name, and its result; a replay gives the recorded result
+// and does not use the store.
+//
+// Each answer has the difference of the clocks at that time. Jobs computes the wall time from it, so that a replay, which gets the same
+// difference at the same place, makes the same decisions. Scheduler thread only.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "jobs/planner.h"
+#include "jobs/store_results.h"
+#include "rondo/base/clock.h"
 #include "rondo/base/result.h"
 #include "rondo/jobs/job_store.h"
 #include "rondo/sched/executor.h"
 
 namespace rondo::jobs {
 
+/// Wall clock less monotonic clock.
+inline Duration difference_of(const Clock& clock) noexcept {
+  return clock.wall_now() - WallTime::from_nanoseconds(clock.now().nanoseconds());
+}
+
 class StoreThread {
  public:
   /// 'scheduler' must outlive it. Its destructor runs the remaining works, without calling 'done'.
-  StoreThread(Scheduler& scheduler, std::unique_ptr<JobStore> store, PlannerOptions options)
-      : store_(std::move(store)),
+  /// 'on_clocks' receives the wall clock less the monotonic clock, before 'done' of a work is called.
+  StoreThread(Scheduler& scheduler, std::unique_ptr<JobStore> store, PlannerOptions options, std::function<void(Duration)> on_clocks)
+      : clock_(scheduler.clock()),
+        store_(std::move(store)),
         planner_(options),
+        on_clocks_(std::move(on_clocks)),
         executor_(scheduler, [this](std::span<Work> works) { apply(works); },
-                  {.name = "jobs:store", .target = "the store of jobs", .priority = Priority{56}}) {}
+                  {.name = "jobs:store", .target = "the store of jobs", .priority = Priority{56}},
+                  {.encode_order = [](const Work& work, std::string& to) { to += work.name; },
+                   .encode_answer = [](const Work& work, std::string& to) { encode(work, to); },
+                   .decode_answer = [](std::string_view from, Work& work) { return decode(from, work); }}) {}
 
-  /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'.
+  /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
-  void submit(std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done) {
-    auto result = std::make_shared<Result<T>>(failure(StatusCode::Cancelled, "the store of jobs was closed"));
+  void submit(std::string name, std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done) {
+    auto result = std::make_shared<T>();
     std::vector<Work> works;
-    works.push_back({[work = std::move(work), result](JobStore& store, Planner& planner) { *result = work(store, planner); }, {}});
-    executor_.submit(0, std::move(works), [result, done = std::move(done)](std::span<Work> ended) {
-      // An exception of the work, such as a lack of memory, is the operation's status.
-      if (done) done(ended.front().status.ok() ? std::move(*result) : Result<T>{failure(ended.front().status)});
+    works.push_back({.name = std::move(name),
+                     .run = [work = std::move(work), result](JobStore& store, Planner& planner) -> Status {
+                       Result<T> got = work(store, planner);
+                       if (!got) return got.error();
+                       *result = std::move(*got);
+                       return {};
+                     },
+                     .write = [result](std::string& to) { write_result(*result, to); },
+                     .read = [result](std::string_view from) { return read_result(from, *result); },
+                     .status = {}});
+    executor_.submit(0, std::move(works), [this, result, done = std::move(done)](std::span<Work> ended) {
+      if (ended.front().clocks) on_clocks_(*ended.front().clocks);
+      if (done) done(ended.front().status.ok() ? Result<T>{std::move(*result)} : Result<T>{failure(ended.front().status)});
     });
   }
 
  private:
   struct Work {
-    std::function<void(JobStore&, Planner&)> run;
+    std::string name;
+    std::function<Status(JobStore&, Planner&)> run;
+    std::function<void(std::string& to)> write;
+    std::function<bool(std::string_view from)> read;
+    std::optional<Duration> clocks = {};  // Wall clock less monotonic clock; empty for a work that was not run.
     Status status;
   };
   void apply(std::span<Work> works) {
-    for (Work& work : works) work.run(*store_, planner_);
+    for (Work& work : works) {
+      work.clocks = difference_of(clock_);
+      work.status = work.run(*store_, planner_);
+    }
   }
 
+  /// The difference of the clocks in nanoseconds, and the result of a work that succeeded; empty for a work that was not run.
+  static void encode(const Work& work, std::string& to) {
+    if (!work.clocks) return;
+    to += std::to_string(work.clocks->count()) + " ";
+    if (work.status.ok()) work.write(to);
+  }
+  static bool decode(std::string_view from, Work& work) {
+    if (from.empty()) return true;
+    std::int64_t clocks = 0;
+    const char* const end = from.data() + from.size();
+    const auto [blank, error] = std::from_chars(from.data(), end, clocks);
+    if (error != std::errc{} || blank == end || *blank != ' ') return false;
+    work.clocks = Duration{clocks};
+    const std::string_view result(blank + 1, static_cast<std::size_t>(end - blank - 1));
+    return result.empty() || work.read(result);
+  }
+
+  const Clock& clock_;
   std::unique_ptr<JobStore> store_;
   Planner planner_;
+  const std::function<void(Duration)> on_clocks_;
   Executor<Work> executor_;
 };
 

@@ -5,150 +5,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "journal/recorder.h"
 #include "journal/sink.h"
-#include "replay/record_reader.h"
-#include "replay/seams.h"
-#include "replay/stand_in.h"
+#include "replay/replay_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/replay/limits.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/sched/sim_reactor.h"
 
 namespace rondo::replay {
-
-using journal::JournalRecord;
-using journal::Kind;
-
-struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorRecords, TurnOverrides {
-  explicit Impl(std::unique_ptr<RecordReader> its_records) : reader(std::move(its_records)), clock(*this), plane(*this) {}
-
-  // --- The comparison.
-
-  bool over() const noexcept { return different || ended; }
-  class Comparison;
-  void compare(std::string_view came);
-  void compare_with_rest(std::string_view came);
-  void pass();
-  void differ(std::string came);
-  void differ_from(std::string_view came);
-  std::string words(std::string_view bytes) const;
-  bool is_told_time(std::string_view bytes) const;
-
-  // --- Inputs from outside.
-
-  /// Limited like a recorded time, so that differences of the times of a forged run never overflow.
-  Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
-  bool is_next(Kind kind) { return over() || reader->kind() == kind; }
-  /// True if this check of the turn returned true.
-  bool was_answered(Kind kind) {
-    ++checks;
-    feed_wakes();
-    if (over() || reader->kind() != kind) return over();
-    return record(0).count == checks;
-  }
-  void number(Source& source);
-
-  bool feed();
-  bool give();
-  bool feed_wake();
-  void feed_wakes();
-  bool feed_source();
-  bool change_policy();
-  void add_stand_in();
-  bool remove_stand_in();
-  bool poll();
-  bool fire_timers();
-  bool wait_for_answers(Source* executor);
-  Turn stand_in_turn();
-  /// Advances the record reader past a record that needs no comparison.
-  void skip() { reader->advance(); }
-
-  // --- The run.
-
-  bool step();
-  void look_at_rest();
-
-  // ReplaySeams
-  Kind kind() override {
-    feed_wakes();
-    return over() ? Kind::Lost : reader->kind();
-  }
-  JournalRecord record(std::size_t ahead) override;
-  Kind kind(std::size_t ahead) override;
-  bool change(std::size_t ahead, Change& change) override { return !over() && reader->take_change(ahead, change); }
-  Instant now() override;
-  WallTime wall() override;
-  void end() override { ended = true; }
-  void refuse(std::size_t ahead) override;
-  std::string table_of(const JournalRecord& record) override { return reader->names().of(record.table); }
-
-  // RecordedAnswers
-  void attach(Source& source) override { programmer = &source; }
-  bool next(std::size_t& lane, std::size_t& count) override;
-  void answer(std::span<Operation> orders) override;
-  Backlog backlog() override;
-
-  // ExecutorRecords
-  void joined(std::string_view executor, Source& source) override { executors.insert_or_assign(std::string{executor}, &source); }
-  void left(std::string_view executor) override { executors.erase(std::string{executor}); }
-  bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) override;
-  bool next_room(std::string_view executor, bool& has_room) override;
-  void refuse(std::string_view why) override { differ(std::string{why}); }
-
-  // TurnOverrides
-  void before_source(Source& source) override { number(source); }
-  bool timers_due() override { return is_next(Kind::Timers); }
-  bool time_is_up() override { return was_answered(Kind::TimeUp); }
-  bool should_yield() override { return was_answered(Kind::Yields); }
-
-  // RecordedRestart
-  std::uint64_t found() override { return objects_found; }
-  std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
-  bool rows_are_handled() override { return kind() == Kind::RestartLook && record(0).flag; }
-  void on_drift(OnDrift handler) override { plane.on_drift(std::move(handler)); }
-  std::vector<DeleteOrder> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<DeleteOrder>{}; }
-
-  std::unique_ptr<RecordReader> reader;
-  ReplayClock clock;
-  ReplayPlane plane;
-  SimClock unused_clock;
-  SimReactor reactor{unused_clock};  // It watches no descriptors.
-  Scheduler* scheduler = nullptr;
-  ReplayStore* store = nullptr;
-  Source* programmer = nullptr;
-  std::map<std::string, Source*, std::less<>> executors;  // By name.
-  JournalRecorder* journal = nullptr;                     // The runtime's journal.
-  PolicySettings policy;
-  std::map<std::string, std::string, std::less<>> notes;
-  bool tables_are_granted = false;
-  std::uint64_t objects_found = 0;
-  std::vector<NexthopEntry> nexthops_found;
-  std::uint32_t sources_added = 0;
-  std::map<std::uint32_t, Source*> sources;  // All sources, by number.
-  std::map<std::uint32_t, std::unique_ptr<StandIn>> stand_ins;
-  std::vector<std::unique_ptr<StandIn>> removed;
-  StandIn* adding = nullptr;
-  bool polling = false;
-  bool giving_turn = false;  // True in Scheduler::turn(), which must not poll, also where a forged run ends the turn early.
-  bool in_turn = false;
-  bool in_own_turn = false;  // True in a turn of a production source.
-  bool waking = false;       // True in feed_wake().
-  unsigned feed_depth = 0;   // The nesting of feed() in feed().
-  std::uint64_t checks = 0;  // How often a source of the present turn has checked whether it should end.
-  Instant time;
-  WallTime wall_time;
-  Instant turn_began;
-  bool different = false;
-  bool ended = false;
-  bool is_leaving = false;  // The run's own sources were removed.
-  ReplayReport report;
-  Instant began;
-};
 
 /// The sink of a replay's journal.
 class Replay::Impl::Comparison final : public JournalSink {
@@ -224,9 +91,13 @@ void Replay::Impl::refuse(std::size_t ahead) {
   report.came = "nothing: what cannot be read cannot be given";
 }
 
-/// The run's own sources are removed, so the run is over. Records other than removals that follow were not compared.
+/// The run's own sources are removed, so the run is over. Destructors remove the rest, and may submit their last operations to executors.
+/// Other records that follow were not compared.
 void Replay::Impl::look_at_rest() {
-  while (!reader->at_end() && reader->kind() == Kind::SourceRemoved) skip();
+  const auto is_of_end = [](Kind kind) {
+    return kind == Kind::SourceRemoved || kind == Kind::Ordered || kind == Kind::Woken || kind == Kind::Looked;
+  };
+  while (!reader->at_end() && is_of_end(reader->kind())) skip();
   if (reader->at_end()) return;
   different = true;
   report.record = reader->passed() + 1;
@@ -488,7 +359,12 @@ bool Replay::Impl::next_room(std::string_view executor, bool& has_room) {
   return true;
 }
 
-Backlog Replay::Impl::backlog() { return kind() == Kind::TurnEnds && record(0).flag ? Backlog::More : Backlog::Empty; }
+Backlog Replay::Impl::backlog() {
+  // The callbacks of answers may have written tables, which become ready before the turn ends.
+  while (kind() != Kind::TurnEnds && feed()) {
+  }
+  return kind() == Kind::TurnEnds && record(0).flag ? Backlog::More : Backlog::Empty;
+}
 
 // --- The run
 

@@ -436,7 +436,8 @@ TEST_F(ReplayTest, WhatFollowsTheRemovalOfAnOwnSourceMakesItNotTheSame) {
   });
   const ReplayReport report = replay();
   EXPECT_FALSE(report.same);
-  EXPECT_EQ(report.record, removed + 1) << "what follows it";
+  EXPECT_GT(report.record, removed);
+  EXPECT_LE(report.record, removed + 2) << "what follows it, except a reading of the clock, which may be of the end";
   EXPECT_THAT(report.came, HasSubstr("not compared"));
 }
 

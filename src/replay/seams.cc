@@ -54,7 +54,7 @@ class ReplayStore::End final : public Subscription {
     ready_ = !took.flag;
     return taken;
   }
-  bool empty() const override { return !ready_; }
+  bool empty() const override { return !ready_ && !has_rows_at_once(); }
   /// The effect of a requeue is on the record reader.
   void requeue(std::string_view) override {}
   bool caught_up() const override { return true; }
@@ -63,6 +63,12 @@ class ReplayStore::End final : public Subscription {
 
  private:
   bool is_next(Kind kind) const { return store_.seams_.kind() == kind && store_.seams_.table_of(store_.seams_.record(0)) == table_; }
+
+  /// The table had rows when its consumer was added: the scheduler wakes the consumer before the table reports them.
+  bool has_rows_at_once() const {
+    return !wake_ && store_.seams_.kind() == Kind::Woken && store_.seams_.kind(1) == Kind::Ready &&
+           store_.seams_.table_of(store_.seams_.record(1)) == table_;
+  }
 
   ReplayStore& store_;
   const std::string table_;
@@ -79,7 +85,7 @@ bool ReplayStore::become_ready(const std::string& table) {
 
 Status ReplayStore::write(std::string_view, Change, WriteDone done) {
   const std::uint64_t number = done ? ++writes_ : 0;
-  if (seams_.kind() == Kind::WriteRefused) return seams_.record(0).why;
+  if (seams_.is_write_refused()) return seams_.record(0).why;
   if (done) unended_.emplace(number, std::move(done));
   return {};
 }

@@ -30,6 +30,9 @@ class ReplaySeams {
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
+  /// Whether the next record is the refusal of the write that is made now. An accepted write has no record of its own, but its effects may
+  /// follow: a wake of the store, a table that becomes ready. They are applied.
+  virtual bool is_write_refused() = 0;
   /// Call it if the record reader ends within a group of records that must be complete.
   virtual void end() = 0;
   /// Call it if the record 'ahead' records behind the next one is malformed.

@@ -14,8 +14,9 @@
 //
 // A handler is a function (handle(), handle_in_turn()) or works elsewhere (handle_async()).
 //
-// Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own. A
-// replay does not repeat jobs: their operations have no codec.
+// Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own.
+// Journal: the works of the store's thread and the attempts of handle() are recorded. A replay uses neither the store nor these handlers;
+// handlers of handle_in_turn() run again. The ends of asynchronous runs are not recorded.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,34 @@
+// What the works of the store's thread return, beyond jobs and runs; and the text of each result, for the journal. A replay gives the
+// recorded results in place of the store.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobs/planner.h"
+#include "rondo/base/result.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+/// Runs with their jobs, as a start reads them.
+struct FoundRuns {
+  std::vector<JobRun> runs;
+  std::map<std::string, StoredJob> jobs;  // By name.
+};
+
+struct TriggeredRun {
+  JobRun run;
+  Job job;
+};
+
+/// JSON. T: bool, std::size_t, StoredJob, JobRun, vectors of both, FoundRuns, TriggeredRun, Planner::Cycle or Planner::Replanned.
+template <class T>
+void write_result(const T& result, std::string& text);
+/// False if 'text' is no such result.
+template <class T>
+bool read_result(std::string_view text, T& result);
+
+}  // namespace rondo::jobs
