@@ -47,8 +47,23 @@ Result<std::string> new_session() {
 struct Offer {
   std::map<std::string, std::uint64_t> commands;
   std::uint64_t places = 0;
-  std::map<std::int64_t, std::string> runs;  // Claimed runs, with their commands.
+  std::map<std::int64_t, Claim> runs;
 };
+
+/// "ATTEMPT COMMAND", or "ATTEMPT COMMAND ended".
+std::optional<Claim> claim_of(std::string_view text) {
+  Claim claim;
+  const std::size_t blank = text.find(' ');
+  const auto attempt = number_of<std::uint32_t>(text.substr(0, blank));
+  if (!attempt || blank == std::string_view::npos) return std::nullopt;
+  claim.attempt = *attempt;
+  text.remove_prefix(blank + 1);
+  constexpr std::string_view kEnded = " ended";
+  claim.has_ended = text.ends_with(kEnded);
+  if (claim.has_ended) text.remove_suffix(kEnded.size());
+  claim.command = text;
+  return is_name(text) ? std::optional{std::move(claim)} : std::nullopt;
+}
 
 Result<Offer> offer_of(const Arguments& arguments) {
   const auto wrong = [](std::string text) { return failure(StatusCode::InvalidArgument, std::move(text)); };
@@ -65,10 +80,11 @@ Result<Offer> offer_of(const Arguments& arguments) {
   }
   if (offer.commands.size() > limits::kWorkerOffers)
     return wrong("a worker offers at most " + std::to_string(limits::kWorkerOffers) + " commands");
-  for (const auto& [run, command] : arguments.fields("runs")) {
+  for (const auto& [run, text] : arguments.fields("runs")) {
     const auto id = number_of<std::int64_t>(run);
-    if (!id || *id < 1 || !is_name(command)) return wrong("a claimed run is a number with a command");
-    offer.runs[*id] = command;
+    auto claim = claim_of(text);
+    if (!id || *id < 1 || !claim) return wrong("a claimed run is a number with an attempt and a command");
+    offer.runs[*id] = *std::move(claim);
   }
   if (offer.runs.size() > limits::kWorkerRuns) return wrong("a worker has at most " + std::to_string(limits::kWorkerRuns) + " runs");
   return offer;
@@ -123,28 +139,39 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   reply.flush();
   worker.orders = std::move(reply);
   std::set<std::int64_t> claimed;
-  for (const auto& [run, command] : offer->runs) {
-    claim(name, worker, run, command);
-    claimed.insert(run);
+  for (const auto& [run, of_run] : offer->runs) {
+    if (claim(name, worker, run, of_run)) claimed.insert(run);
   }
   settle_unclaimed(name, worker, claimed);
   for (const auto& [command, places] : worker.offers) publish(command);
 }
 
-void Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const std::string& command) {
-  const auto known = runs.find(run);
-  if (known != runs.end() && known->second.worker != name) return send_stop(name, run, "another worker has the run");
-  if (known != runs.end()) {
-    known->second.is_confirmed = true;
+bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
+  const auto refuse = [&](std::string_view why) {
+    send_stop(name, run, why);
+    return false;
+  };
+  if (const auto known = runs.find(run); known != runs.end()) {
+    PlacedRun& placed = known->second;
+    if (placed.worker != name) return refuse("another worker has the run");
+    if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
+    placed.is_confirmed = true;
     worker.unconfirmed.erase(run);
-    if (known->second.open && known->second.open->is_stop_requested()) send_stop(name, run, "the run was stopped");
-    return;
+    if (placed.open && placed.open->is_stop_requested()) send_stop(name, run, "the run was stopped");
+    return true;
   }
   const std::shared_ptr<const Job> job = jobs.live_job(run);
-  if (job == nullptr && jobs.is_recovered()) return send_stop(name, run, "the run has an end");
-  if (job != nullptr && job->handler != "command/" + command) return send_stop(name, run, "the run is of another handler");
-  runs.emplace(run, PlacedRun{.worker = name, .command = command, .open = {}, .is_confirmed = true, .end = {}});
+  if (job == nullptr && jobs.is_recovered()) return refuse("the run has an end");
+  if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
+  runs.emplace(run, PlacedRun{.worker = name,
+                              .command = claimed.command,
+                              .attempt = claimed.attempt,
+                              .open = {},
+                              .is_confirmed = true,
+                              .has_ended = claimed.has_ended,
+                              .end = {}});
   worker.runs.insert(run);
+  return true;
 }
 
 void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed) {

@@ -26,9 +26,18 @@ struct ReportedEnd {
 struct PlacedRun {
   std::string worker;
   std::string command;
+  std::uint32_t attempt = 0;       // As the worker knows it. Events about another attempt are refused.
   std::optional<AsyncRun> open;    // Empty: the worker claims it, and it has not begun here.
   bool is_confirmed = false;       // The worker has it, or had it.
+  bool has_ended = false;          // At the worker, by its claim.
   std::optional<ReportedEnd> end;  // Of a claimed run that has not begun here.
+};
+
+/// What a worker says about a run when it connects.
+struct Claim {
+  std::uint32_t attempt = 0;
+  std::string command;
+  bool has_ended = false;
 };
 
 struct WorkerEntry {
@@ -62,7 +71,8 @@ struct Workers::Parts {
   void connect(const Arguments& arguments, Reply reply);
   void gone(const std::string& name, const std::string& session);
   void disconnect(const std::string& name, WorkerEntry& worker);
-  void claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const std::string& command);
+  /// Whether the run is the worker's.
+  bool claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed);
   /// After a reconnection: begins again what the worker never got, and ends what it has lost.
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
   void tick();

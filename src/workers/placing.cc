@@ -44,9 +44,11 @@ bool Workers::Parts::has_room(const std::string& command) const {
 
 void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
   if (const auto known = runs.find(run.run()); known != runs.end()) {
-    if (known->second.command == command) return link(run.run(), run);
-    // The worker claimed it before the runs of an earlier process were known.
-    send_stop(known->second.worker, run.run(), "the run is of another handler");
+    const PlacedRun& placed = known->second;
+    const bool is_old = placed.has_ended && placed.attempt < run.attempt();
+    if (placed.command == command && !is_old) return link(run.run(), run);
+    // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
+    if (!is_old) send_stop(placed.worker, run.run(), "the run is of another handler");
     remove(run.run());
   }
   const Instant heard_since = runtime.scheduler().now() + -options.silent;
@@ -62,7 +64,10 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
 
 void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
   ++stats.given;
-  runs.emplace(run.run(), PlacedRun{.worker = name, .command = command, .open = run, .is_confirmed = false, .end = {}});
+  runs.emplace(
+      run.run(),
+      PlacedRun{
+          .worker = name, .command = command, .attempt = run.attempt(), .open = run, .is_confirmed = false, .has_ended = false, .end = {}});
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
   send_start(worker, command, run);

@@ -60,6 +60,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   const auto found = runs.find(*id);
   if (found == runs.end() || found->second.worker != name) return false;
   PlacedRun& run = found->second;
+  if (number_of(field_of(event, "attempt")) != std::optional<std::int64_t>{run.attempt}) return false;
   run.is_confirmed = true;
   worker.unconfirmed.erase(*id);
   if (event.table == "started") {
@@ -76,6 +77,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
     finish(*id, end_of(event));
   } else {  // It begins here later, and ends then. It occupies no place meanwhile.
     run.end = end_of(event);
+    run.has_ended = true;
     worker.runs.erase(*id);
     look_for_room();
   }

@@ -54,9 +54,11 @@ struct PlayedWorker {
 };
 
 json::array field(std::string_view name, std::string_view value) { return {json::string{name}, json::string{value}}; }
-json::array event(std::string_view kind, std::int64_t id, json::array fields = {}) {
+json::array event(std::string_view kind, std::int64_t id, json::array fields = {}, int attempt = 0) {
+  if (kind != "log") fields.push_back(field("attempt", std::to_string(attempt)));
   return {json::string{kind}, json::string{std::to_string(id)}, "SET", std::move(fields)};
 }
+json::array claim(std::int64_t run, std::string_view text) { return field(std::to_string(run), text); }
 
 class WorkersTest : public ::testing::Test {
  protected:
@@ -197,7 +199,7 @@ TEST_F(WorkersTest, AFailureIsRetriedByTheRulesOfTheJob) {
   report(host, {event("end", run, {field("code", "internal"), field("message", "exit code 3")})});
   ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; }));
   EXPECT_EQ(host.starts[1].at("attempt").to_number<int>(), 1);
-  report(host, {event("end", run, {field("code", "deadline-exceeded"), field("message", "its timeout")})});
+  report(host, {event("end", run, {field("code", "deadline-exceeded"), field("message", "its timeout")}, 1)});
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("nightly"), ElementsAre("timed-out deadline-exceeded: its timeout"));
 }
@@ -250,7 +252,7 @@ TEST_F(WorkersTest, AWorkerThatComesBackKeepsItsRunAndReportsAnEndOfMeanwhile) {
   ASSERT_TRUE(becomes([this] { return jobs->stats().running == 2 && server->stats().connections == 1; }));
   trigger("many");  // Waits: no worker is connected.
   ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
-  PlayedWorker& again = worker("host1", kBackup, 10, {field(std::to_string(goes_on), "backup"), field(std::to_string(ended), "backup")});
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(goes_on, "0 backup"), claim(ended, "0 backup ended")});
   ASSERT_TRUE(becomes([&] { return again.starts.size() == 1; }));
   EXPECT_THAT(again.stops, IsEmpty());
   EXPECT_EQ(report(again, {event("end", ended, {field("code", "ok")}), event("end", goes_on, {field("code", "ok")}),
@@ -286,8 +288,8 @@ TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   played.clear();
   close();
   open();
-  PlayedWorker& again = worker(
-      "host1", kBackup, 10, {field(std::to_string(goes_on), "backup"), field(std::to_string(ended), "backup"), field("999999", "backup")});
+  PlayedWorker& again =
+      worker("host1", kBackup, 10, {claim(goes_on, "0 backup"), claim(ended, "0 backup ended"), claim(999999, "0 backup")});
   report(again, {event("end", ended, {field("code", "ok"), field("note", "meanwhile")})});
   ASSERT_TRUE(becomes([this] { return workers->stats().linked == 2; }));
   EXPECT_THAT(again.starts, IsEmpty());
@@ -296,6 +298,25 @@ TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   report(again, {event("end", goes_on, {field("code", "ok")})});
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded meanwhile"));
+}
+
+TEST_F(WorkersTest, TheEndOfAnEarlierAttemptDoesNotCountForALaterOne) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put({.name = "nightly", .handler = "command/backup", .retries = 2, .backoff = 1ms});
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  const json::array bad{field("code", "internal"), field("message", "bad")};
+  report(first, {event("end", run, bad)});
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
+  EXPECT_EQ(report(first, {event("end", run, bad)}), 1);  // Again, because the worker did not see that it was taken.
+  first.orders.reset();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 1; }));
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup ended")});
+  ASSERT_TRUE(becomes([&] { return again.starts.size() == 1; }));
+  EXPECT_EQ(report(again, {event("end", run, bad)}), 1);
+  report(again, {event("end", run, {field("code", "ok")}, 1)});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("succeeded"));
 }
 
 class QuickWorkers : public WorkersTest {
@@ -345,7 +366,7 @@ TEST_F(WorkersTest, AWorkerSpeaksOnlyAboutItsOwnRuns) {
   // It claims a run of another handler, and one that another worker has.
   other.orders.reset();
   ASSERT_TRUE(becomes([this] { return server->stats().connections == 3; }));
-  PlayedWorker& liar = worker("other", {field("clean", "1"), field("backup", "1")}, 10, {field(std::to_string(run), "backup")});
+  PlayedWorker& liar = worker("other", {field("clean", "1"), field("backup", "1")}, 10, {claim(run, "0 backup")});
   ASSERT_TRUE(becomes([&] { return liar.stops.size() == 1; }));
   EXPECT_EQ(report(liar, {event("end", run, end)}), 1);
   report(host, {event("end", run, {field("code", "internal"), field("message", "the true end")})});
@@ -380,10 +401,15 @@ TEST_F(WorkersTest, AnOfferBeyondALimitIsRefused) {
   for (std::size_t i = 0; i <= limits::kWorkerOffers; ++i) offers.push_back(field("c" + std::to_string(i), "1"));
   EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", offers}}), HasSubstr("at most 256 commands"));
   json::array claims;
-  for (std::size_t i = 1; i <= limits::kWorkerRuns + 1; ++i) claims.push_back(field(std::to_string(i), "backup"));
+  for (std::size_t i = 1; i <= limits::kWorkerRuns + 1; ++i) claims.push_back(claim(static_cast<std::int64_t>(i), "0 backup"));
   EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", claims}}), HasSubstr("at most 256 runs"));
-  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", json::array{field("-3", "backup")}}}),
+  EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", json::array{claim(-3, "0 backup")}}}),
               HasSubstr("a claimed run"));
+  for (const char* const text : {"", "0", "x backup", "0 back up", "-1 backup", "0  ended"}) {
+    EXPECT_THAT(refusal({{"worker", "a"}, {"places", 1}, {"offers", kBackup}, {"runs", json::array{claim(3, text)}}}),
+                HasSubstr("a claimed run"))
+        << text;
+  }
 }
 
 TEST_F(WorkersTest, AtTheLimitOfWorkersOneMoreIsRefused) {
