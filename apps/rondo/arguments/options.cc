@@ -262,6 +262,10 @@ Action cron_call(const Words& words) {
                   .count = words.number("--count", 10)};
 }
 
+Action worker_call(const Words& words) {
+  return WorkerCall{.config = words.text("--config", "/etc/rondo/worker.toml"), .checks_only = words.has("--check-config")};
+}
+
 Action replay(const Words& words) { return ReplayRun{words.all("FILE"), static_cast<unsigned>(words.number("--run", 0))}; }
 
 Action dump(const Words& words) { return Dump{words.text("FILE")}; }
@@ -300,7 +304,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that need more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 21> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 22> kMakers{
     {{"set", write_row<false>},
      {"del", write_row<true>},
      {"send", send_event},
@@ -319,6 +323,7 @@ constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 21> 
      {"replay", replay},
      {"cron next", cron_call<CronCall::Verb::Next>},
      {"cron explain", cron_call<CronCall::Verb::Explain>},
+     {"worker", worker_call},
      {"completion", completion},
      {"manual", manual_page},
      {"version", version}}};

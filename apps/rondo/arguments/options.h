@@ -139,6 +139,12 @@ struct CronCall {
   std::uint64_t count = 0;
 };
 
+/// A worker program.
+struct WorkerCall {
+  std::string config;
+  bool checks_only = false;
+};
+
 struct ReplayRun {
   std::vector<std::string> files;  // Oldest first.
   unsigned run = 0;                // From 1; 0: the last run.
@@ -150,7 +156,7 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, Top, Dump, Completion,
+  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, Top, Dump, Completion,
                Complete, ShowSchema, Manual>
       action;
 };

@@ -18,6 +18,8 @@ int audit_journal(const Options& options, const ReadJournal& call);
 int replay_run(const Options& options, const ReplayRun& call);
 /// rondo cron.
 int cron(const Options& options, const CronCall& call);
+/// rondo worker.
+int worker(const Options& options, const WorkerCall& call);
 /// rondo top; rondo dump.
 int show_top(const Options& options, const Top& top);
 int dump(const Options& options, const Dump& dump);

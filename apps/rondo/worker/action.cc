@@ -1,0 +1,58 @@
+// `rondo worker`: reads the configuration, and works until a signal ends it.
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+
+#include "backends/socket_path.h"
+#include "base/unique_fd.h"
+#include "commands/actions.h"
+#include "output/exit_code.h"
+#include "output/print.h"
+#include "output/report.h"
+#include "rondo/base/clock.h"
+#include "rondo/base/log.h"
+#include "worker/config.h"
+#include "worker/worker.h"
+
+namespace rondo::cli {
+
+namespace {
+
+/// Bad input file.
+constexpr int kExitConfig = 78;
+
+Result<UniqueFd> open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
+  if (const int failed = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); failed != 0)
+    return failure(status_from_errno(failed, "blocking signals"));
+  UniqueFd fd{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
+  if (!fd) return failure(status_from_errno(errno, "signalfd"));
+  ::signal(SIGPIPE, SIG_IGN);
+  return fd;
+}
+
+}  // namespace
+
+int worker(const Options& options, const WorkerCall& call) {
+  Result<WorkerConfig> config = read_worker_config(call.config);
+  if (!config) return report(options, config.error(), kExitConfig);
+  if (call.checks_only) {
+    print(call.config + ": " + std::to_string(config->commands.size()) + " commands\n");
+    return finish_output();
+  }
+  const std::string socket = socket_candidates(options.socket.empty() ? config->socket : options.socket).front();
+  const Result<UniqueFd> signals = open_signals();
+  if (!signals) return report(options, signals.error());
+  const SystemClock clock;
+  Log log(clock);
+  Result<std::unique_ptr<Worker>> worker = Worker::open(*std::move(config), socket, log);
+  if (!worker) return report(options, worker.error());
+  (*worker)->run(signals->get());
+  return kExitDone;
+}
+
+}  // namespace rondo::cli

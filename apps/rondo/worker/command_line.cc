@@ -1,0 +1,182 @@
+#include "worker/command_line.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "rondo/base/text.h"
+#include "worker/limits.h"
+
+namespace rondo::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::array<std::string_view, 5> kBuiltIn{"run", "job", "attempt", "scheduled", "parameters"};
+
+Status wrong(std::string why) { return {StatusCode::InvalidArgument, std::move(why)}; }
+
+/// Calls 'literal' for each piece of fixed text, and 'name' for each placeholder.
+Status take_apart(std::string_view text, const std::function<void(std::string_view)>& literal,
+                  const std::function<Status(std::string_view)>& name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t brace = text.find_first_of("{}", at);
+    if (brace == std::string_view::npos) {
+      literal(text.substr(at));
+      return {};
+    }
+    literal(text.substr(at, brace - at));
+    if (brace + 1 < text.size() && text[brace + 1] == text[brace]) {
+      literal(text.substr(brace, 1));
+      at = brace + 2;
+      continue;
+    }
+    const std::size_t end = text[brace] == '{' ? text.find('}', brace) : std::string_view::npos;
+    if (end == std::string_view::npos) return wrong("'" + std::string{text} + "' has an unmatched brace: {{ and }} stand for { and }");
+    if (Status taken = name(text.substr(brace + 1, end - brace - 1)); !taken.ok()) return taken;
+    at = end + 1;
+  }
+  return {};
+}
+
+std::optional<std::string> text_of(const json::value& value) {
+  if (const auto* const text = value.if_string()) return std::string{text->data(), text->size()};
+  if (value.is_bool() || value.is_number()) return json::serialize(value);
+  return std::nullopt;
+}
+
+Status check_value(const std::string& name, const ParameterRule& rule, const std::string& value) {
+  const std::string of = "the parameter '" + escape_text(name) + "' ";
+  if (value.find('\0') != std::string::npos) return wrong(of + "contains a NUL byte");
+  if (value.size() > rule.bytes_max) return wrong(of + "has more than " + std::to_string(rule.bytes_max) + " bytes");
+  if (!rule.values.empty() && std::ranges::find(rule.values, value) == rule.values.end()) return wrong(of + "is none of its values");
+  if (rule.bytes) {
+    const auto bad = std::ranges::find_if(value, [&rule](char c) { return !rule.bytes->test(static_cast<unsigned char>(c)); });
+    if (bad != value.end()) return wrong(of + "has a character that is not allowed: '" + escape_text(std::string(1, *bad)) + "'");
+  }
+  return {};
+}
+
+/// The members of the job's parameters, checked against the rules of the command.
+Result<Values> declared_values(const CommandRule& rule, std::string_view parameters) {
+  json::object given;
+  if (!parameters.empty()) {
+    json::error_code failed;
+    const json::value value = json::parse(json::string_view{parameters.data(), parameters.size()}, failed);
+    if (failed || !value.is_object()) return failure(wrong("the parameters of the job must be a JSON object"));
+    given = value.get_object();
+  }
+  Values values;
+  for (const auto& [name, value] : given) {
+    const auto known = rule.parameters.find(std::string_view{name.data(), name.size()});
+    if (known == rule.parameters.end()) return failure(wrong("the command has no parameter '" + escape_text(std::string_view{name}) + "'"));
+    std::optional<std::string> text = text_of(value);
+    if (!text) return failure(wrong("the parameter '" + known->first + "' must be a text, a number, true or false"));
+    if (Status bad = check_value(known->first, known->second, *text); !bad.ok()) return failure(std::move(bad));
+    values[known->first] = *std::move(text);
+  }
+  for (const auto& [name, of] : rule.parameters) {
+    if (values.contains(name)) continue;
+    if (!of.fallback) return failure(wrong("the job does not give the parameter '" + name + "'"));
+    values[name] = *of.fallback;
+  }
+  return values;
+}
+
+bool uses_raw_parameters(const CommandRule& rule) {
+  return std::ranges::any_of(rule.arguments, [](const std::string& argument) {
+    const auto names = placeholders_of(argument);
+    return names && std::ranges::find(*names, "parameters") != names->end();
+  });
+}
+
+Result<Values> values_of(const CommandRule& rule, const RunOrder& order) {
+  Values values;
+  if (uses_raw_parameters(rule)) {
+    if (Status bad = check_value("parameters", {.fallback = {}, .values = {}, .bytes = {}, .bytes_max = limits::kCommandLineBytes},
+                                 order.parameters);
+        !bad.ok()) {
+      return failure(std::move(bad));
+    }
+    values["parameters"] = order.parameters;
+  } else if (rule.parameters.empty() && !order.parameters.empty()) {
+    return failure(wrong("the command has no parameters, and the job gives some"));
+  } else {
+    Result<Values> declared = declared_values(rule, order.parameters);
+    if (!declared) return declared;
+    values = *std::move(declared);
+  }
+  values["run"] = std::to_string(order.run);
+  values["job"] = order.job;
+  values["attempt"] = std::to_string(order.attempt);
+  values["scheduled"] = order.scheduled;
+  return values;
+}
+
+/// One argument with its values. A value at its beginning could be read as an option, so it may begin with '-' only where the rule allows
+/// it.
+Result<std::string> argument_of(const CommandRule& rule, const std::string& text, const Values& values) {
+  std::string made;
+  const Status status = take_apart(
+      text, [&made](std::string_view piece) { made.append(piece); },
+      [&](std::string_view name) -> Status {
+        const auto value = values.find(name);
+        if (value == values.end()) return wrong("there is no value for {" + std::string{name} + "}");
+        const auto of = rule.parameters.find(name);
+        const bool may_begin_with_dash = of != rule.parameters.end() && of->second.may_begin_with_dash;
+        if (made.empty() && value->second.starts_with('-') && !may_begin_with_dash)
+          return wrong("the parameter '" + std::string{name} + "' begins with '-', so the program could take it for an option");
+        made.append(value->second);
+        return {};
+      });
+  if (!status.ok()) return failure(status);
+  return made;
+}
+
+}  // namespace
+
+bool is_built_in(std::string_view name) noexcept { return std::ranges::find(kBuiltIn, name) != kBuiltIn.end(); }
+
+Result<std::vector<std::string>> placeholders_of(std::string_view text) {
+  std::vector<std::string> names;
+  const Status status = take_apart(
+      text, [](std::string_view) {},
+      [&names](std::string_view name) {
+        names.emplace_back(name);
+        return Status{};
+      });
+  if (!status.ok()) return failure(status);
+  return names;
+}
+
+Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order) {
+  const Result<Values> values = values_of(rule, order);
+  if (!values) return failure(values.error());
+  CommandLine line;
+  line.arguments.push_back(rule.program);
+  std::size_t bytes = rule.program.size();
+  for (const std::string& argument : rule.arguments) {
+    Result<std::string> made = argument_of(rule, argument, *values);
+    if (!made) return failure(made.error());
+    bytes += made->size() + 1;
+    if (bytes > limits::kCommandLineBytes)
+      return failure(wrong("the command line has more than " + std::to_string(limits::kCommandLineBytes) + " bytes"));
+    line.arguments.push_back(*std::move(made));
+  }
+  for (const auto& [name, value] : rule.environment) line.environment.push_back(name + "=" + value);
+  for (const std::string_view name : {"run", "job", "attempt", "scheduled"}) {
+    std::string variable = "RONDO_" + std::string{name};
+    std::ranges::transform(variable, variable.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+    line.environment.push_back(variable + "=" + values->find(name)->second);
+  }
+  return line;
+}
+
+}  // namespace rondo::cli

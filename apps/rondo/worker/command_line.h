@@ -1,0 +1,41 @@
+// The command line of a run: the fixed arguments of a command with the values of a job's parameters. No shell sees them. A value that the
+// command's rules do not allow is refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "worker/config.h"
+
+namespace rondo::cli {
+
+/// A run that a server wants.
+struct RunOrder {
+  std::int64_t run = 0;
+  std::uint32_t attempt = 0;
+  std::string command;
+  std::string job;
+  std::string parameters;
+  std::string scheduled;
+  Duration timeout{0};
+};
+
+struct CommandLine {
+  std::vector<std::string> arguments;    // The first is the program.
+  std::vector<std::string> environment;  // NAME=VALUE.
+};
+
+/// InvalidArgument that names the parameter and the rule.
+Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order);
+
+/// The names in the placeholders of a text; InvalidArgument for an unmatched brace.
+Result<std::vector<std::string>> placeholders_of(std::string_view text);
+
+/// Names that stand for the run itself.
+bool is_built_in(std::string_view name) noexcept;
+
+}  // namespace rondo::cli

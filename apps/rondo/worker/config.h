@@ -1,0 +1,57 @@
+// WorkerConfig: the content of the file of `rondo worker`: the commands that it carries out, and for whom. packaging/worker.toml explains
+// every key. An unknown key or a wrong value is an error that names the file, the line and the nearest known key.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+
+namespace rondo::cli {
+
+/// What a parameter of a command may be.
+struct ParameterRule {
+  std::optional<std::string> fallback;    // Empty: the job must give it.
+  std::vector<std::string> values;        // Empty: any.
+  std::optional<std::bitset<256>> bytes;  // The bytes that it may have; empty: all but NUL.
+  std::size_t bytes_max = 1024;
+  bool may_begin_with_dash = false;
+};
+
+struct CommandRule {
+  std::string name;
+  std::string program;                 // An absolute path.
+  std::vector<std::string> arguments;  // With placeholders: {NAME}; {{ and }} stand for { and }.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string directory = "/";
+  std::string user;     // Empty: that of the worker.
+  Duration timeout{0};  // For jobs without one; 0: none.
+  Duration grace{10s};  // From SIGTERM to SIGKILL.
+  std::size_t log_bytes = std::size_t{1024} * 1024;
+  std::uint64_t concurrency = 1;
+  bool may_gain_privileges = false;
+  std::map<std::string, ParameterRule, std::less<>> parameters;
+};
+
+struct WorkerConfig {
+  std::string socket;  // Empty: the default of `rondo`.
+  std::string name;    // Empty: the name of the host.
+  std::string state = "/var/lib/rondo-worker";
+  std::uint64_t places = 16;
+  std::size_t logs_bytes = std::size_t{256} * 1024 * 1024;
+  std::uint64_t logs = 1000;
+  std::map<std::string, CommandRule, std::less<>> commands;
+};
+
+Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name);
+Result<WorkerConfig> read_worker_config(const std::string& path);
+
+}  // namespace rondo::cli

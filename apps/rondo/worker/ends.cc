@@ -1,0 +1,162 @@
+// worker.h: the output and the end of commands, and the reports about them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "rondo/base/text.h"
+#include "worker/limits.h"
+#include "worker/worker.h"
+
+namespace rondo::cli {
+
+namespace {
+
+/// Bytes of a text for people in a report: the server keeps as many.
+constexpr std::size_t kWords = 1024;
+
+OutputLines::Found keep_in(RunningCommand& running) {
+  return {.progress =
+              [&running](unsigned percent, std::string_view text) {
+                running.percent = percent;
+                running.progress = text.substr(0, kWords);
+                ++running.progress_version;
+              },
+          .result = [&running](std::string_view text) { running.result = text.substr(0, kWords); }};
+}
+
+}  // namespace
+
+void Worker::read_output(RunningCommand& running, std::size_t most) {
+  std::array<char, 65'536> bytes;
+  for (std::size_t read = 0; read < most && running.process.output() >= 0;) {
+    const ssize_t got = ::read(running.process.output(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {  // All writers have closed it: poll would report that again and again.
+      running.process.close_output();
+      return;
+    }
+    const std::string_view output{bytes.data(), static_cast<std::size_t>(got)};
+    logs_.append(running.order.run, output);
+    running.lines.take(output, keep_in(running));
+    read += output.size();
+  }
+}
+
+Status Worker::status_of(const RunningCommand& running, const ProcessEnd& end) {
+  if (!end.unstarted.ok()) return end.unstarted;
+  std::string how = end.signal != 0 ? "ended by signal " + std::to_string(end.signal) + " (" + ::strsignal(end.signal) + ")"
+                                    : "exit code " + std::to_string(end.exit_code);
+  if (running.stopped) return {running.stopped->code(), std::string{running.stopped->message()} + "; " + how};
+  if (end.signal == 0 && end.exit_code == 0) return {};
+  if (!running.lines.last().empty()) how += ": " + running.lines.last().substr(0, kWords);
+  return {StatusCode::Internal, how};
+}
+
+void Worker::finish(std::int64_t run) {
+  RunningCommand& running = running_.at(run);
+  const ProcessEnd end = running.process.reap();
+  // What is in the pipe. A process that left the group may hold it open and go on writing, so this has a bound.
+  read_output(running, 4 * limits::kOutputSlice);
+  running.lines.end(keep_in(running));
+  const Status logged = logs_.end(run);
+  if (!logged.ok()) log_.warn("the log of a run is incomplete", {{"run", run}, {"why", logged}});
+  RunRecord record{.run = run,
+                   .attempt = running.order.attempt,
+                   .command = running.order.command,
+                   .has_ended = true,
+                   .status = status_of(running, end),
+                   .note = running.result};
+  log_.info("end", {{"run", run}, {"command", record.command}, {"status", record.status}});
+  running_.erase(run);
+  end_run(std::move(record));
+}
+
+void Worker::end_run(RunRecord record) {
+  record.has_ended = true;
+  if (const Status written = records_.write(record); !written.ok())
+    log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
+  ended_[record.run] = std::move(record);
+}
+
+void Worker::report(Instant now) {
+  if (!link_.can_report()) return;
+  WorkerReport made;
+  reported_ = {};
+  add_runs(made);
+  add_logs(made, now);
+  if (made.empty() && now - last_report_ < kHeartbeat) return;
+  last_report_ = now;
+  link_.report(made.take(), now);
+}
+
+void Worker::add_runs(WorkerReport& made) {
+  for (const auto& [run, record] : ended_) {
+    const std::string attempt = std::to_string(record.attempt);
+    const std::string_view message = record.status.message().substr(0, kWords);
+    if (!made.add("end", run,
+                  {{"attempt", attempt}, {"code", to_string(record.status.code())}, {"message", message}, {"note", record.note}})) {
+      return;
+    }
+    reported_.ended.emplace_back(run, record.attempt);
+  }
+  for (auto& [run, running] : running_) {
+    const std::string attempt = std::to_string(running.order.attempt);
+    if (!running.is_start_reported) {
+      if (!made.add("started", run, {{"attempt", attempt}})) return;
+      reported_.started.push_back(run);
+    }
+    if (running.progress_version == running.progress_reported) continue;
+    const std::string percent = std::to_string(running.percent);
+    if (!made.add("progress", run, {{"attempt", attempt}, {"percent", percent}, {"text", running.progress}})) return;
+    reported_.progress.emplace_back(run, running.progress_version);
+  }
+}
+
+void Worker::add_logs(WorkerReport& made, Instant now) {
+  for (std::size_t count = questions_.size(); count > 0; --count) {
+    const LogQuestion question = questions_.front();
+    const bool is_running = running_.contains(question.run);
+    const std::uint64_t size = logs_.size(question.run);
+    if (question.until > now && is_running && size <= question.from) {  // It waits for more.
+      questions_.pop_front();
+      questions_.push_back(question);
+      continue;
+    }
+    const auto piece = logs_.read(question.run, question.from, question.bytes);
+    const std::string from = std::to_string(piece ? piece->from : 0);
+    const std::string next = std::to_string(piece ? piece->next : 0);
+    const bool is_end = !is_running && (!piece || piece->next >= size);
+    if (!made.add("log", question.request,
+                  {{"known", piece ? "1" : "0"},
+                   {"from", from},
+                   {"next", next},
+                   {"ended", is_end ? "1" : "0"},
+                   {"data", piece ? std::string_view{piece->data} : std::string_view{}}})) {
+      return;
+    }
+    questions_.pop_front();
+  }
+}
+
+void Worker::report_taken() {
+  for (const std::int64_t run : reported_.started) {
+    if (const auto found = running_.find(run); found != running_.end()) found->second.is_start_reported = true;
+  }
+  for (const auto& [run, version] : reported_.progress) {
+    if (const auto found = running_.find(run); found != running_.end()) found->second.progress_reported = version;
+  }
+  for (const auto& [run, attempt] : reported_.ended) {
+    const auto found = ended_.find(run);
+    if (found == ended_.end() || found->second.attempt != attempt) continue;
+    ended_.erase(found);
+    records_.remove(run);
+  }
+  reported_ = {};
+}
+
+}  // namespace rondo::cli

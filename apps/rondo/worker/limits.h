@@ -1,0 +1,47 @@
+// Limits of `rondo worker`. rondo/base/limits.h says how to read them.
+#pragma once
+
+#include <cstddef>
+
+#include "rondo/base/time.h"
+
+namespace rondo::limits {
+
+// --- rondo worker
+
+/// Bytes of a command line with its values. The kernel takes at most 128 KiB in one argument.
+/// Reached: the run fails with InvalidArgument. Figure: none: the run has the reason. Test:
+/// `WorkerCommandLine.AValueBeyondItsLimitIsRefused`.
+inline constexpr std::size_t kCommandLineBytes = 100'000;
+
+/// Bytes of one line of output in which the worker looks for progress and results. The log has lines of any length.
+/// Reached: the rest of the line is not looked at. Figure: none: the log has the line. Test: `OutputLines.ALongLineIsReadToItsLimit`.
+inline constexpr std::size_t kOutputLine = 4'096;
+
+/// Bytes of output of one run that are handled before the other runs have their turn.
+/// Reached: the rest follows in the next round. Figure: none: nothing is lost. Test:
+/// `WorkerOnLinux.ACommandThatPrintsGigabytesLeavesABoundedLog`.
+inline constexpr std::size_t kOutputSlice = 262'144;
+
+/// Events of one report.
+/// Reached: the others follow in the next report. Figure: none: nothing is lost. Test: `WorkerEvents.AReportIsBoundedAndTheRestFollows`.
+inline constexpr std::size_t kReportEvents = 200;
+
+/// Bytes of one report, below the largest request of an admin socket.
+/// Reached: the others follow in the next report. Figure: none: nothing is lost. Test: `WorkerEvents.AReportIsBoundedAndTheRestFollows`.
+inline constexpr std::size_t kReportBytes = 131'072;
+
+/// Questions of a server about logs that wait for an answer.
+/// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
+/// `WorkerAndAHostileServer.AFloodOfQuestionsEndsTheConnection`.
+inline constexpr std::size_t kLogQuestions = 64;
+
+/// Time for which a question about a log waits for more output.
+/// Reached: the answer has no data. Figure: none: the reader asks again. Test: `WorkerOnLinux.ALogIsFollowedWhileItsCommandRuns`.
+inline constexpr Duration kLogQuestionWait = 10s;
+
+/// The longest pause between two attempts to connect.
+/// Reached: the pause stays. Figure: none: the worker's log says when it is connected. Test: `Link.PausesGrowToTheirLimit`.
+inline constexpr Duration kReconnectPause = 10s;
+
+}  // namespace rondo::limits

@@ -1,0 +1,145 @@
+// worker.h: what a server orders. Nothing in an order is trusted: a run is started only by the rules of the configuration.
+#include <csignal>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "rondo/base/text.h"
+#include "worker/limits.h"
+#include "worker/worker.h"
+
+namespace rondo::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string text_in(const json::object& order, std::string_view name) {
+  const json::value* const value = order.if_contains(name);
+  const json::string* const text = value == nullptr ? nullptr : value->if_string();
+  return text == nullptr ? std::string{} : unescape_text({text->data(), text->size()});
+}
+
+/// A number from 0 on; nothing for anything else.
+std::optional<std::int64_t> number_in(const json::object& order, std::string_view name) {
+  const json::value* const value = order.if_contains(name);
+  if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return std::nullopt;
+  return value->get_int64();
+}
+
+std::optional<RunOrder> run_order(const json::object& order) {
+  const auto run = number_in(order, "run");
+  const auto attempt = number_in(order, "attempt");
+  const auto timeout_ms = number_in(order, "timeout_ms");
+  constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600 * 1000;
+  if (!run || *run < 1 || !attempt || *attempt > std::numeric_limits<std::uint32_t>::max() || !timeout_ms) return std::nullopt;
+  return RunOrder{.run = *run,
+                  .attempt = static_cast<std::uint32_t>(*attempt),
+                  .command = text_in(order, "command"),
+                  .job = text_in(order, "job"),
+                  .parameters = text_in(order, "parameters"),
+                  .scheduled = text_in(order, "scheduled"),
+                  .timeout = std::min(*timeout_ms, kYear) * 1ms};
+}
+
+}  // namespace
+
+void Worker::take_order(std::string_view kind, const json::object& order) {
+  if (kind == "log") return ask_log(order);
+  if (kind == "start") {
+    const std::optional<RunOrder> wanted = run_order(order);
+    // An order without a run can have no answer.
+    return wanted ? start(*wanted) : link_.blame({StatusCode::DataLoss, "the server sent a malformed order"});
+  }
+  if (kind != "stop") return;  // Of a later version.
+  const auto run = number_in(order, "run");
+  if (!run) return;
+  const auto found = running_.find(*run);
+  if (found != running_.end()) {
+    log_.info("stop", {{"run", *run}, {"why", text_in(order, "why")}});
+    return stop(found->second, {StatusCode::Cancelled, text_in(order, "why")});
+  }
+  // The server does not want to know how it ended.
+  if (ended_.erase(*run) != 0) records_.remove(*run);
+}
+
+void Worker::start(const RunOrder& order) {
+  if (const auto known = running_.find(order.run); known != running_.end()) {
+    // Never twice here. The server has not seen that it was started.
+    known->second.is_start_reported = false;
+    return;
+  }
+  if (const auto known = ended_.find(order.run); known != ended_.end()) {
+    if (known->second.attempt == order.attempt) return;  // Its end is in the next report.
+    ended_.erase(known);
+  }
+  if (ended_.size() > 2 * config_.places + 16)
+    return link_.blame({StatusCode::ResourceExhausted, "the server gives more runs than there are places"});
+  const Status started = try_start(order);
+  if (started.ok()) return;
+  log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", started}});
+  end_run({.run = order.run, .attempt = order.attempt, .command = order.command, .has_ended = true, .status = started});
+}
+
+Status Worker::try_start(const RunOrder& order) {
+  const auto rule = config_.commands.find(order.command);
+  if (rule == config_.commands.end())
+    return {StatusCode::NotFound, "the worker '" + name_ + "' has no command '" + escape_text(order.command) + "'"};
+  if (is_ending_) return {StatusCode::Unavailable, "the worker is ending"};
+  const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.rule == &rule->second; });
+  if (running_.size() >= config_.places || static_cast<std::uint64_t>(of_command) >= rule->second.concurrency)
+    return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
+  const Result<CommandLine> line = command_line(rule->second, order);
+  if (!line) return line.error();
+  if (Status begun = logs_.begin(order.run, rule->second.log_bytes); !begun.ok()) return begun;
+  Result<Process> process = Process::fork(rule->second, *line, users_.at(order.command));
+  if (!process) {
+    static_cast<void>(logs_.end(order.run));
+    return process.error();
+  }
+  // Written down before the program begins: if the worker dies, the next one finds it.
+  Status written = records_.write({.run = order.run,
+                                   .attempt = order.attempt,
+                                   .command = order.command,
+                                   .process = process->id(),
+                                   .started = start_time_of(process->id()).value_or(0),
+                                   .boot = boot_});
+  if (!written.ok()) {
+    static_cast<void>(logs_.end(order.run));
+    return written;  // The process is killed before it has executed anything.
+  }
+  process->go();
+  const Duration timeout = order.timeout > Duration{0} ? order.timeout : rule->second.timeout;
+  RunningCommand running{.order = order, .rule = &rule->second, .process = *std::move(process)};
+  if (timeout > Duration{0}) running.deadline = clock_.now() + timeout;
+  log_.info("start", {{"run", order.run}, {"command", order.command}, {"job", order.job}, {"process", running.process.id()}});
+  running_.emplace(order.run, std::move(running));
+  return {};
+}
+
+void Worker::stop(RunningCommand& running, Status why) {
+  running.deadline = Instant::never();
+  if (running.stopped) return;
+  running.stopped = std::move(why);
+  running.kill_at = clock_.now() + running.rule->grace;
+  running.process.signal(SIGTERM);
+}
+
+void Worker::ask_log(const json::object& order) {
+  const auto request = number_in(order, "request");
+  const auto run = number_in(order, "run");
+  const auto from = number_in(order, "from");
+  const auto bytes = number_in(order, "bytes");
+  if (!request || !run || !from || !bytes) return;
+  if (questions_.size() >= limits::kLogQuestions)
+    return link_.blame({StatusCode::ResourceExhausted, "the server asks for too many logs at a time"});
+  const json::value* const wait = order.if_contains("wait");
+  const bool waits = wait != nullptr && wait->is_bool() && wait->get_bool();
+  questions_.push_back({.request = *request,
+                        .run = *run,
+                        .from = static_cast<std::uint64_t>(*from),
+                        .bytes = static_cast<std::size_t>(std::min<std::int64_t>(*bytes, 16'384)),
+                        .until = clock_.now() + (waits ? limits::kLogQuestionWait : Duration{0})});
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,159 @@
+#include "worker/run_records.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "base/private_file.h"
+#include "rondo/admin/client.h"
+#include "rondo/base/text.h"
+#include "worker/process.h"
+
+namespace rondo::cli {
+
+namespace {
+
+namespace files = std::filesystem;
+namespace json = boost::json;
+
+std::string text_of(const RunRecord& record) {
+  return json::serialize(json::object{{"run", record.run},
+                                      {"attempt", record.attempt},
+                                      {"command", record.command},
+                                      {"process", record.process},
+                                      {"started", record.started},
+                                      {"boot", record.boot},
+                                      {"ended", record.has_ended},
+                                      {"code", to_string(record.status.code())},
+                                      {"message", escape_text(record.status.message())},
+                                      {"note", escape_text(record.note)}});
+}
+
+std::optional<RunRecord> parse(const std::string& text) {
+  try {
+    const json::value value = json::parse(text);
+    const json::object& object = value.as_object();
+    const auto words = [&object](const char* name) {
+      const json::string& found = object.at(name).as_string();
+      return std::string{found.data(), found.size()};
+    };
+    RunRecord record{.run = object.at("run").to_number<std::int64_t>(),
+                     .attempt = object.at("attempt").to_number<std::uint32_t>(),
+                     .command = words("command"),
+                     .process = object.at("process").to_number<pid_t>(),
+                     .started = object.at("started").to_number<std::uint64_t>(),
+                     .boot = words("boot"),
+                     .has_ended = object.at("ended").as_bool(),
+                     .status = {},
+                     .note = unescape_text(words("note"))};
+    if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
+    return record.run < 1 ? std::nullopt : std::optional{std::move(record)};
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The group of a process; 0 if there is no such process.
+pid_t group_of(const std::string& process) {
+  const std::string text = whole("/proc/" + process + "/stat");
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream rest(text.substr(name_end + 1));
+  std::string state;
+  pid_t parent = 0;
+  pid_t group = 0;
+  rest >> state >> parent >> group;
+  return state == "Z" ? 0 : group;
+}
+
+/// Whether a process of the group has the run in its environment: only a process that the command started has.
+bool has_member_of_run(const RunRecord& record) {
+  const std::string mark = "RONDO_RUN=" + std::to_string(record.run);
+  std::error_code failed;
+  for (files::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || group_of(name) != record.process) continue;
+    std::istringstream variables(whole("/proc/" + name + "/environ"));
+    for (std::string variable; std::getline(variables, variable, '\0');) {
+      if (variable == mark) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string boot_id() {
+  std::string id = whole("/proc/sys/kernel/random/boot_id");
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+bool kill_leftovers(const RunRecord& record) {
+  if (record.has_ended || record.process <= 1 || record.boot != boot_id()) return false;
+  // The kernel gives the number of a group to no other process while the group has a member. So a group with the program of the record, or
+  // with a process that has the run in its environment, is the command's.
+  const bool is_ours = start_time_of(record.process) == std::optional{record.started} || has_member_of_run(record);
+  return is_ours && ::kill(-record.process, SIGKILL) == 0;
+}
+
+Result<RunRecords> RunRecords::open(const std::string& state) {
+  const std::string folder = state + "/runs";
+  std::error_code failed;
+  files::create_directories(folder, failed);
+  if (failed) return failure(status_from_errno(failed.value(), "cannot make the folder '" + folder + "'"));
+  UniqueFd lock{::open((state + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
+  if (!lock) return failure(status_from_errno(errno, "cannot open '" + state + "/lock'"));
+  if (Status locked = lock_file(lock.get(), "the state '" + state + "' of another worker"); !locked.ok()) return failure(std::move(locked));
+  return RunRecords(folder, std::move(lock));
+}
+
+std::string RunRecords::path(std::int64_t run) const { return folder_ + "/" + std::to_string(run) + ".json"; }
+
+Status RunRecords::write(const RunRecord& record) {
+  const std::string target = path(record.run);
+  const std::string draft = target + ".new";
+  {
+    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
+    file << text_of(record);
+    file.flush();
+    if (!file) return status_from_errno(errno == 0 ? EIO : errno, "cannot write '" + draft + "'");
+  }
+  return std::rename(draft.c_str(), target.c_str()) == 0 ? Status{} : status_from_errno(errno, "cannot write '" + target + "'");
+}
+
+void RunRecords::remove(std::int64_t run) { std::remove(path(run).c_str()); }
+
+std::vector<RunRecord> RunRecords::read_all() const {
+  std::vector<RunRecord> records;
+  std::error_code failed;
+  for (files::directory_iterator at(folder_, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string name = at->path().string();
+    if (!name.ends_with(".json")) continue;
+    if (std::optional<RunRecord> record = parse(whole(name))) {
+      records.push_back(*std::move(record));
+    } else {
+      std::rename(name.c_str(), (name + ".damaged").c_str());
+    }
+  }
+  return records;
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,53 @@
+// RunRecords: what the worker knows of its runs, in the folder runs/ of its state: one file for each run that is under way, or whose end no
+// server has taken. So after a death of the worker the next one kills what was left of the commands, and reports the ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "rondo/base/result.h"
+
+namespace rondo::cli {
+
+struct RunRecord {
+  std::int64_t run = 0;
+  std::uint32_t attempt = 0;
+  std::string command;
+  pid_t process = 0;          // Also the number of its session and group.
+  std::uint64_t started = 0;  // The start time of the process, in ticks since the boot.
+  std::string boot = {};      // The boot of the machine.
+  bool has_ended = false;
+  Status status = {};
+  std::string note = {};
+};
+
+class RunRecords {
+ public:
+  /// Takes the state folder for this process: FailedPrecondition if another worker has it. Makes it if it is absent.
+  static Result<RunRecords> open(const std::string& state);
+
+  /// Writes a record, or replaces it.
+  Status write(const RunRecord& record);
+  void remove(std::int64_t run);
+  /// All records in the folder. A file that cannot be read is moved out of the way.
+  std::vector<RunRecord> read_all() const;
+
+ private:
+  explicit RunRecords(std::string folder, UniqueFd lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}
+  std::string path(std::int64_t run) const;
+  std::string folder_;
+  UniqueFd lock_;
+};
+
+/// Kills what is left of a command of an earlier worker: its group, if it is still the one of the record. Returns whether there was any.
+bool kill_leftovers(const RunRecord& record);
+
+/// The name of the present boot of the machine; empty if it is unknown.
+std::string boot_id();
+
+}  // namespace rondo::cli

@@ -1,0 +1,182 @@
+#include "worker/worker.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include "worker/limits.h"
+
+namespace rondo::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+/// After its commands have ended, a worker that ends waits so long for the server to take the ends.
+constexpr Duration kLastReport = 3s;
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  std::string made{name.data()};
+  std::erase_if(made, [](char c) {
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-');
+  });
+  return made.empty() ? "worker" : made.substr(0, 100);
+}
+
+}  // namespace
+
+Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords records, RunLogs logs, Log& log)
+    : config_(std::move(config)),
+      name_(config_.name.empty() ? host_name() : config_.name),
+      records_(std::move(records)),
+      logs_(std::move(logs)),
+      log_(log),
+      boot_(boot_id()),
+      link_(socket, {.hello = [this] { return hello(); },
+                     .order = [this](std::string_view kind, const json::object& order) { take_order(kind, order); },
+                     .up =
+                         [this] {
+                           log_.info("connected", {{"worker", name_}});
+                           is_link_silent_ = false;
+                         },
+                     .down =
+                         [this](const Status& why, Duration) {
+                           reported_ = {};
+                           questions_.clear();
+                           if (!std::exchange(is_link_silent_, true)) log_.warn("no server; commands go on", {{"why", why}});
+                         },
+                     .report_taken = [this] { report_taken(); }}) {}
+
+Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::string& socket, Log& log) {
+  Result<RunRecords> records = RunRecords::open(config.state);
+  if (!records) return failure(records.error());
+  Result<RunLogs> logs = RunLogs::open(config.state + "/logs", {.logs = config.logs, .bytes = config.logs_bytes});
+  if (!logs) return failure(logs.error());
+  std::vector<RunRecord> left = records->read_all();
+  std::unique_ptr<Worker> worker{new Worker(std::move(config), socket, *std::move(records), *std::move(logs), log)};
+  if (Status resolved = worker->resolve_users(); !resolved.ok()) return failure(std::move(resolved));
+  worker->take_over(std::move(left));
+  return worker;
+}
+
+Status Worker::resolve_users() {
+  for (const auto& [name, rule] : config_.commands) {
+    Result<std::optional<UserIds>> ids = user_ids(rule.user);
+    if (!ids) return ids.error().with_context("[command." + name + "] user");
+    users_[name] = *std::move(ids);
+  }
+  return {};
+}
+
+void Worker::take_over(std::vector<RunRecord> records) {
+  for (RunRecord& record : records) {
+    if (record.has_ended) {
+      ended_[record.run] = std::move(record);
+      continue;
+    }
+    const bool was_left = kill_leftovers(record);
+    log_.warn("the worker died while a command ran", {{"run", record.run}, {"command", record.command}, {"killed", was_left}});
+    record.status = {StatusCode::Unavailable, "the worker died while the command ran"};
+    end_run(std::move(record));
+  }
+}
+
+json::object Worker::hello() const {
+  json::array offers;
+  for (const auto& [name, rule] : config_.commands)
+    offers.push_back(json::array{json::string{name}, json::string{std::to_string(rule.concurrency)}});
+  json::array runs;
+  const auto claim = [&runs](std::int64_t run, std::uint32_t attempt, const std::string& command, const char* more) {
+    runs.push_back(json::array{json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + command + more}});
+  };
+  for (const auto& [run, running] : running_) claim(run, running.order.attempt, running.order.command, "");
+  for (const auto& [run, record] : ended_) claim(run, record.attempt, record.command, " ended");
+  return {{"worker", name_}, {"places", config_.places}, {"offers", std::move(offers)}, {"runs", std::move(runs)}};
+}
+
+void Worker::run(int signals) {
+  for (;;) {
+    const Instant now = clock_.now();
+    link_.tick(now);
+    watch_times(now);
+    report(now);
+    if (is_over(now)) return;
+    wait(signals);
+  }
+}
+
+bool Worker::is_over(Instant now) const { return is_ending_ && running_.empty() && (ended_.empty() || !link_.is_up() || now >= give_up_); }
+
+Instant Worker::next_time(Instant now) const {
+  Instant next = link_.next();
+  if (give_up_ > now) next = std::min(next, give_up_);
+  for (const auto& [run, running] : running_) next = std::min({next, running.deadline, running.kill_at});
+  if (!link_.can_report()) return std::max(next, now);
+  next = std::min(next, last_report_ + kHeartbeat);
+  for (const LogQuestion& question : questions_) next = std::min(next, question.until);
+  return std::max(next, now);
+}
+
+void Worker::wait(int signals) {
+  std::vector<pollfd> watched{{.fd = signals, .events = POLLIN, .revents = 0}};
+  link_.add_to(watched);
+  const std::size_t first_run = watched.size();
+  std::vector<std::int64_t> runs;
+  for (const auto& [run, running] : running_) {
+    runs.push_back(run);
+    watched.push_back({.fd = running.process.output(), .events = POLLIN, .revents = 0});
+    watched.push_back({.fd = running.process.ended(), .events = POLLIN, .revents = 0});
+  }
+  const Instant now = clock_.now();
+  const Duration span = std::min<Duration>(next_time(now) - now, 60s);
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(span).count();
+  if (::poll(watched.data(), watched.size(), static_cast<int>(milliseconds)) <= 0) return;
+  if (watched[0].revents != 0) {
+    signalfd_siginfo info{};
+    if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) begin_end();
+  }
+  link_.look(clock_.now());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto found = running_.find(runs[i]);
+    if (found == running_.end()) continue;
+    if (watched[first_run + 2 * i].revents != 0) read_output(found->second, limits::kOutputSlice);
+    if (watched[first_run + 2 * i + 1].revents != 0) finish(runs[i]);
+  }
+}
+
+void Worker::begin_end() {
+  if (is_ending_) return;
+  is_ending_ = true;
+  Duration grace{0};
+  for (auto& [run, running] : running_) {
+    grace = std::max(grace, running.rule->grace);
+    stop(running, {StatusCode::Unavailable, "the worker was stopped"});
+  }
+  give_up_ = clock_.now() + grace + kLastReport;
+  log_.info("ending", {{"runs", running_.size()}});
+}
+
+void Worker::watch_times(Instant now) {
+  for (auto& [run, running] : running_) {
+    if (running.deadline <= now) {
+      const std::int64_t milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                            running.order.timeout > Duration{0} ? running.order.timeout : running.rule->timeout)
+                                            .count();
+      stop(running, {StatusCode::DeadlineExceeded, "the timeout of " + std::to_string(milliseconds) + " ms has passed"});
+    }
+    if (running.kill_at <= now) {
+      running.process.signal(SIGKILL);
+      running.kill_at = Instant::never();
+    }
+  }
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,119 @@
+// Worker: `rondo worker`. It offers the commands of its configuration to a server, carries out the runs that the server gives it, and
+// reports what became of them. One thread, one loop around poll(2). Runs go on while the server is away.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/log.h"
+#include "worker/command_line.h"
+#include "worker/config.h"
+#include "worker/link.h"
+#include "worker/output_lines.h"
+#include "worker/process.h"
+#include "worker/report.h"
+#include "worker/run_logs.h"
+#include "worker/run_records.h"
+
+namespace rondo::cli {
+
+/// A worker that has nothing to report reports that: a server counts it as silent after 30 s.
+inline constexpr Duration kHeartbeat = 10s;
+
+/// A command that runs.
+struct RunningCommand {
+  RunOrder order;
+  const CommandRule* rule;
+  Process process;
+  OutputLines lines = {};
+  unsigned percent = 0;
+  std::string progress = {};
+  std::uint64_t progress_version = 0;
+  std::uint64_t progress_reported = 0;
+  bool is_start_reported = false;
+  std::string result = {};
+  std::optional<Status> stopped = {};   // Why it was asked to end.
+  Instant deadline = Instant::never();  // Then it is asked to end.
+  Instant kill_at = Instant::never();
+};
+
+/// A server's question about a log.
+struct LogQuestion {
+  std::int64_t request = 0;
+  std::int64_t run = 0;
+  std::uint64_t from = 0;
+  std::size_t bytes = 0;
+  Instant until;  // Then it is answered, even without data.
+};
+
+class Worker {
+ public:
+  /// Takes the state folder, and kills what is left of an earlier worker's commands. 'log' must outlive it.
+  static Result<std::unique_ptr<Worker>> open(WorkerConfig config, const std::string& socket, Log& log);
+  /// Works until 'signals' (a signalfd) is readable. Then it ends its commands, reports that if a server is there, and returns.
+  void run(int signals);
+
+ private:
+  Worker(WorkerConfig config, const std::string& socket, RunRecords records, RunLogs logs, Log& log);
+  Status resolve_users();
+  void take_over(std::vector<RunRecord> records);
+
+  // --- orders
+  boost::json::object hello() const;
+  void take_order(std::string_view kind, const boost::json::object& order);
+  void start(const RunOrder& order);
+  Status try_start(const RunOrder& order);
+  void stop(RunningCommand& running, Status why);
+  void ask_log(const boost::json::object& order);
+
+  // --- runs
+  void read_output(RunningCommand& running, std::size_t most);
+  void finish(std::int64_t run);
+  static Status status_of(const RunningCommand& running, const ProcessEnd& end);
+  void end_run(RunRecord record);
+  void watch_times(Instant now);
+
+  // --- reports
+  void report(Instant now);
+  void add_runs(WorkerReport& made);
+  void add_logs(WorkerReport& made, Instant now);
+  void report_taken();
+
+  bool is_over(Instant now) const;
+  Instant next_time(Instant now) const;
+  void wait(int signals);
+  void begin_end();
+
+  const WorkerConfig config_;
+  const std::string name_;
+  SystemClock clock_;
+  RunRecords records_;
+  RunLogs logs_;
+  Log& log_;
+  const std::string boot_;
+  std::map<std::string, std::optional<UserIds>> users_;  // By command.
+  std::map<std::int64_t, RunningCommand> running_;
+  std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has taken.
+  std::deque<LogQuestion> questions_;
+  /// What the report under way says, for its acknowledgement.
+  struct Reported {
+    std::vector<std::int64_t> started;
+    std::vector<std::pair<std::int64_t, std::uint64_t>> progress;
+    std::vector<std::pair<std::int64_t, std::uint32_t>> ended;
+  } reported_;
+  Instant last_report_;
+  Link link_;
+  bool is_link_silent_ = false;  // Its failure has been logged.
+  bool is_ending_ = false;
+  Instant give_up_ = Instant::never();
+};
+
+}  // namespace rondo::cli
