@@ -110,9 +110,7 @@ class WorkerOnLinux : public ::testing::Test {
     EXPECT_TRUE(answer.has_value()) << command << ": " << answer.error().to_string();
     return answer.value_or(boost::json::object{});
   }
-  void put(boost::json::object job) {
-    call("job-put", {{"definition", escape_text(boost::json::serialize(job))}});
-  }
+  void put(boost::json::object job) { call("job-put", {{"definition", escape_text(boost::json::serialize(job))}}); }
   /// Defines a job of 'command' and runs it once.
   std::int64_t run(const std::string& command, const std::string& parameters = {}, boost::json::object more = {}) {
     more["name"] = "job-of-" + command;
@@ -141,6 +139,16 @@ class WorkerOnLinux : public ::testing::Test {
       return !found.starts_with("due");
     })) << found;
     return found;
+  }
+  /// Runs that are at the workers.
+  std::int64_t workers_runs() {
+    const boost::json::object answer = call("workers");
+    const boost::json::array& rows = answer.at("rows").as_array();
+    return rows.empty() ? 0 : rows[0].at("runs").to_number<std::int64_t>();
+  }
+  /// Waits until a run is at a worker.
+  void expect_placed(std::int64_t runs = 1) {
+    EXPECT_TRUE(becomes([&] { return workers_runs() >= runs; }));
   }
   std::string log_of(std::int64_t run) {
     std::string log;

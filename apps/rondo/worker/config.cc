@@ -85,7 +85,9 @@ class Section {
 
  private:
   void complain_at(std::uint32_t line, const std::string& what) {
-    if (trouble_.ok()) trouble_ = {StatusCode::InvalidArgument, file_ + ":" + std::to_string(line) + ": [" + name_ + "] " + what};
+    if (trouble_.ok())
+      trouble_ = {StatusCode::InvalidArgument,
+                  file_ + ":" + std::to_string(line) + ": " + (name_.empty() ? what : "[" + name_ + "] " + what)};
   }
   const toml::table& table_;
   const std::string name_;
@@ -210,9 +212,10 @@ Result<WorkerConfig> from_table(const toml::table& root, const std::string& file
         config.commands[name] = read_command(*node.as_table(), name, file, trouble);
       }
     }
-    if (config.commands.empty()) s.complain("there is no [command.NAME]: the worker would have nothing to do");
     if (config.commands.size() > 256) s.complain("there are more than 256 commands");
   }
+  if (trouble.ok() && config.commands.empty())
+    trouble = {StatusCode::InvalidArgument, file + ": there is no [command.NAME]: the worker would have nothing to do"};
   if (!trouble.ok()) return failure(std::move(trouble));
   return config;
 }

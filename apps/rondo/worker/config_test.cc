@@ -1,0 +1,148 @@
+// The configuration of `rondo worker`, and the command lines that follow from it: what a job can and cannot make a worker execute.
+#include "worker/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "worker/command_line.h"
+#include "worker/limits.h"
+
+namespace rondo::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+WorkerConfig parsed(const std::string& text) {
+  auto config = parse_worker_config(text, "worker.toml");
+  EXPECT_TRUE(config.has_value()) << config.error().to_string();
+  return config.value_or(WorkerConfig{});
+}
+std::string refusal(const std::string& text) {
+  const auto config = parse_worker_config(text, "worker.toml");
+  return config ? "accepted" : config.error().to_string();
+}
+
+TEST(WorkerConfig, HasEachKeyAndDefaults) {
+  const WorkerConfig config = parsed(R"(
+[worker]
+socket = "/run/x.sock"
+name = "host1"
+state = "/var/lib/w"
+places = 3
+logs = 7
+logs_bytes = 1000
+[command.backup]
+program = "/usr/bin/backup"
+arguments = ["--to", "{to}", "{{literal}}", "{job}-{run}"]
+directory = "/srv"
+user = "backup"
+timeout_s = 3600
+grace_s = 0
+log_bytes = 4096
+concurrency = 2
+may_gain_privileges = true
+[command.backup.environment]
+PATH = "/usr/bin"
+[command.backup.parameters.to]
+values = ["a", "b"]
+default = "a"
+[command.true]
+program = "/bin/true"
+)");
+  EXPECT_EQ(config.socket, "/run/x.sock");
+  EXPECT_EQ(config.places, 3U);
+  const CommandRule& backup = config.commands.at("backup");
+  EXPECT_EQ(backup.timeout, 3600s);
+  EXPECT_EQ(backup.grace, 0s);
+  EXPECT_EQ(backup.user, "backup");
+  EXPECT_TRUE(backup.may_gain_privileges);
+  EXPECT_THAT(backup.environment, ElementsAre(std::pair<std::string, std::string>{"PATH", "/usr/bin"}));
+  const CommandRule& plain = config.commands.at("true");
+  EXPECT_EQ(plain.grace, 10s);
+  EXPECT_EQ(plain.concurrency, 1U);
+  EXPECT_FALSE(plain.may_gain_privileges);
+}
+
+TEST(WorkerConfig, AFaultNamesItsLineAndTheNearestKey) {
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\ntimout_s = 3\n"),
+              HasSubstr("worker.toml:3: [command.a] 'timout_s' is unknown; did you mean 'timeout_s'?"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"true\"\n"), HasSubstr("absolute path"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = 3\n"), HasSubstr("must be a text"));
+  EXPECT_THAT(refusal("[command.\"a b\"]\nprogram = \"/bin/true\"\n"), HasSubstr("name"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\narguments = [\"{to}\"]\n"), HasSubstr("{to} is no parameter"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\narguments = [\"{to\"]\n"), HasSubstr("unmatched brace"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\narguments = [\"{parameters}\"]\n[command.a.parameters.x]\n"),
+              HasSubstr("stands for all parameters"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\n[command.a.parameters.run]\n"), HasSubstr("one of the run's own"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\nconcurrency = 0\n"), HasSubstr("integer from 1 to 256"));
+  EXPECT_THAT(refusal("[worker]\nplaces = 3\n"), HasSubstr("nothing to do"));
+  EXPECT_THAT(refusal("[commands.a]\n"), HasSubstr("did you mean 'command'?"));
+  EXPECT_THAT(refusal("[command.a\n"), HasSubstr("worker.toml:1"));
+}
+
+const char* const kCopy = R"(
+[command.copy]
+program = "/bin/cp"
+arguments = ["--", "{from}", "/backup/{to}"]
+[command.copy.parameters.from]
+bytes = 30
+[command.copy.parameters.to]
+characters = "a-z0-9/_-"
+default = "latest"
+[command.raw]
+program = "/bin/echo"
+arguments = ["{parameters}"]
+[command.plain]
+program = "/bin/true"
+)";
+
+Result<CommandLine> line(const std::string& command, const std::string& parameters) {
+  static const WorkerConfig config = parsed(kCopy);
+  return command_line(
+      config.commands.at(command),
+      {.run = 7, .attempt = 1, .command = command, .job = "nightly", .parameters = parameters, .scheduled = "2026-01-01T00:00:00Z"});
+}
+std::string trouble(const std::string& command, const std::string& parameters) {
+  const auto made = line(command, parameters);
+  return made ? "accepted" : made.error().to_string();
+}
+
+TEST(WorkerCommandLine, AValueIsOneArgumentWhateverItContains) {
+  const auto made = line("copy", R"({"from": "a b; rm -rf / \"'`$(x)\n", "to": "daily"})");
+  ASSERT_TRUE(made.has_value()) << made.error().to_string();
+  EXPECT_THAT(made->arguments, ElementsAre("/bin/cp", "--", "a b; rm -rf / \"'`$(x)\n", "/backup/daily"));
+  EXPECT_THAT(made->environment,
+              ElementsAre("RONDO_RUN=7", "RONDO_JOB=nightly", "RONDO_ATTEMPT=1", "RONDO_SCHEDULED=2026-01-01T00:00:00Z"));
+  EXPECT_EQ(line("copy", R"({"from": "{to}"})")->arguments[2], "{to}") << "a value is not expanded again";
+  EXPECT_EQ(line("copy", R"({"from": 12})")->arguments[2], "12");
+  EXPECT_EQ(line("copy", R"({"from": "x"})")->arguments[3], "/backup/latest");
+  EXPECT_EQ(line("raw", "two \"words\"\n")->arguments[1], "two \"words\"\n");
+}
+
+TEST(WorkerCommandLine, AValueThatTheRulesDoNotAllowIsRefused) {
+  EXPECT_THAT(trouble("copy", R"({"from": "--target-directory=/etc"})"), HasSubstr("begins with '-'"));
+  EXPECT_THAT(trouble("copy", R"({"from": "x", "to": "-rf"})"), testing::Eq("accepted")) << "it stands behind fixed text";
+  EXPECT_THAT(trouble("copy", R"({"from": "x", "to": "../etc"})"), HasSubstr("a character that is not allowed: '.'"));
+  EXPECT_THAT(trouble("copy", R"({"from": "x", "mode": "y"})"), HasSubstr("no parameter 'mode'"));
+  EXPECT_THAT(trouble("copy", R"({"to": "x"})"), HasSubstr("does not give the parameter 'from'"));
+  EXPECT_THAT(trouble("copy", R"({"from": ["x"]})"), HasSubstr("must be a text"));
+  EXPECT_THAT(trouble("copy", R"({"from": "a\u0000b"})"), HasSubstr("NUL"));
+  EXPECT_THAT(trouble("copy", "[1]"), HasSubstr("JSON object"));
+  EXPECT_THAT(trouble("copy", "{"), HasSubstr("JSON object"));
+  EXPECT_THAT(trouble("raw", std::string("a\0b", 3)), HasSubstr("NUL"));
+  EXPECT_THAT(trouble("raw", "-n"), HasSubstr("begins with '-'"));
+  EXPECT_THAT(trouble("plain", "x"), HasSubstr("has no parameters"));
+  EXPECT_EQ(trouble("plain", ""), "accepted");
+}
+
+TEST(WorkerCommandLine, AValueBeyondItsLimitIsRefused) {
+  EXPECT_THAT(trouble("copy", R"({"from": "1234567890123456789012345678901"})"), HasSubstr("more than 30 bytes"));
+  EXPECT_THAT(trouble("raw", std::string(limits::kCommandLineBytes + 1, 'x')), HasSubstr("more than"));
+  EXPECT_THAT(trouble("raw", std::string(limits::kCommandLineBytes, 'x')), HasSubstr("the command line has more than"));
+}
+
+}  // namespace
+}  // namespace rondo::cli

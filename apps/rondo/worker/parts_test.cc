@@ -1,0 +1,207 @@
+// The parts of `rondo worker` without processes: lines of output, logs, records, reports, and the pauses of the link.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "worker/limits.h"
+#include "worker/link.h"
+#include "worker/output_lines.h"
+#include "worker/process.h"
+#include "worker/report.h"
+#include "worker/run_logs.h"
+#include "worker/run_records.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+namespace files = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct Lines {
+  OutputLines lines;
+  std::vector<std::string> found;
+  OutputLines::Found keep() {
+    return {
+        .progress = [this](unsigned percent, std::string_view text) { found.push_back(std::to_string(percent) + "|" + std::string{text}); },
+        .result = [this](std::string_view text) { found.push_back("=" + std::string{text}); }};
+  }
+  void take(std::string_view bytes) { lines.take(bytes, keep()); }
+};
+
+TEST(OutputLines, ProgressAndResultsAreFoundInAnyCut) {
+  const std::string text =
+      "hello\nrondo: progress 40 disk 2\nrondo: progress 100%\r\nrondo: result 12 files\nrondo: progress 101 x\nrondo: progress -1\n"
+      " rondo: progress 5\nrondo: progressive 7\n\nlast";
+  for (std::size_t cut = 1; cut <= text.size(); ++cut) {
+    Lines of;
+    for (std::size_t at = 0; at < text.size(); at += cut) of.take(std::string_view{text}.substr(at, cut));
+    of.lines.end(of.keep());
+    ASSERT_THAT(of.found, ElementsAre("40|disk 2", "100|", "=12 files")) << cut;
+    ASSERT_EQ(of.lines.last(), "last");
+  }
+}
+
+TEST(OutputLines, ALongLineIsReadToItsLimit) {
+  Lines of;
+  of.take("rondo: result ");
+  for (int i = 0; i < 100; ++i) of.take(std::string(1000, 'x'));
+  of.take("\nrondo: progress 1 after\n");
+  ASSERT_THAT(of.found, SizeIs(2));
+  EXPECT_EQ(of.found[0].size(), limits::kOutputLine - std::string{"rondo: result "}.size() + 1);
+  EXPECT_EQ(of.found[1], "1|after");
+}
+
+class WorkerFiles : public ::testing::Test {
+ protected:
+  WorkerFiles() {
+    std::string pattern = (files::temp_directory_path() / "rondo-worker-files-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~WorkerFiles() override { files::remove_all(folder); }
+  RunLogs logs(RunLogs::Bounds bounds = {}) {
+    auto opened = RunLogs::open((folder / "logs").string(), bounds);
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    return std::move(*opened);
+  }
+  std::uintmax_t bytes() const {
+    std::uintmax_t sum = 0;
+    for (const auto& file : files::directory_iterator(folder / "logs")) sum += file.file_size();
+    return sum;
+  }
+  files::path folder;
+};
+
+TEST_F(WorkerFiles, ALogKeepsTheNewestOutputWithinItsBytes) {
+  RunLogs of = logs();
+  ASSERT_TRUE(of.begin(7, 1000).ok());
+  std::string all;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string line = "line " + std::to_string(i) + "\n";
+    of.append(7, line);
+    all += line;
+    ASSERT_LE(bytes(), 1000U);
+  }
+  ASSERT_TRUE(of.end(7).ok());
+  EXPECT_EQ(of.size(7), all.size());
+  std::string read;
+  std::uint64_t from = 0;
+  for (auto piece = of.read(7, 0, 100); piece && !piece->data.empty(); piece = of.read(7, piece->next, 100)) {
+    if (read.empty()) from = piece->from;
+    EXPECT_LE(piece->data.size(), 100U);
+    read += piece->data;
+  }
+  EXPECT_GE(read.size(), 500U);
+  EXPECT_EQ(read, all.substr(from));
+  EXPECT_EQ(of.read(8, 0, 100), std::nullopt);
+}
+
+TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
+  {
+    RunLogs of = logs();
+    for (std::int64_t run = 1; run <= 5; ++run) {
+      ASSERT_TRUE(of.begin(run, 1000).ok());
+      of.append(run, std::string(100, 'x'));
+      ASSERT_TRUE(of.end(run).ok());
+      files::last_write_time(folder / "logs" / (std::to_string(run) + "-0.log"), files::file_time_type{} + std::chrono::seconds{run});
+    }
+    std::ofstream(folder / "logs" / "notes.txt") << "not ours";
+  }
+  RunLogs of = logs({.logs = 3, .bytes = 250});
+  EXPECT_EQ(of.read(3, 0, 10), std::nullopt);
+  EXPECT_TRUE(of.read(4, 0, 10).has_value());
+  ASSERT_TRUE(of.begin(5, 1000).ok());  // Another attempt goes on behind the first.
+  of.append(5, "second");
+  ASSERT_TRUE(of.end(5).ok());
+  EXPECT_EQ(of.read(5, 100, 100)->data, "second");
+  EXPECT_TRUE(files::exists(folder / "logs" / "notes.txt"));
+}
+
+TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
+  {
+    auto records = RunRecords::open(folder.string());
+    ASSERT_TRUE(records.has_value());
+    EXPECT_THAT(RunRecords::open(folder.string()).error().to_string(), HasSubstr("another process"));
+    ASSERT_TRUE(records->write({.run = 3, .attempt = 2, .command = "a", .process = 99, .started = 5, .boot = "b"}).ok());
+    ASSERT_TRUE(records
+                    ->write({.run = 3,
+                             .attempt = 2,
+                             .command = "a",
+                             .has_ended = true,
+                             .status = {StatusCode::DeadlineExceeded, "late \x01\""},
+                             .note = "n\n"})
+                    .ok());
+    ASSERT_TRUE(records->write({.run = 4, .command = "a"}).ok());
+    records->remove(4);
+  }
+  std::ofstream(folder / "runs" / "9.json") << "{\"run\":";
+  auto records = RunRecords::open(folder.string());
+  const std::vector<RunRecord> all = records->read_all();
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].run, 3);
+  EXPECT_EQ(all[0].attempt, 2U);
+  EXPECT_TRUE(all[0].has_ended);
+  EXPECT_EQ(all[0].status.to_string(), "deadline-exceeded: late \x01\"");
+  EXPECT_EQ(all[0].note, "n\n");
+  EXPECT_TRUE(files::exists(folder / "runs" / "9.json.damaged"));
+}
+
+TEST_F(WorkerFiles, WhatIsNotTheCommandOfARecordIsNotKilled) {
+  // This very process, with another start time, another boot, and as an ended run.
+  const RunRecord us{.run = 1, .command = "a", .process = ::getpgrp(), .started = 1, .boot = boot_id()};
+  EXPECT_FALSE(kill_leftovers(us));
+  RunRecord other_boot = us;
+  other_boot.started = start_time_of(::getpgrp()).value_or(0);
+  other_boot.boot = "of last week";
+  EXPECT_FALSE(kill_leftovers(other_boot));
+  RunRecord ended = us;
+  ended.has_ended = true;
+  EXPECT_FALSE(kill_leftovers(ended));
+  EXPECT_FALSE(kill_leftovers({.run = 1, .command = "a", .process = 1, .started = start_time_of(1).value_or(0), .boot = boot_id()}));
+  EXPECT_FALSE(kill_leftovers({.run = 1, .command = "a", .process = -1, .boot = boot_id()}));
+}
+
+TEST(WorkerEvents, AReportIsBoundedAndTheRestFollows) {
+  WorkerReport many;
+  std::size_t taken = 0;
+  while (many.add("started", 1, {})) ++taken;
+  EXPECT_EQ(taken, limits::kReportEvents);
+  WorkerReport large;
+  const std::string data(16'384, '\x01');
+  taken = 0;
+  while (large.add("log", 1, {{"data", data}})) ++taken;
+  EXPECT_GE(taken, 1U);
+  EXPECT_LE(json::serialize(large.take()).size(), limits::kReportBytes + 100'000);
+}
+
+TEST(Link, PausesGrowToTheirLimit) {
+  std::vector<Duration> pauses;
+  Link link("/nowhere/socket", {.hello = [] { return json::object{}; },
+                                .order = [](std::string_view, const json::object&) {},
+                                .up = [] {},
+                                .down = [&pauses](const Status&, Duration pause) { pauses.push_back(pause); },
+                                .report_taken = [] {}});
+  Instant now = SystemClock{}.now();
+  for (int i = 0; i < 12; ++i) {
+    link.tick(now);
+    link.tick(now);  // Too early: does nothing.
+    now = link.next();
+  }
+  ASSERT_THAT(pauses, SizeIs(12));
+  EXPECT_EQ(pauses[0], 100ms);
+  EXPECT_EQ(pauses[1], 200ms);
+  EXPECT_EQ(pauses.back(), limits::kReconnectPause);
+}
+
+}  // namespace
+}  // namespace rondo::cli

@@ -1,0 +1,141 @@
+// kill -9 of the worker, of the server and of both: no run is lost, none runs twice at a time at a worker, and no command stays behind.
+#include <algorithm>
+#include <set>
+
+#include "worker_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+/// A command that notes its begin, waits for the file "go", and notes its end.
+class WorkerDeathsOnLinux : public WorkerOnLinux {
+ protected:
+  std::string gated() const {
+    return command("gated",
+                   "echo $$ >> " + path("ids") + "\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\necho done >> " + path("done") +
+                       "\necho 'rondo: result all'\n",
+                   "concurrency = 8");
+  }
+  void let_go() const { std::ofstream(folder / "go") << "now"; }
+  bool begun(std::size_t runs) {
+    return becomes([&] { return ids_in("ids").size() >= runs; });
+  }
+  std::size_t done() const {
+    const std::string text = read(folder / "done");
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+};
+
+TEST_F(WorkerDeathsOnLinux, ARunThatGoesOnWhileTheServerIsRestartedIsNotStartedTwice) {
+  start_server();
+  start_worker(gated());
+  const std::int64_t id = run("gated");
+  ASSERT_TRUE(begun(1));
+  ::usleep(50'000);  // The start is confirmed, or not: both must do.
+  kill_server();
+  start_server();
+  expect_placed();
+  let_go();
+  EXPECT_EQ(end("gated", id), "succeeded all");
+  EXPECT_EQ(done(), 1U);
+  EXPECT_THAT(ids_in("ids"), SizeIs(1));
+}
+
+TEST_F(WorkerDeathsOnLinux, AnEndWhileTheServerIsAwayIsReportedLater) {
+  start_server();
+  start_worker(gated());
+  const std::int64_t id = run("gated");
+  ASSERT_TRUE(begun(1));
+  kill_server();
+  let_go();
+  ASSERT_TRUE(becomes([this] { return done() == 1; }));
+  start_server();
+  EXPECT_EQ(end("gated", id), "succeeded all");
+  EXPECT_THAT(ids_in("ids"), SizeIs(1));
+  EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
+}
+
+TEST_F(WorkerDeathsOnLinux, KillingTheServerOftenUnderLoadLosesNoRunAndRunsNoneTwiceAtATime) {
+  start_server();
+  start_worker(command("quick",
+                       "mkdir " + path("lock-") + "$RONDO_RUN || echo $RONDO_RUN >> " + path("twice") + "\nsleep 0.02\nrmdir " +
+                           path("lock-") + "$RONDO_RUN\necho $RONDO_RUN >> " + path("done") + "\n",
+                       "concurrency = 4"));
+  std::vector<std::int64_t> ids{run("quick", "", {{"overlap", "concurrent"}, {"concurrency", 64}})};
+  for (int kill = 0; kill < 8; ++kill) {
+    for (int i = 0; i < 10; ++i) ids.push_back(trigger("job-of-quick"));
+    ::usleep(static_cast<useconds_t>(20'000 + 13'000 * kill));
+    kill_server();
+    start_server();
+  }
+  for (const std::int64_t id : ids) EXPECT_EQ(end("quick", id), "succeeded");
+  EXPECT_EQ(read(folder / "twice"), "");
+  std::set<pid_t> ran;
+  for (const pid_t id : ids_in("done")) ran.insert(id);
+  EXPECT_EQ(ran.size(), ids.size());
+}
+
+TEST_F(WorkerDeathsOnLinux, TheCommandsOfAKilledWorkerAreKilledAndTheirRunsRetried) {
+  start_server();
+  start_worker(command("parent", "echo $$ >> " + path("ids") + "\n(echo $BASHPID >> " + path("children") + "; exec sleep 1000) &\n" +
+                                     "if [ $RONDO_ATTEMPT = 1 ]; then exit 0; fi\nsleep 1000\n"));
+  const std::int64_t id = run("parent", "", {{"retries", 1}, {"backoff_ms", 10}});
+  ASSERT_TRUE(begun(1) && becomes([this] { return ids_in("children").size() == 1; }));
+  const pid_t program = ids_in("ids")[0];
+  const pid_t child = ids_in("children")[0];
+  EXPECT_EQ(kill_worker(SIGKILL), -SIGKILL);
+  EXPECT_TRUE(becomes([&] { return !lives(program); })) << "the kernel kills the program with its worker";
+  EXPECT_TRUE(lives(child)) << "what the program has started is for the next worker";
+  start_worker();
+  EXPECT_TRUE(becomes([&] { return !lives(child); }));
+  EXPECT_EQ(end("parent", id), "succeeded");
+  EXPECT_THAT(ids_in("ids"), SizeIs(2));
+}
+
+TEST_F(WorkerDeathsOnLinux, BothAreKilledAndTheRunEndsWithTheReason) {
+  start_server();
+  start_worker(gated());
+  const std::int64_t id = run("gated");
+  ASSERT_TRUE(begun(1));
+  kill_worker(SIGKILL);
+  kill_server();
+  start_server();
+  start_worker();
+  EXPECT_THAT(end("gated", id), AllOf(StartsWith("failed"), HasSubstr("the worker died while the command ran")));
+  EXPECT_EQ(done(), 0U);
+}
+
+TEST_F(WorkerDeathsOnLinux, AWorkerThatDoesNotComeBackFailsItsRuns) {
+  options.away = std::chrono::seconds{1};
+  start_server();
+  start_worker(gated());
+  const std::int64_t id = run("gated");
+  ASSERT_TRUE(begun(1));
+  kill_worker(SIGKILL);
+  EXPECT_THAT(end("gated", id), AllOf(StartsWith("failed"), HasSubstr("the worker 'host1' has been away for 1 s")));
+  start_worker();
+  expect_placed(0);
+  let_go();
+  EXPECT_EQ(end("gated", run("gated")), "succeeded all");
+}
+
+TEST_F(WorkerDeathsOnLinux, ASecondWorkerOnTheSameStateIsRefused) {
+  start_server();
+  start_worker(gated());
+  ASSERT_TRUE(becomes([this] { return !call("workers").at("rows").as_array().empty(); }));
+  const pid_t first = std::exchange(worker, 0);
+  start_worker();
+  int status = 0;
+  ::waitpid(std::exchange(worker, 0), &status, 0);
+  EXPECT_NE(WEXITSTATUS(status), 0);
+  EXPECT_THAT(read(folder / "worker.err"), HasSubstr("another process has it open"));
+  worker = first;
+}
+
+}  // namespace
+}  // namespace rondo::jobs

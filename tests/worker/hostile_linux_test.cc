@@ -1,0 +1,171 @@
+// A server that sends what no server sends. The worker runs nothing that its configuration does not have, keeps its memory, and connects
+// again.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cstring>
+
+#include "worker_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::HasSubstr;
+
+/// A server on the socket that the test plays by bytes.
+class WorkerAndAHostileServer : public WorkerOnLinux {
+ protected:
+  WorkerAndAHostileServer() {
+    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket().c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener, 16), 0);
+    start_worker("[command.touch]\nprogram = \"/bin/touch\"\narguments = [\"{parameters}\"]\n");
+  }
+  ~WorkerAndAHostileServer() override {
+    forget();
+    ::close(listener);
+  }
+  void forget() {
+    for (int* const fd : {&orders, &reports}) {
+      if (*fd >= 0) ::close(std::exchange(*fd, -1));
+    }
+  }
+  /// Takes both connections of the worker, and reads its hello.
+  void accept_worker() {
+    forget();
+    orders = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    reports = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ASSERT_GE(reports, 0);
+    EXPECT_THAT(receive(orders), HasSubstr("worker-orders"));
+  }
+  static std::string frame(char kind, std::string_view payload) {
+    const auto size = static_cast<std::uint32_t>(payload.size() + 1);
+    std::string made;
+    for (int i = 0; i < 4; ++i) made.push_back(static_cast<char>((size >> (8 * i)) & 0xFF));
+    made.push_back(kind);
+    made.append(payload);
+    return made;
+  }
+  static bool send_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  bool order(const std::string& row) const { return send_all(orders, frame('M', "{\"id\":1,\"rows\":[" + row + "]}")); }
+  bool welcome() const { return order(R"({"welcome":{"session":"abc"}})"); }
+  /// The payload of the next frame; empty when the worker has closed.
+  static std::string receive(int fd) {
+    std::array<unsigned char, 5> head{};
+    if (::recv(fd, head.data(), head.size(), MSG_WAITALL) != 5) return {};
+    const std::size_t size = head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::size_t>(head[3]) << 24;
+    std::string payload(size - 1, '\0');
+    return ::recv(fd, payload.data(), payload.size(), MSG_WAITALL) == static_cast<ssize_t>(payload.size()) ? payload : std::string{};
+  }
+  /// Reads until the worker has closed its connection.
+  bool is_left() const {
+    std::array<char, 65'536> bytes;
+    for (;;) {
+      const ssize_t got = ::recv(orders, bytes.data(), bytes.size(), 0);
+      if (got <= 0) return true;
+    }
+  }
+  std::string start(std::int64_t run, const std::string& command, const std::string& parameters) const {
+    return boost::json::serialize(boost::json::object{{"start", boost::json::object{{"run", run},
+                                                                                    {"attempt", 0},
+                                                                                    {"command", command},
+                                                                                    {"job", "j"},
+                                                                                    {"parameters", parameters},
+                                                                                    {"scheduled", "now"},
+                                                                                    {"timeout_ms", 0}}}});
+  }
+
+  int listener = -1;
+  int orders = -1;
+  int reports = -1;
+};
+
+TEST_F(WorkerAndAHostileServer, NothingRunsThatIsNotAllowed) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(
+      order(start(1, "sh", "x") + "," + start(2, "../../bin/sh", "x") + "," + start(3, "touch", "--help") + "," + start(4, "", "")));
+  std::string told;
+  while (told.find("\"4\"") == std::string::npos) {
+    const std::string report = receive(reports);
+    ASSERT_FALSE(report.empty());
+    told += report;
+    ASSERT_TRUE(send_all(reports, frame('J', R"({"id":1,"ok":true,"result":{"refused":0}})")));
+  }
+  EXPECT_THAT(told, HasSubstr("has no command 'sh'"));
+  EXPECT_THAT(told, HasSubstr("begins with '-'"));
+  ASSERT_TRUE(order(start(5, "touch", path("allowed"))));
+  EXPECT_TRUE(becomes([this] { return std::filesystem::exists(folder / "allowed"); }));
+}
+
+TEST_F(WorkerAndAHostileServer, NonsenseEndsTheConnection) {
+  const std::vector<std::string> nonsense{
+      frame('M', "{"),
+      frame('M', "[]"),
+      frame('X', "{}"),
+      frame('J', R"({"id":1,"ok":true,"result":{}})"),
+      frame('J', R"({"id":1,"ok":false,"error":{"code":"permission-denied","message":"no"}})"),
+      std::string("\xff\xff\xff\xffJ", 5),
+      std::string("\0\0\0\0J", 5),
+      frame('M', R"({"id":1,"rows":[7]})"),
+      frame('M', R"({"id":1,"rows":[{}]})"),
+      frame('M', R"({"id":1,"rows":[{"start":{"run":-1}}]})"),
+      frame('M', R"({"id":1,"rows":[{"start":{"run":1,"attempt":99999999999,"timeout_ms":0}}]})"),
+      frame('M', R"({"id":1,"rows":[{"start":{"run":"1"}}]})"),
+      frame('M', R"({"id":1,"rows":[{"start":7}]})"),
+  };
+  for (const std::string& bytes : nonsense) {
+    accept_worker();
+    ASSERT_TRUE(welcome());
+    ASSERT_TRUE(send_all(orders, bytes)) << bytes;
+    EXPECT_TRUE(is_left()) << bytes;
+    kill_worker(SIGKILL);  // A new one does not wait before it connects.
+    start_worker();
+  }
+  accept_worker();
+  ASSERT_TRUE(order(start(1, "touch", path("early"))));  // Before the welcome.
+  EXPECT_TRUE(is_left());
+  EXPECT_FALSE(std::filesystem::exists(folder / "early"));
+}
+
+TEST_F(WorkerAndAHostileServer, AWorkerThatLeavesConnectsAgain) {
+  for (int i = 0; i < 3; ++i) {
+    accept_worker();
+    ASSERT_TRUE(welcome());
+    ASSERT_TRUE(send_all(orders, frame('M', "{")));
+    EXPECT_TRUE(is_left());
+  }
+  accept_worker();
+}
+
+TEST_F(WorkerAndAHostileServer, AFloodOfQuestionsEndsTheConnection) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  for (int i = 0; i < 1000; ++i) {
+    if (!order(R"({"log":{"request":1,"run":1,"from":0,"bytes":9,"wait":true}})")) break;
+  }
+  EXPECT_TRUE(is_left());
+}
+
+TEST_F(WorkerAndAHostileServer, AFloodOfRunsEndsTheConnection) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  for (int i = 1; i < 5000; ++i) {
+    if (!order(start(i, "nothing", std::string(1000, 'x')))) break;
+  }
+  EXPECT_TRUE(is_left());
+}
+
+}  // namespace
+}  // namespace rondo::jobs
