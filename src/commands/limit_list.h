@@ -168,6 +168,14 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"damage_shown", 16},
     {"dump_rows", 10000},
     {"load_bytes", 1073741824},
+    {"command_line_bytes", 100000},
+    {"output_line", 4096},
+    {"output_slice", 262144},
+    {"report_events", 200},
+    {"report_bytes", 131072},
+    {"log_questions", 64},
+    {"log_question_wait_us", 10000000},
+    {"reconnect_pause_us", 10000000},
 });
 
 }  // namespace rondo::commands

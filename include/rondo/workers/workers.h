@@ -6,7 +6,7 @@
 // While no connected worker offers a command, runs of its jobs wait for the fact job-handler:command/NAME. A worker whose connection is
 // lost keeps its runs going. It comes back with their ids, also after a restart of this program, and reports the ends: they are linked, not
 // begun again. An attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. The protocol,
-// and what it promises against a worker that lies: docs/guide/worker.md.
+// and what it promises against a worker that lies: docs/guide/run-commands.md.
 //
 // Commands: worker-orders, worker-report, workers, job-log. Scheduler thread only.
 #pragma once
