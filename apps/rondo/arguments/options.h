@@ -156,8 +156,8 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, Top, Dump, Completion,
-               Complete, ShowSchema, Manual>
+  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, Top, Dump,
+               Completion, Complete, ShowSchema, Manual>
       action;
 };
 

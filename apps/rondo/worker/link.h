@@ -1,5 +1,6 @@
-// Link: the worker's connection to a server: one for orders, one for reports (docs/guide/run-commands.md). It connects again with growing pauses.
-// Never blocks longer than a connect to a Unix socket. Nothing that a server sends is trusted here: a malformed answer ends the connection.
+// Link: the worker's connection to a server: one for orders, one for reports (docs/guide/run-commands.md). It connects again with growing
+// pauses. Never blocks longer than a connect to a Unix socket. Nothing that a server sends is trusted here: a malformed answer ends the
+// connection.
 #pragma once
 
 #include <poll.h>
