@@ -69,4 +69,17 @@ inline constexpr std::uint64_t kMissedCounted = 10'000;
 /// `Planner.KeepsTheLimitOfCompiledSchedules`.
 inline constexpr std::size_t kCompiledSchedules = 20'000;
 
+/// Runs of one forecast. A job at 10 ms has three thousand million in a year.
+/// Reached: the forecast ends there and says so. Figure: none: Forecast::cut_short. Test:
+/// `ForecastTest.AForecastOfTooManyRunsIsCutShortLarge`.
+inline constexpr std::uint64_t kForecastRuns = 20'000'000;
+
+/// The span of one forecast, ten years: its minutes take four bytes each.
+/// Reached: forecast() returns InvalidArgument. Figure: none: the caller gets the error. Test: `ForecastTest.WrongTimesAreRefused`.
+inline constexpr Duration kForecastSpan = 316'224'000s;
+
+/// Jobs that are named for a peak of a forecast.
+/// Reached: the others are not named. Figure: none: the peak has its number of firings. Test: `ForecastTest.PeaksAreNamed`.
+inline constexpr std::size_t kPeakJobs = 5;
+
 }  // namespace rondo::limits

@@ -1,0 +1,60 @@
+// forecast(): what stored jobs will do, from the production planner (plan_job) in simulated time: each firing, what misfire decides after
+// outages, and the load of each minute. It reads and writes no store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "rondo/jobs/job.h"
+#include "rondo/jobs/job_run.h"
+
+namespace rondo::jobs {
+
+/// A time in which the program does not run. Runs that were planned before it, and are due in it, run at its end.
+struct Outage {
+  WallTime from;
+  WallTime to;
+};
+
+struct ForecastOptions {
+  WallTime from;
+  WallTime to;
+  std::vector<Outage> outages = {};  // In any order; they may overlap.
+  Duration window{5s};               // As in JobsOptions.
+  Duration grace{10s};
+  Duration cycle{1s};
+  std::size_t peaks = 5;
+};
+
+/// The load of a minute that has many firings.
+struct ForecastPeak {
+  WallTime minute;
+  std::uint64_t firings = 0;
+  std::vector<std::string> jobs = {};  // Those with the most scheduled instants in it, at most limits::kPeakJobs.
+};
+
+struct Forecast {
+  std::uint64_t firings = 0;
+  std::uint64_t misfires = 0;               // Firings of Band::Misfire.
+  std::uint64_t skipped = 0;                // Runs that misfire does not fire.
+  std::uint64_t missed = 0;                 // Instants for which these stand beside their own.
+  std::vector<std::uint32_t> minutes = {};  // Firings by minute, from that of 'from' on.
+  std::vector<ForecastPeak> peaks = {};     // The largest first; equal ones in the order of time.
+  bool cut_short = false;                   // limits::kForecastRuns was reached.
+  std::vector<std::string> troubles = {};   // Jobs that cannot be planned, and why.
+};
+
+/// Calls 'visit' for each run in the order of due times, with JobRun::job, scheduled, due, band, state and missed. Jobs that are not
+/// started have none. Triggers by hand, jitter of the handlers' duration, overlap and waits are not simulated: a run of "after DURATION"
+/// takes no time. InvalidArgument unless 'from' is before 'to', and at most limits::kForecastSpan. O(runs x log jobs).
+Result<Forecast> forecast(std::span<const StoredJob> jobs, const ForecastOptions& options,
+                          const std::function<void(const JobRun& run)>& visit);
+
+}  // namespace rondo::jobs
