@@ -31,13 +31,15 @@ Daemon::~Daemon() {
   signals_.reset();
   commands_.reset();
   context_.reset();
+  jobs_.reset();
   agent_.reset();
   runtime_.reset();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
-  for (const auto step : {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
+  for (const auto step :
+       {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_jobs, &Daemon::open_admin, &Daemon::start_work}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }
   return daemon;
@@ -67,7 +69,8 @@ Status Daemon::lock_plane() {
 }
 
 Status Daemon::open_plane() {
-  if (config_.simulated) {
+  if (config_.plane == PlaneKind::None) return {};
+  if (config_.plane == PlaneKind::Simulated) {
     auto plane = std::make_unique<SimDataPlane>();
     for (const std::string& port : config_.simulated_ports) plane->add_port(port);
     simulated_ = plane.get();
@@ -111,6 +114,15 @@ Status Daemon::open_runtime() {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
+  if (Status opened = plane_ == nullptr ? Status{} : open_agent(); !opened.ok()) return opened;
+  if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
+  health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
+  runtime_->scheduler().add(*health_timer_);
+  health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
+  return {};
+}
+
+Status Daemon::open_agent() {
   if (Status fit = declare_tables(); !fit.ok()) return fit;
   agent_ = std::make_unique<switch_agent::Agent>(
       *runtime_, *plane_,
@@ -130,10 +142,15 @@ Status Daemon::open_runtime() {
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
   agent_->safety().on_event(
       [this](switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
-  if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
-  health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
-  runtime_->scheduler().add(*health_timer_);
-  health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
+  return {};
+}
+
+/// A standby runs no jobs: the process that it stands by for may use the database.
+Status Daemon::open_jobs() {
+  if (!config_.jobs.enabled || !plane_holder_.empty()) return {};
+  auto jobs = daemon::open_jobs(config_, *runtime_, registry_, log_);
+  if (!jobs) return jobs.error().with_context("opening the jobs");
+  jobs_ = std::move(*jobs);
   return {};
 }
 
@@ -236,7 +253,7 @@ bool Daemon::has_damage() const {
 /// After damage to a file, an object that no row asks for may belong to a lost row. It stays until producers have had time to write the
 /// rows again.
 void Daemon::hold_after_damage() {
-  if (agent_->has_restarted() || !has_damage()) return;
+  if (agent_ == nullptr || agent_->has_restarted() || !has_damage()) return;
   const std::int64_t seconds = config_.hold_s > 0 ? config_.hold_s : limits::kRestartHold;
   held_until_ = runtime_->clock().now() + std::chrono::seconds{seconds};
   log_.warn("rows were lost: what an earlier run left in the data plane stays, although no row asks for it", {{"s", seconds}});
@@ -259,7 +276,8 @@ void Daemon::watch_store() {
   tell_standing_rows();
   writes_.flush();
   events_.look(runtime_->consumers());
-  events_.held_by_others(agent_->routes().held_by_others());
+  if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
+  if (jobs_ != nullptr) jobs_->poll();
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("writes failed or were refused by their store, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
@@ -324,6 +342,12 @@ Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
   agent_->audit()->on_result(
       [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
+  return {};
+}
+
+Status Daemon::start_work() {
+  if (Status started = agent_ == nullptr ? Status{} : start_agent(); !started.ok()) return started;
+  if (jobs_ != nullptr) jobs_->start();
   hold_after_damage();
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   if (!plane_holder_.empty()) {
@@ -352,20 +376,26 @@ Status Daemon::open_admin() {
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   context_ = std::make_shared<CommandContext>(CommandContext{.runtime = *runtime_,
-                                                             .agent = *agent_,
-                                                             .safety = agent_->safety(),
-                                                             .plane = *plane_,
+                                                             .agent = agent_.get(),
+                                                             .safety = agent_ == nullptr ? nullptr : &agent_->safety(),
+                                                             .plane = plane_.get(),
                                                              .simulated = simulated_,
                                                              .feeds = feeds_,
                                                              .files = files_,
                                                              .redis = redis_,
                                                              .plane_holder = plane_holder_,
-                                                             .config = config_});
+                                                             .config = config_,
+                                                             .jobs = jobs_.get()});
   DaemonAdder own(registry_, context_);
-  add_port_commands(own);
   add_config_command(own);
-  add_safety_command(own);
-  add_audit_commands(own);
+  if (agent_ == nullptr) {
+    add_absent_switch_commands(own);
+  } else {
+    add_port_commands(own);
+    add_safety_command(own);
+    add_audit_commands(own);
+  }
+  if (jobs_ == nullptr) add_absent_job_commands(own);
   if (!own.status().ok()) return own.status();
   auto commands = add_standard_commands(registry_, *runtime_, command_options());
   if (!commands) return commands.error();
@@ -437,7 +467,9 @@ Status Daemon::finish_files() {
 Status Daemon::run() {
   warn_of_policy();
   log_.info("serving", {{"socket", config_.socket},
-                        {"dataplane", plane_holder_.empty() ? plane_->describe() : "none, as a standby"},
+                        {"dataplane", !plane_holder_.empty() ? "none, as a standby"
+                                      : plane_ == nullptr    ? "none"
+                                                             : plane_->describe()},
                         {"policy", runtime_->scheduler().policy().describe()},
                         {"store", describe_stores(config_)}});
   const std::string state = plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
@@ -510,64 +542,6 @@ std::string Daemon::standby_for() const {
   return consumer.empty() ? plane_holder_ : consumer;
 }
 
-/// The service manager waits for READY=1, and matches it to this reload by its time.
-void Daemon::reload() {
-  const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
-  static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
-  if (journal_ != nullptr) journal_->rotate();
-  log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
-  read_config_again();
-  read_passwords_again();
-  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
-}
-
-void Daemon::read_config_again() {
-  if (config_.path.empty()) return;
-  Result<Config> read = read_config(config_.path);
-  if (!read) {
-    log_.error("the configuration cannot be read, all stays as it was", {{"why", read.error()}});
-    return;
-  }
-  if (config_.socket_given) read->socket = config_.socket;
-  if (read->log_level != config_.log_level) {
-    config_.log_level = read->log_level;
-    log_.set_level(config_.log_level);
-    log_.info("the log has another level", {{"level", to_string(config_.log_level)}});
-  }
-  if (read->policy != config_.policy) change_policy(read->policy);
-  read->policy = config_.policy;  // If the policy could not be applied, that was logged.
-  std::string settings;
-  for (const std::string& name : differences(config_, *read)) settings.append(settings.empty() ? "" : ", ").append(name);
-  if (!settings.empty()) log_.warn("changed settings are taken at the next start only", {{"settings", settings}});
-}
-
-void Daemon::read_passwords_again() {
-  for (const auto& store : redis_.stores()) {
-    const Result<bool> changed = store->read_passwords();
-    if (!changed) {
-      log_.error("a password file cannot be read, the password stays", {{"store", store->where()}, {"why", changed.error()}});
-    } else if (*changed) {
-      log_.info("the next connections use another password", {{"store", store->where()}});
-    }
-  }
-}
-
-void Daemon::change_policy(const PolicyChoice& choice) {
-  auto policy = make_policy(choice.options());
-  if (!policy) {
-    log_.error("the policy stays", {{"why", policy.error()}});
-    return;
-  }
-  config_.policy = choice;
-  runtime_->scheduler().set_policy(std::move(*policy));
-  log_.info("turns are given by another policy", {{"policy", runtime_->scheduler().policy().describe()}});
-  warn_of_policy();
-}
-
-void Daemon::warn_of_policy() {
-  for (const std::string& why : policy_warnings(runtime_->scheduler().policy().settings())) log_.warn("policy", {{"why", why}});
-}
-
 void Daemon::drain() {
   const bool is_late = runtime_->clock().now() >= drain_until_;
   // From now on the next holder handles new rows.
@@ -590,9 +564,11 @@ bool Daemon::is_drained() const {
   };
   const auto is_answered = [](const std::unique_ptr<OpenRedis>& writes) { return writes->unanswered() == 0; };
   const auto is_on_disk = [](const std::unique_ptr<TableFile>& file) { return file->figures().waiting == 0; };
-  return agent_->programmer().in_flight() == 0 && std::ranges::all_of(files_, is_on_disk) && std::ranges::all_of(feeds_, is_written) &&
-         std::ranges::all_of(redis_.stores(), is_answered) &&
-         std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
+  // A run that has not ended stays in the database, and runs again after the next start.
+  const auto is_handled = [this](const ConsumerStats& c) { return (c.queued == 0 && c.in_flight == 0) || is_run_table(config_, c.table); };
+  return (agent_ == nullptr || agent_->programmer().in_flight() == 0) && std::ranges::all_of(files_, is_on_disk) &&
+         std::ranges::all_of(feeds_, is_written) && std::ranges::all_of(redis_.stores(), is_answered) &&
+         std::ranges::all_of(consumers, is_handled);
 }
 
 }  // namespace rondo::daemon

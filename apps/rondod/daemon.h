@@ -15,6 +15,7 @@
 #include "rondo/sched/stall_watchdog.h"
 #include "rondod/commands/commands.h"
 #include "rondod/configuration/config.h"
+#include "rondod/jobs/job_service.h"
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
 #include "rondod/process/plane_lock.h"
@@ -57,6 +58,8 @@ class Daemon {
   /// Prevents a second rondod from managing the same objects of the kernel.
   Status lock_plane();
   Status open_runtime();
+  Status open_agent();
+  Status open_jobs();
   StoreHooks store_hooks();
   void tell_long_turn(const LongTurn& turn);
   Status open_watchdog();
@@ -68,7 +71,8 @@ class Daemon {
   Status open_admin();
   void tell_notice(const AdminNotice& notice);
   StandardCommandsOptions command_options();
-  /// Runs last: the agent takes over what an earlier run left, so the socket must have shown that no other rondod serves.
+  /// Runs last: the agent and the jobs take over what an earlier run left, so the socket must have shown that no other rondod serves.
+  Status start_work();
   Status start_agent();
   void tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
   void on_signal(int signal);
@@ -104,7 +108,8 @@ class Daemon {
   Config config_;  // The configuration in force. Only the policy and the log level change, see reload().
   Log& log_;
   WriteLog writes_{log_};
-  EventLog events_{log_, [this](std::string_view port) { return agent_->ports().state_of(port).state != PlaneState::Unknown; }};
+  EventLog events_{
+      log_, [this](std::string_view port) { return agent_ != nullptr && agent_->ports().state_of(port).state != PlaneState::Unknown; }};
   const LogKeeper& kept_;
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;
@@ -121,8 +126,9 @@ class Daemon {
   std::unique_ptr<DataPlane> plane_;
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
-  Journal* journal_ = nullptr;  // Owned by the runtime; null without a file.
-  std::unique_ptr<switch_agent::Agent> agent_;
+  Journal* journal_ = nullptr;                  // Owned by the runtime; null without a file.
+  std::unique_ptr<switch_agent::Agent> agent_;  // Null without a data plane, as plane_.
+  std::unique_ptr<JobService> jobs_;            // Null if this rondod runs no jobs.
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.
   std::unique_ptr<StandardCommands> commands_;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "commands/answers.h"
+#include "job_commands/next_firings.h"
 #include "jobs/job_json.h"
+#include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
@@ -64,11 +66,44 @@ void list(Jobs& jobs, const std::string& after, Reply reply) {
   });
 }
 
+/// Answers with the job as it would be, or with what is wrong with it.
+void check_only(const Job& job, Reply reply) {
+  if (const Status wrong = check(job); !wrong.ok()) return reply.fail(wrong);
+  StoredJob stored{.job = job};
+  const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
+  if (!firings) return reply.fail(firings.error());
+  if (!firings->empty()) stored.next = firings->front().scheduled;
+  reply.finish(object_of(stored));
+}
+
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   auto job = job_from_json(arguments.text("definition"));
   if (!job) return reply.fail(job.error());
+  if (arguments.flag("dry_run")) return check_only(*job, std::move(reply));
   auto done = answer_with_job(std::move(reply));
   arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
+}
+
+/// The next scheduled instants of a job, as if it were started.
+void list_next(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  const std::int64_t max = arguments.integer("max", 10);
+  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
+  WallTime from = SystemClock{}.wall_now();
+  if (const std::string text = arguments.text("from"); !text.empty()) {
+    const Result<WallTime> given = calendar::parse_rfc3339(text);
+    if (!given) return reply.fail(given.error().with_context("from"));
+    from = *given;
+  }
+  reply.expect_rows();
+  jobs.find(arguments.text("name"), [from, max, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    if (!stored) return reply.fail(stored.error());
+    const auto firings = next_firings(*stored, from, static_cast<std::size_t>(max));
+    if (!firings) return reply.fail(firings.error());
+    for (const calendar::Firing& firing : *firings) {
+      reply.row(json::object{{"scheduled", calendar::format_rfc3339(firing.scheduled)}, {"due", calendar::format_rfc3339(firing.due)}});
+    }
+    reply.finish();
+  });
 }
 
 void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
@@ -133,7 +168,8 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   adder.add({.name = "job-put",
              .help = "Add or edit a job",
              .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
-                           {"start", ArgumentKind::Flag, false, "Start a new job"}}},
+                           {"start", ArgumentKind::Flag, false, "Start a new job"},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
             put);
   adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
             [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(std::move(reply))); });
@@ -143,6 +179,13 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(std::move(reply)));
             });
+  adder.add({.name = "job-next",
+             .help = "List the next scheduled instants of a job",
+             .arguments = {name_argument(),
+                           {"from", ArgumentKind::Text, false, "After this instant, as in RFC 3339; by default now"},
+                           {"max", ArgumentKind::Integer, false, "The most instants: 1 to 200, by default 10"}},
+             .effect = CommandEffect::Reads},
+            list_next);
   adder.add(
       {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(std::move(reply))); });

@@ -17,7 +17,7 @@ def check_guide(rondo, guide):
     assert len(commands) > 20, commands
     missing = [name for name in commands if f"`rondo {name}" not in text]
     for name in commands:
-        below = words(name, "") if name in ("cron", "feed", "journal") else [None]
+        below = words(name, "") if name in ("cron", "feed", "job", "journal") else [None]
         for sub in below:
             line = (name, sub) if sub else (name,)
             missing += [f"{name} {option}" for option in words(*line, "--") if option not in text]

@@ -1,4 +1,4 @@
-"""A real rondod with the simulated data plane in a new folder, for tests in Python, which start it, call it with the real rondo, and end it."""
+"""A real rondod with the simulated data plane, or with none, in a new folder, for tests in Python, which start it, call it with the real rondo, and end it."""
 import os
 import shutil
 import signal
@@ -10,20 +10,32 @@ PATIENCE = 30  # Seconds; only bounds a hanging program.
 
 
 class Rondod:
-    def __init__(self, rondod, rondo, store="", closed=()):
+    def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False):
         self.rondo = rondo
         self.folder = tempfile.mkdtemp(prefix="rondo-cli-")
         self.socket = os.path.join(self.folder, "socket")
-        config = os.path.join(self.folder, "toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(f'[admin]\nsocket = "{self.socket}"\n[dataplane]\nkind = "simulated"\nsimulated_ports = ["swp1"]\n[journal]\nfile = "{self.folder}/day.journal"\n[store]\n{store}')
+        self.config = os.path.join(self.folder, "toml")
+        self.rondod = rondod
+        self.closed = closed
+        ports = 'simulated_ports = ["swp1"]\n' if plane == "simulated" else ""
+        if jobs:
+            store += f'[jobs]\nenabled = true\nfile = "{self.folder}/jobs.db"\n'
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(f'[admin]\nsocket = "{self.socket}"\n[dataplane]\nkind = "{plane}"\n{ports}[journal]\nfile = "{self.folder}/day.journal"\n[store]\n{store}')
+        self.launch()
+
+    def launch(self):
+        """Starts the process, and returns when it serves."""
+        notify = os.path.join(self.folder, "notify")
+        if os.path.exists(notify):
+            os.unlink(notify)
         told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        told.bind(os.path.join(self.folder, "notify"))
+        told.bind(notify)
         told.settimeout(PATIENCE)
-        self.log = open(os.path.join(self.folder, "log"), "w", encoding="utf-8")
-        self.process = subprocess.Popen([rondod, "--config", config], stderr=self.log,
-                                        env={**os.environ, "NOTIFY_SOCKET": os.path.join(self.folder, "notify")},
-                                        preexec_fn=lambda: [os.close(one) for one in closed])
+        self.log = open(os.path.join(self.folder, "log"), "a", encoding="utf-8")
+        self.process = subprocess.Popen([self.rondod, "--config", self.config], stderr=self.log,
+                                        env={**os.environ, "NOTIFY_SOCKET": notify},
+                                        preexec_fn=lambda: [os.close(one) for one in self.closed])
         assert any(b"READY=1" in told.recv(4096) for _ in range(100)), "it does not say that it is ready"
         told.close()
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arguments/job_commands.h"
 #include "feed/next_hops.h"
 
 namespace rondo::cli {
@@ -493,7 +494,7 @@ manual::Program described() {
       .see_also = {"rondod(8)", "rondod.toml(5)"},
   };
   for (auto part : {row_commands(), report_commands(), audit_commands(), figure_commands(), store_commands(), journal_commands(),
-                    cron_commands(), program_commands()}) {
+                    cron_commands(), job_commands(), program_commands()}) {
     rondo.commands.insert(rondo.commands.end(), part.begin(), part.end());
   }
   return rondo;

@@ -1,5 +1,5 @@
-// The descriptions of rondo's commands: the only place to add a command, a word or an option. The room commands implements those that do
-// more than print the answer of one call.
+// The descriptions of rondo's commands: with job_commands.h the only place to add a command, a word or an option. The room commands
+// implements those that do more than print the answer of one call.
 #pragma once
 
 #include <string_view>

@@ -266,6 +266,17 @@ Action worker_call(const Words& words) {
   return WorkerCall{.config = words.text("--config", "/etc/rondo/worker.toml"), .checks_only = words.has("--check-config")};
 }
 
+Action job_call(std::string_view name, const manual::Command& command, const Words& words) {
+  JobCall call{.verb = std::string{name.substr(name.find(' ') + 1)}};
+  for (const manual::Argument& argument : command.arguments) {
+    for (const std::string& word : words.all(argument.name)) call.arguments.emplace_back(argument.name, word);
+  }
+  for (const manual::Option& option : command.options) {
+    for (const std::string& word : words.all(option.name)) call.options.emplace_back(option.name, word);
+  }
+  return call;
+}
+
 Action replay(const Words& words) { return ReplayRun{words.all("FILE"), static_cast<unsigned>(words.number("--run", 0))}; }
 
 Action dump(const Words& words) { return Dump{words.text("FILE")}; }
@@ -359,7 +370,11 @@ struct Parser {
     check_answerer(name, command);
     if (options.store.given() && !options.timeout) options.patience = 5s;
     const auto maker = std::ranges::find(kMakers, std::string_view{name}, &std::pair<std::string_view, Action (*)(const Words&)>::first);
-    options.action = maker != kMakers.end() ? maker->second(words) : call(name, command, words);
+    if (name.starts_with("job ")) {
+      options.action = job_call(name, command, words);
+    } else {
+      options.action = maker != kMakers.end() ? maker->second(words) : call(name, command, words);
+    }
   }
 
  private:
@@ -494,6 +509,16 @@ std::vector<std::string> with_fallback_values(std::span<const char* const> words
 }
 
 }  // namespace
+
+std::string JobCall::word(std::string_view argument) const {
+  const auto found = std::ranges::find(arguments, argument, &std::pair<std::string, std::string>::first);
+  return found == arguments.end() ? std::string{} : found->second;
+}
+
+const std::string* JobCall::find(std::string_view option) const {
+  const auto found = std::find_if(options.rbegin(), options.rend(), [option](const auto& one) { return one.first == option; });
+  return found == options.rend() ? nullptr : &found->second;
+}
 
 Parsed parse_command_line(int argc, const char* const* argv) {
   Parsed parsed;

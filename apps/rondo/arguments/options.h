@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -145,6 +146,18 @@ struct WorkerCall {
   bool checks_only = false;
 };
 
+/// A command of `rondo job`: the words of its arguments and options by their described names.
+struct JobCall {
+  std::string verb;  // "add"
+  std::vector<std::pair<std::string, std::string>> arguments = {};
+  std::vector<std::pair<std::string, std::string>> options = {};  // A given flag has an empty text.
+
+  /// The text of an argument; empty if it is absent.
+  std::string word(std::string_view argument) const;
+  /// The last text of an option; null if it is absent.
+  const std::string* find(std::string_view option) const;
+};
+
 struct ReplayRun {
   std::vector<std::string> files;  // Oldest first.
   unsigned run = 0;                // From 1; 0: the last run.
@@ -156,8 +169,8 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, Top, Dump,
-               Completion, Complete, ShowSchema, Manual>
+  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, JobCall, Top,
+               Dump, Completion, Complete, ShowSchema, Manual>
       action;
 };
 

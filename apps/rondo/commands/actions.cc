@@ -200,6 +200,7 @@ struct Run {
   int operator()(const ReplayRun& call) const { return replay_run(options, call); }
   int operator()(const CronCall& call) const { return cron(options, call); }
   int operator()(const WorkerCall& asked) const { return worker(options, asked); }
+  int operator()(const JobCall& call) const { return job(options, call); }
   int operator()(const Top& top) const { return show_top(options, top); }
   int operator()(const Dump& asked) const { return dump(options, asked); }
   int operator()(const Complete& complete) const { return print_offers(complete); }

@@ -20,6 +20,8 @@ int replay_run(const Options& options, const ReplayRun& call);
 int cron(const Options& options, const CronCall& call);
 /// rondo worker.
 int worker(const Options& options, const WorkerCall& call);
+/// rondo job.
+int job(const Options& options, const JobCall& call);
 /// rondo top; rondo dump.
 int show_top(const Options& options, const Top& top);
 int dump(const Options& options, const Dump& dump);

@@ -110,11 +110,11 @@ void audit(CommandContext& context, const Arguments& arguments, Reply reply, swi
   const bool with_ports = scope->ports;
   const auto done = [&context, reply, repairs, with_ports](const Audit::Report& report) {
     if (!reply.wanted()) return;
-    answer_report(reply, with_ports ? context.agent.port_differences() : std::vector<Drift>{}, report, repairs);
+    answer_report(reply, with_ports ? context.agent->port_differences() : std::vector<Drift>{}, report, repairs);
   };
   if (std::ranges::none_of(scope->kinds, [](bool one) { return one; })) return done({});
   const auto wanted = [reply] { return reply.wanted(); };
-  if (const Status asked = context.agent.audit()->request(scope->kinds, action, done, wanted); !asked.ok()) reply.fail(asked);
+  if (const Status asked = context.agent->audit()->request(scope->kinds, action, done, wanted); !asked.ok()) reply.fail(asked);
 }
 
 json::object figures_json(const switch_agent::AuditFigures& figures, Instant now) {
@@ -151,18 +151,18 @@ void add_audit_commands(DaemonAdder& commands) {
 }
 
 json::object audit_json(const CommandContext& context) {
-  const Audit& audit = *context.agent.audit();
+  const Audit& audit = *context.agent->audit();
   const Instant now = context.runtime.clock().now();
   json::object object{{"running", audit.has_begun()},
                       {"period_s", microseconds(audit.options().period) / 1e6},
                       {"on_drift", audit.options().action == switch_agent::OnDrift::Repair ? "repair" : "report"},
-                      {"ports", context.agent.port_differences().size()}};
+                      {"ports", context.agent->port_differences().size()}};
   for (const ObjectKind kind : kKinds) object[to_string(kind)] = figures_json(audit.figures(kind), now);
   return object;
 }
 
 void add_audit_health(const CommandContext& context, json::array& troubles) {
-  const Audit& audit = *context.agent.audit();
+  const Audit& audit = *context.agent->audit();
   for (const ObjectKind kind : kKinds) {
     const switch_agent::AuditFigures& figures = audit.figures(kind);
     if (!figures.status.ok()) {
@@ -177,13 +177,13 @@ void add_audit_health(const CommandContext& context, json::array& troubles) {
     if (first != nullptr) {
       words += " (the first: " + std::string{to_string(first->kind)} + " " + (first->wanted.empty() ? first->actual : first->wanted) + ")";
     }
-    const std::vector<switch_agent::SafetyStop::Held> held = context.safety.held();
+    const std::vector<switch_agent::SafetyStop::Held> held = context.safety->held();
     const bool is_held =
         std::ranges::find(held, "unwanted " + std::string{to_string(kind)}, &switch_agent::SafetyStop::Held::what) != held.end();
     troubles.push_back(sentence(words + ": 'rondo diff' lists them, " +
                                 (is_held ? "the safety stop holds their deletion" : "'rondo resync' repairs them")));
   }
-  const std::vector<Drift> ports = context.agent.port_differences();
+  const std::vector<Drift> ports = context.agent->port_differences();
   if (ports.empty()) return;
   troubles.push_back(sentence(std::to_string(ports.size()) +
                               (ports.size() == 1 ? " port differs from its row (" : " ports differ from their rows (the first: ") +

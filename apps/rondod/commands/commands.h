@@ -1,6 +1,6 @@
 // Commands: rondod's additions to the standard commands (rondo/commands/standard_commands.h): ports, the configuration, the simulated data
-// plane, and the switch's part of stats, top and health. Each command reads what a module already keeps. docs/guide/admin-protocol.md
-// documents the answers.
+// plane, and the switch's and the jobs' part of stats, top and health. Each command reads what a module already keeps.
+// docs/guide/admin-protocol.md documents the answers.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -13,6 +13,7 @@
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
+#include "rondod/jobs/job_service.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/file.h"
 #include "rondod/stores/redis_watch.h"
@@ -23,15 +24,16 @@ namespace rondo::daemon {
 /// The objects that the commands read. All must outlive the context; 'simulated' is null with a real kernel.
 struct CommandContext {
   Runtime& runtime;
-  const switch_agent::Agent& agent;
-  switch_agent::SafetyStop& safety;
-  DataPlane& plane;
+  const switch_agent::Agent* agent;  // Null without a data plane, as the next three.
+  switch_agent::SafetyStop* safety;
+  DataPlane* plane;
   SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
+  const JobService* jobs;  // Null if this rondod runs no jobs.
   commands::Incident refused_orders{"orders that the data plane refused"};
 };
 
@@ -41,6 +43,9 @@ void add_port_commands(DaemonAdder& commands);   // ports, port-events, and the 
 void add_config_command(DaemonAdder& commands);  // config.
 void add_safety_command(DaemonAdder& commands);  // confirm.
 void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
+/// Commands that say why they are absent: without a data plane those about it, without jobs those about them.
+void add_absent_switch_commands(DaemonAdder& commands);
+void add_absent_job_commands(DaemonAdder& commands);
 
 /// Adds the switch's members to the answers of `stats`, `top` and `health`.
 void add_stats(const CommandContext& context, boost::json::object& stats);

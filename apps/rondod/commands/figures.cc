@@ -1,4 +1,4 @@
-// The switch's part of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
+// The switch's and the jobs' part of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -45,9 +45,9 @@ std::uint64_t refused_orders(const Programmer& programmer) {
 }
 
 json::object dataplane_json(const CommandContext& context) {
-  const Programmer& programmer = context.agent.programmer();
+  const Programmer& programmer = context.agent->programmer();
   const ProgrammerStats& stats = programmer.stats();
-  return json::object{{"kind", text(context.plane.describe())},
+  return json::object{{"kind", text(context.plane->describe())},
                       {"submitted", stats.submitted},
                       {"applied", stats.applied},
                       {"failed", refused_orders(programmer)},
@@ -176,11 +176,11 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
   std::string told;
   for (const auto& [table, what] :
        {std::pair{"ROUTE_TABLE", "route"}, std::pair{"NEXTHOP_GROUP_TABLE", "next-hop group"}, std::pair{"INTF_TABLE", "interface row"}}) {
-    const PlaneCounts counts = context.agent.row_states().counts(table);
+    const PlaneCounts counts = context.agent->row_states().counts(table);
     if (counts.withdrawn != 0) told.append(told.empty() ? "" : ", ").append(counted(counts.withdrawn, what));
   }
   if (told.empty()) return;
-  const switch_agent::Withdrawals all = context.agent.withdrawals();
+  const switch_agent::Withdrawals all = context.agent->withdrawals();
   for (std::size_t i = 0; i < std::min(kPortsNamed, all.by_port.size()); ++i) {
     const switch_agent::Withdrawal& one = all.by_port[i];
     told.append("; ").append(one.why).append(": ").append(counted(one.routes, "route"));
@@ -192,8 +192,8 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
 /// Reports groups whose next hops the data plane refuses again and again: their rows wait for a fact. Other rows that are refused wait for
 /// a time, and the consumers count those.
 void add_refused(const CommandContext& context, json::array& troubles) {
-  const std::size_t groups = context.agent.row_states().counts("NEXTHOP_GROUP_TABLE").refused;
-  const std::size_t sets = context.agent.row_states().counts("NEXTHOP_SET").refused;
+  const std::size_t groups = context.agent->row_states().counts("NEXTHOP_GROUP_TABLE").refused;
+  const std::size_t sets = context.agent->row_states().counts("NEXTHOP_SET").refused;
   if (groups + sets == 0) return;
   std::string told = groups == 0 ? "" : counted(groups, "next-hop group");
   if (sets != 0) told.append(told.empty() ? "" : ", ").append(counted(sets, "set") + " of next hops that routes name");
@@ -206,32 +206,37 @@ void add_stats(const CommandContext& context, json::object& stats) {
   stats["store"].as_object()["files"] = files_json(context);
   stats["store"].as_object()["redis"] = context.redis.figures();
   stats["direct"] = direct_json(context);
+  if (context.jobs != nullptr) context.jobs->add_stats(stats);
+  if (context.agent == nullptr) return;
   stats["dataplane"] = dataplane_json(context);
-  stats["agent"] = agent_json(context.agent);
+  stats["agent"] = agent_json(*context.agent);
   stats["audit"] = audit_json(context);
-  stats["port_events"] = port_events_json(context.agent.ports());
+  stats["port_events"] = port_events_json(context.agent->ports());
 }
 
 void add_top(const CommandContext& context, json::object& top) {
-  const Programmer& programmer = context.agent.programmer();
+  if (context.agent == nullptr) return;
+  const Programmer& programmer = context.agent->programmer();
   const ProgrammerStats& programmed = programmer.stats();
-  top["dataplane"] = json::object{{"kind", text(context.plane.describe())}, {"submitted", programmed.submitted},
-                                  {"applied", programmed.applied},          {"failed", refused_orders(programmer)},
-                                  {"in_flight", programmer.in_flight()},    {"busy_us", microseconds(programmed.busy)}};
+  top["dataplane"] = json::object{{"kind", text(context.plane->describe())}, {"submitted", programmed.submitted},
+                                  {"applied", programmed.applied},           {"failed", refused_orders(programmer)},
+                                  {"in_flight", programmer.in_flight()},     {"busy_us", microseconds(programmed.busy)}};
 }
 
 void add_health(CommandContext& context, json::array& troubles, json::array& notes) {
   const Instant now = context.runtime.clock().now();
-  const bool holds = !context.agent.has_restarted();
+  const bool holds = context.agent != nullptr && !context.agent->has_restarted();
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
+  if (context.jobs != nullptr) context.jobs->add_health(troubles);
+  if (context.agent == nullptr) return;
   if (!context.plane_holder.empty()) {
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +
                              std::to_string(context.config.protocol) + "; this rondod takes over when that process ends"));
   }
   add_held(context, troubles);
-  if (const auto held = context.agent.routes().held_by_others(); held.routes != 0) {
+  if (const auto held = context.agent->routes().held_by_others(); held.routes != 0) {
     troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +
                                 ", which wait until they go: " + held.first));
   }
@@ -243,7 +248,8 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
 }
 
 void look_for_refused_orders(CommandContext& context) {
-  context.refused_orders.look(refused_orders(context.agent.programmer()), "what it refuses for good is rejected, the log has why",
+  if (context.agent == nullptr) return;
+  context.refused_orders.look(refused_orders(context.agent->programmer()), "what it refuses for good is rejected, the log has why",
                               context.runtime.clock());
 }
 

@@ -15,7 +15,7 @@ using commands::answer_each;
 using commands::text;
 
 void command_ports(CommandContext& context, Reply reply) {
-  answer_each(std::move(reply), context.agent.ports().ports(), [&ports = context.agent.ports()](const switch_agent::Ports::Port& port) {
+  answer_each(std::move(reply), context.agent->ports().ports(), [&ports = context.agent->ports()](const switch_agent::Ports::Port& port) {
     return json::object{{"name", text(port.name)},
                         {"index", port.id.value()},
                         {"exists", port.exists},
@@ -30,7 +30,7 @@ void command_ports(CommandContext& context, Reply reply) {
 
 void command_port_events(CommandContext& context, const Arguments& arguments, Reply reply) {
   const auto since = static_cast<std::uint64_t>(std::max<std::int64_t>(0, arguments.integer("since", 0)));
-  answer_each(std::move(reply), context.agent.ports().handled_since(since), [](const switch_agent::Ports::Handled& handled) {
+  answer_each(std::move(reply), context.agent->ports().handled_since(since), [](const switch_agent::Ports::Handled& handled) {
     return json::object{
         {"sequence", handled.sequence}, {"port", text(handled.port)}, {"carrier", handled.carrier}, {"at_ns", handled.at.nanoseconds()}};
   });
@@ -38,7 +38,7 @@ void command_port_events(CommandContext& context, const Arguments& arguments, Re
 
 void command_sim_carrier(CommandContext& context, const Arguments& arguments, Reply reply) {
   const std::string port = arguments.text("port");
-  const auto ports = context.agent.ports().ports();
+  const auto ports = context.agent->ports().ports();
   const auto found = std::ranges::find(ports, port, &switch_agent::Ports::Port::name);
   if (found == ports.end() || !found->exists) {
     return reply.fail(Status{StatusCode::NotFound, "no port '" + escape_text(port) + "'"});

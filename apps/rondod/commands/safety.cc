@@ -21,9 +21,9 @@ json::object held_json(const switch_agent::SafetyStop::Held& held) {
 }
 
 void command_confirm(CommandContext& context, Reply reply) {
-  const std::vector<switch_agent::SafetyStop::Held> confirmed = context.safety.confirm();
+  const std::vector<switch_agent::SafetyStop::Held> confirmed = context.safety->confirm();
   if (confirmed.empty()) return reply.fail(Status{StatusCode::FailedPrecondition, "no deletion is held, so there is nothing to confirm"});
-  context.agent.audit()->look_at_held();
+  context.agent->audit()->look_at_held();
   answer_each(std::move(reply), confirmed, held_json);
 }
 
@@ -34,7 +34,7 @@ void add_safety_command(DaemonAdder& commands) {
 }
 
 void add_held(const CommandContext& context, json::array& troubles) {
-  for (const switch_agent::SafetyStop::Held& held : context.safety.held()) {
+  for (const switch_agent::SafetyStop::Held& held : context.safety->held()) {
     troubles.push_back(sentence("held: " + std::to_string(held.count) + " of " + std::to_string(held.total) + " objects of " + held.what +
                                 " (" + held.parts + ") would be deleted, as no row asks for them; `rondo confirm` deletes them" +
                                 (context.config.safety_wait_s > 0 ? ", or the end of safety_wait_s, " +

@@ -42,7 +42,8 @@ constexpr std::array<std::pair<std::string_view, QuotaUnit>, 2> kQuotaUnits{
 constexpr std::int64_t kBudgetUs = limits::kBudgetMost / 1us;
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
-constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
+constexpr std::array<std::pair<std::string_view, PlaneKind>, 3> kKinds{
+    {{"linux", PlaneKind::Linux}, {"simulated", PlaneKind::Simulated}, {"none", PlaneKind::None}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kOnDrift{{{"repair", true}, {"report", false}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
@@ -196,6 +197,28 @@ void read_store(const toml::table* table, const std::string& file, Status& error
   }
 }
 
+/// The range of each fits the defaults of the others; their relations are checked below.
+void read_jobs(SectionReader s, JobSettings& jobs) {
+  s.flag("enabled", jobs.enabled);
+  s.text("file", jobs.file);
+  s.flag("sync", jobs.sync);
+  s.integer("window_ms", 2000, 10'000, jobs.window_ms);
+  s.integer("grace_ms", 5000, 86'400'000, jobs.grace_ms);
+  s.integer("cycle_ms", 10, 2500, jobs.cycle_ms);
+  s.integer("fast_threads", 1, 256, jobs.fast_threads);
+  s.integer("fast_runs", 1, 10'000, jobs.fast_runs);
+  s.integer("slow_threads", 1, 256, jobs.slow_threads);
+  s.integer("slow_runs", 1, 10'000, jobs.slow_runs);
+  s.integer("slow_run_ms", 1, 3'600'000, jobs.slow_run_ms);
+  s.integer("slow_runs_per_minute", 1, 1'000'000, jobs.slow_runs_per_minute);
+  s.integer("kept_days", 1, 36'500, jobs.kept_days);
+  if (jobs.file.empty()) s.complain("file", "must name the database");
+  if (jobs.grace_ms < jobs.window_ms) s.complain("grace_ms", "must be at least window_ms, " + std::to_string(jobs.window_ms));
+  if (jobs.cycle_ms * 2 > jobs.window_ms) {
+    s.complain("cycle_ms", "must be at most half of window_ms, " + std::to_string(jobs.window_ms / 2));
+  }
+}
+
 template <std::size_t N, class Value>
 std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>& choices, Value value) {
   return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
@@ -208,7 +231,7 @@ constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 6> kSections{"scheduler", "admin", "log", "journal", "store", "dataplane"};
+  constexpr std::array<std::string_view, 7> kSections{"scheduler", "admin", "log", "journal", "store", "jobs", "dataplane"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -245,9 +268,10 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("files", 0, limits::kJournalFiles, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
+  read_jobs(section("jobs"), config.jobs);
   {
     SectionReader s = section("dataplane");
-    s.choice("kind", kKinds, config.simulated);
+    s.choice("kind", kKinds, config.plane);
     s.text("network_namespace", config.network_namespace);
     s.integer("protocol", 5, 255, config.protocol);
     s.integer("metric", 1, 0xFFFFFFFF, config.metric);
@@ -424,9 +448,21 @@ toml::table store_table(const Config& config) {
   return store;
 }
 
-}  // namespace
-
-namespace {
+toml::table jobs_table(const JobSettings& jobs) {
+  return toml::table{{"enabled", jobs.enabled},
+                     {"file", jobs.file},
+                     {"sync", jobs.sync},
+                     {"window_ms", jobs.window_ms},
+                     {"grace_ms", jobs.grace_ms},
+                     {"cycle_ms", jobs.cycle_ms},
+                     {"fast_threads", static_cast<std::int64_t>(jobs.fast_threads)},
+                     {"fast_runs", static_cast<std::int64_t>(jobs.fast_runs)},
+                     {"slow_threads", static_cast<std::int64_t>(jobs.slow_threads)},
+                     {"slow_runs", static_cast<std::int64_t>(jobs.slow_runs)},
+                     {"slow_run_ms", jobs.slow_run_ms},
+                     {"slow_runs_per_minute", static_cast<std::int64_t>(jobs.slow_runs_per_minute)},
+                     {"kept_days", jobs.kept_days}};
+}
 
 toml::table to_table(const Config& config) {
   toml::array ports;
@@ -443,7 +479,8 @@ toml::table to_table(const Config& config) {
                                              {"file_mib", config.journal_file_mib},
                                              {"files", static_cast<std::int64_t>(config.journal_files)}}},
                      {"store", store_table(config)},
-                     {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
+                     {"jobs", jobs_table(config.jobs)},
+                     {"dataplane", toml::table{{"kind", name_of(kKinds, config.plane)},
                                                {"network_namespace", config.network_namespace},
                                                {"protocol", static_cast<std::int64_t>(config.protocol)},
                                                {"metric", static_cast<std::int64_t>(config.metric)},

@@ -69,6 +69,26 @@ struct PolicyChoice {
   PolicyOptions options() const;
 };
 
+/// What rondod programs. None: nothing, for an installation that only schedules jobs.
+enum class PlaneKind : std::uint8_t { Linux, Simulated, None };
+
+/// The job scheduler: [jobs]. See JobsOptions.
+struct JobSettings {
+  bool enabled = false;
+  std::string file = "/var/lib/rondo/jobs.db";
+  bool sync = false;
+  std::int64_t window_ms = 5000;
+  std::int64_t grace_ms = 10'000;
+  std::int64_t cycle_ms = 1000;
+  unsigned fast_threads = 8;
+  std::size_t fast_runs = 16;
+  unsigned slow_threads = 4;
+  std::size_t slow_runs = 8;
+  std::int64_t slow_run_ms = 500;
+  unsigned slow_runs_per_minute = 10;
+  std::int64_t kept_days = 30;
+};
+
 struct Config {
   std::string path = {};  // The file it was read from; empty: none.
   // [scheduler]
@@ -92,8 +112,10 @@ struct Config {
   // [store]
   StorePlace store;
   std::vector<StoreGroup> store_groups;
+  // [jobs]
+  JobSettings jobs;
   // [dataplane]
-  bool simulated = false;
+  PlaneKind plane = PlaneKind::Linux;
   std::string network_namespace;
   std::uint8_t protocol = 201;
   std::uint32_t metric = 201;

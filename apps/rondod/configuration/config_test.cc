@@ -62,7 +62,7 @@ TEST(Config, WhatIsPrintedReadsBackTheSame) {
   config.policy.quota_unit = QuotaUnit::Microseconds;
   config.policy.quotas = {{7, 50}};
   config.socket = "/tmp/a \"quoted\" name.sock";
-  config.simulated = true;
+  config.plane = PlaneKind::Simulated;
   config.simulated_ports = {"Ethernet0", "Ethernet4"};
   config.table = 0xFFFFFFFF;
   config.nice = 19;

@@ -91,13 +91,40 @@ Section direct() {
                        {"connections_per_address", "1 to 8192", "128", "Of them from one address."}}};
 }
 
+Section jobs() {
+  return {
+      .name = "jobs",
+      .help = "The job scheduler: rondo job.",
+      .settings = {
+          {"enabled", "true or false", "false", "Whether this rondod runs jobs."},
+          {"file", "text", "\"/var/lib/rondo/jobs.db\"", "The database of jobs and runs (SQLite). One rondod at a time uses it."},
+          {"sync", "true or false", "false",
+           "Synchronise each transaction to the disk, so that a crash of the machine loses no run. false: a crash of rondod loses none; "
+           "one of the machine may lose the last moments."},
+          {"window_ms", "integer from 2000 to 10000", "5000",
+           "How far ahead runs are planned. A run that is found late by at most this time fires normally."},
+          {"grace_ms", "integer from 5000 to 86400000", "10000",
+           "A run that is found later than this follows the misfire rule of its job. At least window_ms."},
+          {"cycle_ms", "integer from 10 to 2500", "1000", "Time between two searches for due jobs. At most half of window_ms."},
+          {"fast_threads", "integer from 1 to 256", "8", "Threads of the fast pool, for handlers that may block."},
+          {"fast_runs", "integer from 1 to 10000", "16", "Runs in the fast pool, running ones included. Further ones wait by priority."},
+          {"slow_threads", "integer from 1 to 256", "4", "Threads of the slow pool."},
+          {"slow_runs", "integer from 1 to 10000", "8", "Runs in the slow pool, running ones included."},
+          {"slow_run_ms", "integer from 1 to 3600000", "500", "A run that takes longer counts as slow."},
+          {"slow_runs_per_minute", "integer from 1 to 1000000", "10",
+           "A job with more slow runs in a minute uses the slow pool for the rest of that minute."},
+          {"kept_days", "integer from 1 to 36500", "30", "Days for which ended runs are kept."},
+      }};
+}
+
 Section dataplane() {
   return {
       .name = "dataplane",
       .help = "What is programmed.",
       .settings = {
-          {"kind", "\"linux\" or \"simulated\"", "\"linux\"",
-           "The kernel, over rtnetlink (needs CAP_NET_ADMIN), or a kernel in memory, for trying things out."},
+          {"kind", "\"linux\", \"simulated\" or \"none\"", "\"linux\"",
+           "The kernel, over rtnetlink (needs CAP_NET_ADMIN); a kernel in memory, for trying things out; or none, for an installation that "
+           "only schedules jobs: it has no tables of the switch, and needs no rights."},
           {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
           {"protocol", "integer from 5 to 255", "201",
            "rtm_protocol, nh_protocol and IFA_PROTO of all that rondod makes. What carries this number at the start is an earlier run's; "
@@ -203,6 +230,7 @@ manual::Program configuration_described() {
                {.name = "store", .help = "Where the tables are.", .settings = place()},
                group(),
                direct(),
+               jobs(),
                dataplane()},
           .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
                         "A rondod that needs no rights and changes nothing:"}},

@@ -20,6 +20,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
+#include "rondod/jobs/job_service.h"
 #include "rondod/stores/registry.h"
 #include "switch_agent/tables.h"
 
@@ -40,7 +41,8 @@ class StartCheck {
     check_store("store", config_.store);
     for (const StoreGroup& group : config_.store_groups) check_group(group);
     check_cpus("scheduler.cpus", config_.scheduler_cpus);
-    if (config_.simulated) return std::move(findings_);
+    check_jobs();
+    if (config_.plane != PlaneKind::Linux) return std::move(findings_);
     check_cpus("dataplane.cpus", config_.dataplane_cpus);
     check_namespace();
     return std::move(findings_);
@@ -65,6 +67,12 @@ class StartCheck {
   void check_journal() {
     const std::string& file = config_.journal_file;
     if (!file.empty()) check_file("journal.file", file, [&file] { return journal::check_file(file); });
+  }
+
+  void check_jobs() {
+    if (!config_.jobs.enabled) return;
+    if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
+    check_place("jobs.file", config_.jobs.file, S_IFREG, "a regular file");
   }
 
   /// Enters the namespace and leaves it. This user may lack the permission to enter.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "store/routed_store.h"
 
 namespace rondo::daemon {
@@ -19,7 +20,14 @@ const StoreGroup* group_of(const Config& config, std::string_view table) {
   return nullptr;
 }
 
+constexpr std::string_view kRunTables = "JOB_RUN_";
+
+void add_run_tables(std::vector<std::string>& names) {
+  for (unsigned level = 0; level < limits::kPriorities; ++level) names.push_back(std::string{kRunTables} + std::to_string(level));
+}
+
 bool is_on_redis(const Config& config, std::string_view table) {
+  if (is_run_table(config, table)) return false;
   const StoreGroup* const group = group_of(config, table);
   const std::string& url = group == nullptr ? config.store.url : group->place.url;
   return is_remote(url) && (group == nullptr || !group->direct);
@@ -34,7 +42,7 @@ Status check_store_url(const std::string& url) {
 
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
   Result<StoreMaker> rest = make_store(config.store, hooks);
-  if (!rest || config.store_groups.empty()) return rest;
+  if (!rest) return rest;
   std::map<StorePlace, std::vector<std::string>> tables;
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
   for (const StoreGroup& group : config.store_groups) {
@@ -49,11 +57,13 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
       there.insert(there.end(), group.tables.begin(), group.tables.end());
     }
   }
+  if (config.jobs.enabled && !config.store.url.empty()) add_run_tables(tables[StorePlace{}]);
   for (auto& [place, names] : tables) {
     Result<StoreMaker> maker = make_store(place, hooks);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }
+  if (routes.empty()) return rest;
   return StoreMaker{[rest = std::move(*rest), routes = std::move(routes)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
     Result<std::unique_ptr<Store>> main = rest(scheduler);
     if (!main) return main;
@@ -67,14 +77,18 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
   }};
 }
 
+bool is_run_table(const Config& config, std::string_view table) { return config.jobs.enabled && table.starts_with(kRunTables); }
+
 bool ends_elsewhere(const Config& config, std::string_view table) { return is_on_redis(config, table) || waits_for_disk(config, table); }
 
 bool is_kept(const Config& config, std::string_view table) {
+  if (is_run_table(config, table)) return true;
   const StoreGroup* const group = group_of(config, table);
   return !(group == nullptr ? config.store.url : group->place.url).empty();
 }
 
 bool waits_for_disk(const Config& config, std::string_view table) {
+  if (is_run_table(config, table)) return false;
   const StoreGroup* const group = group_of(config, table);
   if (group == nullptr) return waits_for_disk(config.store.url);
   return !group->direct && waits_for_disk(group->place.url);

@@ -28,7 +28,9 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 bool ends_elsewhere(const Config& config, std::string_view table);
 /// True if a write to 'table' counts only when it is on the disk.
 bool waits_for_disk(const Config& config, std::string_view table);
-/// True if the rows of 'table' survive this process, because a Redis or a file has them.
+/// True for the tables of due runs, one a priority. They are always embedded, because the database of jobs has the runs.
+bool is_run_table(const Config& config, std::string_view table);
+/// True if the rows of 'table' survive this process, because a Redis, a file, or the database of jobs has them.
 bool is_kept(const Config& config, std::string_view table);
 
 /// True if a second rondod with this configuration can wait until the first one ends: all tables are on Redis, where leases that are to be

@@ -1,0 +1,164 @@
+#include "arguments/job_commands.h"
+
+namespace rondo::cli {
+namespace {
+
+using manual::Argument;
+using manual::Command;
+using manual::Daemon;
+using manual::Option;
+using manual::Word;
+
+Argument name() { return {.name = "NAME", .help = "Name of the job: letters, digits, '.', '_', '-' and '/'"}; }
+Option dry_run(std::string_view help = "Print what would change, and change nothing") {
+  return {.name = "--dry-run", .value = {}, .help = help};
+}
+Option yes(std::string_view help) { return {.name = "--yes", .value = {}, .help = help}; }
+
+std::vector<Option> schedule_options() {
+  return {
+      {.name = "--cron", .value = "EXPR", .help = "Due by a cron expression, in quotes"},
+      {.name = "--every", .value = "DURATION", .help = "Due at a fixed rate: a whole number with ms, s, min, h or d; at least 10ms"},
+      {.name = "--after", .value = "DURATION", .help = "Due so long after the end of the previous run"},
+      {.name = "--at", .value = "INSTANT", .help = "Due once, at an instant as in RFC 3339"},
+      {.name = "--manual", .value = {}, .help = "Due only when it is triggered"},
+      {.name = "--dialect",
+       .value = "NAME",
+       .help = "Dialect of the expression; without it, it is detected",
+       .word = Word::Choice,
+       .choices = {"quartz", "spring", "unix", "unix6", "systemd"}},
+      {.name = "--zone", .value = "ZONE", .help = "Time zone of the expression, such as Europe/Berlin; UTC without it"},
+      {.name = "--dst",
+       .value = "RULE",
+       .help = "What becomes of local times that the zone skips or repeats; vixie without it",
+       .word = Word::Choice,
+       .choices = {"vixie", "quartz", "spring"}},
+      {.name = "--from", .value = "INSTANT", .help = "Not due before this instant"},
+      {.name = "--until", .value = "INSTANT", .help = "Not due from this instant on"},
+      {.name = "--jitter", .value = "DURATION", .help = "Each run is delayed by up to this time"},
+  };
+}
+
+std::vector<Option> definition_options() {
+  std::vector<Option> all{
+      {.name = "--handler", .value = "HANDLER", .help = "What runs the job: log, table, or a handler of a worker"},
+      {.name = "--parameters", .value = "TEXT", .help = "Text for the handler"},
+  };
+  for (Option& option : schedule_options()) all.push_back(option);
+  const std::vector<Option> rest{
+      {.name = "--priority", .value = "N", .help = "Higher ones run first; 8 without it", .word = Word::Number, .high = 63},
+      {.name = "--misfire",
+       .value = "RULE",
+       .help = "When it is too late: the newest missed run runs once, or none does; fire-once without it",
+       .word = Word::Choice,
+       .choices = {"fire-once", "do-nothing"}},
+      {.name = "--overlap",
+       .value = "RULE",
+       .help = "While another run is running: wait, be discarded, stop the other one, or run beside it; serial without it",
+       .word = Word::Choice,
+       .choices = {"serial", "discard", "cover", "concurrent"}},
+      {.name = "--concurrency",
+       .value = "N",
+       .help = "Runs at the same time, with --overlap concurrent",
+       .word = Word::Number,
+       .low = 1,
+       .high = 64},
+      {.name = "--retries", .value = "N", .help = "Attempts after a failed one", .word = Word::Number, .high = 100},
+      {.name = "--backoff", .value = "DURATION", .help = "Before the first retry; then twice as long each time; 1s without it"},
+      {.name = "--attempt-timeout", .value = "DURATION", .help = "An attempt is stopped after this time; 0s: never"},
+      {.name = "--owner", .value = "TEXT", .help = "Who is responsible"},
+      {.name = "--tags", .value = "TAG", .help = "Tags, divided by commas", .list = true},
+      {.name = "--note", .value = "TEXT", .help = "For people"},
+  };
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+std::vector<Option> with(std::vector<Option> options, const std::vector<Option>& more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+std::vector<Command> defining_commands() {
+  return {
+      {.name = "add",
+       .help = "Add a job and start it",
+       .arguments = {name()},
+       .options = with(definition_options(), {{.name = "--stopped", .value = {}, .help = "Add it stopped"}, dry_run()}),
+       .answered_by = Daemon,
+       .examples = {{"rondo job add backup --handler command/backup --cron '30 2 * * *' --zone Europe/Berlin", "Every night at 02:30:"}}},
+      {.name = "edit",
+       .help = "Change a job, and print what changed; what is not named stays",
+       .arguments = {name()},
+       .options = with(definition_options(), {dry_run()}),
+       .answered_by = Daemon,
+       .examples = {{"rondo job edit backup --every 6h --dry-run", "What would change:"}}},
+      {.name = "remove",
+       .help = "Remove a job and its runs",
+       .arguments = {name()},
+       .options = {yes("Do not ask; needed in a script")},
+       .answered_by = Daemon},
+      {.name = "export", .help = "Print all jobs as JSON, in the form that import takes", .answered_by = Daemon},
+      {.name = "import",
+       .help = "Add or edit the jobs of a JSON file; other jobs stay",
+       .arguments = {{.name = "FILE", .help = "What export printed; - is standard input", .word = Word::File}},
+       .options = {dry_run()},
+       .answered_by = Daemon},
+      {.name = "import-crontab",
+       .help = "Add one job for each line of a crontab",
+       .details =
+           "A job is named after its line: PREFIX/LINE. Its parameters are the command of the line, comments above the line become its\n"
+           "note. CRON_TZ sets the zone. A line that cannot be imported is named, and then nothing is added.",
+       .arguments = {{.name = "FILE", .help = "A crontab without a column for users; - is standard input", .word = Word::File}},
+       .options = {{.name = "--handler", .value = "HANDLER", .help = "What runs the commands", .fallback = "command/shell"},
+                   {.name = "--prefix", .value = "PREFIX", .help = "First part of the names", .fallback = "crontab"},
+                   {.name = "--stopped", .value = {}, .help = "Add the jobs stopped"},
+                   dry_run()},
+       .answered_by = Daemon,
+       .examples = {{"crontab -l | rondo job import-crontab - --dry-run", "What would become of your crontab:"}}},
+  };
+}
+
+std::vector<Command> running_commands() {
+  return {
+      {.name = "list",
+       .help = "List the jobs",
+       .arguments = {{.name = "PATTERN", .help = "Only names that match: * and ?", .required = false}},
+       .answered_by = Daemon},
+      {.name = "show", .help = "Show a job with all its settings", .arguments = {name()}, .answered_by = Daemon},
+      {.name = "start", .help = "Start a job: its schedule is in force", .arguments = {name()}, .answered_by = Daemon},
+      {.name = "stop",
+       .help = "Stop a job; runs that have not begun are skipped",
+       .arguments = {name()},
+       .options = {{.name = "--note", .value = "TEXT", .help = "Why, for people"}},
+       .answered_by = Daemon},
+      {.name = "trigger", .help = "Run a job once, now, whether it is started or not", .arguments = {name()}, .answered_by = Daemon},
+      {.name = "next",
+       .help = "Print the next instants of a job in UTC, one a line; NEVER when none is left",
+       .arguments = {name()},
+       .options = {{.name = "--count", .value = "N", .help = "At most N", .word = Word::Number, .low = 1, .high = 200, .fallback = "10"},
+                   {.name = "--from", .value = "INSTANT", .help = "After this instant, as in RFC 3339; default: now"}},
+       .answered_by = Daemon},
+      {.name = "runs",
+       .help = "List the runs of a job, the newest first",
+       .arguments = {name()},
+       .options = {{.name = "--count", .value = "N", .help = "At most N", .word = Word::Number, .low = 1, .high = 200, .fallback = "20"},
+                   {.name = "--before", .value = "RUN", .help = "Only runs with a smaller number", .word = Word::Number, .low = 1}},
+       .answered_by = Daemon},
+      {.name = "kill",
+       .help = "Stop a run: a running handler is asked to end, a waiting run ends",
+       .arguments = {{.name = "RUN", .help = "Number of the run, as in runs"}},
+       .answered_by = Daemon},
+  };
+}
+
+}  // namespace
+
+std::vector<Command> job_commands() {
+  std::vector<Command> all = defining_commands();
+  const std::vector<Command> running = running_commands();
+  all.insert(all.end(), running.begin(), running.end());
+  return {{.name = "job", .help = "Jobs: what runs when, and what became of it", .answered_by = Daemon, .commands = std::move(all)}};
+}
+
+}  // namespace rondo::cli

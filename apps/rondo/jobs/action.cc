@@ -1,0 +1,240 @@
+// `rondo job`: calls the commands of add_job_commands() (rondo/job_commands/job_commands.h) and prints their answers.
+#include <unistd.h>
+
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backends/backend.h"
+#include "commands/actions.h"
+#include "jobs/definition.h"
+#include "jobs/import.h"
+#include "output/json_text.h"
+#include "output/print.h"
+#include "output/render.h"
+#include "output/report.h"
+#include "rondo/admin/key_pattern.h"
+#include "rondo/base/text.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+/// A call with what it needs.
+struct Caller {
+  const Options& options;
+  const JobCall& call;
+  Backend& backend;
+
+  json::object name() const { return {{"name", escape_text(call.word("NAME"))}}; }
+  std::string text(std::string_view option, std::string_view absent) const {
+    const std::string* const word = call.find(option);
+    return std::string{word == nullptr ? absent : std::string_view{*word}};
+  }
+  std::int64_t number(std::string_view option, std::int64_t absent) const {
+    const std::string word = text(option, "");
+    std::int64_t value = absent;
+    std::from_chars(word.data(), word.data() + word.size(), value);
+    return value;
+  }
+  /// Prints the answer of a command as JSON, or 'line' of it.
+  template <class Line>
+  int answer(const std::string& command, const json::object& arguments, Line line) const {
+    const Result<json::object> result = backend.call(command, arguments, {});
+    if (!result) return report(options, result.error());
+    print(options.json ? json_text(*result) + "\n" : line(*result));
+    return finish_output();
+  }
+};
+
+std::string member(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) return "-";
+  return value->is_string() ? std::string{value->get_string()} : json_text(*value);
+}
+
+std::string state_line(const json::object& job) {
+  const bool is_running = job.contains("running") && job.at("running") == true;
+  return member(job, "name") +
+         (is_running ? ": started, next " + (job.at("next").is_null() ? "never" : member(job, "next")) : ": stopped") + "\n";
+}
+
+int add(const Caller& caller) {
+  json::object definition{{"name", caller.call.word("NAME")}};
+  if (Status bad = apply_options(caller.call, definition); !bad.ok()) return report(caller.options, bad);
+  const Result<json::object> found = caller.backend.call("job", caller.name(), {});
+  if (found) {
+    return report(caller.options, {StatusCode::AlreadyExists,
+                                   "there is a job '" + escape_text(caller.call.word("NAME")) + "' already: `rondo job edit` changes it"});
+  }
+  if (found.error().code() != StatusCode::NotFound) return report(caller.options, found.error());
+  json::object arguments{{"definition", escape_text(json_text(definition))}};
+  if (caller.call.find("--dry-run") != nullptr) {
+    arguments["dry_run"] = true;
+    return caller.answer("job-put", arguments, [&definition](const json::object& job) {
+      return difference({}, definition) + "next: " + (job.at("next").is_null() ? "never" : member(job, "next")) + "\n";
+    });
+  }
+  if (caller.call.find("--stopped") == nullptr) arguments["start"] = true;
+  return caller.answer("job-put", arguments, state_line);
+}
+
+int edit(const Caller& caller) {
+  const Result<json::object> found = caller.backend.call("job", caller.name(), {});
+  if (!found) return report(caller.options, found.error());
+  json::object definition = definition_of(*found);
+  if (Status bad = apply_options(caller.call, definition); !bad.ok()) return report(caller.options, bad);
+  json::object arguments{{"definition", escape_text(json_text(definition))}};
+  if (caller.call.find("--dry-run") != nullptr) arguments["dry_run"] = true;
+  return caller.answer("job-put", arguments, [&found](const json::object& job) {
+    const std::string lines = difference(definition_of(*found), definition_of(job));
+    return lines.empty() ? "nothing changes\n" : lines;
+  });
+}
+
+int remove(const Caller& caller) {
+  bool may = caller.call.find("--yes") != nullptr;
+  if (!may && ::isatty(STDIN_FILENO) == 1) {
+    print_error("Remove the job " + caller.call.word("NAME") + " and all its runs? [y/N] ");
+    const int typed = std::getchar();
+    may = typed == 'y' || typed == 'Y';
+  }
+  if (!may) {
+    return report(caller.options, {StatusCode::InvalidArgument, "remove deletes the job and its runs: nothing was done without --yes"});
+  }
+  return caller.answer("job-remove", caller.name(), [](const json::object& job) { return member(job, "name") + ": removed\n"; });
+}
+
+json::object list_row(const json::object& job) {
+  return {{"job", member(job, "name")},
+          {"state", job.at("running") == true ? "started" : "stopped"},
+          {"next", job.at("next")},
+          {"schedule", job.contains("schedule") ? member(job, "schedule") : "manual"},
+          {"zone", job.contains("zone") ? member(job, "zone") : "UTC"},
+          {"handler", member(job, "handler")},
+          {"note", job.contains("note") ? job.at("note") : json::value("")}};
+}
+
+int list(const Caller& caller) {
+  const std::string pattern = caller.call.word("PATTERN");
+  const KeyPattern matches{pattern.empty() ? "*" : pattern};
+  json::array rows;
+  const Result<json::object> result = caller.backend.call("jobs", {}, [&](const json::value& row) {
+    if (matches.matches(member(row.as_object(), "name")))
+      rows.push_back(caller.options.json ? row : json::value(list_row(row.as_object())));
+  });
+  if (!result) return report(caller.options, result.error());
+  if (caller.options.json) {
+    print(json_text(json::object{{"rows", std::move(rows)}}) + "\n");
+  } else if (rows.empty()) {
+    print_error("(none)\n");
+  } else {
+    print(render_result("job list", json::object{{"rows", std::move(rows)}}, wants_color(STDOUT_FILENO)));
+  }
+  return finish_output();
+}
+
+int show(const Caller& caller) {
+  return caller.answer("job", caller.name(),
+                       [](const json::object& job) { return render_result("job show", job, wants_color(STDOUT_FILENO)); });
+}
+
+int start(const Caller& caller) { return caller.answer("job-start", caller.name(), state_line); }
+
+int stop(const Caller& caller) {
+  json::object arguments = caller.name();
+  if (caller.call.find("--note") != nullptr) arguments["note"] = escape_text(caller.text("--note", ""));
+  return caller.answer("job-stop", arguments, state_line);
+}
+
+int trigger(const Caller& caller) {
+  return caller.answer("job-trigger", caller.name(),
+                       [&caller](const json::object& run) { return caller.call.word("NAME") + ": run " + member(run, "run") + "\n"; });
+}
+
+int next(const Caller& caller) {
+  json::object arguments = caller.name();
+  const std::int64_t count = caller.number("--count", 10);
+  arguments["max"] = count;
+  if (caller.call.find("--from") != nullptr) arguments["from"] = escape_text(caller.text("--from", ""));
+  return caller.answer("job-next", arguments, [count](const json::object& result) {
+    std::string lines;
+    const json::array& rows = result.at("rows").as_array();
+    for (const json::value& row : rows) lines += member(row.as_object(), "scheduled") + "\n";
+    return lines + (rows.size() < static_cast<std::size_t>(count) ? "NEVER\n" : "");
+  });
+}
+
+int runs(const Caller& caller) {
+  json::object arguments = caller.name();
+  arguments["max"] = caller.number("--count", 20);
+  if (caller.call.find("--before") != nullptr) arguments["before"] = caller.number("--before", 0);
+  return caller.answer("job-runs", arguments, [](const json::object& result) {
+    json::array rows;
+    for (const json::value& one : result.at("rows").as_array()) {
+      json::object row = one.as_object();
+      if (!row.contains("note")) row["note"] = "";
+      rows.push_back(std::move(row));
+    }
+    if (rows.empty()) print_error("(none)\n");
+    return render_result("job runs", json::object{{"rows", std::move(rows)}}, wants_color(STDOUT_FILENO));
+  });
+}
+
+int kill(const Caller& caller) {
+  const std::string word = caller.call.word("RUN");
+  std::int64_t run = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), run);
+  if (error != std::errc{} || end != word.data() + word.size() || run < 1) {
+    return report(caller.options, {StatusCode::InvalidArgument, "'" + escape_text(word) + "' is no number of a run"});
+  }
+  return caller.answer("job-kill", {{"run", run}}, [&word](const json::object&) { return "run " + word + ": asked to stop\n"; });
+}
+
+int export_all(const Caller& caller) {
+  std::uint64_t count = 0;
+  const Result<json::object> result = caller.backend.call("jobs", {}, [&count](const json::value& row) {
+    json::object job = row.as_object();
+    job.erase("next");
+    print((count++ == 0 ? "[\n" : ",\n") + json_text(job));
+  });
+  if (!result) return report(caller.options, result.error());
+  print(count == 0 ? "[]\n" : "\n]\n");
+  return finish_output();
+}
+
+int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
+int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
+
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 14> kVerbs{{{"add", add},
+                                                                                      {"edit", edit},
+                                                                                      {"remove", remove},
+                                                                                      {"list", list},
+                                                                                      {"show", show},
+                                                                                      {"start", start},
+                                                                                      {"stop", stop},
+                                                                                      {"trigger", trigger},
+                                                                                      {"next", next},
+                                                                                      {"runs", runs},
+                                                                                      {"kill", kill},
+                                                                                      {"export", export_all},
+                                                                                      {"import", import_file},
+                                                                                      {"import-crontab", import_cron}}};
+
+}  // namespace
+
+int job(const Options& options, const JobCall& call) {
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
+  for (const auto& [verb, run] : kVerbs) {
+    if (verb == call.verb) return run({options, call, **backend});
+  }
+  return report(options, {StatusCode::Internal, "no action for 'job " + call.verb + "'"});
+}
+
+}  // namespace rondo::cli

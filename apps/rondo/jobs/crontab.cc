@@ -1,0 +1,132 @@
+#include "jobs/crontab.h"
+
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "rondo/calendar/cron.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kBlanks = " \t";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+/// The name before '=' if the line sets a variable.
+std::optional<std::string_view> variable_of(std::string_view line) {
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  const std::string_view name = trimmed(line.substr(0, equals));
+  const auto is_letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) return std::nullopt;
+  for (const char c : name) {
+    if (!is_letter(c)) return std::nullopt;
+  }
+  return name;
+}
+
+std::string_view unquoted(std::string_view text) {
+  const bool is_quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front();
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+/// The end of the first 'count' words of 'line'; npos if nothing follows them.
+std::size_t end_of_words(std::string_view line, int count) {
+  std::size_t at = 0;
+  for (int i = 0; i < count; ++i) {
+    at = line.find_first_of(kBlanks, at);
+    if (at == std::string_view::npos) return at;
+    at = line.find_first_not_of(kBlanks, at);
+    if (at == std::string_view::npos) return at;
+  }
+  return at;
+}
+
+/// A backslash before '%' goes. Empty if there is a '%' without one: cron passes the rest as standard input.
+std::optional<std::string> command_of(std::string_view written) {
+  std::string command;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] == '%') return std::nullopt;
+    if (written[i] == '\\' && i + 1 < written.size() && written[i + 1] == '%') ++i;
+    command += written[i];
+  }
+  return command;
+}
+
+class Reader {
+ public:
+  explicit Reader(const CrontabForm& form) : form_(form) {}
+
+  void read(std::string_view line) {
+    ++number_;
+    line = trimmed(line);
+    if (line.empty()) return note_.clear();
+    if (line.front() == '#') return take_comment(line);
+    if (const auto name = variable_of(line)) return take_variable(*name, unquoted(trimmed(line.substr(line.find('=') + 1))));
+    take_entry(line);
+    note_.clear();
+  }
+  Crontab take() && { return std::move(read_); }
+
+ private:
+  void take_comment(std::string_view line) {
+    const std::string_view text = trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size())));
+    if (text.empty()) return;
+    note_.append(note_.empty() ? "" : " ").append(text);
+  }
+
+  void take_variable(std::string_view name, std::string_view value) {
+    if (name == "CRON_TZ") {
+      zone_ = std::string{value};
+    } else {
+      read_.left_out.push_back("line " + std::to_string(number_) + ": " + std::string{name});
+    }
+  }
+
+  void refuse(const std::string& why) { read_.refused.push_back("line " + std::to_string(number_) + ": " + why); }
+
+  void take_entry(std::string_view line) {
+    const std::size_t end = end_of_words(line, line.front() == '@' ? 1 : 5);
+    if (line.starts_with("@reboot")) return refuse("@reboot is no instant: let the service manager start the command");
+    if (end == std::string_view::npos) return refuse("five fields or a word such as @daily, and a command, are expected");
+    const std::string expression{trimmed(line.substr(0, end))};
+    const auto cron = calendar::Cron::parse(expression, calendar::CronDialect::Unix);
+    if (!cron) return refuse("'" + expression + "', " + cron.error().to_string());
+    const std::optional<std::string> command = command_of(line.substr(end));
+    if (!command) return refuse("'%' begins the command's standard input, which a job has not");
+    json::object definition{{"name", form_.prefix + "/" + std::to_string(number_)},
+                            {"handler", form_.handler},
+                            {"parameters", *command},
+                            {"schedule", "cron " + expression},
+                            {"dialect", "unix"}};
+    if (!zone_.empty()) definition["zone"] = zone_;
+    if (!note_.empty()) definition["note"] = note_;
+    read_.definitions.push_back(std::move(definition));
+  }
+
+  const CrontabForm& form_;
+  Crontab read_;
+  int number_ = 0;
+  std::string note_;
+  std::string zone_;
+};
+
+}  // namespace
+
+Crontab read_crontab(std::string_view text, const CrontabForm& form) {
+  Reader reader(form);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    reader.read(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return std::move(reader).take();
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,26 @@
+// Reads a crontab: each line becomes the definition of a job.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo::cli {
+
+struct CrontabForm {
+  std::string handler;  // What runs the commands.
+  std::string prefix;   // The jobs are named PREFIX/LINE.
+};
+
+struct Crontab {
+  std::vector<boost::json::object> definitions;
+  std::vector<std::string> refused;   // "line 7: @reboot is no instant"
+  std::vector<std::string> left_out;  // Settings without a meaning here, such as "line 1: MAILTO".
+};
+
+/// Vixie cron's form without a column for users: five fields or @daily, then the command. Comments directly above a line are its note.
+/// CRON_TZ holds for the lines below it. The expressions are checked; the zones are not.
+Crontab read_crontab(std::string_view text, const CrontabForm& form);
+
+}  // namespace rondo::cli

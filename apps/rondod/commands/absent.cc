@@ -1,0 +1,52 @@
+// The commands about a data plane in a rondod without one, and those about jobs in a rondod that runs none: each says so, in place of "no
+// such command".
+#include <array>
+#include <string>
+#include <utility>
+
+#include "rondod/commands/commands.h"
+
+namespace rondo::daemon {
+
+void add_absent_switch_commands(DaemonAdder& commands) {
+  const auto refuse = [](CommandContext&, Reply reply) {
+    reply.fail(Status{StatusCode::Unimplemented, "this rondod has no data plane: its configuration says [dataplane] kind = \"none\""});
+  };
+  constexpr std::array<std::string_view, 3> kPlain{"ports", "port-events", "confirm"};
+  constexpr std::array<std::string_view, 3> kOfTables{"diff", "verify", "resync"};
+  const std::string help = "Not available: this rondod has no data plane";
+  for (const std::string_view name : kPlain) {
+    commands.add({.name = std::string{name}, .help = help, .effect = CommandEffect::Reads}, refuse);
+  }
+  for (const std::string_view name : kOfTables) {
+    commands.add({.name = std::string{name},
+                  .help = help,
+                  .arguments = {commands::optional("table", ArgumentKind::Text, "Table")},
+                  .effect = CommandEffect::Reads},
+                 refuse);
+  }
+}
+
+void add_absent_job_commands(DaemonAdder& commands) {
+  const auto refuse = [](CommandContext&, Reply reply) {
+    reply.fail(
+        Status{StatusCode::Unimplemented, "this rondod runs no jobs: set enabled = true in the section [jobs] of its configuration"});
+  };
+  const std::string help = "Not available: this rondod runs no jobs";
+  const auto add = [&](std::string_view name, std::vector<ArgumentSpec> arguments) {
+    commands.add({.name = std::string{name}, .help = help, .arguments = std::move(arguments), .effect = CommandEffect::Reads}, refuse);
+  };
+  const auto text = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Text, "As with jobs"); };
+  const auto integer = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Integer, "As with jobs"); };
+  const auto flag = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Flag, "As with jobs"); };
+  add("jobs", {});
+  add("job-stats", {});
+  for (const std::string_view name : {"job", "job-start", "job-remove", "job-trigger"}) add(name, {text("name")});
+  add("job-stop", {text("name"), text("note")});
+  add("job-put", {text("definition"), flag("start"), flag("dry_run")});
+  add("job-runs", {text("name"), integer("before"), integer("max")});
+  add("job-next", {text("name"), text("from"), integer("max")});
+  add("job-kill", {integer("run")});
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,17 @@
+// The handlers that rondod itself offers to jobs. Commands of other programs are run by workers.
+#pragma once
+
+#include "rondo/base/log.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::daemon {
+
+/// "log": writes the parameters to the log. "table": "TABLE KEY FIELD=VALUE ..." sets fields of a row, and "del TABLE KEY" deletes a row.
+/// 'runtime' and 'log' must outlive 'jobs'.
+void add_handlers(jobs::Jobs& jobs, Runtime& runtime, Log& log);
+
+/// Writes what the parameters of a job with the handler "table" say. InvalidArgument and NotFound name the word that is wrong.
+Status write_row_of(std::string_view parameters, Runtime& runtime);
+
+}  // namespace rondo::daemon

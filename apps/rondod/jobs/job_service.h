@@ -1,0 +1,34 @@
+// JobService: rondod's job scheduler ([jobs]): the database, the handlers of this program, the commands, and the jobs' part of stats and
+// health. An interface, because a build without SQLite has none.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <memory>
+
+#include "rondo/admin/command.h"
+#include "rondo/base/log.h"
+#include "rondo/base/status.h"
+#include "rondo/orch/runtime.h"
+#include "rondod/configuration/config.h"
+
+namespace rondo::daemon {
+
+class JobService {
+ public:
+  virtual ~JobService() = default;
+  /// Plans and fires from now on.
+  virtual void start() = 0;
+  /// Logs when the scheduler of jobs has trouble, and when it is well again. Called every second.
+  virtual void poll() = 0;
+  virtual void add_stats(boost::json::object& stats) const = 0;
+  virtual void add_health(boost::json::array& troubles) const = 0;
+};
+
+/// Ok, or Unimplemented with the missing packages.
+Status check_job_build();
+
+/// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the database;
+/// otherwise the errors of make_sqlite_job_store().
+Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log);
+
+}  // namespace rondo::daemon

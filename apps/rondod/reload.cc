@@ -1,0 +1,68 @@
+// Daemon: what SIGHUP does. It reopens the journal's file, and reads the settings again that can change at run time.
+#include <string>
+#include <utility>
+
+#include "rondod/daemon.h"
+#include "rondod/process/notify.h"
+
+namespace rondo::daemon {
+
+/// The service manager waits for READY=1, and matches it to this reload by its time.
+void Daemon::reload() {
+  const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
+  static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
+  if (journal_ != nullptr) journal_->rotate();
+  log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
+  read_config_again();
+  read_passwords_again();
+  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+}
+
+void Daemon::read_config_again() {
+  if (config_.path.empty()) return;
+  Result<Config> read = read_config(config_.path);
+  if (!read) {
+    log_.error("the configuration cannot be read, all stays as it was", {{"why", read.error()}});
+    return;
+  }
+  if (config_.socket_given) read->socket = config_.socket;
+  if (read->log_level != config_.log_level) {
+    config_.log_level = read->log_level;
+    log_.set_level(config_.log_level);
+    log_.info("the log has another level", {{"level", to_string(config_.log_level)}});
+  }
+  if (read->policy != config_.policy) change_policy(read->policy);
+  read->policy = config_.policy;  // If the policy could not be applied, that was logged.
+  std::string settings;
+  for (const std::string& name : differences(config_, *read)) settings.append(settings.empty() ? "" : ", ").append(name);
+  if (!settings.empty()) log_.warn("changed settings are taken at the next start only", {{"settings", settings}});
+}
+
+void Daemon::read_passwords_again() {
+  for (const auto& store : redis_.stores()) {
+    const Result<bool> changed = store->read_passwords();
+    if (!changed) {
+      log_.error("a password file cannot be read, the password stays", {{"store", store->where()}, {"why", changed.error()}});
+    } else if (*changed) {
+      log_.info("the next connections use another password", {{"store", store->where()}});
+    }
+  }
+}
+
+void Daemon::change_policy(const PolicyChoice& choice) {
+  auto policy = make_policy(choice.options());
+  if (!policy) {
+    log_.error("the policy stays", {{"why", policy.error()}});
+    return;
+  }
+  config_.policy = choice;
+  runtime_->scheduler().set_policy(std::move(*policy));
+  log_.info("turns are given by another policy", {{"policy", runtime_->scheduler().policy().describe()}});
+  warn_of_policy();
+}
+
+void Daemon::warn_of_policy() {
+  for (const std::string& why : policy_warnings(runtime_->scheduler().policy().settings())) log_.warn("policy", {{"why", why}});
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""`rondo job` against a real rondod that only schedules: each command with its exit code, its --json against its schema, and what is in the
+database after a kill -9. Usage: job_test.py RONDO RONDOD SCHEMAS. Exit status 77, aloud, without python3-jsonschema."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from rondod_process import PATIENCE, Rondod  # noqa: E402
+from schema_test import Checker, offered  # noqa: E402
+
+
+def expect(daemon, code, *words, **options):
+    said = daemon.run(*words, **options)
+    assert said.returncode == code, (words, said)
+    return said.stdout if code == 0 else said.stderr
+
+
+def check_definitions(daemon, checker):
+    added = checker.check("job-add", expect(daemon, 0, "--json", "job", "add", "night", "--handler", "log", "--parameters", 'a "b" \\x41',
+                                            "--cron", "30 2 * * MON-FRI", "--zone", "Europe/Berlin", "--tags", "a,b", "--stopped"))
+    assert not added["running"] and added["parameters"] == 'a "b" \\x41' and added["tags"] == ["a", "b"], added
+    assert "rondo job edit" in expect(daemon, 1, "job", "add", "night", "--handler", "log", "--every", "1s")
+    assert "column 1" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--cron", "61 * * * *")
+    assert "exclude each other" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--every", "1s", "--manual")
+    assert "is no duration" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--manual", "--backoff", "soon")
+    assert "next: 20" in expect(daemon, 0, "job", "add", "dry", "--handler", "log", "--every", "1h", "--dry-run")
+    assert "no job 'dry'" in expect(daemon, 1, "job", "show", "dry")
+    # A dry run of an edit shows what the edit then does, and an edit of nothing changes nothing.
+    edit = ("job", "edit", "night", "--every", "2h", "--retries", "3")
+    dry = expect(daemon, 0, *edit, "--dry-run")
+    assert dry.splitlines() == ["+ retries: 3", "- schedule: cron 30 2 * * MON-FRI", "+ schedule: every 2h"], dry
+    assert checker.check("job-show", expect(daemon, 0, "--json", "job", "show", "night"))["schedule"].startswith("cron")
+    assert expect(daemon, 0, *edit) == dry
+    assert expect(daemon, 0, *edit) == "nothing changes\n"
+    assert checker.check("job-edit", expect(daemon, 0, "--json", "job", "edit", "night", "--note", "x"))["zone"] == "Europe/Berlin"
+    assert len(checker.check("job-next", expect(daemon, 0, "--json", "job", "next", "night", "--count", "3"))["rows"]) == 3
+    assert expect(daemon, 0, "job", "next", "night", "--count", "2", "--from", "2030-01-01T01:00:00Z") == "2030-01-01T02:00:00Z\n2030-01-01T04:00:00Z\n"
+    assert checker.check("job-start", expect(daemon, 0, "--json", "job", "start", "night"))["running"]
+    assert checker.check("job-stop", expect(daemon, 0, "--json", "job", "stop", "night", "--note", "disk"))["note"] == "disk"
+    assert "nothing was done without --yes" in expect(daemon, 2, "job", "remove", "night", stdin=subprocess.DEVNULL)
+    checker.check("job-remove", expect(daemon, 0, "--json", "job", "remove", "night", "--yes"))
+    assert "no job" in expect(daemon, 1, "job", "start", "night")
+
+
+def runs_of(daemon, checker, job):
+    return checker.check("job-runs", expect(daemon, 0, "--json", "job", "runs", job, "--count", "200"))["rows"]
+
+
+def wait_for(daemon, checker, job, is_right):
+    deadline = time.monotonic() + PATIENCE
+    while not is_right(runs := runs_of(daemon, checker, job)):
+        assert time.monotonic() < deadline, runs
+    return runs
+
+
+def check_runs(daemon, checker):
+    expect(daemon, 0, "job", "add", "hand", "--handler", "log", "--manual")
+    run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "hand"))
+    runs = wait_for(daemon, checker, "hand", lambda runs: runs[0]["state"] == "succeeded")
+    assert runs[0]["run"] == run["run"] and runs[0]["band"] == "manual", runs
+    assert "has ended" in expect(daemon, 1, "job", "kill", str(run["run"]))
+    expect(daemon, 2, "job", "kill", "x")
+    # A run that has not begun is killed.
+    expect(daemon, 0, "job", "add", "tick", "--handler", "log", "--every", "500ms")
+    runs = wait_for(daemon, checker, "tick", lambda runs: any(run["state"] == "succeeded" for run in runs))
+    checker.check("job-kill", expect(daemon, 0, "--json", "job", "kill", str(runs[0]["run"])))
+    # A handler that does not exist is the reason of a failed run.
+    expect(daemon, 0, "job", "add", "lost", "--handler", "nothing", "--manual")
+    expect(daemon, 0, "job", "trigger", "lost")
+    assert "nothing" in wait_for(daemon, checker, "lost", lambda runs: runs[0]["state"] == "failed")[0]["note"]
+    names = [row["name"] for row in checker.check("job-list", expect(daemon, 0, "--json", "job", "list", "*i*"))["rows"]]
+    assert names == ["tick"], names
+    assert "STATE" in expect(daemon, 0, "job", "list").upper()
+
+
+CRONTAB = "# nightly\n# backup\nCRON_TZ=Europe/Berlin\nMAILTO=x\n30 2 * * * /usr/bin/backup --all 100\\%\n\n@daily clean\n"
+REFUSED = "@reboot x\n1 2 3\n99 * * * * x\n* * * * * a%b\n5 5 5 5 5 fine\n"
+
+
+def check_files(daemon, checker):
+    exported = expect(daemon, 0, "--json", "job", "export")
+    before = checker.check("job-export", exported)
+    path = os.path.join(daemon.folder, "jobs.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(exported)
+    expect(daemon, 0, "job", "stop", "tick")
+    expect(daemon, 0, "job", "remove", "hand", "--yes")
+    dry = expect(daemon, 0, "job", "import", path, "--dry-run")
+    assert "hand: would be added" in dry and "tick: would be changed" in dry and "lost: same" in dry, dry
+    became = {row["name"]: row["became"] for row in checker.check("job-import", expect(daemon, 0, "--json", "job", "import", path))["rows"]}
+    assert became == {"hand": "added", "lost": "same", "tick": "changed"}, became
+    after = {job["name"]: job for job in json.loads(expect(daemon, 0, "job", "export"))}
+    assert after == {job["name"]: job for job in before}, after
+    # One wrong job: nothing is stored.
+    said = daemon.run("job", "import", "-", input='[{"name": "fresh", "handler": "log"}, {"name": "wrong", "handler": "log", "color": "red"}]')
+    assert said.returncode == 78 and "color" in said.stderr, said
+    expect(daemon, 1, "job", "show", "fresh")
+    said = daemon.run("--json", "job", "import-crontab", "-", input=CRONTAB)
+    assert said.returncode == 0 and "MAILTO" in said.stderr, said
+    assert [row["became"] for row in checker.check("job-import-crontab", said.stdout)["rows"]] == ["added", "added"]
+    job = json.loads(expect(daemon, 0, "--json", "job", "show", "crontab/5"))
+    assert job["note"] == "nightly backup" and job["parameters"] == "/usr/bin/backup --all 100%" and job["zone"] == "Europe/Berlin", job
+    said = daemon.run("job", "import-crontab", "-", "--prefix", "other", input=REFUSED)
+    assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (1, 2, 3, 4)), said
+    expect(daemon, 1, "job", "show", "other/5")
+
+
+def check_without_plane(daemon):
+    for words in (("ports",), ("diff",), ("verify", "ROUTE_TABLE"), ("resync",), ("confirm",), ("port-events",)):
+        said = daemon.run(*(words if words[0] != "port-events" else ("call", *words)))
+        assert said.returncode == 1 and "has no data plane" in said.stderr, (words, said)
+    assert "no table 'ROUTE_TABLE'" in daemon.run("set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=1").stderr
+    for words in (("health",), ("stats",), ("tables",), ("sources",), ("top", "--once"), ("config",), ("parked",), ("rejected",), ("export",), ("log",)):
+        expect(daemon, 0, *words)
+    assert json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["planned"] > 0
+
+
+def check_kill(daemon, checker):
+    """After kill -9 each instant of a job has one run, and the jobs are as they were."""
+    before = json.loads(expect(daemon, 0, "job", "export"))
+    daemon.process.kill()
+    daemon.process.wait(PATIENCE)
+    daemon.launch()
+    assert json.loads(expect(daemon, 0, "job", "export")) == before
+    fired = json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["fired"]
+    while json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["fired"] < fired + 2:
+        pass
+    runs = runs_of(daemon, checker, "tick")
+    instants = [run["scheduled"] for run in runs]
+    assert len(set(instants)) == len(instants), instants
+
+
+def main(rondo, rondod, schemas):
+    checker = Checker(schemas)
+    with Rondod(rondod, rondo, plane="none", jobs=True) as daemon:
+        check_definitions(daemon, checker)
+        check_runs(daemon, checker)
+        check_without_plane(daemon)
+        check_files(daemon, checker)
+        check_kill(daemon, checker)
+        second = subprocess.run([rondod, "--config", daemon.config, "--socket", daemon.socket + "2"], capture_output=True, text=True,
+                                timeout=PATIENCE, check=False)
+        assert second.returncode == 69 and "another process runs the jobs" in second.stderr, second
+        missing = {name for name in offered(daemon) if name.startswith("job-")} - checker.checked
+        assert not missing, f"not run here: {missing}"
+    with Rondod(rondod, rondo) as daemon:
+        assert "runs no jobs" in expect(daemon, 1, "job", "list")
+        assert "runs no jobs" in expect(daemon, 1, "job", "add", "a", "--handler", "log", "--every", "1s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])
