@@ -13,6 +13,7 @@
 #include "commands/answers.h"
 #include "rondo/job_commands/job_commands.h"
 #include "rondo/jobs/jobs.h"
+#include "rondo/workers/workers.h"
 #include "rondod/jobs/handlers.h"
 
 namespace rondo::daemon {
@@ -47,11 +48,18 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 class StoredJobs final : public JobService {
  public:
   StoredJobs(UniqueFd lock, std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
-      : lock_(std::move(lock)), file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)) {
+      : lock_(std::move(lock)),
+        file_(config.jobs.file),
+        log_(log),
+        jobs_(runtime, std::move(store), options_of(config.jobs)),
+        workers_(runtime, jobs_) {
     add_handlers(jobs_, runtime, log);
   }
 
-  Status add_commands(CommandRegistry& registry) { return jobs::add_job_commands(registry, jobs_); }
+  Status add_commands(CommandRegistry& registry) {
+    const Status added = jobs::add_job_commands(registry, jobs_);
+    return added.ok() ? workers_.add_commands(registry) : added;
+  }
   void start() override { jobs_.start(); }
 
   void poll() override {
@@ -91,6 +99,7 @@ class StoredJobs final : public JobService {
   std::string file_;
   Log& log_;
   jobs::Jobs jobs_;
+  jobs::Workers workers_;
   Status trouble_;  // Already logged.
 };
 
