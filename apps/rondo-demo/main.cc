@@ -1,6 +1,7 @@
 // rondo-demo: the main job. It starts a box with eight ports and a rondod. It feeds a full routing table in the hardest order (routes
 // first, then what they need), while it pulls and plugs a cable. Then it compares the kernel's table row by row and prints the figures.
-// Exit codes: 0 the data plane equals the feed, 1 it does not or a step failed, 2 wrong usage.
+// `rondo-demo jobs` is another program: jobs/jobs_demo.h. Exit codes: 0 the data plane equals the feed, 1 it does not or a step failed, 2
+// wrong usage.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 #include "manual/command_words.h"
+#include "rondo-demo/jobs/jobs_demo.h"
 #include "rondo-demo/measurement/floor.h"
 #include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/pairing.h"
@@ -466,6 +468,14 @@ std::string beside(const char* program, const std::string& name) {
 
 int main(int argc, char** argv) {
   if (!rondo::keep_standard_files()) return 1;
+  if (argc > 1 && std::string_view{argv[1]} == "jobs") {
+#ifdef RONDO_WITH_JOBS
+    return rondo::demo::jobs_main(argc - 1, argv + 1, rondo::demo::beside(argv[0], "rondod"));
+#else
+    std::fprintf(stderr, "rondo-demo: built without jobs (missing: libsqlite3-dev)\n");
+    return 1;
+#endif
+  }
   rondo::demo::Options options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
   constexpr unsigned feed_ports = rondo::feed::kPorts;

@@ -121,5 +121,23 @@ TEST_F(DemoOnLinux, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(text_of("output"), ::testing::HasSubstr("bad.tsv"));
 }
 
+TEST_F(DemoOnLinux, EachDueRunOfAJobExistsExactlyOnceAfterAKill) {
+  const std::string path = (directory_ / "jobs.json").string();
+  const std::string command =
+      program_ + " jobs --exit --jobs 300 --rate 100 --seconds 2 --json '" + path + "' >'" + (directory_ / "output").string() + "' 2>&1";
+  const int status = std::system(command.c_str());
+  if (text_of("output").find("built without jobs") != std::string::npos) {
+    std::cerr << "SKIPPED: " << text_of("output") << '\n';
+    GTEST_SKIP() << "built without jobs";
+  }
+  ASSERT_EQ(status, 0) << text_of("output");
+  const json::object report = json::parse(text_of("jobs.json")).as_object();
+  EXPECT_EQ(report.at("due").to_number<int>(), 500);
+  EXPECT_EQ(report.at("run_rows").to_number<int>(), 500);
+  for (const char* const wrong : {"missing", "duplicates", "unfinished"}) EXPECT_EQ(report.at(wrong).to_number<int>(), 0) << wrong;
+  EXPECT_GT(report.at("recovered").to_number<int>(), 0) << "the kill came while runs were planned";
+  EXPECT_GE(report.at("lateness_us").at("max").to_number<int>(), report.at("lateness_us").at("p50").to_number<int>());
+}
+
 }  // namespace
 }  // namespace rondo

@@ -33,6 +33,10 @@ std::string toml_string(std::string_view text) {
 }
 
 std::string configuration(const std::string& socket, const DaemonOptions& options) {
+  if (options.only_jobs) {
+    return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n[jobs]\nenabled = true\nfile = " +
+           toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
+  }
   std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
                      "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
                      (options.simulated ? "simulated" : "linux") + "\"\n";
@@ -52,8 +56,8 @@ int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 
 }  // namespace
 
 Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions& options) {
-  const std::string& program = options.program;
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
+  daemon->program_ = options.program;
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return failure(status_from_errno(errno, "making a directory " + pattern));
@@ -64,20 +68,32 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
   file << configuration(daemon->socket_, options) << std::flush;
   if (!file) return failure(status_from_errno(errno, "writing " + path));
 
-  std::vector<std::string> words{program, "--config", path};
+  if (Status launched = daemon->launch(); !launched.ok()) return failure(std::move(launched));
+  return daemon;
+}
+
+Status DaemonProcess::launch() {
+  std::vector<std::string> words{program_, "--config", directory_ + "/rondod.toml"};
   std::vector<char*> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
-  if (const int error = ::posix_spawn(&daemon->pid_, program.c_str(), nullptr, nullptr, arguments.data(), ::environ); error != 0) {
-    daemon->pid_ = -1;
-    return failure(status_from_errno(error, "starting " + program));
+  if (const int error = ::posix_spawn(&pid_, program_.c_str(), nullptr, nullptr, arguments.data(), ::environ); error != 0) {
+    pid_ = -1;
+    return status_from_errno(error, "starting " + program_);
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
-    if (daemon->connect()) return daemon;
-    if (!daemon->running())
-      return failure(StatusCode::Unavailable, "rondod ended at once with exit code " + std::to_string(daemon->exit_code_));
+    if (connect()) return {};
+    if (!running()) return {StatusCode::Unavailable, "rondod ended at once with exit code " + std::to_string(exit_code_)};
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return failure(StatusCode::DeadlineExceeded, "rondod does not answer on " + daemon->socket_);
+  return {StatusCode::DeadlineExceeded, "rondod does not answer on " + socket_};
+}
+
+Status DaemonProcess::kill_and_restart() {
+  ::kill(pid_, SIGKILL);
+  int result = 0;
+  while (::waitpid(pid_, &result, 0) < 0 && errno == EINTR) {
+  }
+  return launch();
 }
 
 DaemonProcess::~DaemonProcess() {

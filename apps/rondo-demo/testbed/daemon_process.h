@@ -23,11 +23,12 @@ struct CpuShares {
 struct DaemonOptions {
   std::string program;
   bool simulated = false;
-  std::vector<std::string> ports;  // The ports of the simulated box.
-  CpuShares cpus;
+  std::vector<std::string> ports = {};  // The ports of the simulated box.
+  CpuShares cpus = {};
   std::size_t reserve_mib = 0;
-  std::string store_url;  // Empty: its tables are in rondod itself.
-  std::string journal;    // The absolute path of the journal; empty: none.
+  std::string store_url = {};  // Empty: its tables are in rondod itself.
+  std::string journal = {};    // The absolute path of the journal; empty: none.
+  bool only_jobs = false;      // No data plane; the jobs are in the file jobs.db of its directory. It logs warnings only.
 };
 
 class DaemonProcess {
@@ -44,11 +45,16 @@ class DaemonProcess {
   Result<std::unique_ptr<AdminClient>> connect() const { return AdminClient::connect(socket_); }
   /// Sends SIGTERM and waits. Returns its exit code, or 128 + signal.
   int stop();
+  /// Kills it with SIGKILL, and starts it again with the same configuration. Errors as start().
+  Status kill_and_restart();
+  const std::string& directory() const noexcept { return directory_; }
   bool running();
   pid_t pid() const noexcept { return pid_; }
 
  private:
   DaemonProcess() = default;
+  Status launch();
+  std::string program_;
   std::string directory_;
   std::string socket_;
   pid_t pid_ = -1;

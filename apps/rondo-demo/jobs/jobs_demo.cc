@@ -1,0 +1,175 @@
+#include "rondo-demo/jobs/jobs_demo.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "manual/command_words.h"
+#include "rondo-demo/jobs/jobs_report.h"
+#include "rondo-demo/testbed/daemon_process.h"
+#include "rondo/base/clock.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::demo {
+namespace {
+
+namespace json = boost::json;
+
+struct JobsOptions {
+  std::size_t burst = 10'000;
+  std::uint64_t rate = 1000;
+  unsigned seconds = 10;
+  bool exit = false;
+  std::string json_path;
+  std::string rondod;
+};
+
+/// The period of each job that contributes to the steady rate.
+constexpr Duration kPeriod = 100ms;
+constexpr std::uint64_t kRunsASecond = 1s / kPeriod;
+/// Between the burst and the steady rate.
+constexpr Duration kPause = 3s;
+/// More than adding a job takes, on a slow machine.
+constexpr Duration kAddTime = 1500us;
+
+class JobsDemo {
+ public:
+  explicit JobsDemo(JobsOptions options) : options_(std::move(options)) {}
+
+  Status run() {
+    auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true});
+    if (!daemon) return daemon.error();
+    daemon_ = std::move(*daemon);
+    for (const auto step : {&JobsDemo::connect, &JobsDemo::plan, &JobsDemo::add_jobs, &JobsDemo::kill_in_the_middle,
+                            &JobsDemo::wait_for_end, &JobsDemo::read}) {
+      if (Status status = (this->*step)(); !status.ok()) return status;
+    }
+    return report_.is_right() ? Status{} : Status{StatusCode::DataLoss, "not each due run exists exactly once with success"};
+  }
+  const JobsReport& report() const noexcept { return report_; }
+
+ private:
+  Status connect() {
+    auto client = daemon_->connect();
+    if (!client) return client.error();
+    client_ = std::move(*client);
+    return {};
+  }
+
+  Status plan() {
+    const std::size_t steady = options_.rate / kRunsASecond;
+    const Duration adding = kAddTime * static_cast<std::int64_t>(options_.burst + steady);
+    const std::int64_t second = (clock_.wall_now() + adding + 7s).nanoseconds() / 1'000'000'000 + 1;
+    burst_at_ = WallTime::from_nanoseconds(second * 1'000'000'000);
+    steady_at_ = burst_at_ + kPause;
+    for (std::size_t i = 0; i < options_.burst; ++i) {
+      jobs_.push_back({.name = "burst/" + std::to_string(i), .first = burst_at_ + 1ms * static_cast<std::int64_t>(i % 1000)});
+    }
+    for (std::size_t i = 0; i < steady; ++i) {
+      jobs_.push_back(
+          {.name = "steady/" + std::to_string(i), .first = steady_at_, .period = kPeriod, .count = options_.seconds * kRunsASecond});
+    }
+    return {};
+  }
+
+  Status add_jobs() {
+    std::printf("adding %zu jobs\n", jobs_.size());
+    for (const DueJob& job : jobs_) {
+      json::object definition{{"name", job.name}, {"handler", "log"}};
+      if (job.period == Duration{0}) {
+        definition["schedule"] = "at " + calendar::format_rfc3339(job.first);
+      } else {
+        definition["schedule"] = "every " + std::to_string(job.period / 1ms) + "ms";
+        definition["from"] = calendar::format_rfc3339(job.first);
+        definition["until"] = calendar::format_rfc3339(job.first + job.period * static_cast<std::int64_t>(job.count));
+      }
+      const auto added = client_->call("job-put", {{"definition", json::serialize(definition)}, {"start", true}});
+      if (!added) return added.error().with_context("adding " + job.name);
+    }
+    if (clock_.wall_now() + 5s > burst_at_) return {StatusCode::DeadlineExceeded, "this machine is too slow to add the jobs in time"};
+    return {};
+  }
+
+  void wait_until(WallTime at) const {
+    if (const Duration left = at - clock_.wall_now(); left > Duration{0}) std::this_thread::sleep_for(left);
+  }
+
+  Status kill_in_the_middle() {
+    std::printf("waiting for the second in which %zu of them are due, and for %llu runs a second after it\n", options_.burst,
+                static_cast<unsigned long long>(options_.rate));
+    wait_until(steady_at_ + std::chrono::seconds{options_.seconds} / 2);
+    client_.reset();
+    const Instant killed = clock_.now();
+    if (Status again = daemon_->kill_and_restart(); !again.ok()) return again;
+    std::printf("kill -9; rondod answers again after %.0f ms\n", std::chrono::duration<double, std::milli>(clock_.now() - killed).count());
+    return connect();
+  }
+
+  /// All due runs have ended when the last instant is past and no run is pending.
+  Status wait_for_end() {
+    constexpr Duration kPatience = 60s;
+    const WallTime end = steady_at_ + std::chrono::seconds{options_.seconds};
+    wait_until(end + 1s);
+    for (;;) {
+      const auto stats = client_->call("job-stats", {});
+      if (!stats) return stats.error();
+      report_.recovered = stats->at("recovered").to_number<std::uint64_t>();
+      if (stats->at("pending").to_number<std::uint64_t>() == 0) return {};
+      if (clock_.wall_now() > end + kPatience) return {StatusCode::DeadlineExceeded, "runs have no end after 60 s"};
+      std::this_thread::sleep_for(100ms);
+    }
+  }
+
+  Status read() {
+    client_.reset();
+    if (const int code = daemon_->stop(); code != 0) return {StatusCode::Internal, "rondod ended with exit code " + std::to_string(code)};
+    auto store = jobs::make_sqlite_job_store(daemon_->directory() + "/jobs.db");
+    if (!store) return store.error();
+    Result<JobsReport> read = read_report(**store, jobs_, options_.burst);
+    if (!read) return read.error();
+    read->recovered = report_.recovered;
+    report_ = std::move(*read);
+    return {};
+  }
+
+  JobsOptions options_;
+  SystemClock clock_;
+  std::unique_ptr<DaemonProcess> daemon_;
+  std::unique_ptr<AdminClient> client_;
+  std::vector<DueJob> jobs_;  // Those of the burst first.
+  WallTime burst_at_;
+  WallTime steady_at_;
+  JobsReport report_;
+};
+
+}  // namespace
+
+int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
+  JobsOptions options;
+  options.rondod = rondod;
+  CLI::App app{"Runs many jobs through a rondod that is killed in the middle, and checks that each due run exists exactly once",
+               "rondo-demo jobs"};
+  app.add_option("--jobs", options.burst, "Jobs that are due in one second")->capture_default_str()->check(CLI::Range(1, 100'000));
+  app.add_option("--rate", options.rate, "Runs a second after it, in steps of ten")->capture_default_str()->check(CLI::Range(10, 10'000));
+  app.add_option("--seconds", options.seconds, "For so long")->capture_default_str()->check(CLI::Range(2, 3600));
+  app.add_flag("--exit", options.exit, "Accepted as for ./run: this program always ends when the report is done");
+  app.add_option("--json", options.json_path, "Write the figures to this file");
+  app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
+  if (const auto code = manual::parse_words(app, argc, argv)) return *code;
+  JobsDemo demo(options);
+  Status status = demo.run();
+  if (demo.report().due > 0) std::printf("\n%s", to_text(demo.report()).c_str());
+  if (!options.json_path.empty() && demo.report().due > 0) {
+    std::ofstream file(options.json_path);
+    file << to_json(demo.report()) << std::flush;
+    if (!file && status.ok()) status = {StatusCode::Unavailable, "cannot write " + options.json_path};
+  }
+  if (!status.ok()) std::fprintf(stderr, "rondo-demo: %s\n", status.to_string().c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace rondo::demo

@@ -1,0 +1,12 @@
+// The main job of the scheduler of jobs: a rondod that only schedules gets many jobs that are due in one second, then a steady rate of
+// runs. In the middle of it rondod is killed with SIGKILL and started again. At the end the database is read: each due run must exist
+// exactly once. Exit codes: 0 it does, 1 it does not or a step failed, 2 wrong usage.
+#pragma once
+
+#include <string>
+
+namespace rondo::demo {
+
+int jobs_main(int argc, const char* const* argv, const std::string& rondod);
+
+}  // namespace rondo::demo
