@@ -3,6 +3,7 @@
 database after a kill -9. Usage: job_test.py RONDO RONDOD SCHEMAS. Exit status 77, aloud, without python3-jsonschema."""
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -118,6 +119,50 @@ def check_without_plane(daemon):
     assert json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["planned"] > 0
 
 
+def log_of(daemon):
+    with open(os.path.join(daemon.folder, "log"), encoding="utf-8") as log:
+        return log.read()
+
+
+def check_health(daemon):
+    """Another program holds the database: health and the log say so, and when it lets go, all is well again."""
+    held = sqlite3.connect(os.path.join(daemon.folder, "jobs.db"), isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+    deadline = time.monotonic() + PATIENCE
+    while "jobs:" not in (said := daemon.run("health")).stdout or said.returncode != 1:
+        assert time.monotonic() < deadline, said
+    while "jobs have trouble" not in log_of(daemon):
+        assert time.monotonic() < deadline, log_of(daemon)
+    held.execute("ROLLBACK")
+    while (said := daemon.run("health")).returncode != 0:
+        assert time.monotonic() < deadline, said
+
+
+def check_table_handler(daemon, checker):
+    """A job changes desired state: a row of a table."""
+    def run(name, parameters):
+        expect(daemon, 0, "job", "add", name, "--handler", "table", "--parameters", parameters, "--manual")
+        expect(daemon, 0, "job", "trigger", name)
+        return wait_for(daemon, checker, name, lambda runs: runs[0]["state"] != "due")[0]
+    assert run("mtu", "PORT_TABLE swp1 mtu=1500 admin_status=up")["state"] == "succeeded"
+    assert ["mtu", "1500"] in json.loads(expect(daemon, 0, "--json", "get", "PORT_TABLE", "swp1"))["fields"]
+    assert run("gone", "del PORT_TABLE swp1")["state"] == "succeeded"
+    expect(daemon, 1, "get", "PORT_TABLE", "swp1")
+    for name, parameters, why in (("typo", "PORT_TABLE swp1 mto=1500", "did you mean 'mtu'"), ("none", "NO_TABLE k f=v", "no table"),
+                                  ("own", "JOB_RUN_8 k f=v", "no table"), ("empty", "", "is expected"), ("odd", "PORT_TABLE swp1 mtu", "no '='")):
+        ended = run(name, parameters)
+        assert ended["state"] == "failed" and why in ended["note"], ended
+    said = daemon.run("replay", os.path.join(daemon.folder, "day.journal"))
+    assert said.returncode == 1 and "jobs" in said.stderr, said
+    # A job whose command no worker offers waits, and `why` says for what.
+    expect(daemon, 0, "job", "add", "backup", "--handler", "command/backup", "--manual")
+    number = json.loads(expect(daemon, 0, "--json", "job", "trigger", "backup"))["run"]
+    while "no worker offers" not in daemon.run("why", "JOB_RUN_8", f"backup#{number}").stdout:
+        pass
+    expect(daemon, 0, "job", "kill", str(number))
+    assert wait_for(daemon, checker, "backup", lambda runs: runs[0]["state"] == "killed")
+
+
 def check_kill(daemon, checker):
     """After kill -9 each instant of a job has one run, and the jobs are as they were."""
     before = json.loads(expect(daemon, 0, "job", "export"))
@@ -141,11 +186,14 @@ def main(rondo, rondod, schemas):
         check_without_plane(daemon)
         check_files(daemon, checker)
         check_kill(daemon, checker)
+        check_health(daemon)
         second = subprocess.run([rondod, "--config", daemon.config, "--socket", daemon.socket + "2"], capture_output=True, text=True,
                                 timeout=PATIENCE, check=False)
         assert second.returncode == 69 and "another process runs the jobs" in second.stderr, second
         missing = {name for name in offered(daemon) if name.startswith("job-")} - checker.checked
         assert not missing, f"not run here: {missing}"
+    with Rondod(rondod, rondo, jobs=True) as daemon:
+        check_table_handler(daemon, checker)
     with Rondod(rondod, rondo) as daemon:
         assert "runs no jobs" in expect(daemon, 1, "job", "list")
         assert "runs no jobs" in expect(daemon, 1, "job", "add", "a", "--handler", "log", "--every", "1s")

@@ -31,6 +31,8 @@ bool read_note(const replay::Replay& replay, std::string_view name, Number& valu
 }
 
 Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
+  if (replay.note("jobs"))
+    return {StatusCode::Unimplemented, "the run has jobs, and `rondo replay` cannot repeat those: `rondo journal` shows it"};
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {StatusCode::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
