@@ -61,7 +61,7 @@ std::string member(const json::object& object, std::string_view name) {
 std::string state_line(const json::object& job) {
   const bool is_running = job.contains("running") && job.at("running") == true;
   return member(job, "name") +
-         (is_running ? ": started, next " + (job.at("next").is_null() ? "never" : member(job, "next")) : ": stopped") + "\n";
+         (is_running ? ": started" + (job.at("next").is_null() ? std::string{} : ", next " + member(job, "next")) : ": stopped") + "\n";
 }
 
 int add(const Caller& caller) {
