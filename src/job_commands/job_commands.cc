@@ -44,6 +44,7 @@ json::object object_of(const JobRun& run) {
                       {"begun", time_of(run.begun)},
                       {"ended", time_of(run.ended)}};
   if (run.missed > 0) object["missed"] = run.missed;
+  if (!run.parents.empty()) object["parents"] = json::array(run.parents.begin(), run.parents.end());
   if (!run.note.empty()) object["note"] = sentence(run.note);
   return object;
 }

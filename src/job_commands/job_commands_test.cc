@@ -92,6 +92,16 @@ TEST_F(JobCommands, AJobIsPutTriggeredAndListedWithItsRuns) {
   EXPECT_EQ(call("job-stats").at("succeeded"), 1U);
 }
 
+TEST_F(JobCommands, AChildShowsItsParentsAndTheRunsForWhichItWaited) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}, {"start", true}});
+  const json::object child = call("job-put", {{"definition", R"({"name":"b","handler":"ok","parents":["a"]})"}, {"start", true}});
+  EXPECT_EQ(child.at("parents"), json::array{"a"});
+  const std::int64_t parent = call("job-trigger", {{"name", "a"}}).at("run").as_int64();
+  EXPECT_EQ(ended_runs("b", 1).at(0).at("parents"), json::array{parent});
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","parents":["b"]})"}}), HasSubstr("a cycle: a -> b -> a"));
+  EXPECT_THAT(error("job-remove", {{"name", "a"}}), HasSubstr("job 'a' is a parent of 'b'"));
+}
+
 TEST_F(JobCommands, AFailureIsShownWithoutItsControlCharacters) {
   call("job-put", {{"definition", R"({"name":"bad","handler":"fail"})"}});
   call("job-trigger", {{"name", "bad"}});

@@ -84,6 +84,22 @@ Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
   return {};
 }
 
+Status check_parents(const Job& job) {
+  if (job.parents.size() > limits::kJobParents) return refuse("parents", "more than " + std::to_string(limits::kJobParents));
+  for (std::size_t i = 0; i < job.parents.size(); ++i) {
+    const std::string& parent = job.parents[i];
+    if (!is_name(parent)) return refuse("parents", "'" + parent + "' is no name of a job");
+    if (std::find(job.parents.begin(), job.parents.begin() + static_cast<std::ptrdiff_t>(i), parent) !=
+        job.parents.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return refuse("parents", "'" + parent + "' is there twice");
+    }
+  }
+  if (!job.parents.empty() && job.schedule.when != "manual") {
+    return refuse("schedule.when", "a job with parents runs after them, so its schedule is 'manual'");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
@@ -120,6 +136,7 @@ Status check(const Job& job) {
   if (job.retries > limits::kJobRetries) return refuse("retries", "more than " + std::to_string(limits::kJobRetries));
   if (job.backoff < Duration{0}) return refuse("backoff", "it is negative");
   if (job.timeout < Duration{0}) return refuse("timeout", "it is negative");
+  if (Status status = check_parents(job); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);
   return schedule ? Status{} : schedule.error();
 }

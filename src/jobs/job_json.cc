@@ -101,19 +101,20 @@ JsonField priority() {
           }};
 }
 
-JsonField tags() {
-  return {"tags",
-          [](const Job& job) {
+template <class Place>
+JsonField texts(std::string_view name, Place place) {
+  return {name,
+          [place](const Job& job) {
             json::array array;
-            for (const std::string& tag : job.tags) array.emplace_back(tag);
+            for (const std::string& text : place(job)) array.emplace_back(text);
             return json::value(std::move(array));
           },
-          [](Job& job, const json::value& value) {
-            if (!value.is_array()) return wrong("tags", "a list of texts");
-            job.tags.clear();
-            for (const json::value& tag : value.get_array()) {
-              if (!tag.is_string()) return wrong("tags", "a list of texts");
-              job.tags.emplace_back(view(tag.get_string()));
+          [name, place](Job& job, const json::value& value) {
+            if (!value.is_array()) return wrong(name, "a list of texts");
+            place(job).clear();
+            for (const json::value& text : value.get_array()) {
+              if (!text.is_string()) return wrong(name, "a list of texts");
+              place(job).emplace_back(view(text.get_string()));
             }
             return Status{};
           }};
@@ -154,9 +155,12 @@ const std::vector<JsonField>& fields() {
           "backoff_ms", [](auto& job) -> auto& { return job.backoff; }),
       milliseconds(
           "timeout_ms", [](auto& job) -> auto& { return job.timeout; }),
+      texts(
+          "parents", [](auto& job) -> auto& { return job.parents; }),
       text(
           "owner", [](auto& job) -> auto& { return job.owner; }),
-      tags(),
+      texts(
+          "tags", [](auto& job) -> auto& { return job.tags; }),
       text(
           "note", [](auto& job) -> auto& { return job.note; }),
   };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "jobs/family.h"
 #include "jobs/job_json.h"
 #include "jobs/parts.h"
 
@@ -53,16 +54,28 @@ Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::
 Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
   auto stored = store.find(name);
   if (!stored) return stored;
+  const auto children = store.children(name);
+  if (!children) return failure(children.error());
+  if (!children->empty()) {
+    std::string names;
+    for (const StoredJob& child : *children) names += (names.empty() ? "'" : ", '") + child.job.name + "'";
+    return failure(StatusCode::FailedPrecondition, "job '" + name + "' is a parent of " + names);
+  }
   if (Status removed = store.remove(name); !removed.ok()) return failure(std::move(removed));
   return stored;
 }
 
-Result<TriggeredRun> trigger_job(JobStore& store, const std::string& name, WallTime now) {
+Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime now) {
   auto stored = store.find(name);
   if (!stored) return failure(std::move(stored.error()));
-  auto run = store.add_run({.job_id = stored->id, .job = name, .scheduled = now, .due = now, .band = Band::Manual});
-  if (!run) return failure(std::move(run.error()));
-  return TriggeredRun{std::move(*run), std::move(stored->job)};
+  auto descendants = descendants_of(store, name);
+  if (!descendants) return failure(std::move(descendants.error()));
+  FoundRuns triggered;
+  append_family(triggered.runs, {.job_id = stored->id, .job = name, .scheduled = now, .due = now, .band = Band::Manual}, *descendants);
+  if (Status status = store.add_runs(triggered.runs); !status.ok()) return failure(std::move(status));
+  triggered.jobs.emplace(name, std::move(*stored));
+  for (Descendant& descendant : *descendants) triggered.jobs.emplace(descendant.job.job.name, std::move(descendant.job));
+  return triggered;
 }
 
 }  // namespace
@@ -116,6 +129,7 @@ void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
         // The zone is looked up before anything is stored.
         if (const auto first = planner.first_after(job, 0, now); !first)
           return failure(first.error().with_context("job '" + job.name + "'"));
+        if (Status status = check_family(store, job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
         return store_job(store, planner, job, now, starts);
       },
       [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
@@ -152,12 +166,14 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
 void Jobs::trigger(std::string name, Done<JobRun> done) {
   const WallTime now = parts_->wall_now();
   std::string work = "trigger " + name;
-  parts_->store.submit<TriggeredRun>(
+  parts_->store.submit<FoundRuns>(
       std::move(work), [name = std::move(name), now](JobStore& store, Planner&) { return trigger_job(store, name, now); },
-      [this, done = std::move(done)](Result<TriggeredRun> triggered) {
-        if (triggered) parts_->adopt(triggered->run, triggered->job);
+      [this, done = std::move(done)](Result<FoundRuns> triggered) {
+        if (triggered) {
+          for (const JobRun& run : triggered->runs) parts_->adopt(run, triggered->jobs.at(run.job).job);
+        }
         if (!done) return;
-        triggered ? done(std::move(triggered->run)) : done(failure(triggered.error()));
+        triggered ? done(std::move(triggered->runs.front())) : done(failure(triggered.error()));
       });
 }
 

@@ -377,11 +377,10 @@ TEST_F(JobsTest, ARunWithoutAnEndRunsAgainAfterARestartWithTheSameId) {
     // Another process planned a run, and crashed before it ended.
     auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
     const StoredJob job = store->put({.name = "one", .handler = "note"}, std::nullopt).value();
-    left =
-        store
-            ->add_run(
-                {.job_id = job.id, .scheduled = WallTime::from_nanoseconds(1), .due = WallTime::from_nanoseconds(1), .band = Band::Manual})
-            ->id;
+    std::vector<JobRun> runs{
+        {.job_id = job.id, .scheduled = WallTime::from_nanoseconds(1), .due = WallTime::from_nanoseconds(1), .band = Band::Manual}};
+    ASSERT_TRUE(store->add_runs(runs).ok());
+    left = runs[0].id;
   }
   close();
   open();

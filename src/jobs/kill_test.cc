@@ -1,6 +1,7 @@
 // kill -9 of a process that runs jobs, again and again: afterwards each scheduled instant has exactly one row, and each row was dispatched
-// at least once with its id.
+// at least once with its id. Each run of a parent has one row of its child, which was not dispatched before it.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +24,9 @@ namespace {
 constexpr int kJobs = 20;
 constexpr int kKills = 15;
 constexpr std::int64_t kPeriodMs = 10;
+
+constexpr const char* kChild = "child";
+constexpr const char* kGrandchild = "grandchild";
 
 std::string job_name(int job) { return "job-" + std::to_string(job); }
 
@@ -42,6 +45,8 @@ std::string job_name(int job) { return "job-" + std::to_string(job); }
                  .handler = job % 2 == 0 ? "turn" : "thread",
                  .schedule = {.when = "every " + std::to_string(kPeriodMs) + "ms"}});
   }
+  jobs.define({.name = kChild, .handler = "turn", .parents = {job_name(1)}});
+  jobs.define({.name = kGrandchild, .handler = "thread", .parents = {kChild, job_name(1)}});
   jobs.start();
   runtime.run();
   ::_exit(4);
@@ -74,12 +79,34 @@ class JobsKill : public ::testing::Test {
     ::close(ends[0]);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   }
-  std::set<std::int64_t> begun() const {
-    std::set<std::int64_t> ids;
+  /// The runs that were begun, each with its place in the log.
+  std::map<std::int64_t, std::size_t> begun() const {
+    std::map<std::int64_t, std::size_t> ids;
     const int file = ::open(log.c_str(), O_RDONLY | O_CLOEXEC);
-    for (std::int64_t id = 0; ::read(file, &id, sizeof id) == sizeof id;) ids.insert(id);
+    std::size_t place = 0;
+    for (std::int64_t id = 0; ::read(file, &id, sizeof id) == sizeof id;) ids.emplace(id, place++);
     ::close(file);
     return ids;
+  }
+  /// Each run of 'parent' that is behind the first one of 'child' has one row of 'child', which began later.
+  void expect_child(JobStore& store, const std::string& parent, const std::string& child) const {
+    const std::map<std::int64_t, std::size_t> places = begun();
+    std::map<WallTime, JobRun> children;
+    for (const JobRun& run : runs_of(store, child)) children.emplace(run.scheduled, run);
+    ASSERT_GT(children.size(), 100U);
+    for (const JobRun& run : runs_of(store, parent)) {
+      if (run.scheduled < children.begin()->first) continue;  // Planned before the child was defined.
+      const auto below = children.find(run.scheduled);
+      ASSERT_NE(below, children.end()) << run.id << " has no row of " << child;
+      EXPECT_THAT(below->second.parents, testing::Contains(run.id));
+      if (is_final(below->second.state)) {
+        EXPECT_EQ(run.state, RunState::Succeeded);
+      }
+      const auto place = places.find(below->second.id);
+      if (place != places.end()) {
+        EXPECT_LT(places.at(run.id), place->second) << child << " began before " << parent;
+      }
+    }
   }
   /// All runs of a job, the oldest first.
   static std::vector<JobRun> runs_of(JobStore& store, const std::string& job) {
@@ -107,7 +134,7 @@ TEST_F(JobsKill, LosesNoInstantAndRunsEachRowAtLeastOnce) {
   for (int lives = 0; left > 0 && lives < 20; ++lives) {
     ASSERT_NO_FATAL_FAILURE(live_and_die(1000));
     const auto store = std::move(*make_sqlite_job_store(database));
-    const std::set<std::int64_t> ids = begun();
+    const std::map<std::int64_t, std::size_t> ids = begun();
     left = 0;
     const WallTime now = SystemClock{}.wall_now();
     const std::vector<JobRun> open = store->unfinished(0, 100'000).value();
@@ -116,7 +143,7 @@ TEST_F(JobsKill, LosesNoInstantAndRunsEachRowAtLeastOnce) {
   EXPECT_EQ(left, 0U);
 
   const auto store = std::move(*make_sqlite_job_store(database));
-  const std::set<std::int64_t> ids = begun();
+  const std::map<std::int64_t, std::size_t> ids = begun();
   std::uint64_t checked = 0;
   for (int job = 0; job < kJobs; ++job) {
     const std::vector<JobRun> runs = runs_of(*store, job_name(job));
@@ -133,6 +160,9 @@ TEST_F(JobsKill, LosesNoInstantAndRunsEachRowAtLeastOnce) {
     }
   }
   EXPECT_GT(checked, 10'000U);
+  expect_child(*store, job_name(1), kChild);
+  expect_child(*store, job_name(1), kGrandchild);
+  expect_child(*store, kChild, kGrandchild);
 }
 
 }  // namespace

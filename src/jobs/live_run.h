@@ -9,6 +9,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "jobs/pools.h"
 #include "rondo/jobs/async_run.h"
@@ -41,10 +42,11 @@ struct LiveRun {
   JobRun run;
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
-  Priority priority;             // Of the table that has its row.
-  std::optional<Ticket> ticket;  // While its row is in flight: it runs, or waits for a place in a pool.
-  bool waits_for_turn = false;   // It is in LiveJob::waiting.
-  std::optional<PoolKind> pool;  // The pool for a place in which it waits.
+  Priority priority;                   // Of the table that has its row.
+  std::optional<Ticket> ticket;        // While its row is in flight: it runs, or waits for a place in a pool.
+  bool waits_for_turn = false;         // It is in LiveJob::waiting.
+  std::vector<std::int64_t> children;  // Runs that wait for the success of this one.
+  std::optional<PoolKind> pool;        // The pool for a place in which it waits.
   std::stop_source stop;
   std::weak_ptr<AsyncRun::State> async;  // Of the attempt under way, if its handler is asynchronous.
   std::optional<RunState> verdict;       // Why it was asked to stop: Killed or TimedOut.

@@ -53,6 +53,7 @@ struct Jobs::Parts {
   void forget_old();
   /// Makes a run live. Ignores one that is live.
   void adopt(const JobRun& run, const Job& job);
+  void explain_facts();
   /// Puts a planned run in line for its time.
   void wait_until_due(LiveRun& live);
   void arm_ring();
@@ -74,6 +75,8 @@ struct Jobs::Parts {
   void fire(LiveRun& live);
   Outcome begin(std::int64_t run, const Ticket& ticket);
   Outcome begin_handler(LiveRun& live, const Ticket& ticket);
+  /// The runs of parents that have no stored success yet.
+  std::vector<Constraint> parents_of(const LiveRun& live) const;
   void cover(LiveRun& live);
   Outcome overlap(LiveRun& live);
   bool may_begin(std::int64_t run) const;
@@ -111,6 +114,9 @@ struct Jobs::Parts {
   void end_attempt(LiveRun& live, const Attempt& attempt);
   /// Skips the runs of a job that have not begun, except those that were triggered by hand.
   void skip_runs(std::int64_t job_id, const std::string& note);
+  /// The end of a run is stored: its children may begin, or are skipped.
+  void end_family(const std::vector<std::int64_t>& children, const JobRun& parent);
+  void skip_children(const std::vector<std::int64_t>& children, const std::string& note);
   /// Forgets the runs of a job that the store has no more.
   void drop_runs(std::int64_t job_id);
   void store_end(LiveRun& live, RunEnd end);

@@ -73,7 +73,27 @@ void Jobs::Parts::drop_runs(std::int64_t job_id) {
     live.stop.request_stop();
     let_go(live);
     if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
+    const std::vector<std::int64_t> children = std::move(live.children);
+    const std::string note = "the job of the parent run " + key_of(live.run) + " was removed";
     forget(live);
+    skip_children(children, note);
+  }
+}
+
+void Jobs::Parts::end_family(const std::vector<std::int64_t>& children, const JobRun& parent) {
+  if (children.empty()) return;
+  if (parent.state == RunState::Succeeded) {
+    turns.succeeded(parent);
+  } else {
+    skip_children(children, note_of_parent(parent));
+  }
+}
+
+void Jobs::Parts::skip_children(const std::vector<std::int64_t>& children, const std::string& note) {
+  for (const std::int64_t id : children) {
+    LiveRun* const child = find(id);
+    const bool has_begun = child == nullptr || child->stage == LiveRun::Stage::Running || child->stage == LiveRun::Stage::Ending;
+    if (!has_begun) end(*child, RunState::Skipped, note);
   }
 }
 
@@ -138,7 +158,10 @@ void Jobs::Parts::ends_stored(const Status& status) {
     LiveRun* const live = find(ending.end.id);
     if (live == nullptr) continue;
     if (is_final(ending.end.state)) {
+      const std::vector<std::int64_t> children = std::move(live->children);
+      const JobRun run = live->run;
       forget(*live);
+      end_family(children, run);
     } else {
       live->stop = std::stop_source{};
       wait_until_due(*live);

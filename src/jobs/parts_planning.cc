@@ -1,10 +1,12 @@
 // parts.h: from the start to a run that is due.
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -17,12 +19,37 @@ constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
 constexpr const char* kStopped = "the job was stopped";
 
+/// For people who ask why the children of a run wait.
+std::string stage_of(const LiveRun& live) {
+  switch (live.stage) {
+    case LiveRun::Stage::Planned: return "which is due at " + calendar::format_rfc3339(live.run.due);
+    case LiveRun::Stage::Fired: return "which has not begun";
+    case LiveRun::Stage::Running: return "which is running";
+    case LiveRun::Stage::Ending: return "whose end is being stored";
+  }
+  return {};
+}
+
+/// Why a run cannot begin any more; empty if the runs of its parents have succeeded, or have no end.
+Result<std::string> lost_parent(JobStore& store, const JobRun& run) {
+  for (const std::int64_t id : run.parents) {
+    const auto parent = store.run(id);
+    if (!parent && parent.error().code() != StatusCode::NotFound) return failure(parent.error());
+    if (!parent) return "the parent run " + std::to_string(id) + " was removed";
+    if (is_final(parent->state) && parent->state != RunState::Succeeded) return note_of_parent(*parent);
+  }
+  return std::string{};
+}
+
 Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
   FoundRuns found;
   auto runs = store.unfinished(after, kPage);
   if (!runs) return failure(std::move(runs.error()));
   found.runs = std::move(*runs);
   for (const JobRun& run : found.runs) {
+    auto lost = lost_parent(store, run);
+    if (!lost) return failure(std::move(lost.error()));
+    if (!lost->empty()) found.lost.emplace(run.id, std::move(*lost));
     if (found.jobs.contains(run.job)) continue;
     auto job = store.find(run.job);
     if (!job) return failure(std::move(job.error()));
@@ -50,7 +77,13 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
                "JobsOptions::cycle is above 0, and at most half of the window");
   (*hooks)->begin = [this](std::int64_t run, const Ticket& ticket) { return begin(run, ticket); };
   (*hooks)->may_begin = [this](std::int64_t run) { return may_begin(run); };
+  (*hooks)->has_succeeded = [this](std::int64_t run) { return !runs.contains(run); };
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
+  explain_facts();
+  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
+}
+
+void Jobs::Parts::explain_facts() {
   runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
     const auto held = weak.lock();
     return FactOrigin{{}, {}, held && *held != nullptr ? no_handler(handler) : std::string{}};
@@ -68,7 +101,14 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
     }
     return origins;
   });
-  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
+  runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+    const auto held = weak.lock();
+    const std::optional<std::int64_t> id = run_of(key);
+    const LiveRun* const parent = held && *held != nullptr && id ? find(*id) : nullptr;
+    if (parent == nullptr) return FactOrigin{};
+    return FactOrigin{table_of(parent->stage == LiveRun::Stage::Planned ? parent->job->job->priority : parent->priority),
+                      key_of(parent->run), "the run of a parent, " + stage_of(*parent)};
+  });
 }
 
 Jobs::Parts::~Parts() {
@@ -96,6 +136,9 @@ void Jobs::Parts::recover() {
           adopt(run, job.job);
           recovered_to = run.id;
           if (!job.is_running && run.band != Band::Manual) stop(*find(run.id), RunState::Skipped, kStopped);
+          if (const auto lost = found->lost.find(run.id); lost != found->lost.end()) {
+            stop(*find(run.id), RunState::Skipped, lost->second);
+          }
         }
         found->runs.size() == kPage ? recover() : begin_planning();
       });
@@ -137,11 +180,14 @@ void Jobs::Parts::cycle() {
 
 void Jobs::Parts::planned(Planner::Cycle& found) {
   planning_trouble = found.trouble;
+  std::unordered_map<std::int64_t, const Job*> children;
+  for (const StoredJob& child : found.children) children.emplace(child.id, &child.job);
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     for (const JobRun& run : found.plans[i].runs) {
       if (run.id == 0) continue;  // The instant has a row.
       ++stats.planned;
-      is_final(run.state) ? static_cast<void>(++stats.not_run) : adopt(run, found.jobs[i].job);
+      is_final(run.state) ? static_cast<void>(++stats.not_run)
+                          : adopt(run, run.job_id == found.jobs[i].id ? found.jobs[i].job : *children.at(run.job_id));
     }
   }
   if (!found.is_complete) cycle();
@@ -169,6 +215,9 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
   of.runs.insert(run.id);
   live.run = run;
   live.job = &of;
+  for (const std::int64_t parent : run.parents) {
+    if (LiveRun* const above = find(parent)) above->children.push_back(run.id);
+  }
   stats.pending = runs.size();
   wait_until_due(live);
 }

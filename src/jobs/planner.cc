@@ -1,8 +1,10 @@
 #include "jobs/planner.h"
-#include "rondo/jobs/limits.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
+
+#include "jobs/family.h"
 
 namespace rondo::jobs {
 
@@ -33,7 +35,8 @@ std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, Wal
   return calendar::next_firing(compiled.schedule, *compiled.zone, after);
 }
 
-Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options) {
+Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
+              std::size_t runs_max) {
   Plan plan{.job_id = stored.id, .next = stored.next, .runs = {}};
   const auto move_on = [&](WallTime after) {
     const auto firing = next_after(compiled, after);
@@ -41,7 +44,7 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
   };
   std::uint64_t missed = 0;
   WallTime newest_missed;
-  while (plan.next && *plan.next <= now + options.window && plan.runs.size() < limits::kRunsOfPlan) {
+  while (plan.next && *plan.next <= now + options.window && plan.runs.size() < runs_max) {
     const WallTime at = *plan.next;
     const Duration late = now - at;
     if (late > options.grace) {
@@ -74,21 +77,32 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
   if (!due) return failure(std::move(due.error()));
   cycle.is_complete = due->size() < limits::kJobsOfCycle;
   for (StoredJob& job : *due) {
-    const auto compiled = this->compiled(job.job, job.id);
-    Plan plan{.job_id = job.id, .next = std::nullopt, .runs = {}};  // Without a schedule the job has no next time.
-    if (compiled) {
-      plan = plan_job(job, **compiled, now, options_);
-    } else {
-      cycle.trouble = "job '" + job.job.name + "': " + std::string{compiled.error().message()};
-    }
-    if (plan.next && *plan.next <= now + options_.window) cycle.is_complete = false;
-    job.next = plan.next;
-    cycle.plans.push_back(std::move(plan));
+    auto plan = plan_family(store, job, now, cycle);
+    if (!plan) return failure(std::move(plan.error()));
+    if (plan->next && *plan->next <= now + options_.window) cycle.is_complete = false;
+    job.next = plan->next;
+    cycle.plans.push_back(std::move(*plan));
     cycle.jobs.push_back(std::move(job));
   }
   if (cycle.plans.empty()) return cycle;
   if (Status status = store.plan(cycle.plans); !status.ok()) return failure(std::move(status));
   return cycle;
+}
+
+Result<Plan> Planner::plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle) {
+  const auto compiled = this->compiled(job.job, job.id);
+  if (!compiled) {
+    cycle.trouble = "job '" + job.job.name + "': " + std::string{compiled.error().message()};
+    return Plan{.job_id = job.id, .next = std::nullopt, .runs = {}};  // Without a schedule the job has no next time.
+  }
+  auto descendants = descendants_of(store, job.job.name);
+  if (!descendants) return failure(std::move(descendants.error()));
+  const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + descendants->size()), 1);
+  Plan plan = plan_job(job, **compiled, now, options_, runs_max);
+  if (descendants->empty()) return plan;
+  for (JobRun& run : std::exchange(plan.runs, {})) append_family(plan.runs, std::move(run), *descendants);
+  for (Descendant& descendant : *descendants) cycle.children.push_back(std::move(descendant.job));
+  return plan;
 }
 
 bool Planner::is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const {

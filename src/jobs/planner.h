@@ -14,6 +14,7 @@
 #include "rondo/calendar/schedule.h"
 #include "rondo/calendar/zone.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -33,19 +34,21 @@ struct CompiledSchedule {
 /// run of "after DURATION" if 'after' is not the end of a run (see first_after).
 std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after);
 
-/// Plans all instants from 'stored.next' to 'now' + window, at most limits::kRunsOfPlan. Missed instants become one run, which is first.
+/// Plans all instants from 'stored.next' to 'now' + window, at most 'runs_max'. Missed instants become one run, which is first.
 /// The further instants of a plan that reached a bound remain for the next cycle. O(instants), and at most limits::kMissedCounted.
-Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options);
+Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
+              std::size_t runs_max = limits::kRunsOfPlan);
 
 class Planner {
  public:
   explicit Planner(PlannerOptions options) : options_(options) {}
 
   struct Cycle {
-    std::vector<StoredJob> jobs;  // Those that had runs; 'next' is the new one.
-    std::vector<Plan> plans;      // In the same order.
-    bool is_complete = true;      // False: more jobs are due; another cycle should follow immediately.
-    std::string trouble;          // Why a job could not be planned; empty if each one could.
+    std::vector<StoredJob> jobs;      // Those that had runs; 'next' is the new one.
+    std::vector<Plan> plans;          // In the same order.
+    std::vector<StoredJob> children;  // The jobs below them.
+    bool is_complete = true;          // False: more jobs are due; another cycle should follow immediately.
+    std::string trouble;              // Why a job could not be planned; empty if each one could.
   };
   /// One transaction. On an error nothing was planned.
   Result<Cycle> run(JobStore& store, WallTime now);
@@ -66,6 +69,8 @@ class Planner {
   bool refresh_zones();
 
  private:
+  /// The plan of a due job and of the jobs below it, which are added to 'cycle'.
+  Result<Plan> plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle);
   /// Whether the next time of a job, which is after 'now', follows from its schedule.
   bool is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const;
 

@@ -143,7 +143,9 @@ class AllDue final : public JobStore {
     }
     return page;
   }
-  Result<JobRun> add_run(const JobRun&) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<std::vector<StoredJob>> children(std::string_view) override { return std::vector<StoredJob>{}; }
+  Status add_runs(std::span<JobRun>) override { return {StatusCode::Unavailable, "not used"}; }
+  Result<JobRun> run(std::int64_t) override { return failure(StatusCode::Unavailable, "not used"); }
   Status finish(std::span<const RunEnd>) override { return {StatusCode::Unavailable, "not used"}; }
   Result<std::vector<JobRun>> unfinished(std::int64_t, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
   Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override {
@@ -213,12 +215,19 @@ TEST(Planner, KeepsTheLimitOfCompiledSchedules) {
   EXPECT_EQ(sharers(limits::kCompiledSchedules + 1), others + 1) << "those before it are dropped";
 }
 
+std::vector<std::string> numbered_names(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("parent-" + std::to_string(i));
+  return names;
+}
+
 TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   const Job largest{.name = std::string(limits::kJobName, 'n'),
                     .handler = "h",
                     .parameters = std::string(limits::kJobParameters, 'p'),
                     .concurrency = limits::kJobConcurrency,
-                    .retries = limits::kJobRetries};
+                    .retries = limits::kJobRetries,
+                    .parents = numbered_names(limits::kJobParents)};
   EXPECT_TRUE(check(largest).ok());
   const auto message = [&largest](auto&& change) {
     Job job = largest;
@@ -229,6 +238,7 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { job.parameters += 'p'; }), testing::HasSubstr("parameters: "));
   EXPECT_THAT(message([](Job& job) { ++job.concurrency; }), testing::HasSubstr("concurrency: "));
   EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
+  EXPECT_THAT(message([](Job& job) { job.parents.emplace_back("one more"); }), testing::HasSubstr("parents: more than"));
 }
 
 TEST(JobCheck, NamesTheFieldAndTheReason) {
@@ -240,6 +250,10 @@ TEST(JobCheck, NamesTheFieldAndTheReason) {
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "cron 61 * * * *"}}), testing::HasSubstr("column 1"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "sometimes"}}), testing::HasSubstr("'sometimes' is none of"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .concurrency = 0}), testing::HasSubstr("concurrency: "));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .parents = {"b", "b"}}), testing::HasSubstr("parents: 'b' is there twice"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .parents = {"b c"}}), testing::HasSubstr("parents: 'b c' is no name"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every 1s"}, .parents = {"b"}}),
+              testing::HasSubstr("schedule.when: a job with parents"));
   EXPECT_TRUE(check({.name = "a", .handler = "h"}).ok());
 }
 

@@ -21,6 +21,10 @@ std::optional<std::int64_t> run_of(std::string_view key) {
 
 std::string table_of(Priority priority) { return "JOB_RUN_" + std::to_string(priority.level()); }
 
+std::string note_of_parent(const JobRun& parent) {
+  return "the parent run " + key_of(parent) + " ended as " + std::string{to_string(parent.state)};
+}
+
 RunQueue::RunQueue(Runtime& runtime, Priority priority, HooksOf hooks)
     : Orch(runtime, "jobs:" + std::to_string(priority.level()), priority),
       hooks_(std::move(hooks)),
@@ -50,6 +54,10 @@ JobTurns::JobTurns(Runtime& runtime, HooksOf hooks) : Orch(runtime, "jobs", Prio
     const std::optional<std::int64_t> run = run_of(key);
     // Without Jobs no run waits for anything.
     return !run || *hooks == nullptr || (*hooks)->may_begin(*run);
+  });
+  provide(kJobRun, [hooks](std::string_view key) {
+    const std::optional<std::int64_t> run = run_of(key);
+    return !run || *hooks == nullptr || (*hooks)->has_succeeded(*run);
   });
   provide(kJobHandler,
           [hooks = std::move(hooks)](std::string_view handler) { return *hooks == nullptr || (*hooks)->has_handler(handler); });

@@ -1,6 +1,6 @@
 // RunQueue: the table of the due runs of one priority, and its Orch. A due run is a row: it takes turns with the rows of all other tables.
-// JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin", and job-handler:<handler>, "this
-// handler is here". Scheduler thread only.
+// JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin", job-run:<job>#<run>, "this run has
+// succeeded", and job-handler:<handler>, "this handler is here". Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 namespace rondo::jobs {
 
 inline constexpr ConstraintKind kJobTurn{"job-turn"};
+inline constexpr ConstraintKind kJobRun{"job-run"};
 inline constexpr ConstraintKind kJobHandler{"job-handler"};
 
 /// The key of a run's row, and of its fact: "backup#1234".
@@ -24,12 +25,15 @@ std::string key_of(const JobRun& run);
 /// The id in such a key; empty for another text.
 std::optional<std::int64_t> run_of(std::string_view key);
 std::string table_of(Priority priority);
+/// Why a run is skipped whose parent has ended in this way.
+std::string note_of_parent(const JobRun& parent);
 
 /// What the Orchs call. They live as long as the runtime, and so may outlive Jobs: the pointer is null then.
 struct RunHooks {
   /// Begins the run, or says for what it waits.
   std::function<Outcome(std::int64_t run, const Ticket& ticket)> begin;
   std::function<bool(std::int64_t run)> may_begin;
+  std::function<bool(std::int64_t run)> has_succeeded;
   std::function<bool(std::string_view handler)> has_handler;
 };
 using HooksOf = std::shared_ptr<std::unique_ptr<RunHooks>>;
@@ -54,6 +58,7 @@ class JobTurns final : public Orch {
  public:
   JobTurns(Runtime& runtime, HooksOf hooks);
   void allow(const JobRun& run) { announce({kJobTurn, key_of(run)}); }
+  void succeeded(const JobRun& run) { announce({kJobRun, key_of(run)}); }
   void handler_came(std::string_view name) { announce({kJobHandler, std::string{name}}); }
   void handler_went(std::string_view name) { withdraw({kJobHandler, std::string{name}}); }
 };

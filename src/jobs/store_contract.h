@@ -86,6 +86,7 @@ TEST_P(JobStoreContract, AJobComesBackAsItWasPut) {
                 .retries = 4,
                 .backoff = 5s,
                 .timeout = 6s,
+                .parents = {"p", "q"},
                 .owner = "me",
                 .tags = {"x", "y"},
                 .note = "n"};
@@ -140,10 +141,45 @@ TEST_P(JobStoreContract, AnInstantHasOneRowHoweverOftenItIsPlanned) {
 TEST_P(JobStoreContract, ATriggerOfTheSameInstantIsAnotherRun) {
   const StoredJob job = started("a", at(10));
   planned(job, at(10), at(20));
-  const JobRun manual{.job_id = job.id, .job = "a", .scheduled = at(10), .due = at(10), .band = Band::Manual};
-  EXPECT_GT(store->add_run(manual)->id, 0);
-  EXPECT_GT(store->add_run(manual)->id, 0);
+  std::vector<JobRun> manual(2, {.job_id = job.id, .job = "a", .scheduled = at(10), .due = at(10), .band = Band::Manual});
+  ASSERT_TRUE(store->add_runs(manual).ok());
+  EXPECT_GT(manual[0].id, 0);
+  EXPECT_GT(manual[1].id, manual[0].id);
   EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 3U);
+}
+
+TEST_P(JobStoreContract, ARunHasTheIdsOfItsParents) {
+  const StoredJob a = started("a", at(10));
+  const StoredJob b = started("b", at(10));
+  const StoredJob c = started("c", at(10));
+  const auto plan = [&](std::span<const StoredJob> jobs) {
+    std::vector<Plan> plans{{.job_id = a.id, .next = at(20), .runs = {}}};
+    for (const StoredJob& job : jobs) plans[0].runs.push_back({.job_id = job.id, .scheduled = at(10), .due = at(10)});
+    plans[0].runs[1].parents = {0};
+    if (jobs.size() > 2) plans[0].runs[2].parents = {0, 1};
+    EXPECT_TRUE(store->plan(plans).ok());
+    return plans[0].runs;
+  };
+  const std::vector<JobRun> runs = plan(std::vector{a, b, c});
+  EXPECT_THAT(runs[2].parents, testing::ElementsAre(runs[0].id, runs[1].id));
+  reopen();
+  EXPECT_THAT(store->run(runs[2].id)->parents, testing::ElementsAre(runs[0].id, runs[1].id));
+  EXPECT_THAT(store->unfinished(runs[0].id, 1)->front().parents, testing::ElementsAre(runs[0].id));
+  EXPECT_EQ(store->run(99).error().code(), StatusCode::NotFound);
+  const StoredJob d = started("d", at(10));
+  const std::vector<JobRun> again = plan(std::vector{a, d});
+  EXPECT_EQ(again[1].id, 0) << "a was planned before, so d is not";
+}
+
+TEST_P(JobStoreContract, ChildrenFollowThePutsAndRemovals) {
+  started("root", at(10));
+  for (const char* const name : {"x", "y"}) ASSERT_TRUE(store->put({.name = name, .handler = "h", .parents = {"root"}}, {}).has_value());
+  EXPECT_THAT(names(store->children("root")), testing::ElementsAre("x", "y"));
+  ASSERT_TRUE(store->put({.name = "y", .handler = "h", .parents = {"x"}}, {}).has_value());
+  EXPECT_THAT(names(store->children("root")), testing::ElementsAre("x"));
+  EXPECT_THAT(names(store->children("x")), testing::ElementsAre("y"));
+  ASSERT_TRUE(store->remove("y").ok());
+  EXPECT_THAT(names(store->children("x")), testing::IsEmpty());
 }
 
 TEST_P(JobStoreContract, TheFirstFinalStateWins) {

@@ -17,6 +17,7 @@ namespace {
 
 json::value json_of(bool value) { return value; }
 json::value json_of(std::size_t value) { return std::uint64_t{value}; }
+json::value json_of(std::int64_t value) { return value; }
 json::value json_of(WallTime at) { return at.nanoseconds(); }
 json::value json_of(const Job& job) { return json::value(to_json(job)); }
 template <class T>
@@ -38,19 +39,21 @@ json::value json_of(const JobRun& run) {
                      run.missed,
                      json_of(run.begun),
                      json_of(run.ended),
-                     run.note};
+                     run.note,
+                     json_of(run.parents)};
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
-json::value json_of(const TriggeredRun& triggered) { return json::array{json_of(triggered.run), json_of(triggered.job)}; }
 json::value json_of(const Planner::Replanned& page) { return json::array{page.last, page.is_complete}; }
 json::value json_of(const Planner::Cycle& cycle) {
-  return json::array{json_of(cycle.jobs), json_of(cycle.plans), cycle.is_complete, cycle.trouble};
+  return json::array{json_of(cycle.jobs), json_of(cycle.plans), json_of(cycle.children), cycle.is_complete, cycle.trouble};
 }
 json::value json_of(const FoundRuns& found) {
   std::vector<StoredJob> jobs;
   for (const auto& [name, job] : found.jobs) jobs.push_back(job);
-  return json::array{json_of(found.runs), json_of(jobs)};
+  json::array lost;
+  for (const auto& [run, reason] : found.lost) lost.push_back(json::array{run, reason});
+  return json::array{json_of(found.runs), json_of(jobs), std::move(lost)};
 }
 template <class T>
 json::value json_of(const std::vector<T>& values) {
@@ -106,6 +109,7 @@ template <class T>
 bool read(const json::value& from, std::vector<T>& to);
 
 bool read(const json::value& from, JobRun& to);
+bool read(const json::value& from, std::pair<std::int64_t, std::string>& to);
 bool read(const json::value& from, StoredJob& to);
 bool read(const json::value& from, Plan& to);
 
@@ -118,18 +122,20 @@ bool read_all(const json::value& from, Members&... members) {
 }
 bool read(const json::value& from, JobRun& to) {
   return read_all(from, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed, to.begun, to.ended,
-                  to.note);
+                  to.note, to.parents);
 }
+bool read(const json::value& from, std::pair<std::int64_t, std::string>& to) { return read_all(from, to.first, to.second); }
 bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id, to.job, to.is_running, to.next); }
 bool read(const json::value& from, Plan& to) { return read_all(from, to.job_id, to.next, to.runs); }
-bool read(const json::value& from, TriggeredRun& to) { return read_all(from, to.run, to.job); }
 bool read(const json::value& from, Planner::Replanned& to) { return read_all(from, to.last, to.is_complete); }
 bool read(const json::value& from, Planner::Cycle& to) {
-  return read_all(from, to.jobs, to.plans, to.is_complete, to.trouble) && to.jobs.size() == to.plans.size();
+  return read_all(from, to.jobs, to.plans, to.children, to.is_complete, to.trouble) && to.jobs.size() == to.plans.size();
 }
 bool read(const json::value& from, FoundRuns& to) {
   std::vector<StoredJob> jobs;
-  if (!read_all(from, to.runs, jobs)) return false;
+  std::vector<std::pair<std::int64_t, std::string>> lost;
+  if (!read_all(from, to.runs, jobs, lost)) return false;
+  to.lost.insert(lost.begin(), lost.end());
   for (StoredJob& job : jobs) to.jobs.emplace(job.job.name, std::move(job));
   return std::ranges::all_of(to.runs, [&to](const JobRun& run) { return to.jobs.contains(run.job); });
 }
@@ -163,7 +169,6 @@ template void write_result(const JobRun&, std::string&);
 template void write_result(const std::vector<StoredJob>&, std::string&);
 template void write_result(const std::vector<JobRun>&, std::string&);
 template void write_result(const FoundRuns&, std::string&);
-template void write_result(const TriggeredRun&, std::string&);
 template void write_result(const Planner::Cycle&, std::string&);
 template void write_result(const Planner::Replanned&, std::string&);
 template bool read_result(std::string_view, bool&);
@@ -173,7 +178,6 @@ template bool read_result(std::string_view, JobRun&);
 template bool read_result(std::string_view, std::vector<StoredJob>&);
 template bool read_result(std::string_view, std::vector<JobRun>&);
 template bool read_result(std::string_view, FoundRuns&);
-template bool read_result(std::string_view, TriggeredRun&);
 template bool read_result(std::string_view, Planner::Cycle&);
 template bool read_result(std::string_view, Planner::Replanned&);
 

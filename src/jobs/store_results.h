@@ -2,6 +2,7 @@
 // recorded results in place of the store.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,18 +14,14 @@
 
 namespace rondo::jobs {
 
-/// Runs with their jobs, as a start reads them.
+/// Runs with their jobs, as a start reads them and a trigger adds them.
 struct FoundRuns {
   std::vector<JobRun> runs;
-  std::map<std::string, StoredJob> jobs;  // By name.
+  std::map<std::string, StoredJob> jobs;       // By name.
+  std::map<std::int64_t, std::string> lost{};  // Runs that cannot begin, because the run of a parent did not succeed, with the reason.
 };
 
-struct TriggeredRun {
-  JobRun run;
-  Job job;
-};
-
-/// JSON. T: bool, std::size_t, StoredJob, JobRun, vectors of both, FoundRuns, TriggeredRun, Planner::Cycle or Planner::Replanned.
+/// JSON. T: bool, std::size_t, StoredJob, JobRun, vectors of both, FoundRuns, Planner::Cycle or Planner::Replanned.
 template <class T>
 void write_result(const T& result, std::string& text);
 /// False if 'text' is no such result.

@@ -110,6 +110,12 @@ jobs::Job JobLife::drawn_job() {
   job.retries = static_cast<std::uint32_t>(random_.below(3));
   job.backoff = milliseconds{random_.between(1, 300)};
   if (random_.chance(0.3)) job.timeout = milliseconds{random_.between(1, 200)};
+  if (random_.chance(0.3)) {  // Many of these families are refused.
+    job.schedule = {};
+    const std::size_t first = random_.below(kNames.size());
+    job.parents = {kNames[first]};
+    if (random_.chance(0.3)) job.parents.emplace_back(kNames[(first + 1) % kNames.size()]);
+  }
   return job;
 }
 

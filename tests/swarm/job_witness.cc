@@ -63,11 +63,14 @@ class JobWitness::ReportingStore final : public jobs::JobStore {
     for (const Plan& plan : plans) witness_.planned(plan);
     return status;
   }
-  Result<JobRun> add_run(const JobRun& run) override {
-    auto added = store_.add_run(run);
-    if (added) witness_.add(*added);
-    return added;
+  Result<std::vector<StoredJob>> children(std::string_view parent) override { return store_.children(parent); }
+  Status add_runs(std::span<JobRun> runs) override {
+    Status status = store_.add_runs(runs);
+    if (!status.ok()) return status;
+    for (const JobRun& run : runs) witness_.add(run);
+    return status;
   }
+  Result<JobRun> run(std::int64_t id) override { return store_.run(id); }
   Status finish(std::span<const RunEnd> ends) override {
     Status status = store_.finish(ends);
     if (!status.ok()) return status;
@@ -143,7 +146,7 @@ void JobWitness::check_instants(const StoredJob& before, const Plan& plan) {
   const auto zone = zones_.find(before.job.schedule.zone.empty() ? "UTC" : before.job.schedule.zone);
   const bool is_delay = std::holds_alternative<calendar::FixedDelay>(schedule->when);
   std::uint64_t missed = 0;
-  for (const JobRun& run : plan.runs) missed += run.missed;
+  for (const JobRun& run : plan.runs) missed += run.missed;  // The runs of jobs below have none.
   missed_ += missed;
   if (missed + 1 >= limits::kMissedCounted) return;  // The planner has not counted them all.
   std::set<WallTime> instants;
@@ -153,7 +156,7 @@ void JobWitness::check_instants(const StoredJob& before, const Plan& plan) {
     at = next ? std::optional{next->scheduled} : std::nullopt;
   }
   for (const JobRun& run : plan.runs) {
-    if (instants.erase(run.scheduled) == 0) fail("the run " + text_of(run) + " is of no instant that was due");
+    if (run.job_id == plan.job_id && instants.erase(run.scheduled) == 0) fail("the run " + text_of(run) + " is of no instant that was due");
   }
   if (missed != instants.size()) {
     const auto text = [](std::optional<WallTime> at) { return at ? calendar::format_rfc3339(*at) : "never"; };
@@ -198,9 +201,15 @@ std::string JobWitness::reason_against(const SeenRun& seen, const RunEnd& end) c
     case RunState::TimedOut: return allowed.has_timeout ? "" : "its job has no timeout";
     case RunState::Killed: return killed_.contains(end.id) || allowed.overlaps.contains(jobs::Overlap::Cover) ? "" : "nobody killed it";
     case RunState::Discarded: return allowed.overlaps.contains(jobs::Overlap::Discard) ? "" : "its job does not discard";
-    case RunState::Skipped: return stopped_.contains(seen.run.job_id) ? "" : "its job was not stopped";
+    case RunState::Skipped:
+      return stopped_.contains(seen.run.job_id) || has_lost_parent(seen.run) ? "" : "neither its job was stopped nor did a parent fail";
   }
   return "that is no state";
+}
+
+bool JobWitness::has_lost_parent(const JobRun& run) const {
+  return std::ranges::any_of(run.parents,
+                             [this](std::int64_t id) { return !open_.contains(id) && runs_.at(id).run.state != RunState::Succeeded; });
 }
 
 void JobWitness::called(const jobs::JobContext& context, bool succeeds) {
@@ -213,6 +222,9 @@ void JobWitness::called(const jobs::JobContext& context, bool succeeds) {
     fail("the attempt " + std::to_string(context.attempt) + " of the run " + run + " is called, not " + std::to_string(seen.run.attempt));
   }
   if (!open_.contains(context.run) && seen.run.state != RunState::Due) fail("a handler is called for the ended run " + run);
+  const bool is_early =
+      std::ranges::any_of(seen.run.parents, [this](std::int64_t id) { return runs_.at(id).run.state != RunState::Succeeded; });
+  if (is_early) fail("the run " + run + " is called before the success of its parent's run");
   if (!called_.emplace(context.run, context.attempt).second) fail("an attempt of the run " + run + " is called twice in one process");
   // An edit may shorten the pause before a further attempt.
   if (wall_is_steady_ && context.attempt == 0 && clock_.wall_now() < seen.run.due) fail("the run " + run + " is called before its time");

@@ -67,6 +67,8 @@ class JobWitness final : public sim::Checker {
   void end(const jobs::RunEnd& end);
   /// Empty if the run may end so; otherwise why not.
   std::string reason_against(const SeenRun& seen, const jobs::RunEnd& end) const;
+  /// Whether the run of a parent has ended without success, or has gone.
+  bool has_lost_parent(const jobs::JobRun& run) const;
 
   jobs::JobStore& store_;
   const Clock& clock_;

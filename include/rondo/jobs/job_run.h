@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/base/time.h"
 
@@ -17,7 +18,7 @@ enum class RunState : std::uint8_t {
   TimedOut,   // An attempt exceeded Job::timeout, and no attempt is left.
   Killed,     // Stopped by a user, or by a newer run (Overlap::Cover).
   Discarded,  // Another run of the job was running (Overlap::Discard).
-  Skipped,    // Too late (Misfire::DoNothing), or the job was stopped before the run began.
+  Skipped,    // Too late (Misfire::DoNothing), the job was stopped before the run began, or the run of a parent did not succeed.
 };
 /// "due", "succeeded", "failed", "timed-out", "killed", "discarded" or "skipped".
 std::string_view to_string(RunState state) noexcept;
@@ -48,6 +49,9 @@ struct JobRun {
   std::optional<WallTime> begun{};  // Of the last attempt that has ended.
   std::optional<WallTime> ended{};
   std::string note = {};  // Why it did not succeed, or what the handler returned; at most limits::kRunNote bytes.
+  /// The runs of its job's parents, after whose success it begins. They stay the same when the job is edited. In a list of runs that are
+  /// not stored yet: their places in the list, each before this one.
+  std::vector<std::int64_t> parents = {};
 };
 
 }  // namespace rondo::jobs

@@ -28,7 +28,7 @@ namespace rondo::jobs {
 struct Plan {
   std::int64_t job_id = 0;
   std::optional<WallTime> next{};
-  std::vector<JobRun> runs = {};  // plan() sets the ids.
+  std::vector<JobRun> runs = {};  // Also those of the jobs below it. plan() sets 'id' and 'parents'.
 };
 
 /// The end of an attempt, or of a run that did not begin.
@@ -61,14 +61,19 @@ class JobStore {
   /// At most 'max' started jobs whose next time is at most 'until', the earliest first. O(log jobs + result).
   virtual Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) = 0;
 
-  /// See above. A run whose (job, scheduled) has a row already is left out: its id becomes 0.
+  /// At most limits::kJobsOfFamily jobs that name 'parent' as a parent, in the order of their names. O(result).
+  virtual Result<std::vector<StoredJob>> children(std::string_view parent) = 0;
+
+  /// See above. A run whose (job, scheduled) has a row already is left out, and so are the runs below it: their ids become 0.
   virtual Status plan(std::span<Plan> plans) = 0;
-  /// Adds a run of Band::Manual and returns it with its id.
-  virtual Result<JobRun> add_run(const JobRun& run) = 0;
+  /// Adds runs of Band::Manual, and sets 'id' and 'parents'.
+  virtual Status add_runs(std::span<JobRun> runs) = 0;
   /// Sets the ends of runs. A run that has a final state keeps it: the first one wins.
   virtual Status finish(std::span<const RunEnd> ends) = 0;
   /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
   virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
+  /// NotFound.
+  virtual Result<JobRun> run(std::int64_t id) = 0;
   /// At most 'max' runs of a job whose id is below 'before', the newest first.
   virtual Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) = 0;
   /// Removes at most 'max' final runs that ended before 'before', and returns their number.

@@ -25,6 +25,16 @@ inline constexpr std::size_t kJobParameters = 65'536;
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
 inline constexpr std::uint32_t kJobConcurrency = 64;
 
+/// Parents of a job: `why` shows all of them.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::size_t kJobParents = 16;
+
+/// Jobs below one root, which one transaction plans together.
+/// Reached: `Jobs::put()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
+/// `FamilyTest.ARootHasTheLimitOfJobsBelowIt`.
+inline constexpr std::size_t kJobsOfFamily = 200;
+
 /// Attempts after the first one: what fails so often fails for another reason.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
@@ -55,6 +65,7 @@ inline constexpr std::size_t kJobsOfCycle = 10'000;
 inline constexpr std::size_t kJobsOfReplan = 1'000;
 
 /// Runs of one job that one cycle plans, so that a frequent job does not delay the others.
+/// A root has that many with the jobs below it.
 /// Reached: the further instants remain for the next cycle. Figure: none: they are planned a moment later. Test:
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
 inline constexpr std::size_t kRunsOfPlan = 1'000;

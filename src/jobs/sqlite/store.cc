@@ -1,5 +1,6 @@
 // make_sqlite_job_store(): jobs and runs in two tables. A job is kept as JSON beside the columns by which it is found.
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "jobs/job_json.h"
@@ -41,12 +42,19 @@ constexpr std::array kMigrations{
     "CREATE UNIQUE INDEX runs_scheduled ON runs (job, scheduled) WHERE band <> 3;"  // 3: Band::Manual.
     "CREATE INDEX runs_of_job ON runs (job, id);"
     "CREATE INDEX runs_unfinished ON runs (id) WHERE state = 0;"  // 0: RunState::Due.
-    "CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;"};
+    "CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;",
+    // The ids of the parents of a run, with blanks between them.
+    "ALTER TABLE runs ADD COLUMN parents TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE parents ("
+    "  parent TEXT NOT NULL,"
+    "  child INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+    "  PRIMARY KEY (parent, child)) WITHOUT ROWID;"
+    "CREATE INDEX parents_of_child ON parents (child);"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 constexpr const char* kRunColumns =
     "runs.id, runs.job, jobs.name, runs.scheduled, runs.due, runs.band, runs.state, runs.attempt, runs.missed, runs.begun, runs.ended, "
-    "runs.note FROM runs JOIN jobs ON jobs.id = runs.job ";
+    "runs.note, runs.parents FROM runs JOIN jobs ON jobs.id = runs.job ";
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
 
@@ -55,8 +63,15 @@ class SqliteJobStore final : public JobStore {
   explicit SqliteJobStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override {
-    put_.bind(job.name).bind(to_json(job)).bind(next);
-    if (Status status = put_.run(); !status.ok()) return failure(std::move(status));
+    const Status status = database_->transaction([&] {
+      if (Status put = put_.bind(job.name).bind(to_json(job)).bind(next).run(); !put.ok()) return put;
+      if (Status cleared = no_parents_.bind(job.name).run(); !cleared.ok()) return cleared;
+      for (const std::string& parent : job.parents) {
+        if (Status added = add_parent_.bind(parent).bind(job.name).run(); !added.ok()) return added;
+      }
+      return Status{};
+    });
+    if (!status.ok()) return failure(status);
     return find(job.name);
   }
   Status remove(std::string_view name) override { return changed_one(remove_.bind(name), name); }
@@ -79,21 +94,21 @@ class SqliteJobStore final : public JobStore {
     return jobs_of(due_.bind(until).bind(static_cast<std::int64_t>(max)));
   }
 
+  Result<std::vector<StoredJob>> children(std::string_view parent) override {
+    return jobs_of(children_.bind(parent).bind(static_cast<std::int64_t>(limits::kJobsOfFamily)));
+  }
+
   Status plan(std::span<Plan> plans) override {
     return database_->transaction([&] {
       for (Plan& plan : plans) {
         if (Status moved = move_.bind(plan.next).bind(plan.job_id).run(); !moved.ok()) return moved;
-        for (JobRun& run : plan.runs) {
-          if (Status added = add(run); !added.ok()) return added;
-        }
+        if (Status added = add_all(plan.runs); !added.ok()) return added;
       }
       return Status{};
     });
   }
-  Result<JobRun> add_run(const JobRun& run) override {
-    JobRun added = run;
-    if (Status status = add(added); !status.ok()) return failure(std::move(status));
-    return added;
+  Status add_runs(std::span<JobRun> runs) override {
+    return database_->transaction([&] { return add_all(runs); });
   }
   Status finish(std::span<const RunEnd> ends) override {
     return database_->transaction([&] {
@@ -105,6 +120,12 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
     return runs_of(unfinished_.bind(after).bind(static_cast<std::int64_t>(max)));
+  }
+  Result<JobRun> run(std::int64_t id) override {
+    auto found = runs_of(run_.bind(id));
+    if (!found) return failure(std::move(found.error()));
+    if (found->empty()) return failure(StatusCode::NotFound, "no run " + std::to_string(id));
+    return std::move(found->front());
   }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return runs_of(runs_.bind(job).bind(before).bind(static_cast<std::int64_t>(max)));
@@ -140,10 +161,29 @@ class SqliteJobStore final : public JobStore {
     return jobs;
   }
 
+  Status add_all(std::span<JobRun> runs) {
+    for (JobRun& run : runs) {
+      bool is_left_out = false;
+      for (std::int64_t& parent : run.parents) {
+        parent = runs[static_cast<std::size_t>(parent)].id;
+        is_left_out = is_left_out || parent == 0;
+      }
+      if (is_left_out) {
+        run.id = 0;
+      } else if (Status added = add(run); !added.ok()) {
+        return added;
+      }
+    }
+    return {};
+  }
+
   /// Sets run.id, to 0 if the instant has a row.
   Status add(JobRun& run) {
+    std::string parents;
+    for (const std::int64_t parent : run.parents) parents += (parents.empty() ? "" : " ") + std::to_string(parent);
     add_.bind(run.job_id).bind(run.scheduled).bind(run.due).bind(static_cast<std::int64_t>(run.band));
     add_.bind(static_cast<std::int64_t>(run.state)).bind(static_cast<std::int64_t>(run.missed)).bind(run.ended).bind(cut(run.note));
+    add_.bind(parents);
     if (Status status = add_.run(); !status.ok()) return status;
     run.id = sqlite3_changes(database_->handle()) == 0 ? 0 : sqlite3_last_insert_rowid(database_->handle());
     return {};
@@ -155,6 +195,13 @@ class SqliteJobStore final : public JobStore {
     if (Status status = finish_.run(); !status.ok()) return status;
     if (!end.next || sqlite3_changes(database_->handle()) == 0) return {};
     return delay_.bind(*end.next).bind(end.id).run();
+  }
+
+  static std::vector<std::int64_t> ids_of(const std::string& text) {
+    std::vector<std::int64_t> ids;
+    std::istringstream words(text);
+    for (std::int64_t id = 0; words >> id;) ids.push_back(id);
+    return ids;
   }
 
   static Result<std::vector<JobRun>> runs_of(Statement& statement) {
@@ -174,7 +221,8 @@ class SqliteJobStore final : public JobStore {
                       .missed = static_cast<std::uint64_t>(statement.integer(8)),
                       .begun = statement.optional_time(9),
                       .ended = statement.optional_time(10),
-                      .note = statement.text(11)});
+                      .note = statement.text(11),
+                      .parents = ids_of(statement.text(12))});
       const JobRun& run = runs.back();
       if (run.band > Band::Manual || run.state > RunState::Skipped) {
         statement.reset();
@@ -190,6 +238,11 @@ class SqliteJobStore final : public JobStore {
   Statement put_{handle_,
                  "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "
                  "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
+  Statement no_parents_{handle_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
+  Statement add_parent_{handle_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
+  Statement children_{handle_,
+                      "SELECT jobs.id, jobs.spec, jobs.running, jobs.next FROM parents JOIN jobs ON jobs.id = parents.child "
+                      "WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?"};
   Statement remove_{handle_, "DELETE FROM jobs WHERE name = ?"};
   Statement set_running_{handle_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
   Statement find_{handle_, "SELECT id, spec, running, next FROM jobs WHERE name = ?"};
@@ -198,12 +251,14 @@ class SqliteJobStore final : public JobStore {
                  "SELECT id, spec, running, next FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
   Statement move_{handle_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{handle_,
-                 "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?) "
+                 "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "
+                 "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?) "
                  "ON CONFLICT DO NOTHING"};
   Statement finish_{handle_, "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
   Statement delay_{handle_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
   Statement unfinished_{handle_,
                         (std::string{"SELECT "} + kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id LIMIT ?").c_str()};
+  Statement run_{handle_, (std::string{"SELECT "} + kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{handle_,
                   (std::string{"SELECT "} + kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC LIMIT ?").c_str()};
   Statement forget_{handle_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};

@@ -60,6 +60,29 @@ TEST_F(SqliteJobStore, ADatabaseOfALaterVersionIsRefused) {
   EXPECT_THAT(opened().to_string(), HasSubstr("has the version 99"));
 }
 
+TEST_F(SqliteJobStore, ADatabaseOfTheFirstVersionKeepsItsJobsAndRuns) {
+  execute(
+      "CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL, running INTEGER NOT NULL,"
+      "  next INTEGER);"
+      "CREATE INDEX jobs_due ON jobs (next) WHERE running = 1 AND next IS NOT NULL;"
+      "CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, job INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+      "  scheduled INTEGER NOT NULL, due INTEGER NOT NULL, band INTEGER NOT NULL, state INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+      "  missed INTEGER NOT NULL, begun INTEGER, ended INTEGER, note TEXT NOT NULL);"
+      "CREATE UNIQUE INDEX runs_scheduled ON runs (job, scheduled) WHERE band <> 3;"
+      "CREATE INDEX runs_of_job ON runs (job, id);"
+      "CREATE INDEX runs_unfinished ON runs (id) WHERE state = 0;"
+      "CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;"
+      "INSERT INTO jobs VALUES (7, 'a', '{\"name\":\"a\",\"handler\":\"h\"}', 1, 30);"
+      "INSERT INTO runs VALUES (9, 7, 20, 20, 0, 0, 0, 0, NULL, NULL, '');"
+      "PRAGMA application_id = 1382966378; PRAGMA user_version = 1");
+  auto store = std::move(*make_sqlite_job_store(path));
+  EXPECT_EQ(store->find("a")->id, 7);
+  ASSERT_TRUE(store->put({.name = "b", .handler = "h", .parents = {"a"}}, std::nullopt).has_value());
+  EXPECT_EQ(store->children("a")->size(), 1U);
+  ASSERT_EQ(store->unfinished(0, 10)->size(), 1U);
+  EXPECT_TRUE(store->run(9)->parents.empty());
+}
+
 TEST_F(SqliteJobStore, AFileThatIsNoDatabaseIsDataLoss) {
   std::ofstream(path) << std::string(10'000, 'x');
   EXPECT_EQ(opened().code(), StatusCode::DataLoss) << opened().to_string();

@@ -1,0 +1,155 @@
+#include "jobs/family.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rondo/jobs/limits.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+using JobsByName = std::map<std::string, StoredJob>;
+
+/// All jobs below 'top', also stopped ones. At most one more than a family may have.
+Result<JobsByName> below(JobStore& store, const std::string& top) {
+  JobsByName found;
+  std::vector<std::string> line{top};
+  for (std::size_t at = 0; at < line.size() && found.size() <= limits::kJobsOfFamily; ++at) {
+    auto children = store.children(line[at]);
+    if (!children) return failure(std::move(children.error()));
+    for (StoredJob& child : *children) {
+      const std::string name = child.job.name;
+      if (found.emplace(name, std::move(child)).second) line.push_back(name);
+    }
+  }
+  return found;
+}
+
+Status refuse(const std::string& why) { return {StatusCode::InvalidArgument, "parents: " + why}; }
+
+/// The store's jobs with the edited job in place of the stored one.
+class Ancestry {
+ public:
+  Ancestry(JobStore& store, const Job& edited) : store_(store), edited_(edited) { parents_.emplace(edited.name, edited.parents); }
+
+  /// Follows the parents of 'name' upward. An error for a cycle through the edited job, and for a job that does not exist.
+  Status climb(const std::string& name) {
+    path_.push_back(name);
+    const auto parents = parents_of(name);
+    if (!parents) return parents.error();
+    for (const std::string& parent : *parents) {
+      if (parent == edited_.name) return refuse("a cycle: " + cycle());
+      if (!seen_.insert(parent).second) continue;
+      if (Status status = climb(parent); !status.ok()) return status;
+    }
+    path_.pop_back();
+    return {};
+  }
+
+  Result<std::set<std::string>> roots_of(const std::string& name) {
+    if (const auto known = roots_.find(name); known != roots_.end()) return known->second;
+    const auto parents = parents_of(name);
+    if (!parents) return failure(parents.error());
+    std::set<std::string> roots;
+    if (parents->empty()) roots.insert(name);
+    for (const std::string& parent : *parents) {
+      auto of_parent = roots_of(parent);
+      if (!of_parent) return of_parent;
+      roots.merge(*of_parent);
+    }
+    roots_.emplace(name, roots);
+    return roots;
+  }
+
+ private:
+  Result<std::vector<std::string>> parents_of(const std::string& name) {
+    if (const auto known = parents_.find(name); known != parents_.end()) return known->second;
+    const auto stored = store_.find(name);
+    if (!stored && stored.error().code() == StatusCode::NotFound) return failure(refuse("there is no job '" + name + "'"));
+    if (!stored) return failure(stored.error());
+    return parents_.emplace(name, stored->job.parents).first->second;
+  }
+  /// From the top of the cycle down: "a -> b -> a".
+  std::string cycle() const {
+    std::string text = edited_.name;
+    for (auto at = path_.rbegin(); at != path_.rend(); ++at) text += " -> " + *at;
+    return text;
+  }
+
+  JobStore& store_;
+  const Job& edited_;
+  std::map<std::string, std::vector<std::string>> parents_;
+  std::map<std::string, std::set<std::string>> roots_;
+  std::set<std::string> seen_;
+  std::vector<std::string> path_;
+};
+
+Status check_root(Ancestry& ancestry, const std::string& name) {
+  const auto roots = ancestry.roots_of(name);
+  if (!roots) return roots.error();
+  if (roots->size() == 1) return {};
+  return refuse("the job '" + name + "' would have more than one root: '" + *roots->begin() + "' and '" + *roots->rbegin() + "'");
+}
+
+}  // namespace
+
+Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top) {
+  auto found = below(store, top);
+  if (!found) return failure(std::move(found.error()));
+  std::vector<Descendant> placed;
+  std::map<std::string, std::size_t> places{{top, 0}};
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (auto& [name, job] : *found) {
+      if (places.contains(name) || !job.is_running) continue;
+      Descendant next{.job = job, .parents = {}};
+      bool is_ready = true;
+      for (const std::string& parent : job.job.parents) {
+        const auto place = places.find(parent);
+        if (place != places.end()) next.parents.push_back(place->second);
+        // A parent elsewhere in the family does not run now: the top was triggered.
+        is_ready = is_ready && (place != places.end() || !found->contains(parent));
+      }
+      if (!is_ready) continue;
+      placed.push_back(std::move(next));
+      places.emplace(name, placed.size());
+      goes_on = true;
+    }
+  }
+  return placed;
+}
+
+void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Descendant>& descendants) {
+  const std::size_t first = runs.size();
+  const JobRun run = top;
+  runs.push_back(std::move(top));
+  if (is_final(run.state)) return;
+  for (const Descendant& descendant : descendants) {
+    JobRun below{.job_id = descendant.job.id, .job = descendant.job.job.name, .scheduled = run.scheduled, .due = run.due, .band = run.band};
+    for (const std::size_t parent : descendant.parents) below.parents.push_back(static_cast<std::int64_t>(first + parent));
+    runs.push_back(std::move(below));
+  }
+}
+
+Status check_family(JobStore& store, const Job& job) {
+  Ancestry ancestry(store, job);
+  if (Status status = ancestry.climb(job.name); !status.ok()) return status;
+  if (Status status = check_root(ancestry, job.name); !status.ok()) return status;
+  auto descendants = below(store, job.name);
+  if (!descendants) return descendants.error();
+  for (const auto& [name, child] : *descendants) {
+    if (Status status = check_root(ancestry, name); !status.ok()) return status;
+  }
+  const std::string root = *ancestry.roots_of(job.name)->begin();
+  auto family = below(store, root);
+  if (!family) return family.error();
+  family->merge(*descendants);
+  if (root != job.name) family->try_emplace(job.name);
+  if (family->size() <= limits::kJobsOfFamily) return {};
+  return refuse("the root '" + root + "' would have more than " + std::to_string(limits::kJobsOfFamily) + " jobs below it");
+}
+
+}  // namespace rondo::jobs

@@ -1,0 +1,31 @@
+// The family of a job: the jobs below it, which run after it, and the jobs above it. A family has one root, which has a schedule or is
+// triggered. So one transaction writes the runs of all of them, and each run knows the runs for whose success it waits.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+/// A job below another one, the top.
+struct Descendant {
+  StoredJob job;
+  std::vector<std::size_t> parents;  // Those of its parents that are the top, 0, or below it: 1 plus the place in the list.
+};
+
+/// The jobs below 'top' that run when it runs, each behind its parents. A stopped job is left out, and so are the jobs below it. One query
+/// of the store a job.
+Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top);
+
+/// Appends 'top', a run, and unless it has ended a run of each of 'descendants'.
+void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Descendant>& descendants);
+
+/// InvalidArgument if the store must not take 'job': a parent that does not exist, a cycle, which is named, more than one root, or more
+/// than limits::kJobsOfFamily jobs below the root.
+Status check_family(JobStore& store, const Job& job);
+
+}  // namespace rondo::jobs
