@@ -77,6 +77,27 @@ def check_runs(daemon, checker):
     assert "STATE" in expect(daemon, 0, "job", "list").upper()
 
 
+def check_family(daemon, checker):
+    """A child runs after its parent; a file may have a child before its parent."""
+    expect(daemon, 0, "job", "add", "top", "--handler", "log", "--manual")
+    child = checker.check("job-add", expect(daemon, 0, "--json", "job", "add", "below", "--handler", "log", "--parents", "top"))
+    assert child["parents"] == ["top"], child
+    assert "a cycle: top -> below -> top" in expect(daemon, 2, "job", "edit", "top", "--parents", "below")
+    run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "top"))["run"]
+    runs = wait_for(daemon, checker, "below", lambda runs: runs and runs[0]["state"] == "succeeded")
+    assert runs[0]["parents"] == [run], runs
+    exported = expect(daemon, 0, "job", "export")
+    assert "is a parent of 'below'" in expect(daemon, 75, "job", "remove", "top", "--yes")
+    expect(daemon, 0, "job", "remove", "below", "--yes")
+    expect(daemon, 0, "job", "remove", "top", "--yes")
+    said = daemon.run("job", "import", "-", input=exported)
+    assert said.returncode == 0 and "below: added" in said.stdout and "top: added" in said.stdout, said
+    assert expect(daemon, 0, "job", "export") == exported
+    expect(daemon, 0, "job", "edit", "below", "--parents", "")
+    expect(daemon, 0, "job", "remove", "top", "--yes")
+    expect(daemon, 0, "job", "remove", "below", "--yes")
+
+
 CRONTAB = "# nightly\n# backup\nCRON_TZ=Europe/Berlin\nMAILTO=x\n30 2 * * * /usr/bin/backup --all 100\\%\n\n@daily clean\n"
 REFUSED = "@reboot x\n1 2 3\n99 * * * * x\n* * * * * a%b\n5 5 5 5 5 fine\n"
 
@@ -183,6 +204,7 @@ def main(rondo, rondod, schemas):
     with Rondod(rondod, rondo, plane="none", jobs=True) as daemon:
         check_definitions(daemon, checker)
         check_runs(daemon, checker)
+        check_family(daemon, checker)
         check_without_plane(daemon)
         check_files(daemon, checker)
         check_kill(daemon, checker)

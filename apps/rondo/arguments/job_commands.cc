@@ -66,6 +66,7 @@ std::vector<Option> definition_options() {
       {.name = "--retries", .value = "N", .help = "Attempts after a failed one", .word = Word::Number, .high = 100},
       {.name = "--backoff", .value = "DURATION", .help = "Before the first retry; then twice as long each time; 1s without it"},
       {.name = "--attempt-timeout", .value = "DURATION", .help = "An attempt is stopped after this time; 0s: never"},
+      {.name = "--parents", .value = "JOB", .help = "Jobs, divided by commas, after whose success it runs", .list = true},
       {.name = "--owner", .value = "TEXT", .help = "Who is responsible"},
       {.name = "--tags", .value = "TAG", .help = "Tags, divided by commas", .list = true},
       {.name = "--note", .value = "TEXT", .help = "For people"},

@@ -74,6 +74,15 @@ Status put_schedule(const JobCall& call, json::object& definition) {
   return {};
 }
 
+void put_list(const JobCall& call, std::string_view wanted, std::string_view field, json::object& definition) {
+  if (call.find(wanted) == nullptr) return;
+  json::array words;
+  for (const auto& [option, word] : call.options) {
+    if (option == wanted && !word.empty()) words.emplace_back(word);
+  }
+  definition[field] = std::move(words);
+}
+
 }  // namespace
 
 Result<std::int64_t> milliseconds_of(std::string_view duration) {
@@ -98,13 +107,8 @@ Status apply_options(const JobCall& call, json::object& definition) {
     if (word == nullptr) continue;
     if (Status bad = put(field, *word, definition); !bad.ok()) return bad;
   }
-  if (call.find("--tags") != nullptr) {
-    json::array tags;
-    for (const auto& [option, word] : call.options) {
-      if (option == "--tags" && !word.empty()) tags.emplace_back(word);
-    }
-    definition["tags"] = std::move(tags);
-  }
+  put_list(call, "--parents", "parents", definition);
+  put_list(call, "--tags", "tags", definition);
   return {};
 }
 

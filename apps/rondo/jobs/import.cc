@@ -1,5 +1,6 @@
 #include "jobs/import.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <fstream>
@@ -47,6 +48,23 @@ std::string difference_of(const Imported& one) {
   return difference(before, after);
 }
 
+bool is_parent_of(const Imported& parent, const Imported& child) {
+  const json::value* const parents = child.definition.if_contains("parents");
+  return parents != nullptr && std::ranges::find(parents->as_array(), parent.definition.at("name")) != parents->as_array().end();
+}
+
+/// The daemon takes a job when it has the parents. Jobs of a cycle stay behind the others, and the daemon names it.
+void parents_first(std::vector<Imported>& jobs) {
+  auto rest = jobs.begin();
+  while (rest != jobs.end()) {
+    const auto behind = std::stable_partition(rest, jobs.end(), [&](const Imported& one) {
+      return std::none_of(rest, jobs.end(), [&](const Imported& other) { return is_parent_of(other, one); });
+    });
+    if (behind == rest) return;
+    rest = behind;
+  }
+}
+
 class Import {
  public:
   Import(const Options& options, Backend& backend, bool is_dry) : options_(options), backend_(backend), is_dry_(is_dry) {}
@@ -55,6 +73,7 @@ class Import {
     for (Imported& one : jobs) {
       if (Status wrong = check(one); !wrong.ok()) return fail(one, wrong);
     }
+    parents_first(jobs);
     json::array rows;
     for (const Imported& one : jobs) {
       const std::string lines = difference_of(one);
