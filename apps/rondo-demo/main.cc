@@ -26,6 +26,7 @@
 #include "feed/synthetic.h"
 #include "manual/command_words.h"
 #include "rondo-demo/jobs/jobs_demo.h"
+#include "rondo-demo/jobs/sample_jobs.h"
 #include "rondo-demo/measurement/floor.h"
 #include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/pairing.h"
@@ -45,6 +46,12 @@ namespace rondo::demo {
 namespace {
 
 namespace json = boost::json;
+
+#ifdef RONDO_WITH_JOBS
+constexpr bool kHasJobs = true;
+#else
+constexpr bool kHasJobs = false;
+#endif
 
 /// The memory of rondod for a route, with its tables in itself (docs/performance.md).
 constexpr std::size_t kBytesPerRoute = 260;
@@ -77,6 +84,8 @@ class Demo {
  private:
   Status prepare_routes();
   Status prepare_box();
+  /// A recorded day has none, because `rondo replay` cannot repeat jobs.
+  bool has_sample_jobs() const { return kHasJobs && options_.journal_path.empty(); }
   Status start_flapping();
   std::string flapping_port() const { return plan_->port_name(options_.flap_port); }
   Status set_carrier(bool up);
@@ -178,13 +187,15 @@ Status Demo::prepare_box() {
                                       .cpus = cpus,
                                       .reserve_mib = options_.reserve_mib.value_or((routes_.size() * kBytesPerRoute) >> 20),
                                       .store_url = redis_ != nullptr ? redis_->url() : "",
-                                      .journal = options_.journal_path});
+                                      .journal = options_.journal_path,
+                                      .jobs = has_sample_jobs()});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
+  if (Status added = has_sample_jobs() ? add_sample_jobs(*client_) : Status{}; !added.ok()) return added;
   // The producer represents another machine, so it must not take the processor from the daemon.
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
@@ -353,6 +364,10 @@ Status Demo::collect_figures() {
   const auto span = Duration{agent.at("last_answer_ns").as_int64() - agent.at("first_order_ns").as_int64()};
   report_.routes_per_second = static_cast<double>(number(agent.at("programmed"))) / std::chrono::duration<double>(span).count();
   report_.dataplane = std::string{all->at("dataplane").at("kind").as_string()};
+  if (const json::value* const jobs = all->if_contains("jobs")) {
+    report_.sample_runs = number(jobs->at("succeeded"));
+    report_.sample_late_us = jobs->at("late_p99_us").to_number<double>();
+  }
   report_.longest_turn_us = all->at("scheduler").at("longest_turn_us").to_number<double>();
   report_.turns = number(all->at("scheduler").at("turns"));
   report_.long_turns = number(all->at("scheduler").at("long_turns"));
@@ -448,6 +463,7 @@ void Demo::serve() {
       "\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE 192.0.2.0/24\n  rondo sources\n"
       "  rondo parked\n  rondo stats\n",
       socket.c_str());
+  if (has_sample_jobs()) std::printf("  rondo job list\n  rondo job runs sample/every-200ms\n");
   std::fflush(stdout);
   const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
   while (daemon_->running()) {

@@ -79,7 +79,7 @@ class JobsDemo {
   Status add_jobs() {
     std::printf("adding %zu jobs\n", jobs_.size());
     for (const DueJob& job : jobs_) {
-      json::object definition{{"name", job.name}, {"handler", "log"}};
+      json::object definition{{"name", job.name}, {"handler", "none"}};
       if (job.period == Duration{0}) {
         definition["schedule"] = "at " + calendar::format_rfc3339(job.first);
       } else {

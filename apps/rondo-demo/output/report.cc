@@ -54,6 +54,10 @@ std::string to_text(const Report& r) {
   line(text, "lost wake-ups       %llu (the sweep found)", static_cast<unsigned long long>(r.sweep_rescues));
   line(text, "memory of rondod    %.0f MiB at the peak, %.0f bytes a route", static_cast<double>(r.peak_rss_bytes) / (1024.0 * 1024.0),
        r.routes == 0 ? 0.0 : static_cast<double>(r.peak_rss_bytes) / static_cast<double>(r.routes));
+  if (r.sample_runs > 0) {
+    line(text, "jobs beside them    %llu runs of sample jobs, p99 %.2f ms late", static_cast<unsigned long long>(r.sample_runs),
+         r.sample_late_us / 1000.0);
+  }
   line(text, "took                %.1f s", r.seconds);
   return text;
 }

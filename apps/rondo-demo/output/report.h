@@ -33,6 +33,8 @@ struct Report {
   std::uint64_t retried = 0;
   std::uint64_t put_back = 0;
   std::uint64_t sweep_rescues = 0;
+  std::uint64_t sample_runs = 0;  // Runs of the sample jobs that were beside the routes; 0: there were none.
+  double sample_late_us = 0;      // The 99th percentile of their lateness.
   double seconds = 0;
 };
 

@@ -33,9 +33,9 @@ std::string toml_string(std::string_view text) {
 }
 
 std::string configuration(const std::string& socket, const DaemonOptions& options) {
+  const std::string jobs = "[jobs]\nenabled = true\nfile = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
   if (options.only_jobs) {
-    return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n[jobs]\nenabled = true\nfile = " +
-           toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
+    return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
   }
   std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
                      "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
@@ -46,6 +46,7 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
     for (const std::string& port : options.ports) text += "\"" + port + "\", ";
     text += "]\n";
   }
+  if (options.jobs) text += jobs;
   // One file, so that the whole run can be replayed.
   if (!options.journal.empty()) text += "[journal]\nfile = " + toml_string(options.journal) + "\nfile_mib = 0\n";
   return text;

@@ -28,7 +28,8 @@ struct DaemonOptions {
   std::size_t reserve_mib = 0;
   std::string store_url = {};  // Empty: its tables are in rondod itself.
   std::string journal = {};    // The absolute path of the journal; empty: none.
-  bool only_jobs = false;      // No data plane; the jobs are in the file jobs.db of its directory. It logs warnings only.
+  bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory.
+  bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
 };
 
 class DaemonProcess {

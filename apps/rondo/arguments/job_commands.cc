@@ -41,7 +41,7 @@ std::vector<Option> schedule_options() {
 
 std::vector<Option> definition_options() {
   std::vector<Option> all{
-      {.name = "--handler", .value = "HANDLER", .help = "What runs the job: log, table, or a handler of a worker"},
+      {.name = "--handler", .value = "HANDLER", .help = "What runs the job: log, none, table, or a handler of a worker"},
       {.name = "--parameters", .value = "TEXT", .help = "Text for the handler"},
   };
   for (Option& option : schedule_options()) all.push_back(option);

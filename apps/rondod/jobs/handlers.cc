@@ -1,4 +1,4 @@
-// See handlers.h. Both handlers are short, so they run in a turn of the job's priority.
+// See handlers.h. The handlers are short, so they run in a turn of the job's priority.
 #include "rondod/jobs/handlers.h"
 
 #include <algorithm>
@@ -60,6 +60,7 @@ void add_handlers(jobs::Jobs& jobs, Runtime& runtime, Log& log) {
     log.info("job", {{"job", context.job}, {"run", context.run}, {"parameters", context.parameters}});
     return Status{};
   });
+  jobs.handle_in_turn("none", [](const jobs::JobContext&) { return Status{}; });
   jobs.handle_in_turn("table", [&runtime](const jobs::JobContext& context) { return write_row_of(context.parameters, runtime); });
 }
 

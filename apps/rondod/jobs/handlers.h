@@ -7,8 +7,8 @@
 
 namespace rondo::daemon {
 
-/// "log": writes the parameters to the log. "table": "TABLE KEY FIELD=VALUE ..." sets fields of a row, and "del TABLE KEY" deletes a row.
-/// 'runtime' and 'log' must outlive 'jobs'.
+/// "log": writes the parameters to the log. "none": does nothing, for a schedule that is tried out. "table": "TABLE KEY FIELD=VALUE ..."
+/// sets fields of a row, and "del TABLE KEY" deletes a row. 'runtime' and 'log' must outlive 'jobs'.
 void add_handlers(jobs::Jobs& jobs, Runtime& runtime, Log& log);
 
 /// Writes what the parameters of a job with the handler "table" say. InvalidArgument and NotFound name the word that is wrong.
