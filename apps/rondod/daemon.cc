@@ -329,13 +329,15 @@ void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const
   if (result.fresh == 0 && (result.repaired == 0 || result.attempt > kTold)) return;
   const auto first =
       std::ranges::find_if(drifts, [&](const switch_agent::Drift& one) { return switch_agent::kind_of(one.object) == result.kind; });
-  std::string words;
-  if (first != drifts.end()) words = first->wanted.empty() ? first->actual : first->wanted;
+  const bool is_known = first != drifts.end();
+  const std::string words = is_known ? (first->wanted.empty() ? first->actual : first->wanted) : std::string{};
+  const std::string row = is_known && !first->table.empty() ? first->table + " " + first->key : "none";
   log_.warn("the data plane differed from the rows", {{"objects", objects},
                                                       {"missing", result.found[0]},
                                                       {"changed", result.found[1]},
                                                       {"unwanted", result.found[2]},
                                                       {"first", words},
+                                                      {"row", row},
                                                       {"repaired", result.repaired}});
 }
 

@@ -110,6 +110,7 @@ void add_counts(json::object& row, const ConsumerStats& stats) {
   row["waiting"] = stats.parked;
   if (stats.plane) {
     row["withdrawn"] = stats.plane->withdrawn;
+    row["refused"] = stats.plane->refused;
     row["lost"] = stats.plane->lost;
   }
   row["rejected"] = stats.rejected_rows;

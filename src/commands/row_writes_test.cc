@@ -151,7 +151,12 @@ TEST_F(WaitingWrites, NameTheRefusedRowThatTheirRowWaitsFor) {
       },
       [](std::string_view) { return Outcome::done(); });
   runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUPS", std::string{key}, ""}; });
-  runtime.explain_state("GROUPS", [](std::string_view, const Record*) { return RowInPlane{PlaneState::Refused, "no such gateway", {}}; });
+  runtime.explain_state(
+      "GROUPS",
+      [](std::string_view, const Record*) {
+        return RowInPlane{PlaneState::Refused, "no such gateway", {}};
+      },
+      [] { return PlaneCounts{.refused = 1}; });
   set("GROUPS", "7", {});
   ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["group","7"]],"wait_ms":1000})");
   run_for(550ms);
@@ -160,6 +165,9 @@ TEST_F(WaitingWrites, NameTheRefusedRowThatTheirRowWaitsFor) {
   ask(R"({"id":2,"command":"get","table":"T","key":"a"})");
   run_for(10ms);
   EXPECT_THAT(answer(), HasSubstr("the data plane refuses GROUPS 7: "));
+  ask(R"({"id":3,"command":"tables"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr(R"("waiting":1,"withdrawn":0,"refused":1,"lost":0)"));
 }
 
 TEST_F(WaitingWrites, AreNotEndedByWhatBecameOfOlderChangesOrOtherRows) {

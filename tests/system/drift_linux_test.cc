@@ -148,7 +148,7 @@ TEST_F(DriftOnLinux, WhatOthersDoIsRepaired) {
         << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
   }
   EXPECT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
-  EXPECT_THAT(log_text(), HasSubstr("the data plane differed from the rows"));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("the data plane differed from the rows"), HasSubstr(" row=\"")));
 }
 
 TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
