@@ -29,6 +29,11 @@ inline std::string state_note(const WhyLink& link) {
   return note;
 }
 
+/// The note on a row of a process that stands by for 'holder'.
+inline std::string standby_note(const std::string& holder) {
+  return "this process stands by for " + holder + " and consumes no rows: call that one";
+}
+
 /// The same for a row of 'runtime'. If the row waits, directly or not, for a row that the data plane refuses, the note names that row and
 /// the reason. O(limits::kWhyDepth) for a row that waits for facts.
 inline std::string full_note(const Runtime& runtime, const WhyLink& link) {

@@ -8,6 +8,7 @@
 
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/row_state.h"
 #include "commands/store_sink.h"
 #include "rondo/admin/limits.h"
 
@@ -86,7 +87,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   void finish() {
     if (!standby_for_.empty() && !why_.chain.empty()) {
       std::string& note = why_.chain.front().note;
-      note = "this process stands by for " + standby_for_ + " and consumes no rows: call that one" + (note.empty() ? "" : "; ") + note;
+      note = standby_note(standby_for_) + (note.empty() ? "" : "; ") + note;
     }
     json::array chain;
     for (std::size_t i = 0; i < why_.chain.size(); ++i) {
@@ -117,7 +118,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
-  std::string standby_for = context.options.standby_for ? context.options.standby_for() : std::string{};
+  std::string standby_for = context.standby_for();
   context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, standby_for, reply](const std::string& key) {
     std::make_shared<WhyAnswer>(runtime, runtime.why(table, key), standby_for, reply)->go_on();
   });

@@ -127,6 +127,7 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   if (row != nullptr && step.is_consumer && !is_known && !consumer->second->is_caught_up()) {
     step.link.state = WhyLink::State::Queued;
     step.link.plane = PlaneState::Pending;
+    step.link.note = at.note;
     add_note(step.link, "its consumer has not read all rows of its table yet");
   }
   return step;

@@ -137,7 +137,9 @@ TEST_F(TwoRondodsOnRedis, AStandbySaysOfNoRowThatItIsDone) {
   EXPECT_EQ(first->call("get", row).at("state"), "done");
   for (const json::object& told : {second->call("get", row), second->call("why", row).at("chain").at(0).as_object()}) {
     EXPECT_EQ(told.at("state"), "queued") << json::serialize(told);
-    EXPECT_THAT(std::string{told.at("note").as_string()}, HasSubstr("not read all rows of its table yet"));
+    EXPECT_THAT(std::string{told.at("note").as_string()},
+                AllOf(HasSubstr("not read all rows of its table yet"), HasSubstr("stands by for pid " + std::to_string(first->pid())),
+                      testing::Not(HasSubstr("or it is done"))));
   }
 }
 
