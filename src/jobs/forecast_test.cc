@@ -131,7 +131,8 @@ TEST_F(ForecastTest, AgreesWithThePlannerCycleByCycleProperty) {
     for (const std::string& when : schedules) {
       add({.name = "j" + std::to_string(jobs.size()),
            .schedule = {.when = when},
-           .misfire = random.below(2) == 0 ? Misfire::FireOnce : Misfire::DoNothing});
+           .misfire = static_cast<Misfire>(random.below(4)),
+           .misfire_runs = static_cast<std::uint32_t>(1 + random.below(20))});
     }
     const auto second = [&](std::uint64_t below) { return static_cast<std::int64_t>(random.below(below)) * 1s; };
     const WallTime down = options.from + 1min + second(600);

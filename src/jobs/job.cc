@@ -12,7 +12,7 @@ namespace rondo::jobs {
 
 namespace {
 
-constexpr Names<Misfire, 2> kMisfires{{"do-nothing", "fire-once"}};
+constexpr Names<Misfire, 4> kMisfires{{"do-nothing", "fire-once", "fire-last", "fire-all"}};
 constexpr Names<Overlap, 4> kOverlaps{{"serial", "discard", "cover", "concurrent"}};
 
 bool is_name(std::string_view name) {
@@ -132,6 +132,9 @@ Status check(const Job& job) {
   }
   if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
     return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));
+  }
+  if (job.misfire_runs < 1 || job.misfire_runs > limits::kMisfireRuns) {
+    return refuse("misfire_runs", "it is 1 to " + std::to_string(limits::kMisfireRuns));
   }
   if (job.retries > limits::kJobRetries) return refuse("retries", "more than " + std::to_string(limits::kJobRetries));
   if (job.backoff < Duration{0}) return refuse("backoff", "it is negative");

@@ -145,6 +145,8 @@ const std::vector<JsonField>& fields() {
       priority(),
       choice(
           "misfire", [](auto& job) -> auto& { return job.misfire; }, misfire_of),
+      number(
+          "misfire_runs", [](auto& job) -> auto& { return job.misfire_runs; }),
       choice(
           "overlap", [](auto& job) -> auto& { return job.overlap; }, overlap_of),
       number(

@@ -1,14 +1,18 @@
 #include "jobs/planner.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "jobs/family.h"
 
 namespace rondo::jobs {
 
 namespace {
+
+static_assert(limits::kMisfireRuns < limits::kMissedCounted);
 
 bool is_delay(const CompiledSchedule& compiled) { return std::holds_alternative<calendar::FixedDelay>(compiled.schedule.when); }
 
@@ -18,14 +22,58 @@ calendar::Firing firing_at(const CompiledSchedule& compiled, WallTime at) {
   return {at, at};  // The schedule was edited since, or the instant follows from the end of a run.
 }
 
-JobRun misfire_of_job(const StoredJob& stored, WallTime newest, std::uint64_t missed, WallTime now) {
-  JobRun run{.job_id = stored.id, .job = stored.job.name, .scheduled = newest, .due = now, .band = Band::Misfire, .missed = missed - 1};
-  if (stored.job.misfire == Misfire::DoNothing) {
-    run.state = RunState::Skipped;
-    run.ended = now;
-    run.note = "too late";
+/// How many of the missed instants of a job get a row. DoNothing has a row, too: it records what was skipped.
+std::uint32_t misfire_rows(const Job& job) {
+  if (job.misfire == Misfire::FireLast) return job.misfire_runs;
+  return job.misfire == Misfire::FireAll ? limits::kMisfireRuns : 1;
+}
+
+/// At most 'most' instants after 'from' up to 'until', the earliest first.
+std::deque<WallTime> instants_after(const CompiledSchedule& compiled, WallTime from, WallTime until, std::size_t most) {
+  std::deque<WallTime> found;
+  while (found.size() < most) {
+    const auto firing = next_after(compiled, found.empty() ? from : found.back());
+    if (!firing || firing->scheduled > until) break;
+    found.push_back(firing->scheduled);
   }
-  return run;
+  return found;
+}
+
+/// The newest 'count' instants up to 'until', where more than that are after 'from'. A schedule cannot be walked backwards, so this bisects
+/// the time at which they begin.
+std::deque<WallTime> newest_instants(const CompiledSchedule& compiled, WallTime from, WallTime until, std::size_t count) {
+  WallTime enough = from;
+  WallTime too_few = until;
+  while (too_few - enough > Duration{1}) {
+    const WallTime middle = enough + (too_few - enough) / 2;
+    (instants_after(compiled, middle, until, count).size() == count ? enough : too_few) = middle;
+  }
+  return instants_after(compiled, enough, until, count);
+}
+
+/// The instants of a job that were missed.
+struct Missed {
+  std::deque<WallTime> newest = {};  // Those that get a row.
+  std::uint64_t count = 0;           // Of all.
+
+  void add(WallTime at, std::size_t rows) {
+    ++count;
+    newest.push_back(at);
+    if (newest.size() > rows) newest.pop_front();
+  }
+};
+
+std::vector<JobRun> misfires_of(const StoredJob& stored, const Missed& missed, WallTime now) {
+  std::vector<JobRun> runs;
+  for (const WallTime at : missed.newest) {
+    runs.push_back({.job_id = stored.id, .job = stored.job.name, .scheduled = at, .due = now, .band = Band::Misfire});
+    if (stored.job.misfire != Misfire::DoNothing) continue;
+    runs.back().state = RunState::Skipped;
+    runs.back().ended = now;
+    runs.back().note = "too late";
+  }
+  runs.front().missed = missed.count - runs.size();
+  return runs;
 }
 
 }  // namespace
@@ -42,15 +90,20 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
     const auto firing = next_after(compiled, after);
     plan.next = firing ? std::optional{firing->scheduled} : std::nullopt;
   };
-  std::uint64_t missed = 0;
-  WallTime newest_missed;
+  const std::size_t rows = std::min<std::size_t>(misfire_rows(stored.job), runs_max);
+  const WallTime last_missed = now + -options.grace + Duration{-1};
+  Missed missed;
   while (plan.next && *plan.next <= now + options.window && plan.runs.size() < runs_max) {
     const WallTime at = *plan.next;
     const Duration late = now - at;
     if (late > options.grace) {
-      newest_missed = at;
-      // After a long outage of a frequent job the instants in between are not counted.
-      ++missed >= limits::kMissedCounted ? move_on(now + -options.grace + Duration{-1}) : move_on(at);
+      missed.add(at, rows);
+      if (missed.count < limits::kMissedCounted) {
+        move_on(at);
+      } else {  // After a long outage of a frequent job the instants in between are not counted.
+        missed.newest = newest_instants(compiled, *stored.next + Duration{-1}, last_missed, rows);
+        move_on(last_missed);
+      }
       continue;
     }
     const calendar::Firing firing = firing_at(compiled, at);
@@ -61,8 +114,9 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
                          .band = late > options.window ? Band::Direct : Band::Ring});
     move_on(at);
   }
-  if (missed == 0) return plan;
-  plan.runs.insert(plan.runs.begin(), misfire_of_job(stored, newest_missed, missed, now));
+  if (missed.count == 0) return plan;
+  const std::vector<JobRun> misfires = misfires_of(stored, missed, now);
+  plan.runs.insert(plan.runs.begin(), misfires.begin(), misfires.end());
   // No run will end from which a fixed delay could go on.
   if (is_delay(compiled) && stored.job.misfire == Misfire::DoNothing) {
     const auto firing = calendar::next_firing(compiled.schedule, *compiled.zone, now);

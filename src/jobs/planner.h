@@ -34,8 +34,9 @@ struct CompiledSchedule {
 /// run of "after DURATION" if 'after' is not the end of a run (see first_after).
 std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after);
 
-/// Plans all instants from 'stored.next' to 'now' + window, at most 'runs_max'. Missed instants become one run, which is first.
-/// The further instants of a plan that reached a bound remain for the next cycle. O(instants), and at most limits::kMissedCounted.
+/// Plans all instants from 'stored.next' to 'now' + window, at most 'runs_max'. Missed instants become runs by Job::misfire, at most
+/// 'runs_max', which are first; the oldest of them has the number of those without a run. The further instants of a plan that reached a
+/// bound remain for the next cycle. O(instants), at most limits::kMissedCounted, and then O(64 * limits::kMisfireRuns).
 Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
               std::size_t runs_max = limits::kRunsOfPlan);
 

@@ -76,6 +76,50 @@ TEST_F(PlanTest, WithDoNothingTheMissedInstantsAreOneSkippedRun) {
               ElementsAre("2026-01-01T10:00:50Z misfire skipped +5", "2026-01-01T10:01:00Z ring due"));
 }
 
+TEST_F(PlanTest, OfMissedInstantsTheNewestOnesRunAndTheFirstCountsTheOthers) {
+  job.misfire = Misfire::FireLast;
+  job.misfire_runs = 3;
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:01:02Z"),
+              ElementsAre("2026-01-01T10:00:30Z misfire due +3", "2026-01-01T10:00:40Z misfire due", "2026-01-01T10:00:50Z misfire due",
+                          "2026-01-01T10:01:00Z ring due"));
+  EXPECT_EQ(next_time, "2026-01-01T10:01:10Z");
+  job.misfire_runs = 6;
+  EXPECT_EQ(plan("2026-01-01T10:00:00Z", "2026-01-01T10:01:02Z").front(), "2026-01-01T10:00:00Z misfire due") << "all have a run";
+}
+
+TEST_F(PlanTest, OfAllMissedInstantsTheNewestRunUpToTheLimit) {
+  job.misfire = Misfire::FireAll;
+  EXPECT_THAT(plan("2026-01-01T10:00:00Z", "2026-01-01T10:00:42Z"),
+              ElementsAre("2026-01-01T10:00:00Z misfire due", "2026-01-01T10:00:10Z misfire due", "2026-01-01T10:00:20Z misfire due",
+                          "2026-01-01T10:00:30Z misfire due", "2026-01-01T10:00:40Z ring due"));
+  job.schedule.when = "every 1min";
+  const auto runs = plan("2026-01-01T00:00:00Z", "2026-01-02T00:00:30Z");
+  ASSERT_EQ(runs.size(), limits::kMisfireRuns);
+  EXPECT_EQ(runs.front(), "2026-01-01T07:21:00Z misfire due +441") << "1441 minutes were missed";
+  EXPECT_EQ(runs.back(), "2026-01-02T00:00:00Z misfire due");
+}
+
+TEST_F(PlanTest, AfterAnOutageOfAYearTheNewestInstantsRun) {
+  job.misfire = Misfire::FireLast;
+  job.misfire_runs = 2;
+  job.schedule.when = "every 10ms";
+  auto runs = plan("2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(runs[0], "2025-12-31T23:59:49.980Z misfire due +9998");
+  EXPECT_EQ(runs[1], "2025-12-31T23:59:49.990Z misfire due");
+  EXPECT_EQ(runs[2], "2025-12-31T23:59:50Z direct due");
+  job.schedule.when = "cron * * * 1 6 *";  // All seconds of one day, long ago.
+  job.schedule.dialect = "unix6";
+  runs = plan("2025-06-01T00:00:00Z", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(runs[0], "2025-06-01T23:59:58Z misfire due +9998");
+  EXPECT_EQ(runs[1], "2025-06-01T23:59:59Z misfire due");
+  job.misfire = Misfire::FireAll;
+  job.schedule = {.when = "every 10ms"};
+  runs = plan("2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z");
+  EXPECT_EQ(runs[0], "2025-12-31T23:59:40Z misfire due +9000");
+  EXPECT_EQ(runs[limits::kMisfireRuns - 1], "2025-12-31T23:59:49.990Z misfire due");
+  EXPECT_EQ(runs[limits::kMisfireRuns], "2025-12-31T23:59:50Z direct due");
+}
+
 TEST_F(PlanTest, TheLeadRecoversAfterASlowCycle) {
   job.schedule.when = "every 1s";
   EXPECT_THAT(plan("2026-01-01T10:00:01Z", "2026-01-01T10:00:04Z").size(), 9U) << "3 s late, and 5 s ahead";
@@ -85,7 +129,7 @@ TEST_F(PlanTest, TheLeadRecoversAfterASlowCycle) {
 TEST_F(PlanTest, AnOutageOfAYearOfAFrequentJobIsBounded) {
   job.schedule.when = "every 10ms";
   const auto runs = plan("2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z");
-  EXPECT_EQ(runs.front(), "2025-01-01T00:01:39.990Z misfire due +9999") << "the further ones are not counted";
+  EXPECT_EQ(runs.front(), "2025-12-31T23:59:49.990Z misfire due +9999") << "the newest one; the oldest ones are counted, up to the limit";
   EXPECT_EQ(runs.size(), limits::kRunsOfPlan + 1);
   EXPECT_THAT(runs[1], testing::StartsWith("2025-12-31T23:59:50Z direct"));
 }
@@ -225,6 +269,7 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   const Job largest{.name = std::string(limits::kJobName, 'n'),
                     .handler = "h",
                     .parameters = std::string(limits::kJobParameters, 'p'),
+                    .misfire_runs = limits::kMisfireRuns,
                     .concurrency = limits::kJobConcurrency,
                     .retries = limits::kJobRetries,
                     .parents = numbered_names(limits::kJobParents)};
@@ -237,6 +282,8 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { job.name += 'n'; }), testing::HasSubstr("name: "));
   EXPECT_THAT(message([](Job& job) { job.parameters += 'p'; }), testing::HasSubstr("parameters: "));
   EXPECT_THAT(message([](Job& job) { ++job.concurrency; }), testing::HasSubstr("concurrency: "));
+  EXPECT_THAT(message([](Job& job) { job.misfire_runs = limits::kMisfireRuns + 1; }), testing::HasSubstr("misfire_runs: "));
+  EXPECT_THAT(message([](Job& job) { job.misfire_runs = 0; }), testing::HasSubstr("misfire_runs: "));
   EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
   EXPECT_THAT(message([](Job& job) { job.parents.emplace_back("one more"); }), testing::HasSubstr("parents: more than"));
 }

@@ -104,7 +104,8 @@ jobs::Job JobLife::drawn_job() {
   job.schedule.when = drawn_schedule();
   if (random_.chance(0.2)) job.schedule.jitter = milliseconds{random_.below(500)};
   job.priority = Priority{static_cast<unsigned>(random_.below(4) * 16)};
-  job.misfire = random_.chance(0.5) ? jobs::Misfire::DoNothing : jobs::Misfire::FireOnce;
+  job.misfire = static_cast<jobs::Misfire>(random_.below(4));
+  job.misfire_runs = static_cast<std::uint32_t>(random_.between(1, 20));
   job.overlap = static_cast<jobs::Overlap>(random_.below(4));
   job.concurrency = static_cast<std::uint32_t>(random_.between(1, 3));
   job.retries = static_cast<std::uint32_t>(random_.below(3));

@@ -22,6 +22,11 @@ using jobs::StoredJob;
 
 namespace {
 
+std::uint64_t most_misfires(const jobs::Job& job) {
+  if (job.misfire == jobs::Misfire::FireLast) return job.misfire_runs;
+  return job.misfire == jobs::Misfire::FireAll ? limits::kMisfireRuns : 1;
+}
+
 std::string text_of(const JobRun& run) { return run.job + "#" + std::to_string(run.id) + " of " + calendar::format_rfc3339(run.scheduled); }
 
 }  // namespace
@@ -146,9 +151,14 @@ void JobWitness::check_instants(const StoredJob& before, const Plan& plan) {
   const auto zone = zones_.find(before.job.schedule.zone.empty() ? "UTC" : before.job.schedule.zone);
   const bool is_delay = std::holds_alternative<calendar::FixedDelay>(schedule->when);
   std::uint64_t missed = 0;
-  for (const JobRun& run : plan.runs) missed += run.missed;  // The runs of jobs below have none.
+  std::uint64_t misfires = 0;
+  for (const JobRun& run : plan.runs) {
+    missed += run.missed;  // The runs of jobs below have none.
+    misfires += run.job_id == plan.job_id && run.band == jobs::Band::Misfire ? 1 : 0;
+  }
   missed_ += missed;
-  if (missed + 1 >= limits::kMissedCounted) return;  // The planner has not counted them all.
+  if (misfires > most_misfires(before.job)) fail("the job " + before.job.name + " has " + std::to_string(misfires) + " misfires at once");
+  if (missed + misfires >= limits::kMissedCounted) return;  // The planner has not counted them all.
   std::set<WallTime> instants;
   for (std::optional<WallTime> at = before.next; at && at != plan.next && instants.size() <= 2 * limits::kMissedCounted;) {
     instants.insert(*at);

@@ -20,7 +20,7 @@ struct OptionField {
   std::string_view field;
   Kind kind = Kind::Text;
 };
-constexpr std::array<OptionField, 17> kFields{{{"--handler", "handler"},
+constexpr std::array<OptionField, 18> kFields{{{"--handler", "handler"},
                                                {"--parameters", "parameters"},
                                                {"--dialect", "dialect"},
                                                {"--zone", "zone"},
@@ -30,6 +30,7 @@ constexpr std::array<OptionField, 17> kFields{{{"--handler", "handler"},
                                                {"--jitter", "jitter_ms", Kind::Milliseconds},
                                                {"--priority", "priority", Kind::Number},
                                                {"--misfire", "misfire"},
+                                               {"--misfire-runs", "misfire_runs", Kind::Number},
                                                {"--overlap", "overlap"},
                                                {"--concurrency", "concurrency", Kind::Number},
                                                {"--retries", "retries", Kind::Number},

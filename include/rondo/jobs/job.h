@@ -19,8 +19,10 @@ namespace rondo::jobs {
 enum class Misfire : std::uint8_t {
   DoNothing,  // They are recorded in one run row, and do not run.
   FireOnce,   // The newest of them runs once, immediately.
+  FireLast,   // The newest Job::misfire_runs of them run, immediately.
+  FireAll,    // Each of them runs immediately: the newest limits::kMisfireRuns.
 };
-/// "do-nothing" or "fire-once".
+/// "do-nothing", "fire-once", "fire-last" or "fire-all".
 std::string_view to_string(Misfire misfire) noexcept;
 std::optional<Misfire> misfire_of(std::string_view name) noexcept;
 
@@ -65,6 +67,7 @@ struct Job {
   ScheduleText schedule = {};
   Priority priority{8};
   Misfire misfire = Misfire::FireOnce;
+  std::uint32_t misfire_runs = 1;  // For Misfire::FireLast: 1 to limits::kMisfireRuns.
   Overlap overlap = Overlap::Serial;
   std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
   std::uint32_t retries = 0;      // Attempts after a failed one: up to limits::kJobRetries.

@@ -70,6 +70,11 @@ inline constexpr std::size_t kJobsOfReplan = 1'000;
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
 inline constexpr std::size_t kRunsOfPlan = 1'000;
 
+/// Missed instants of one job that run at once: after a long outage all of them would delay the other jobs. A root has fewer, by
+/// kRunsOfPlan. Reached: the newest ones run, and the first run has the number of the others. `check()` refuses more of them for
+/// "fire-last". Figure: none: the first run has the number. Test: `PlanTest.OfAllMissedInstantsTheNewestRunUpToTheLimit`.
+inline constexpr std::uint32_t kMisfireRuns = 1'000;
+
 /// Missed instants of one job that one cycle counts: a frequent job misses billions of them in an outage of a year.
 /// Reached: the further ones are skipped and not counted. Figure: none: the run for them has this number. Test:
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
