@@ -67,6 +67,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"cron_bytes", 512},
     {"schedule_period_least_us", 10000},
     {"excluded_dates", 10000},
+    {"excluded_bytes", 16384},
     {"zone_file_bytes", 65536},
     {"zone_name_bytes", 255},
     {"waiting_writes", 2000000},

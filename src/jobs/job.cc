@@ -100,6 +100,20 @@ Status check_parents(const Job& job) {
   return {};
 }
 
+/// Sets the excluded days. Refuses them where they leave no day for the schedule. Rates and delays have instants on all days, or on days
+/// that depend on the zone: for them one day that is left is enough. A schedule "at" may be on an excluded day, and then is never due.
+Status compile_excluded(const std::string& text, calendar::Schedule& schedule) {
+  auto excluded = calendar::ExcludedDays::parse(text);
+  if (!excluded) return excluded.error().with_context("schedule.excluded");
+  schedule.excluded = std::move(*excluded);
+  if (schedule.excluded.empty()) return {};
+  static const calendar::Cron kDaily = calendar::Cron::parse("0 0 * * *", calendar::CronDialect::Unix).value();
+  const auto* const own = std::get_if<calendar::Cron>(&schedule.when);
+  const calendar::Cron& cron = own != nullptr ? *own : kDaily;
+  if (cron.next(calendar::Zone::utc(), schedule.dst, WallTime{}, &schedule.excluded)) return {};
+  return refuse("schedule.excluded", "no day is left on which the job is due");
+}
+
 }  // namespace
 
 std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
@@ -115,6 +129,7 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
     if (!rule) return failure(refuse("schedule.dst", "'" + text.dst + "' is none of vixie, quartz and spring"));
     schedule.dst = *rule;
   }
+  if (Status status = compile_excluded(text.excluded, schedule); !status.ok()) return failure(std::move(status));
   schedule.from = text.from;
   schedule.until = text.until;
   schedule.jitter = {.most = text.jitter, .seed = seed};

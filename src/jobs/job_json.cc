@@ -140,6 +140,8 @@ const std::vector<JsonField>& fields() {
           "from", [](auto& job) -> auto& { return job.schedule.from; }),
       instant(
           "until", [](auto& job) -> auto& { return job.schedule.until; }),
+      text(
+          "excluded", [](auto& job) -> auto& { return job.schedule.excluded; }),
       milliseconds(
           "jitter_ms", [](auto& job) -> auto& { return job.schedule.jitter; }),
       priority(),

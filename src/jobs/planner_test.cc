@@ -149,6 +149,20 @@ TEST_F(PlanTest, ADelayGoesOnAfterItsRunAndAlsoWhereNothingRan) {
   EXPECT_EQ(next_time, "2026-01-01T10:05:30Z");
 }
 
+TEST_F(PlanTest, OnExcludedDaysNothingIsDue) {
+  job.schedule = {.when = "cron 0 2 * * *", .zone = "Asia/Tokyo", .excluded = "SAT, SUN, 01-01"};
+  // 2026-01-01 is a Thursday. In Tokyo it is 02:00 at 17:00 UTC of the day before.
+  EXPECT_THAT(plan("2025-12-30T17:00:00Z", "2025-12-30T17:00:00Z"), ElementsAre("2025-12-30T17:00:00Z ring due"));
+  EXPECT_EQ(next_time, "2026-01-01T17:00:00Z");
+  EXPECT_THAT(plan("2026-01-01T17:00:00Z", "2026-01-05T17:00:00Z"),
+              ElementsAre("2026-01-04T17:00:00Z misfire due +1", "2026-01-05T17:00:00Z ring due"))
+      << "excluded days are not missed";
+  job.schedule = {.when = "at 2026-01-03T12:00:00Z", .excluded = "SAT"};
+  const auto compiled = planner.compiled(job, 5);
+  ASSERT_TRUE(compiled.has_value());
+  EXPECT_EQ(next_after(**compiled, at("2026-01-01T00:00:00Z")), std::nullopt);
+}
+
 TEST_F(PlanTest, AZoneThatDoesNotExistIsAnErrorWithItsName) {
   job.schedule = {.when = "cron 0 2 * * *", .zone = "Europe/Nowhere"};
   const auto compiled = planner.compiled(job, 4);
@@ -296,6 +310,16 @@ TEST(JobCheck, NamesTheFieldAndTheReason) {
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every ten"}}), testing::HasSubstr("'ten' is no duration"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "cron 61 * * * *"}}), testing::HasSubstr("column 1"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "sometimes"}}), testing::HasSubstr("'sometimes' is none of"));
+  const auto excluding = [&](std::string when, std::string excluded) {
+    return message({.name = "a", .handler = "h", .schedule = {.when = std::move(when), .excluded = std::move(excluded)}});
+  };
+  EXPECT_THAT(excluding("every 1h", "SAT, SON"), testing::HasSubstr("schedule.excluded: column 6: none of"));
+  for (const char* const when : {"every 1h", "after 1h", "cron 0 2 * * *"}) {
+    EXPECT_THAT(excluding(when, "SUN,MON,TUE,WED,THU,FRI,SAT"), testing::HasSubstr("schedule.excluded: no day is left"));
+    EXPECT_THAT(excluding(when, "01-01..12-31"), testing::HasSubstr("schedule.excluded: no day is left"));
+    EXPECT_TRUE(check({.name = "a", .handler = "h", .schedule = {.when = when, .excluded = "MON,TUE,WED,THU,FRI,SAT"}}).ok());
+  }
+  EXPECT_THAT(excluding("cron 0 2 * * 6", "SAT"), testing::HasSubstr("schedule.excluded: no day is left"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .concurrency = 0}), testing::HasSubstr("concurrency: "));
   EXPECT_THAT(message({.name = "a", .handler = "h", .parents = {"b", "b"}}), testing::HasSubstr("parents: 'b' is there twice"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .parents = {"b c"}}), testing::HasSubstr("parents: 'b c' is no name"));

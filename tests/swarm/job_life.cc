@@ -103,6 +103,7 @@ jobs::Job JobLife::drawn_job() {
   if (random_.chance(0.05)) job.handler = "none";
   job.schedule.when = drawn_schedule();
   if (random_.chance(0.2)) job.schedule.jitter = milliseconds{random_.below(500)};
+  if (random_.chance(0.2)) job.schedule.excluded = random_.chance(0.5) ? "SUN, TUE, THU" : "05-20..06-10, 2025-07-01";
   job.priority = Priority{static_cast<unsigned>(random_.below(4) * 16)};
   job.misfire = static_cast<jobs::Misfire>(random_.below(4));
   job.misfire_runs = static_cast<std::uint32_t>(random_.between(1, 20));

@@ -378,6 +378,7 @@ std::vector<Command> cron_commands() {
                       .fallback = "UTC"},
                      {.name = "--from", .value = "INSTANT", .help = "After this instant (RFC 3339); default: now"},
                      {.name = "--count", .value = "N", .help = "How many", .word = Word::Number, .low = 1, .high = 1e6, .fallback = "10"},
+                     {.name = "--excluded", .value = "DAYS", .help = "Without these days, such as 'SAT, SUN, 12-24..01-01, 2026-04-03'"},
                      {.name = "--dst",
                       .value = "RULE",
                       .help = "What becomes of local times that the zone skips or repeats",

@@ -259,6 +259,7 @@ Action cron_call(const Words& words) {
                   .zone = words.text("--zone", "UTC"),
                   .from = words.text("--from"),
                   .dst = words.text("--dst", "vixie"),
+                  .excluded = words.text("--excluded"),
                   .count = words.number("--count", 10)};
 }
 

@@ -137,6 +137,7 @@ struct CronCall {
   std::string zone;
   std::string from;  // Empty: now.
   std::string dst;
+  std::string excluded;
   std::uint64_t count = 0;
 };
 

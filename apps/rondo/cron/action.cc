@@ -12,6 +12,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/cron.h"
+#include "rondo/calendar/excluded_days.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/calendar/zone.h"
 
@@ -35,6 +36,7 @@ int refuse(const Options& options, const CronCall& call, const CronError& error)
 struct Question {
   std::shared_ptr<const calendar::Zone> zone;
   calendar::DstRule rule;
+  calendar::ExcludedDays excluded;
   WallTime from;
 };
 
@@ -43,7 +45,9 @@ Result<Question> question_of(const CronCall& call, const std::string& own_zone) 
   calendar::ZoneDirectory zones;
   Result<std::shared_ptr<const calendar::Zone>> zone = zones.find(own_zone.empty() ? call.zone : own_zone);
   if (!zone) return failure(zone.error());
-  Question question{*std::move(zone), calendar::dst_rule_of(call.dst).value(), {}};
+  Result<calendar::ExcludedDays> excluded = calendar::ExcludedDays::parse(call.excluded);
+  if (!excluded) return failure(excluded.error().with_context("--excluded '" + escape_text(call.excluded) + "'"));
+  Question question{*std::move(zone), calendar::dst_rule_of(call.dst).value(), *std::move(excluded), {}};
   if (call.from.empty()) {
     question.from = SystemClock{}.wall_now();
     return question;
@@ -64,7 +68,7 @@ int print_next(const Options& options, const CronCall& call) {
   bool ended = !cron;
   WallTime at = question->from;
   for (std::uint64_t i = 0; i < call.count && !ended; ++i) {
-    const std::optional<WallTime> next = cron->next(*question->zone, question->rule, at);
+    const std::optional<WallTime> next = cron->next(*question->zone, question->rule, at, &question->excluded);
     ended = !next;
     if (!next) break;
     at = *next;

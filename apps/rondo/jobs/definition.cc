@@ -20,13 +20,14 @@ struct OptionField {
   std::string_view field;
   Kind kind = Kind::Text;
 };
-constexpr std::array<OptionField, 18> kFields{{{"--handler", "handler"},
+constexpr std::array<OptionField, 19> kFields{{{"--handler", "handler"},
                                                {"--parameters", "parameters"},
                                                {"--dialect", "dialect"},
                                                {"--zone", "zone"},
                                                {"--dst", "dst"},
                                                {"--from", "from"},
                                                {"--until", "until"},
+                                               {"--excluded", "excluded"},
                                                {"--jitter", "jitter_ms", Kind::Milliseconds},
                                                {"--priority", "priority", Kind::Number},
                                                {"--misfire", "misfire"},

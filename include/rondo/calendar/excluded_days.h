@@ -3,9 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "rondo/base/status.h"
+#include "rondo/base/result.h"
 
 namespace rondo::calendar {
 
@@ -25,6 +26,11 @@ class ExcludedDays {
   Status add_yearly(int month, int day);
   /// Excludes one date. InvalidArgument for a date that does not exist, ResourceExhausted beyond limits::kExcludedDates. O(dates).
   Status add(const Date& date);
+
+  /// Reads days that are divided by commas: weekdays (SUN to SAT), dates (2026-12-25), days of each year (12-25), and ranges with both ends
+  /// (2026-12-24..2027-01-01, 12-24..01-01). An empty text excludes nothing. InvalidArgument or ResourceExhausted with the column, from 1,
+  /// also for more than limits::kExcludedBytes bytes. O(length + days of the ranges).
+  static Result<ExcludedDays> parse(std::string_view text);
 
   bool empty() const noexcept { return empty_; }
   bool contains(const Date& date) const noexcept;

@@ -22,6 +22,10 @@ inline constexpr Duration kSchedulePeriodLeast = 10ms;
 /// Reached: the date is refused. Figure: none: the caller gets the error. Test: `ExcludedDays.HoldALimitedNumberOfDates`.
 inline constexpr std::size_t kExcludedDates = 10'000;
 
+/// Bytes of the text of excluded days: more than a thousand dates.
+/// Reached: the text is refused. Figure: none: the caller gets the error. Test: `ExcludedText.AreLimitedInBytesAndDates`.
+inline constexpr std::size_t kExcludedBytes = 16'384;
+
 /// Bytes of the file of a time zone; the largest of the tz database has less than 4 KiB.
 /// Reached: the zone is refused. Figure: none: the caller gets the error. Test: `Zone.BytesThatAreNoZoneAreRefusedWithTheReason`.
 inline constexpr std::size_t kZoneFileBytes = 64 * 1024;

@@ -51,6 +51,8 @@ struct ScheduleText {
   /// No firing before 'from', and none from 'until' on.
   std::optional<WallTime> from = {};
   std::optional<WallTime> until = {};
+  /// Days on which it is not due, as in calendar::ExcludedDays::parse(): "SAT, SUN, 12-24..01-01, 2026-04-03".
+  std::string excluded = {};
   Duration jitter{0};
   friend bool operator==(const ScheduleText&, const ScheduleText&) = default;
 };
