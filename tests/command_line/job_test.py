@@ -184,6 +184,42 @@ def check_table_handler(daemon, checker):
     assert wait_for(daemon, checker, "backup", lambda runs: runs[0]["state"] == "killed")
 
 
+def check_worker(daemon, checker):
+    """A command at a worker, and its log."""
+    config = os.path.join(daemon.folder, "worker.toml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f'[worker]\nstate = "{daemon.folder}/worker"\n[command.say]\nprogram = "/bin/echo"\narguments = ["{{parameters}}"]\n')
+    worker = subprocess.Popen([daemon.rondo, "--socket", daemon.socket, "worker", "--config", config], stderr=subprocess.DEVNULL)
+    try:
+        expect(daemon, 0, "job", "add", "say", "--handler", "command/say", "--parameters", "a\x1b[31mb", "--manual")
+        number = str(json.loads(expect(daemon, 0, "--json", "job", "trigger", "say"))["run"])
+        wait_for(daemon, checker, "say", lambda runs: runs[0]["state"] == "succeeded")
+        assert expect(daemon, 0, "job", "log", number) == "a\\x1b[31mb\n"
+        assert expect(daemon, 0, "job", "log", number, "--follow") == "a\\x1b[31mb\n"
+        pieces = [checker.check("job-log", line) for line in expect(daemon, 0, "--json", "job", "log", number).splitlines()]
+        assert pieces[0]["data"] == "a\\x1b[31mb\\x0a" and pieces[-1]["ended"], pieces
+        assert "no connected worker has a log" in expect(daemon, 1, "job", "log", "999999")
+        assert "is no number of a run" in daemon.run("job", "log", "x").stderr
+    finally:
+        worker.terminate()
+        assert worker.wait(PATIENCE) == 0
+    expect(daemon, 0, "job", "remove", "say", "--yes")
+
+
+def check_forecast(daemon, checker):
+    expect(daemon, 0, "job", "add", "hourly", "--handler", "log", "--cron", "0 * * * *", "--misfire", "do-nothing")
+    day = ("job", "forecast", "--from", "2040-01-01T00:30:00Z", "--to", "2040-01-01T04:30:00Z")
+    made = checker.check("job-forecast", expect(daemon, 0, "--json", *day, "--count", "1000000", "--outage", "2040-01-01T01:30:00Z..2040-01-01T02:30:00Z"))
+    ours = [(run["due"], run["band"], run["fires"]) for run in made["runs"] if run["job"] == "hourly"]
+    assert ours == [("2040-01-01T01:00:00Z", "ring", True), ("2040-01-01T02:30:00Z", "misfire", False), ("2040-01-01T03:00:00Z", "ring", True),
+                    ("2040-01-01T04:00:00Z", "ring", True)], ours
+    text = expect(daemon, 0, *day, "--count", "1")
+    assert " firings, of which 0 after misfires" in text and " more)" in text and "peak  2040-" in text, text
+    assert "--outage" in expect(daemon, 2, *day, "--outage", "tomorrow")
+    assert "not after" in expect(daemon, 2, "job", "forecast", "--from", "2040-01-01T00:00:00Z", "--to", "2039-01-01T00:00:00Z")
+    expect(daemon, 0, "job", "remove", "hourly", "--yes")
+
+
 def check_kill(daemon, checker):
     """After kill -9 each instant of a job has one run, and the jobs are as they were."""
     before = json.loads(expect(daemon, 0, "job", "export"))
@@ -205,6 +241,8 @@ def main(rondo, rondod, schemas):
         check_definitions(daemon, checker)
         check_runs(daemon, checker)
         check_family(daemon, checker)
+        check_worker(daemon, checker)
+        check_forecast(daemon, checker)
         check_without_plane(daemon)
         check_files(daemon, checker)
         check_kill(daemon, checker)

@@ -157,6 +157,24 @@ std::vector<Command> running_commands() {
        .help = "Stop a run: a running handler is asked to end, a waiting run ends",
        .arguments = {{.name = "RUN", .help = "Number of the run, as in runs"}},
        .answered_by = Daemon},
+      {.name = "log",
+       .help = "Print the output of a run of a command, which its worker keeps",
+       .arguments = {{.name = "RUN", .help = "Number of the run, as in runs"}},
+       .options = {{.name = "--follow", .value = {}, .help = "Go on until the run ends"}},
+       .answered_by = Daemon},
+      {.name = "forecast",
+       .help = "Print what the started jobs will do, and the busiest minutes",
+       .details = "The planner of jobs runs here, in simulated time. Triggers by hand, runs of children and runs that wait for others are "
+                  "not simulated;\n"
+                  "a run of --after takes no time.",
+       .options =
+           {{.name = "--from", .value = "INSTANT", .help = "From this instant, as in RFC 3339; default: now"},
+            {.name = "--to", .value = "INSTANT", .help = "To this instant; default: a day later"},
+            {.name = "--outage", .value = "A..B", .help = "The daemon does not run from A to B; several divided by commas", .list = true},
+            {.name = "--count", .value = "N", .help = "Print at most N runs", .word = Word::Number, .low = 0, .fallback = "1000"}},
+       .answered_by = Daemon,
+       .examples = {{"rondo job forecast --outage 2026-12-24T01:00:00Z..2026-12-24T03:00:00Z --to 2026-12-25T00:00:00Z",
+                     "What happens if the daemon is away for two hours:"}}},
   };
 }
 

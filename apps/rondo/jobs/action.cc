@@ -12,7 +12,9 @@
 #include "backends/backend.h"
 #include "commands/actions.h"
 #include "jobs/definition.h"
+#include "jobs/forecast_view.h"
 #include "jobs/import.h"
+#include "jobs/log.h"
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/render.h"
@@ -196,6 +198,24 @@ int kill(const Caller& caller) {
   return caller.answer("job-kill", {{"run", run}}, [&word](const json::object&) { return "run " + word + ": asked to stop\n"; });
 }
 
+int show_log(const Caller& caller) {
+  const std::string word = caller.call.word("RUN");
+  std::int64_t run = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), run);
+  if (error != std::errc{} || end != word.data() + word.size() || run < 1) {
+    return report(caller.options, {StatusCode::InvalidArgument, "'" + escape_text(word) + "' is no number of a run"});
+  }
+  return print_log(caller.options, caller.backend, run, caller.call.find("--follow") != nullptr);
+}
+
+int forecast(const Caller& caller) {
+#ifdef RONDO_WITH_JOBS
+  return print_forecast(caller.options, caller.call, caller.backend);
+#else
+  return report(caller.options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev)"});
+#endif
+}
+
 int export_all(const Caller& caller) {
   std::uint64_t count = 0;
   const Result<json::object> result = caller.backend.call("jobs", {}, [&count](const json::value& row) {
@@ -211,7 +231,7 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 14> kVerbs{{{"add", add},
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 16> kVerbs{{{"add", add},
                                                                                       {"edit", edit},
                                                                                       {"remove", remove},
                                                                                       {"list", list},
@@ -222,6 +242,8 @@ constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 14> kV
                                                                                       {"next", next},
                                                                                       {"runs", runs},
                                                                                       {"kill", kill},
+                                                                                      {"log", show_log},
+                                                                                      {"forecast", forecast},
                                                                                       {"export", export_all},
                                                                                       {"import", import_file},
                                                                                       {"import-crontab", import_cron}}};
