@@ -50,7 +50,8 @@ struct JournalRecord {
   unsigned priority = 0;
   std::uint32_t user = 0;   // For WrittenBy.
   std::uint64_t count = 0;  // Number of changes, rows, orders, items, records or objects; or a weight or a process id.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more work. RestartLook: the rows had come and were handled. RoomChanged: there is room.
+  bool flag =
+      false;  // Took: nothing is left. TurnEnds: more work. RestartLook: the rows had come and were handled. RoomChanged: there is room.
   Instant time;
   WallTime wall;
   Duration span{0};  // Duration of a turn, or a delay.
