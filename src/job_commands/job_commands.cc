@@ -1,5 +1,6 @@
 #include "rondo/job_commands/job_commands.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
 #include <string>
@@ -56,14 +57,26 @@ Jobs::Done<StoredJob> answer_with_job(Reply reply) {
   };
 }
 
-/// Lists all jobs, a page a turn.
-void list(Jobs& jobs, const std::string& after, Reply reply) {
+/// Which jobs are listed. An empty text chooses all.
+struct Filter {
+  std::string tag;
+  std::string owner;
+
+  bool has(const Job& job) const {
+    return (owner.empty() || job.owner == owner) && (tag.empty() || std::ranges::find(job.tags, tag) != job.tags.end());
+  }
+};
+
+/// Lists the jobs of a filter, a page of the store a turn.
+void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply) {
   reply.expect_rows();
-  jobs.list(after, kPage, [&jobs, reply = std::move(reply)](const Result<std::vector<StoredJob>>& page) mutable {
+  jobs.list(after, kPage, [&jobs, filter, reply = std::move(reply)](const Result<std::vector<StoredJob>>& page) mutable {
     if (!page) return reply.fail(page.error());
-    for (const StoredJob& stored : *page) reply.row(object_of(stored));
+    for (const StoredJob& stored : *page) {
+      if (filter.has(stored.job)) reply.row(object_of(stored));
+    }
     if (page->size() < kPage || !reply.wanted()) return reply.finish();
-    reply.next_turn([&jobs, last = page->back().job.name](Reply next) { list(jobs, last, std::move(next)); });
+    reply.next_turn([&jobs, filter, last = page->back().job.name](Reply next) { list(jobs, last, filter, std::move(next)); });
   });
 }
 
@@ -162,8 +175,14 @@ class Adder {
 
 Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   Adder adder(registry, jobs);
-  adder.add({.name = "jobs", .help = "List all jobs", .effect = CommandEffect::Reads},
-            [](Jobs& of, const Arguments&, Reply reply) { list(of, {}, std::move(reply)); });
+  adder.add({.name = "jobs",
+             .help = "List the jobs",
+             .arguments = {{"tag", ArgumentKind::Text, false, "Only jobs with this tag"},
+                           {"owner", ArgumentKind::Text, false, "Only jobs of this owner"}},
+             .effect = CommandEffect::Reads},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              list(of, {}, {.tag = arguments.text("tag"), .owner = arguments.text("owner")}, std::move(reply));
+            });
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads},
             [](Jobs& of, const Arguments& arguments, Reply reply) { of.find(arguments.text("name"), answer_with_job(std::move(reply))); });
   adder.add({.name = "job-put",

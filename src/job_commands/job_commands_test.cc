@@ -121,6 +121,22 @@ TEST_F(JobCommands, AStoppedJobSaysWhyAndAStartedOneWhenItIsNextDue) {
   EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
 }
 
+TEST_F(JobCommands, JobsAreListedByTagAndOwner) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok","tags":["night","big"],"owner":"ann"})"}});
+  call("job-put", {{"definition", R"({"name":"b","handler":"ok","tags":["night"],"owner":"bob"})"}});
+  call("job-put", {{"definition", R"({"name":"c","handler":"ok"})"}});
+  const auto names = [this](const json::object& arguments) {
+    std::string all;
+    const json::array rows = call("jobs", arguments).at("rows").as_array();
+    for (const json::value& job : rows) all += job.at("name").as_string();
+    return all;
+  };
+  EXPECT_EQ(names({}), "abc");
+  EXPECT_EQ(names({{"tag", "night"}}), "ab");
+  EXPECT_EQ(names({{"owner", "bob"}}), "b");
+  EXPECT_EQ(names({{"tag", "big"}, {"owner", "bob"}}), "");
+}
+
 TEST_F(JobCommands, ManyJobsAreListedInPages) {
   for (int i = 0; i < 450; ++i) {
     call("job-put", {{"definition", "{\"name\":\"j" + std::to_string(i) + "\",\"handler\":\"ok\"}"}});
