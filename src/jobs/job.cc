@@ -114,6 +114,17 @@ Status compile_excluded(const std::string& text, calendar::Schedule& schedule) {
   return refuse("schedule.excluded", "no day is left on which the job is due");
 }
 
+Status check_facts(const Job& job) {
+  if (job.required_facts.size() > limits::kJobFacts) return refuse("requires", "more than " + std::to_string(limits::kJobFacts));
+  for (const std::string& fact : job.required_facts) {
+    const std::size_t colon = fact.find(':');
+    if (colon == 0 || colon == std::string::npos || colon + 1 == fact.size()) {
+      return refuse("requires", "'" + fact + "' is not of the form kind:key");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
@@ -155,6 +166,7 @@ Status check(const Job& job) {
   if (job.backoff < Duration{0}) return refuse("backoff", "it is negative");
   if (job.timeout < Duration{0}) return refuse("timeout", "it is negative");
   if (Status status = check_parents(job); !status.ok()) return status;
+  if (Status status = check_facts(job); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);
   return schedule ? Status{} : schedule.error();
 }

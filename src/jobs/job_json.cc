@@ -161,6 +161,8 @@ const std::vector<JsonField>& fields() {
           "timeout_ms", [](auto& job) -> auto& { return job.timeout; }),
       texts(
           "parents", [](auto& job) -> auto& { return job.parents; }),
+      texts(
+          "requires", [](auto& job) -> auto& { return job.required_facts; }),
       text(
           "owner", [](auto& job) -> auto& { return job.owner; }),
       texts(

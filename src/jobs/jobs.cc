@@ -99,6 +99,7 @@ void Jobs::has_room(const std::string& handler) { parts_->serve_line(handler); }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
+void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
 std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
 std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
@@ -122,10 +123,12 @@ void Jobs::put(Job job, Done<StoredJob> done) { put_job(std::move(job), false, s
 void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
   const WallTime now = parts_->wall_now();
   std::string work = "put " + to_json(job);
+  Status facts = parts_->check_facts(job).with_context("job '" + job.name + "'");
   parts_->store.submit<StoredJob>(
       std::move(work),
-      [job = std::move(job), now, starts](JobStore& store, Planner& planner) -> Result<StoredJob> {
+      [job = std::move(job), facts = std::move(facts), now, starts](JobStore& store, Planner& planner) -> Result<StoredJob> {
         if (Status status = check(job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
+        if (!facts.ok()) return failure(facts);
         // The zone is looked up before anything is stored.
         if (const auto first = planner.first_after(job, 0, now); !first)
           return failure(first.error().with_context("job '" + job.name + "'"));
@@ -158,7 +161,10 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
   parts_->store.submit<StoredJob>(
       std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
       [this, done = std::move(done)](const Result<StoredJob>& removed) {
-        if (removed) parts_->drop_runs(removed->id);
+        if (removed) {
+          parts_->drop_runs(removed->id);
+          parts_->note_end(removed->job.name, RunState::Killed);
+        }
         if (done) done(removed);
       });
 }

@@ -53,7 +53,6 @@ struct Jobs::Parts {
   void forget_old();
   /// Makes a run live. Ignores one that is live.
   void adopt(const JobRun& run, const Job& job);
-  void explain_facts();
   /// Puts a planned run in line for its time.
   void wait_until_due(LiveRun& live);
   void arm_ring();
@@ -71,12 +70,21 @@ struct Jobs::Parts {
   /// The due time of a planned run. Only an instant of the calendar follows the wall clock wherever it is set.
   WallTime due_of(const LiveRun& live) const;
 
+  // --- facts that jobs wait for, and facts about jobs (parts_facts.cc)
+  void explain_facts();
+  /// InvalidArgument for a kind of fact that is not offered, with those that are.
+  Status check_facts(const Job& job) const;
+  /// What a run waits for before it takes its turn: the success of its parents' runs, and the facts that its job requires.
+  std::vector<Constraint> missing_facts(const LiveRun& live) const;
+  /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
+  bool has_job_succeeded(std::string_view job);
+  void read_last_end(const std::string& job);
+  void note_end(const std::string& job, RunState state);
+
   // --- running (parts_running.cc)
   void fire(LiveRun& live);
   Outcome begin(std::int64_t run, const Ticket& ticket);
   Outcome begin_handler(LiveRun& live, const Ticket& ticket);
-  /// The runs of parents that have no stored success yet.
-  std::vector<Constraint> parents_of(const LiveRun& live) const;
   void cover(LiveRun& live);
   Outcome overlap(LiveRun& live);
   bool may_begin(std::int64_t run) const;
@@ -160,6 +168,9 @@ struct Jobs::Parts {
   std::set<std::string> served_lines;  // serve_line() is under way for them.
   /// Prefixes of handlers for which runs wait, each with what to say about an absent one.
   std::vector<std::pair<std::string, std::function<std::string(std::string_view handler)>>> awaited_handlers;
+  std::vector<ConstraintKind> offered_facts{kJobSucceeded};
+  /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
+  std::map<std::string, std::optional<bool>, std::less<>> last_ends;
   std::uint64_t next_in_line = 0;
   std::multimap<Instant, std::int64_t> deadlines;
   std::vector<Ending> ends;       // Not given to the store yet.

@@ -161,6 +161,7 @@ void Jobs::Parts::ends_stored(const Status& status) {
       const std::vector<std::int64_t> children = std::move(live->children);
       const JobRun run = live->run;
       forget(*live);
+      note_end(run.job, run.state);
       end_family(children, run);
     } else {
       live->stop = std::stop_source{};

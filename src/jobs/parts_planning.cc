@@ -6,7 +6,6 @@
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
 #include "rondo/base/assert.h"
-#include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -18,17 +17,6 @@ constexpr std::size_t kPage = 1000;
 constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
 constexpr const char* kStopped = "the job was stopped";
-
-/// For people who ask why the children of a run wait.
-std::string stage_of(const LiveRun& live) {
-  switch (live.stage) {
-    case LiveRun::Stage::Planned: return "which is due at " + calendar::format_rfc3339(live.run.due);
-    case LiveRun::Stage::Fired: return "which has not begun";
-    case LiveRun::Stage::Running: return "which is running";
-    case LiveRun::Stage::Ending: return "whose end is being stored";
-  }
-  return {};
-}
 
 /// Why a run cannot begin any more; empty if the runs of its parents have succeeded, or have no end.
 Result<std::string> lost_parent(JobStore& store, const JobRun& run) {
@@ -78,37 +66,10 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
   (*hooks)->begin = [this](std::int64_t run, const Ticket& ticket) { return begin(run, ticket); };
   (*hooks)->may_begin = [this](std::int64_t run) { return may_begin(run); };
   (*hooks)->has_succeeded = [this](std::int64_t run) { return !runs.contains(run); };
+  (*hooks)->has_job_succeeded = [this](std::string_view job) { return has_job_succeeded(job); };
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
   explain_facts();
   for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
-}
-
-void Jobs::Parts::explain_facts() {
-  runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
-    const auto held = weak.lock();
-    return FactOrigin{{}, {}, held && *held != nullptr ? no_handler(handler) : std::string{}};
-  });
-  runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
-    std::vector<FactOrigin> origins;
-    const auto held = weak.lock();
-    const std::optional<std::int64_t> id = run_of(key);
-    if (!held || *held == nullptr || !id) return origins;
-    const LiveRun* const live = find(*id);
-    if (live == nullptr) return origins;
-    for (const std::int64_t other : live->job->begun) {
-      if (const LiveRun* const begun = find(other))
-        origins.push_back({table_of(begun->priority), key_of(begun->run), "another run of the job"});
-    }
-    return origins;
-  });
-  runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
-    const auto held = weak.lock();
-    const std::optional<std::int64_t> id = run_of(key);
-    const LiveRun* const parent = held && *held != nullptr && id ? find(*id) : nullptr;
-    if (parent == nullptr) return FactOrigin{};
-    return FactOrigin{table_of(parent->stage == LiveRun::Stage::Planned ? parent->job->job->priority : parent->priority),
-                      key_of(parent->run), "the run of a parent, " + stage_of(*parent)};
-  });
 }
 
 Jobs::Parts::~Parts() {

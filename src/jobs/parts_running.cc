@@ -23,7 +23,11 @@ void Jobs::Parts::fire(LiveRun& live) {
 Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
-  if (std::vector<Constraint> parents = parents_of(*live); !parents.empty()) return Outcome::wait_for(std::move(parents));
+  if (Status unknown = check_facts(*live->job->job); !unknown.ok()) {
+    end(*live, RunState::Failed, unknown.to_string());
+    return Outcome::done();
+  }
+  if (std::vector<Constraint> facts = missing_facts(*live); !facts.empty()) return Outcome::wait_for(std::move(facts));
   LiveJob& job = *live->job;
   const std::string& handler = job.job->handler;
   if (!handlers.contains(handler) && waits_for_handler(handler)) return Outcome::wait_for({kJobHandler, handler});
@@ -33,14 +37,6 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
     job.begun.insert(run);
   }
   return begin_handler(*live, ticket);
-}
-
-std::vector<Constraint> Jobs::Parts::parents_of(const LiveRun& live) const {
-  std::vector<Constraint> facts;
-  for (const std::int64_t parent : live.run.parents) {
-    if (const auto found = runs.find(parent); found != runs.end()) facts.push_back({kJobRun, key_of(found->second.run)});
-  }
-  return facts;
 }
 
 /// Overlap::Cover: ends the runs of the job that wait, and asks those that run to stop.

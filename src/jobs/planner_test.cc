@@ -286,7 +286,8 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
                     .misfire_runs = limits::kMisfireRuns,
                     .concurrency = limits::kJobConcurrency,
                     .retries = limits::kJobRetries,
-                    .parents = numbered_names(limits::kJobParents)};
+                    .parents = numbered_names(limits::kJobParents),
+                    .required_facts = std::vector<std::string>(limits::kJobFacts, "port:Ethernet0")};
   EXPECT_TRUE(check(largest).ok());
   const auto message = [&largest](auto&& change) {
     Job job = largest;
@@ -300,6 +301,7 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { job.misfire_runs = 0; }), testing::HasSubstr("misfire_runs: "));
   EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
   EXPECT_THAT(message([](Job& job) { job.parents.emplace_back("one more"); }), testing::HasSubstr("parents: more than"));
+  EXPECT_THAT(message([](Job& job) { job.required_facts.emplace_back("a:b"); }), testing::HasSubstr("requires: more than"));
 }
 
 TEST(JobCheck, NamesTheFieldAndTheReason) {
@@ -325,6 +327,9 @@ TEST(JobCheck, NamesTheFieldAndTheReason) {
   EXPECT_THAT(message({.name = "a", .handler = "h", .parents = {"b c"}}), testing::HasSubstr("parents: 'b c' is no name"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every 1s"}, .parents = {"b"}}),
               testing::HasSubstr("schedule.when: a job with parents"));
+  for (const char* const fact : {"port", "port:", ":x"}) {
+    EXPECT_THAT(message({.name = "a", .handler = "h", .required_facts = {fact}}), testing::HasSubstr("is not of the form kind:key"));
+  }
   EXPECT_TRUE(check({.name = "a", .handler = "h"}).ok());
 }
 

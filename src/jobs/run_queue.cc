@@ -59,6 +59,7 @@ JobTurns::JobTurns(Runtime& runtime, HooksOf hooks) : Orch(runtime, "jobs", Prio
     const std::optional<std::int64_t> run = run_of(key);
     return !run || *hooks == nullptr || (*hooks)->has_succeeded(*run);
   });
+  provide(kJobSucceeded, [hooks](std::string_view job) { return *hooks != nullptr && (*hooks)->has_job_succeeded(job); });
   provide(kJobHandler,
           [hooks = std::move(hooks)](std::string_view handler) { return *hooks == nullptr || (*hooks)->has_handler(handler); });
 }

@@ -1,6 +1,6 @@
 // RunQueue: the table of the due runs of one priority, and its Orch. A due run is a row: it takes turns with the rows of all other tables.
 // JobTurns: provides the facts for which a due run waits: job-turn:<job>#<run>, "this run may begin", job-run:<job>#<run>, "this run has
-// succeeded", and job-handler:<handler>, "this handler is here". Scheduler thread only.
+// succeeded", and job-handler:<handler>, "this handler is here"; and job-succeeded:<job> for all. Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "rondo/jobs/job_run.h"
+#include "rondo/jobs/jobs.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 
@@ -35,6 +36,7 @@ struct RunHooks {
   std::function<bool(std::int64_t run)> may_begin;
   std::function<bool(std::int64_t run)> has_succeeded;
   std::function<bool(std::string_view handler)> has_handler;
+  std::function<bool(std::string_view job)> has_job_succeeded;
 };
 using HooksOf = std::shared_ptr<std::unique_ptr<RunHooks>>;
 
@@ -59,6 +61,8 @@ class JobTurns final : public Orch {
   JobTurns(Runtime& runtime, HooksOf hooks);
   void allow(const JobRun& run) { announce({kJobTurn, key_of(run)}); }
   void succeeded(const JobRun& run) { announce({kJobRun, key_of(run)}); }
+  void job_ended(const std::string& job, bool succeeded) { succeeded ? announce({kJobSucceeded, job}) : withdraw({kJobSucceeded, job}); }
+  using Orch::holds;
   void handler_came(std::string_view name) { announce({kJobHandler, std::string{name}}); }
   void handler_went(std::string_view name) { withdraw({kJobHandler, std::string{name}}); }
 };

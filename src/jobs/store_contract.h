@@ -87,6 +87,7 @@ TEST_P(JobStoreContract, AJobComesBackAsItWasPut) {
                 .backoff = 5s,
                 .timeout = 6s,
                 .parents = {"p", "q"},
+                .required_facts = {"port:Ethernet0"},
                 .owner = "me",
                 .tags = {"x", "y"},
                 .note = "n"};

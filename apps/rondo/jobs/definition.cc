@@ -110,6 +110,7 @@ Status apply_options(const JobCall& call, json::object& definition) {
     if (Status bad = put(field, *word, definition); !bad.ok()) return bad;
   }
   put_list(call, "--parents", "parents", definition);
+  put_list(call, "--requires", "requires", definition);
   put_list(call, "--tags", "tags", definition);
   return {};
 }

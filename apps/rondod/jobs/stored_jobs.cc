@@ -54,6 +54,10 @@ class StoredJobs final : public JobService {
         jobs_(runtime, std::move(store), options_of(config.jobs)),
         workers_(runtime, jobs_) {
     add_handlers(jobs_, runtime, log);
+    if (config.plane == PlaneKind::None) return;
+    for (const ConstraintKind kind : {ConstraintKind{"port"}, ConstraintKind{"admin-up"}, ConstraintKind{"carrier"}}) {
+      jobs_.offer_facts(kind);
+    }
   }
 
   Status add_commands(CommandRegistry& registry) {

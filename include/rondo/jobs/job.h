@@ -78,6 +78,9 @@ struct Job {
   /// Names of jobs, at most limits::kJobParents. A job with parents has the schedule "manual": it runs once for each run of its parents,
   /// when all of them have succeeded. All jobs above it end in one root, whose schedule they share (Jobs::put()).
   std::vector<std::string> parents = {};
+  /// Facts that must hold when a run begins, each as "kind:key", such as "port:Ethernet0"; at most limits::kJobFacts. Until then the run
+  /// waits. It does not end when a fact ends later.
+  std::vector<std::string> required_facts = {};
   std::string owner = {};
   std::vector<std::string> tags = {};
   std::string note = {};  // For people, such as why the job is stopped.

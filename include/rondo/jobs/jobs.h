@@ -35,9 +35,14 @@
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/orch/constraint.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
+
+/// The fact job-succeeded:<job>: of the runs of the job that have begun, the last one has succeeded. Rows of tables may wait for
+/// it, and other jobs (Job::required_facts). The first question about a job reads the store, so the answer may come a moment later.
+inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
 
 struct PoolOptions {
   unsigned threads;
@@ -109,6 +114,8 @@ class Jobs {
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
   /// handler is set. 'reason' returns what `rondo why` shows, such as "no worker offers command backup".
   void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
+  /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start().
+  void offer_facts(ConstraintKind kind);
   /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
   void start();
 

@@ -35,6 +35,11 @@ inline constexpr std::size_t kJobParents = 16;
 /// `FamilyTest.ARootHasTheLimitOfJobsBelowIt`.
 inline constexpr std::size_t kJobsOfFamily = 200;
 
+/// Facts that a job requires: `why` shows all of them.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::size_t kJobFacts = 16;
+
 /// Attempts after the first one: what fails so often fails for another reason.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.

@@ -1,0 +1,184 @@
+// Jobs and rows wait for each other: a job requires facts of the runtime, and a row of a table waits for the success of a job.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Duration kPatience = 30s;
+constexpr ConstraintKind kPort{"port"};
+
+/// Ports that go up and down, and a table whose rows wait for the job of their key.
+class Ports final : public Orch {
+ public:
+  explicit Ports(Runtime& runtime) : Orch(runtime, "ports", Priority{20}) {
+    provide(kPort, [this](std::string_view) { return is_up_; });
+    consume(
+        "AFTER", [this](std::string_view key, const Fields&) { return wait(key); }, [](std::string_view) { return Outcome::done(); });
+    runtime.explain(kPort, [](std::string_view port) { return FactOrigin{"PORT", std::string{port}, "the port is down"}; });
+  }
+  void set_up(bool up) {
+    is_up_ = up;
+    up ? announce({kPort, "Ethernet0"}) : withdraw({kPort, "Ethernet0"});
+  }
+  const std::vector<std::string>& done() const { return done_; }
+
+ private:
+  Outcome wait(std::string_view job) {
+    if (!holds({kJobSucceeded, std::string{job}})) return Outcome::wait_for({kJobSucceeded, std::string{job}});
+    done_.emplace_back(job);
+    return Outcome::done();
+  }
+  bool is_up_ = false;
+  std::vector<std::string> done_;
+};
+
+class JobFacts : public ::testing::Test {
+ protected:
+  JobFacts() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-facts-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    open();
+  }
+  ~JobFacts() override {
+    close();
+    std::filesystem::remove_all(folder);
+  }
+  void open() {
+    runtime = std::make_unique<Runtime>();
+    ports = &runtime->add<Ports>();
+    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+    jobs->handle_in_turn("work", [this](const JobContext& context) {
+      called.push_back(context.job);
+      return result;
+    });
+    jobs->offer_facts(kPort);
+    jobs->start();
+  }
+  void close() {
+    jobs.reset();
+    runtime.reset();
+  }
+  bool becomes(const std::function<bool()>& condition) {
+    const Instant deadline = runtime->clock().now() + kPatience;
+    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
+    return condition();
+  }
+  template <class T>
+  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
+    std::optional<Result<T>> got;
+    call([&got](Result<T> given) { got = std::move(given); });
+    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
+    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
+  }
+  Status defined(const Job& job) {
+    const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
+    return stored ? Status{} : stored.error();
+  }
+  JobRun trigger(const std::string& name) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
+    EXPECT_TRUE(run.has_value()) << run.error().to_string();
+    return run.value_or(JobRun{});
+  }
+  void run_a_while() {
+    const Instant until = runtime->clock().now() + 50ms;
+    becomes([&] { return runtime->clock().now() >= until; });
+  }
+  void add_row(const std::string& key) { ASSERT_TRUE(runtime->table("AFTER").set(key, {{"version", std::to_string(++rows)}}).ok()); }
+
+  std::filesystem::path folder;
+  Status result;
+  int rows = 0;
+  std::vector<std::string> called;
+  std::unique_ptr<Runtime> runtime;
+  Ports* ports = nullptr;
+  std::unique_ptr<Jobs> jobs;
+};
+
+TEST_F(JobFacts, ARunBeginsWhenTheFactsThatItsJobRequiresHold) {
+  ASSERT_TRUE(defined({.name = "collect", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());
+  const JobRun run = trigger("collect");
+  run_a_while();
+  EXPECT_THAT(called, IsEmpty());
+  const Why why = runtime->why("JOB_RUN_8", "collect#" + std::to_string(run.id));
+  ASSERT_EQ(why.chain.size(), 2U);
+  EXPECT_EQ(why.chain[1].table, "PORT");
+  EXPECT_EQ(why.chain[1].key, "Ethernet0");
+  EXPECT_EQ(why.chain[1].origin_note, "the port is down");
+  ports->set_up(true);
+  ASSERT_TRUE(becomes([&] { return called.size() == 1; }));
+  ports->set_up(false);
+  trigger("collect");
+  run_a_while();
+  EXPECT_EQ(called.size(), 1U) << "the port is down again";
+}
+
+TEST_F(JobFacts, AnUnknownKindIsRefusedAndTheKnownOnesAreNamed) {
+  const Status refused = defined({.name = "collect", .handler = "work", .required_facts = {"prot:Ethernet0"}});
+  EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused.message(), "job 'collect': requires: 'prot:Ethernet0' has an unknown kind of fact; known are job-succeeded, port");
+}
+
+TEST_F(JobFacts, ARowWaitsForTheSuccessOfAJob) {
+  ASSERT_TRUE(defined({.name = "backup", .handler = "work"}).ok());
+  add_row("backup");
+  run_a_while();
+  EXPECT_THAT(ports->done(), IsEmpty());
+  EXPECT_THAT(runtime->why("AFTER", "backup").chain.back().note, HasSubstr("no run of the job 'backup' is under way"));
+  result = {StatusCode::Unavailable, "no disk"};
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().failed == 1 && jobs->stats().pending == 0; }));
+  EXPECT_THAT(ports->done(), IsEmpty());
+  result = {};
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return !ports->done().empty(); }));
+  EXPECT_THAT(ports->done(), ElementsAre("backup"));
+}
+
+TEST_F(JobFacts, TheSuccessOfAJobHoldsAfterARestartAndEndsWithAFailureOrARemoval) {
+  ASSERT_TRUE(defined({.name = "backup", .handler = "work"}).ok());
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().succeeded == 1 && jobs->stats().pending == 0; }));
+  close();
+  open();
+  add_row("backup");
+  ASSERT_TRUE(becomes([&] { return ports->done().size() == 1; }));
+  result = {StatusCode::Unavailable, "no disk"};
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().failed == 1 && jobs->stats().pending == 0; }));
+  add_row("backup");
+  run_a_while();
+  EXPECT_EQ(ports->done().size(), 1U) << "the last run failed";
+}
+
+TEST_F(JobFacts, AJobWaitsForAnotherThatIsNotItsParentAndWhyWalksThroughBoth) {
+  ASSERT_TRUE(defined({.name = "backup", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());
+  ASSERT_TRUE(defined({.name = "clean", .handler = "work", .required_facts = {"job-succeeded:backup"}}).ok());
+  const JobRun clean = trigger("clean");
+  trigger("backup");
+  run_a_while();
+  const Why why = runtime->why("JOB_RUN_8", "clean#" + std::to_string(clean.id));
+  ASSERT_EQ(why.chain.size(), 3U);
+  EXPECT_EQ(why.chain[2].table, "PORT");
+  ports->set_up(true);
+  ASSERT_TRUE(becomes([&] { return called.size() == 2; }));
+  EXPECT_THAT(called, ElementsAre("backup", "clean"));
+}
+
+}  // namespace
+}  // namespace rondo::jobs

@@ -1,0 +1,149 @@
+// parts.h: the facts for which runs wait, the fact that a job has succeeded, and what `why` says about them.
+#include <algorithm>
+#include <utility>
+
+#include "jobs/parts.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+/// For people who ask why the children of a run wait.
+std::string stage_of(const LiveRun& live) {
+  switch (live.stage) {
+    case LiveRun::Stage::Planned: return "which is due at " + calendar::format_rfc3339(live.run.due);
+    case LiveRun::Stage::Fired: return "which has not begun";
+    case LiveRun::Stage::Running: return "which is running";
+    case LiveRun::Stage::Ending: return "whose end is being stored";
+  }
+  return {};
+}
+
+/// Runs of one job among which the last one that began is looked for.
+constexpr std::size_t kPage = 100;
+
+/// "kind:key", with a kind that check() has accepted.
+Constraint fact_of(const std::vector<ConstraintKind>& kinds, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto kind = std::ranges::find(kinds, text.substr(0, colon), &ConstraintKind::name);
+  return {kind == kinds.end() ? ConstraintKind{} : *kind, std::string{text.substr(colon + 1)}};
+}
+
+/// A run that did not begin says nothing about its job.
+bool has_run(RunState state) { return is_final(state) && state != RunState::Discarded && state != RunState::Skipped; }
+
+/// Whether the last run succeeded.
+Result<bool> last_end_of(JobStore& store, const std::string& job) {
+  std::int64_t before = INT64_MAX;
+  for (;;) {
+    const auto runs = store.runs(job, before, kPage);
+    if (!runs) return failure(runs.error());
+    const auto last = std::ranges::find_if(*runs, has_run, &JobRun::state);
+    if (last != runs->end()) return last->state == RunState::Succeeded;
+    if (runs->size() < kPage) return false;
+    before = runs->back().id;
+  }
+}
+
+}  // namespace
+
+void Jobs::Parts::explain_facts() {
+  runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
+    const auto held = weak.lock();
+    return FactOrigin{{}, {}, held && *held != nullptr ? no_handler(handler) : std::string{}};
+  });
+  runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+    std::vector<FactOrigin> origins;
+    const auto held = weak.lock();
+    const std::optional<std::int64_t> id = run_of(key);
+    if (!held || *held == nullptr || !id) return origins;
+    const LiveRun* const live = find(*id);
+    if (live == nullptr) return origins;
+    for (const std::int64_t other : live->job->begun) {
+      if (const LiveRun* const begun = find(other))
+        origins.push_back({table_of(begun->priority), key_of(begun->run), "another run of the job"});
+    }
+    return origins;
+  });
+  runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+    const auto held = weak.lock();
+    const std::optional<std::int64_t> id = run_of(key);
+    const LiveRun* const parent = held && *held != nullptr && id ? find(*id) : nullptr;
+    if (parent == nullptr) return FactOrigin{};
+    return FactOrigin{table_of(parent->stage == LiveRun::Stage::Planned ? parent->job->job->priority : parent->priority),
+                      key_of(parent->run), "the run of a parent, " + stage_of(*parent)};
+  });
+  runtime.explain(kJobSucceeded, [this, weak = std::weak_ptr(hooks)](std::string_view name) {
+    std::vector<FactOrigin> origins;
+    const auto held = weak.lock();
+    if (!held || *held == nullptr) return origins;
+    for (const auto& [id, job] : jobs) {
+      if (job.job->name != name) continue;
+      for (const std::int64_t run : job.runs) {
+        const LiveRun& live = *find(run);
+        const Priority priority = live.stage == LiveRun::Stage::Planned ? job.job->priority : live.priority;
+        origins.push_back({table_of(priority), key_of(live.run), "a run of the job, " + stage_of(live)});
+      }
+    }
+    if (origins.empty()) origins.push_back({{}, {}, "no run of the job '" + std::string{name} + "' is under way"});
+    return origins;
+  });
+}
+
+Status Jobs::Parts::check_facts(const Job& job) const {
+  if (job.required_facts.empty()) return {};
+  for (const std::string& text : job.required_facts) {
+    const Constraint fact = fact_of(offered_facts, text);
+    if (!fact.kind.name().empty()) continue;
+    std::string known;
+    for (const ConstraintKind kind : offered_facts) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
+    return {StatusCode::InvalidArgument, "requires: '" + text + "' has an unknown kind of fact; known are " + known};
+  }
+  return {};
+}
+
+std::vector<Constraint> Jobs::Parts::missing_facts(const LiveRun& live) const {
+  std::vector<Constraint> facts;
+  for (const std::int64_t parent : live.run.parents) {
+    if (const auto found = runs.find(parent); found != runs.end()) facts.push_back({kJobRun, key_of(found->second.run)});
+  }
+  if (live.job->job->required_facts.empty()) return facts;
+  for (const std::string& text : live.job->job->required_facts) {
+    Constraint fact = fact_of(offered_facts, text);
+    if (!turns.holds(fact)) facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+bool Jobs::Parts::has_job_succeeded(std::string_view job) {
+  const auto [place, is_new] = last_ends.try_emplace(std::string{job});
+  if (is_new) read_last_end(place->first);
+  return place->second.value_or(false);
+}
+
+void Jobs::Parts::read_last_end(const std::string& job) {
+  store.submit<bool>(
+      "last end " + job, [job](JobStore& of, Planner&) { return last_end_of(of, job); },
+      [this, job](const Result<bool>& succeeded) {
+        const auto known = last_ends.find(job);
+        if (known == last_ends.end() || known->second) return;  // A run has ended meanwhile.
+        if (!succeeded) {                                       // The next question asks the store again.
+          last_ends.erase(known);
+          return;
+        }
+        known->second = *succeeded;
+        if (*succeeded) turns.job_ended(job, true);
+      });
+}
+
+void Jobs::Parts::note_end(const std::string& job, RunState state) {
+  const auto known = last_ends.find(job);
+  if (known == last_ends.end() || !has_run(state)) return;
+  const bool succeeded = state == RunState::Succeeded;
+  if (known->second == succeeded) return;
+  known->second = succeeded;
+  turns.job_ended(job, succeeded);
+}
+
+}  // namespace rondo::jobs
