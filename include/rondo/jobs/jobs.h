@@ -9,8 +9,8 @@
 // after the next start, with the same id. If the store fails, nothing new fires until it works again, and health() returns the reason.
 //
 // A due run is a row of the table JOB_RUN_<priority>, so it takes turns with all other tables under the runtime's policy, and `rondo why`,
-// `parked` and `tables` show it. A run that waits for other runs of its job waits for the fact job-free:<job>. Late runs: see Misfire and
-// JobsOptions. Runs that are still running: see Overlap.
+// `parked` and `tables` show it. A run that waits for other runs of its job waits for the fact job-turn:<job>#<run>. Late runs: see Misfire
+// and JobsOptions. Runs that are still running: see Overlap.
 //
 // A handler is a function (handle(), handle_in_turn()) or works elsewhere (handle_async()).
 //
