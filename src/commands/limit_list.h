@@ -156,6 +156,8 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"forecast_runs", 20000000},
     {"forecast_span_us", 316224000000000},
     {"peak_jobs", 5},
+    {"fpm_routes", 4000000},
+    {"fpm_nexthops", 262144},
     {"workers", 16},
     {"worker_offers", 256},
     {"worker_runs", 256},

@@ -1,0 +1,80 @@
+// decode(): one netlink message of zebra as a change of a route or of a next hop. zebra sends what it would send to the kernel. Attributes
+// may be in any order; unknown ones are skipped. It reads nothing outside the message (fuzz/fpm_stream.cc). Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/netlink/message.h"
+#include "rondo/dataplane/ip.h"
+
+namespace rondo::fpm {
+
+/// Why a message, or what it describes, has no effect.
+enum class Skip : std::uint8_t {
+  None,
+  FrameType,     // A frame that has no netlink messages.
+  MessageType,   // Another type of message: neighbours, SRv6, traffic control.
+  Family,        // Neither IPv4 nor IPv6: MPLS, EVPN.
+  Table,         // A routing table that is not configured.
+  Kernel,        // A route that the kernel makes by itself, such as a connected one.
+  RouteType,     // Local, multicast and others.
+  Encapsulated,  // A next hop that adds MPLS labels or a tunnel.
+  NoGateway,     // A next hop that is only a device.
+  Unknown,       // A deletion of something that is not held.
+  Full,          // The server holds as many as it may.
+};
+inline constexpr std::size_t kSkips = 11;
+std::string_view to_string(Skip skip) noexcept;
+
+struct Hop {
+  std::uint32_t device = 0;  // Interface index in zebra's namespace.
+  bool has_gateway = false;
+  bool encapsulated = false;
+  std::uint16_t weight = 1;
+  IpAddress gateway;
+  friend bool operator==(const Hop&, const Hop&) = default;
+};
+
+enum class Way : std::uint8_t { Unicast, Blackhole, Unreachable, Prohibit };
+
+struct RouteChange {
+  bool gone = false;
+  Way way = Way::Unicast;
+  std::uint8_t protocol = 0;
+  std::uint32_t table = 0;
+  std::uint32_t nexthop = 0;  // RTA_NH_ID; 0: the next hops are in 'hops'.
+  Prefix prefix;
+  std::vector<Hop> hops;
+};
+
+struct NexthopMember {
+  std::uint32_t id = 0;
+  std::uint16_t weight = 1;
+  friend bool operator==(const NexthopMember&, const NexthopMember&) = default;
+};
+
+struct NexthopChange {
+  bool gone = false;
+  bool blackhole = false;
+  std::uint32_t id = 0;
+  Hop hop;                             // Used if 'members' is empty.
+  std::vector<NexthopMember> members;  // Of a group.
+};
+
+/// How RTA_MULTIPATH states weights: dplane_fpm_nl sends the weight minus 1, as the kernel expects. The older zebra_fpm sends the weight.
+enum class HopWeights : std::uint8_t { MinusOne, Plain };
+
+/// The result of decode(). Reuse it, so that the vectors keep their memory.
+struct Decoded {
+  enum class Kind : std::uint8_t { Route, Nexthop, Skipped, Malformed };
+  Kind kind = Kind::Skipped;
+  Skip skip = Skip::None;
+  RouteChange route;
+  NexthopChange nexthop;
+};
+
+void decode(const netlink::Message& message, HopWeights weights, Decoded& decoded);
+
+}  // namespace rondo::fpm

@@ -1,0 +1,98 @@
+// Messages of zebra as changes, and messages that lie.
+#include "fpm/decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fpm/fpm_kit.h"
+
+namespace rondo::fpm {
+namespace {
+
+using Kind = Decoded::Kind;
+
+Decoded decoded(std::string_view bytes, HopWeights weights = HopWeights::MinusOne) {
+  netlink::MessageReader reader{std::as_bytes(std::span{bytes})};
+  netlink::Message message;
+  Decoded result;
+  EXPECT_TRUE(reader.next(message));
+  decode(message, weights, result);
+  return result;
+}
+
+TEST(FpmDecode, ARouteNamesItsNextHopByNumber) {
+  const Decoded result = decoded(kit::route("10.1.0.0/16", {.nexthop = 72}));
+  EXPECT_EQ(result.kind, Kind::Route);
+  EXPECT_EQ(result.route.prefix, kit::prefix("10.1.0.0/16"));
+  EXPECT_EQ(result.route.nexthop, 72U);
+  EXPECT_EQ(result.route.table, 254U);
+  EXPECT_FALSE(result.route.gone);
+}
+
+TEST(FpmDecode, ATableBeyond255IsInItsAttribute) {
+  EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.nexthop = 1, .table = 4242})).route.table, 4242U);
+  EXPECT_EQ(decoded(kit::no_route("2001:db8::/32", 4242)).route.table, 4242U);
+}
+
+TEST(FpmDecode, WeightsOfBothModulesAreUnderstood) {
+  const std::string bytes = kit::route("10.1.0.0/16", {.paths = {{"10.0.0.2", 3, 0}, {"10.0.1.2", 5, 2}}});
+  const Decoded minus_one = decoded(bytes);
+  ASSERT_EQ(minus_one.route.hops.size(), 2U);
+  EXPECT_EQ(minus_one.route.hops[0].weight, 1);
+  EXPECT_EQ(minus_one.route.hops[1].weight, 3);
+  EXPECT_EQ(minus_one.route.hops[1].gateway, kit::address("10.0.1.2"));
+  EXPECT_EQ(minus_one.route.hops[1].device, 5U);
+  const Decoded plain = decoded(bytes, HopWeights::Plain);
+  EXPECT_EQ(plain.route.hops[0].weight, 1) << "0 is no weight";
+  EXPECT_EQ(plain.route.hops[1].weight, 2);
+}
+
+TEST(FpmDecode, RoutesThatDropPacketsHaveNoNextHop) {
+  EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE})).route.way, Way::Blackhole);
+  EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_UNREACHABLE})).route.way, Way::Unreachable);
+  EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_PROHIBIT})).route.way, Way::Prohibit);
+  const Decoded local = decoded(kit::route("10.1.0.0/16", {.type = RTN_LOCAL}));
+  EXPECT_EQ(local.kind, Kind::Skipped);
+  EXPECT_EQ(local.skip, Skip::RouteType);
+}
+
+TEST(FpmDecode, AGroupListsMembersWithWeights) {
+  const Decoded result = decoded(kit::group(72, {{66, 1}, {73, 200}}));
+  EXPECT_EQ(result.kind, Kind::Nexthop);
+  EXPECT_EQ(result.nexthop.id, 72U);
+  EXPECT_THAT(result.nexthop.members, testing::ElementsAre(NexthopMember{66, 1}, NexthopMember{73, 200}));
+  EXPECT_TRUE(decoded(kit::no_nexthop(72)).nexthop.gone);
+}
+
+TEST(FpmDecode, OtherFamiliesAndTypesAreSkipped) {
+  rtmsg mpls{};
+  mpls.rtm_family = 28;
+  EXPECT_EQ(decoded(kit::message(RTM_NEWROUTE, mpls, [](auto&) {})).skip, Skip::Family);
+  EXPECT_EQ(decoded(kit::message(RTM_NEWNEIGH, mpls, [](auto&) {})).skip, Skip::MessageType);
+  EXPECT_EQ(decoded(kit::message(2000, mpls, [](auto&) {})).skip, Skip::MessageType);
+}
+
+TEST(FpmDecode, ALengthThatLiesIsMalformed) {
+  rtmsg header{};
+  header.rtm_family = AF_INET;
+  const auto with = [&](std::uint8_t length, std::uint16_t type, std::size_t bytes) {
+    header.rtm_dst_len = length;
+    return decoded(kit::message(RTM_NEWROUTE, header,
+                                [&](netlink::MessageWriter& writer) {
+                                  const std::array<char, 64> data{};
+                                  writer.attribute(type, data.data(), bytes);
+                                }))
+        .kind;
+  };
+  header.rtm_type = RTN_UNICAST;
+  EXPECT_EQ(with(33, RTA_DST, 4), Kind::Malformed);
+  EXPECT_EQ(with(24, RTA_DST, 3), Kind::Malformed);
+  EXPECT_EQ(with(24, RTA_GATEWAY, 16), Kind::Malformed);
+  EXPECT_EQ(with(24, RTA_NH_ID, 2), Kind::Malformed);
+  EXPECT_EQ(with(24, RTA_MULTIPATH, 8), Kind::Malformed) << "a hop of length 0";
+  EXPECT_EQ(decoded(kit::group(0, {{1, 1}})).kind, Kind::Malformed);
+  EXPECT_EQ(decoded(kit::group(5, {{0, 1}})).kind, Kind::Malformed);
+}
+
+}  // namespace
+}  // namespace rondo::fpm

@@ -1,0 +1,379 @@
+#include "fpm/route_book.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rondo/dataplane/limits.h"
+
+namespace rondo::fpm {
+
+namespace {
+
+constexpr std::uint8_t kKernelProtocol = 2;  // RTPROT_KERNEL: zebra states it for connected and kernel routes.
+
+}  // namespace
+
+std::string protocol_name(std::uint8_t protocol) {
+  switch (protocol) {  // <linux/rtnetlink.h>, with the names of iproute2 where those differ from FRR's.
+    case 4: return "static";
+    case 11: return "zebra";
+    case 42: return "babel";
+    case 186: return "bgp";
+    case 187: return "isis";
+    case 188: return "ospf";
+    case 189: return "rip";
+    case 192: return "eigrp";
+    case 194: return "sharp";
+    case 195: return "pbr";
+    case 196: return "static";
+    case 197: return "openfabric";
+    default: return std::to_string(protocol);
+  }
+}
+
+RouteBook::RouteBook(Store& store, BookOptions options) : store_(store), options_(std::move(options)), sets_(store, options_.groups) {}
+
+// --- the session
+
+void RouteBook::begin_session() {
+  ++session_;
+  stop_sweep();
+  stale_ = routes_.live();
+  for (const auto& [id, nexthop] : nexthops_) {
+    if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
+  }
+  nexthops_.clear();
+  inline_.clear();
+  inline_by_bytes_.clear();
+  ++epoch_;
+}
+
+void RouteBook::devices_changed() {
+  ++epoch_;
+  examined_ = 0;
+}
+
+std::uint32_t RouteBook::find(const Prefix& prefix) const {
+  const std::uint32_t place =
+      by_prefix_.find(IpHash{}(prefix), [&](std::uint32_t row) { return routes_[row].used && routes_[row].prefix == prefix; });
+  return place;
+}
+
+std::uint32_t RouteBook::find_or_add(const Prefix& prefix) {
+  const auto is_it = [&](std::uint32_t row) { return routes_[row].prefix == prefix; };
+  return by_prefix_.find_or_add(IpHash{}(prefix), is_it, [&] {
+    const std::uint32_t place = routes_.take();
+    routes_[place] = Route{};
+    routes_[place].prefix = prefix;
+    routes_[place].used = true;
+    routes_[place].session = session_;
+    return place;
+  });
+}
+
+void RouteBook::queue(std::uint32_t place) {
+  if (std::exchange(routes_[place].queued, true)) return;
+  unwritten_.push_back(place);
+}
+
+/// The route belongs to this session now.
+void RouteBook::touch(Route& route) {
+  if (route.session == session_) return;
+  route.session = session_;
+  --stale_;
+}
+
+void RouteBook::remove_route(const RouteChange& change) {
+  const std::uint32_t place = find(change.prefix);
+  if (place == RowIndex::kNone || (routes_[place].aim == Aim::NoRow && routes_[place].session == session_)) return skip(Skip::Unknown);
+  Route& route = routes_[place];
+  touch(route);
+  route.aim = Aim::NoRow;
+  queue(place);
+}
+
+void RouteBook::apply(const RouteChange& change) {
+  if (change.table != options_.table) return skip(Skip::Table);
+  if (change.gone) return remove_route(change);
+  if (change.protocol == kKernelProtocol) {
+    skip(Skip::Kernel);
+    if (find(change.prefix) != RowIndex::kNone) remove_route(change);  // It replaces the route of another protocol.
+    return;
+  }
+  if (routes_.live() >= options_.routes_max && find(change.prefix) == RowIndex::kNone) return skip(Skip::Full);
+  const bool by_itself = change.way == Way::Unicast && change.nexthop == 0;
+  const std::uint32_t hops = by_itself ? intern(change.hops) : HopSets::kNone;
+  if (by_itself && hops == HopSets::kNone) return skip(Skip::Full);
+  const std::uint32_t place = find_or_add(change.prefix);
+  Route& route = routes_[place];
+  touch(route);
+  route.aim = Aim::Row;
+  route.way = change.way;
+  route.protocol = change.protocol;
+  route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
+  route.inline_hops = hops;
+  if (change.way == Way::Unreachable || change.way == Way::Prohibit) ++figures_.rejects_as_blackholes;
+  queue(place);
+}
+
+void RouteBook::apply(const NexthopChange& change) {
+  const auto known = nexthops_.find(change.id);
+  if (change.gone) {
+    if (known == nexthops_.end()) return skip(Skip::Unknown);
+    if (known->second.set != HopSets::kNone) sets_.release(known->second.set);
+    nexthops_.erase(known);
+    return;
+  }
+  if (known == nexthops_.end()) {
+    if (nexthops_.size() >= options_.nexthops_max) return skip(Skip::Full);
+    nexthops_[change.id].content = change;
+    if (waiting_ == 0) return;  // Nothing can have named it yet, except groups, which are resolved when a route names them.
+    return devices_changed();
+  }
+  const NexthopChange& before = known->second.content;
+  if (before.hop == change.hop && before.members == change.members && before.blackhole == change.blackhole) return;
+  known->second.content = change;
+  devices_changed();
+}
+
+std::uint32_t RouteBook::intern(const std::vector<Hop>& hops) {
+  std::string bytes;
+  for (const Hop& hop : hops) {
+    const auto append = [&bytes](const auto& value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    append(hop.device);
+    append(hop.weight);
+    append(hop.gateway.bytes());
+    bytes += static_cast<char>((hop.has_gateway ? 1 : 0) | (hop.encapsulated ? 2 : 0) | (hop.gateway.is_v6() ? 4 : 0));
+  }
+  const auto known = inline_by_bytes_.find(bytes);
+  if (known != inline_by_bytes_.end()) return known->second;
+  if (inline_.size() >= options_.nexthops_max) return HopSets::kNone;
+  const auto place = static_cast<std::uint32_t>(inline_.size());
+  inline_.push_back(hops);
+  inline_by_bytes_.emplace(std::move(bytes), place);
+  return place;
+}
+
+// --- next hops
+
+/// Appends the hops of next hop 'id'. False if one of them is not known.
+bool RouteBook::collect(std::uint32_t id, std::uint16_t weight, bool within_group, std::vector<Hop>& hops) const {
+  const auto known = nexthops_.find(id);
+  if (known == nexthops_.end()) return false;
+  const NexthopChange& content = known->second.content;
+  if (content.members.empty()) {
+    hops.push_back(content.hop);
+    hops.back().weight = weight;
+    return true;
+  }
+  if (within_group) return false;  // The kernel knows no groups of groups.
+  for (const NexthopMember& member : content.members) {
+    if (hops.size() >= limits::kGroupMembers) return true;
+    if (!collect(member.id, member.weight, true, hops)) return false;
+  }
+  return true;
+}
+
+bool RouteBook::is_blackhole(std::uint32_t id) const {
+  const auto known = nexthops_.find(id);
+  return known != nexthops_.end() && known->second.content.blackhole;
+}
+
+RouteBook::Target RouteBook::target_of_hops(const std::vector<Hop>& hops) {
+  std::vector<NamedHop> named;
+  Skip unusable = Skip::NoGateway;
+  for (const Hop& hop : hops) {
+    if (hop.encapsulated || !hop.has_gateway) {
+      if (hop.encapsulated) unusable = Skip::Encapsulated;
+      continue;
+    }
+    std::string device = options_.device_name ? options_.device_name(hop.device) : std::string{};
+    if (device.empty()) return {};
+    named.push_back({hop.gateway, std::move(device), hop.weight});
+  }
+  if (named.empty()) return {.kind = Target::Kind::Unusable, .set = HopSets::kNone, .why = unusable};
+  return {.kind = Target::Kind::Set, .set = sets_.find_or_add(std::move(named))};
+}
+
+RouteBook::Target RouteBook::blackhole(Way way) {
+  const std::string_view name = way == Way::Unreachable ? "fpm:unreachable" : way == Way::Prohibit ? "fpm:prohibit" : "fpm:blackhole";
+  return {.kind = Target::Kind::Set, .set = sets_.find_or_add_name(name)};
+}
+
+/// A group without a row: the route's row waits for it, and `why` names it.
+RouteBook::Target RouteBook::waits_for(std::uint32_t id) {
+  std::string name{kOwned};
+  name.append("nexthop-").append(std::to_string(id));
+  return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name(name)};
+}
+
+RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
+  const auto known = nexthops_.find(id);
+  if (known == nexthops_.end()) return waits_for(id);
+  Nexthop& nexthop = known->second;
+  if (nexthop.epoch == epoch_ && nexthop.set != HopSets::kNone) return {.kind = Target::Kind::Set, .set = nexthop.set};
+  std::vector<Hop> hops;
+  if (!collect(id, 1, false, hops)) return waits_for(id);
+  Target target = target_of_hops(hops);
+  if (target.kind == Target::Kind::Waits) return waits_for(id);
+  if (target.kind != Target::Kind::Set) return target;
+  sets_.refer(target.set);
+  if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
+  nexthop.set = target.set;
+  nexthop.epoch = epoch_;
+  return target;
+}
+
+RouteBook::Target RouteBook::target_of(const Route& route) {
+  if (route.way != Way::Unicast) return blackhole(route.way);
+  if (route.nexthop != 0) return is_blackhole(route.nexthop) ? blackhole(Way::Blackhole) : target_of_nexthop(route.nexthop);
+  const Target target = target_of_hops(inline_[route.inline_hops]);
+  if (target.kind != Target::Kind::Waits) return target;
+  return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name("fpm:unknown-device")};
+}
+
+// --- writing
+
+void RouteBook::note_waiting(Route& route, bool waits) {
+  if (std::exchange(route.waiting, waits) == waits) return;
+  waits ? ++waiting_ : --waiting_;
+}
+
+Status RouteBook::set_row(Route& route, const Target& target) {
+  if (Status status = sets_.write(target.set); !status.ok()) return status;
+  const std::string key = route.prefix.to_string();
+  const std::string_view group = sets_.name(target.set);
+  const std::string protocol = protocol_name(route.protocol);
+  const bool black = route.way != Way::Unicast || group == "fpm:blackhole";
+  std::array<Field, 3> fields{Field{"nexthop_group", group}, Field{"protocol", protocol}, Field{"blackhole", black ? "true" : "false"}};
+  // Most rows never have the third field; a row that had it needs its other value.
+  const std::size_t count = black || route.black ? 3 : 2;
+  if (Status status = store_.write(options_.routes, Change::set(key, std::span<const Field>{fields}.first(count))); !status.ok())
+    return status;
+  ++figures_.written;
+  sets_.refer(target.set);
+  if (route.written != HopSets::kNone) sets_.release(route.written);
+  route.written = target.set;
+  route.written_protocol = route.protocol;
+  route.black = black;
+  return {};
+}
+
+Status RouteBook::delete_row(Route& route) {
+  if (route.written == HopSets::kNone) return {};
+  if (Status status = store_.write(options_.routes, Change::remove(route.prefix.to_string())); !status.ok()) return status;
+  ++figures_.deleted;
+  sets_.release(route.written);
+  route.written = HopSets::kNone;
+  route.black = false;
+  return {};
+}
+
+void RouteBook::forget(std::uint32_t place) {
+  Route& route = routes_[place];
+  note_waiting(route, false);
+  if (route.session != session_) --stale_;
+  by_prefix_.erase(IpHash{}(route.prefix), place);
+  route = Route{};
+  routes_.give_back(place);
+}
+
+/// Writes what the route asks for now, if that is not written yet.
+Status RouteBook::write_route(std::uint32_t place) {
+  Route& route = routes_[place];
+  if (route.aim == Aim::NoRow) {
+    if (Status status = delete_row(route); !status.ok()) return status;
+    forget(place);
+    return {};
+  }
+  if (route.session != session_) return {};  // Its next hops belong to a session that has ended, so its row stays.
+  const Target target = target_of(route);
+  if (target.kind == Target::Kind::Unusable) {
+    skip(target.why);
+    note_waiting(route, false);
+    return delete_row(route);
+  }
+  note_waiting(route, target.kind == Target::Kind::Waits);
+  if (route.written == target.set && route.written_protocol == route.protocol) {
+    ++figures_.unchanged;
+    return {};
+  }
+  return set_row(route, target);
+}
+
+RouteBook::Written RouteBook::write(std::size_t most) {
+  examine(most);
+  sweep_some(most);
+  Written result;
+  while (result.rows < most && !unwritten_.empty()) {
+    const std::uint32_t place = unwritten_.front();
+    ++result.rows;
+    result.refused = write_route(place);
+    if (!result.refused.ok()) {
+      ++figures_.refused;
+      return result;
+    }
+    routes_[place].queued = false;
+    unwritten_.pop_front();
+  }
+  result.refused = sets_.delete_unused();
+  return result;
+}
+
+/// Queues routes of this session, because next hops have changed.
+void RouteBook::examine(std::size_t most) {
+  for (std::size_t i = 0; i < most && examined_ < routes_.limit(); ++i, ++examined_) {
+    const Route& route = routes_[examined_];
+    if (route.used && route.aim == Aim::Row && route.session == session_) queue(examined_);
+  }
+}
+
+void RouteBook::sweep_some(std::size_t most) {
+  for (std::size_t i = 0; i < most && is_sweeping(); ++i, ++swept_) {
+    Route& route = routes_[swept_];
+    if (!route.used || route.session == session_) continue;
+    touch(route);
+    route.aim = Aim::NoRow;
+    queue(swept_);
+  }
+}
+
+// --- rows of an earlier run
+
+void RouteBook::adopt_group(const Record& row) {
+  if (row.key().starts_with(kOwned)) sets_.adopt(row);
+}
+
+void RouteBook::adopt_route(const Record& row) {
+  const std::string_view group = row.fields().find("nexthop_group").value_or("");
+  const Result<Prefix> prefix = Prefix::parse(row.key());
+  if (!group.starts_with(kOwned) || !prefix || find(*prefix) != RowIndex::kNone) return;
+  const std::uint32_t place = find_or_add(*prefix);
+  Route& route = routes_[place];
+  route.session = session_ - 1;
+  ++stale_;
+  route.aim = Aim::Row;
+  route.written = sets_.find_or_add_name(group);
+  sets_.refer(route.written);
+  route.black = row.fields().find("blackhole").value_or("false") == "true";
+  const std::string_view protocol = row.fields().find("protocol").value_or("");
+  for (unsigned number = 0; number < 256; ++number) {
+    if (protocol_name(static_cast<std::uint8_t>(number)) != protocol) continue;
+    route.written_protocol = static_cast<std::uint8_t>(number);
+    if (number != 4) break;  // Two numbers are called static; FRR uses the higher one.
+  }
+}
+
+BookFigures RouteBook::figures() const {
+  BookFigures figures = figures_;
+  figures.routes = routes_.live();
+  figures.stale = stale_;
+  figures.unwritten = unwritten_.size();
+  figures.waiting = waiting_;
+  figures.nexthops = nexthops_.size();
+  figures.groups = sets_.rows();
+  return figures;
+}
+
+}  // namespace rondo::fpm

@@ -1,0 +1,158 @@
+// RouteBook: what zebra asks for, by prefix, and what of it is written in ROUTE_TABLE and NEXTHOP_GROUP_TABLE. It takes changes as fast as
+// they arrive and merges them by prefix; write() then writes only rows that differ from what is written. So a resend of a full table writes
+// nothing, and a deletion with a new route for the prefix is one change. After begin_session(), rows that the session does not name are
+// stale; sweep() removes them. Next hops are resolved into sets of named devices (hop_sets.h) when a route is written.
+//
+// Owner: a row belongs to FPM if its nexthop_group begins with "fpm:". adopt() takes over such rows of an earlier run, and no others.
+//
+// Cost: O(1) for a route. Threads: one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/row_index.h"
+#include "base/slab.h"
+#include "fpm/decode.h"
+#include "fpm/hop_sets.h"
+#include "fpm/limits.h"
+
+namespace rondo::fpm {
+
+struct BookOptions {
+  std::string routes = "ROUTE_TABLE";
+  std::string groups = "NEXTHOP_GROUP_TABLE";
+  /// The table of zebra that is taken: the kernel's number of the default VRF's table.
+  std::uint32_t table = 254;
+  std::size_t routes_max = limits::kFpmRoutes;
+  std::size_t nexthops_max = limits::kFpmNexthops;
+  /// Returns the name of zebra's device; empty if it is unknown, and then device_named() tells of its arrival.
+  std::function<std::string(std::uint32_t device)> device_name = {};
+};
+
+struct BookFigures {
+  std::size_t routes = 0;     // Held, including stale ones.
+  std::size_t stale = 0;      // Not sent again in this session.
+  std::size_t unwritten = 0;  // Rows whose newest state is not written.
+  std::size_t waiting = 0;    // Routes whose next hop or device is unknown. Their rows wait too.
+  std::size_t nexthops = 0;
+  std::size_t groups = 0;                   // Rows of NEXTHOP_GROUP_TABLE.
+  std::uint64_t written = 0;                // Sets of routes written.
+  std::uint64_t deleted = 0;                // Deletes of routes written.
+  std::uint64_t unchanged = 0;              // Changes that left the row as it was written.
+  std::uint64_t refused = 0;                // Times that the store refused a write; it was repeated.
+  std::uint64_t rejects_as_blackholes = 0;  // Unreachable and prohibit routes, which become blackholes.
+  std::array<std::uint64_t, kSkips> skipped{};
+};
+
+class RouteBook {
+ public:
+  /// 'store' must outlive the book; both tables are declared.
+  RouteBook(Store& store, BookOptions options);
+
+  /// zebra sends everything again: its numbers of next hops begin anew, and every route is stale.
+  void begin_session();
+  /// Takes a change. Never refuses: what has no effect is counted by its reason.
+  void apply(const RouteChange& change);
+  void apply(const NexthopChange& change);
+  void skip(Skip why) { ++figures_.skipped[static_cast<std::size_t>(why)]; }
+  /// A device has a name now, so next hops may be resolved.
+  void devices_changed();
+
+  /// Takes over a row of ROUTE_TABLE or NEXTHOP_GROUP_TABLE of an earlier run, if it is FPM's. It is stale.
+  void adopt_group(const Record& row);
+  void adopt_route(const Record& row);
+
+  /// Writes at most 'most' rows, and returns how many of them it examined. An error of the store leaves the rest for later.
+  struct Written {
+    std::size_t rows = 0;
+    Status refused;
+  };
+  Written write(std::size_t most);
+  bool has_unwritten() const noexcept { return !unwritten_.empty() || examined_ < routes_.limit(); }
+
+  /// Begins the removal of stale routes: write() removes them step by step until is_sweeping() is false.
+  void sweep() { swept_ = 0; }
+  bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
+  void stop_sweep() noexcept { swept_ = UINT32_MAX; }
+
+  const BookOptions& options() const noexcept { return options_; }
+  BookFigures figures() const;
+
+ private:
+  enum class Aim : std::uint8_t { Row, NoRow };
+  struct Route {
+    Prefix prefix;
+    Way way = Way::Unicast;
+    std::uint8_t protocol = 0;
+    std::uint8_t written_protocol = 0;
+    Aim aim = Aim::NoRow;
+    bool used = false;                           // The place has a route.
+    bool queued = false;                         // In 'unwritten_'.
+    bool waiting = false;                        // Counted in 'waiting_'.
+    bool black = false;                          // The written row has blackhole=true.
+    std::uint32_t nexthop = 0;                   // zebra's number; 0: 'inline_hops'.
+    std::uint32_t inline_hops = HopSets::kNone;  // An index of 'inline_'.
+    std::uint32_t written = HopSets::kNone;      // The set that the written row names.
+    std::uint32_t session = 0;
+  };
+  struct Nexthop {
+    NexthopChange content;
+    std::uint32_t set = HopSets::kNone;  // Valid while 'epoch' is the book's.
+    std::uint64_t epoch = 0;
+  };
+  /// What a route's next hops are.
+  struct Target {
+    enum class Kind : std::uint8_t { Set, Waits, Unusable } kind = Kind::Waits;
+    std::uint32_t set = HopSets::kNone;
+    Skip why = Skip::None;
+  };
+
+  std::uint32_t find(const Prefix& prefix) const;
+  std::uint32_t find_or_add(const Prefix& prefix);
+  void queue(std::uint32_t place);
+  void touch(Route& route);
+  void remove_route(const RouteChange& change);
+  Target target_of(const Route& route);
+  Target target_of_nexthop(std::uint32_t id);
+  Target target_of_hops(const std::vector<Hop>& hops);
+  bool collect(std::uint32_t id, std::uint16_t weight, bool within_group, std::vector<Hop>& hops) const;
+  bool is_blackhole(std::uint32_t id) const;
+  Target blackhole(Way way);
+  Target waits_for(std::uint32_t id);
+  Status write_route(std::uint32_t place);
+  Status set_row(Route& route, const Target& target);
+  Status delete_row(Route& route);
+  void forget(std::uint32_t place);
+  void note_waiting(Route& route, bool waits);
+  void examine(std::size_t most);
+  void sweep_some(std::size_t most);
+  std::uint32_t intern(const std::vector<Hop>& hops);
+
+  Store& store_;
+  const BookOptions options_;
+  HopSets sets_;
+  Slab<Route> routes_;
+  RowIndex by_prefix_;
+  std::unordered_map<std::uint32_t, Nexthop> nexthops_;
+  std::vector<std::vector<Hop>> inline_;  // Distinct lists of hops that routes of this session state themselves.
+  std::unordered_map<std::string, std::uint32_t> inline_by_bytes_;
+  std::deque<std::uint32_t> unwritten_;
+  std::uint32_t session_ = 0;
+  std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
+  std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.
+  std::uint32_t swept_ = UINT32_MAX;     // The walk that removes stale routes.
+  std::size_t stale_ = 0;
+  std::size_t waiting_ = 0;
+  BookFigures figures_;
+};
+
+/// The name of a routing protocol by its number in the kernel, such as "bgp"; the number as text if it has no name.
+std::string protocol_name(std::uint8_t protocol);
+
+}  // namespace rondo::fpm

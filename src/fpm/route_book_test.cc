@@ -1,0 +1,274 @@
+// The book of routes: forward references, changes that merge, resends that write nothing, sweeps, and rows of other owners.
+#include "fpm/route_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fpm/adoption.h"
+#include "fpm/fpm_kit.h"
+#include "fpm/frame_reader.h"
+#include "rondo/sim/world.h"
+#include "rondo/store/memory_store.h"
+#include "sim/test_source.h"
+
+namespace rondo::fpm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+class RouteBookTest : public testing::Test {
+ protected:
+  RouteBookTest() {
+    for (const char* const table : {"ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"}) EXPECT_TRUE(store_->declare({.name = table}).ok());
+    routes_ = std::move(store_->subscribe("ROUTE_TABLE").value());
+    groups_ = std::move(store_->subscribe("NEXTHOP_GROUP_TABLE").value());
+    make();
+  }
+  void make(BookOptions options = {}) {
+    options.device_name = [this](std::uint32_t device) { return devices_[device]; };
+    book_ = std::make_unique<RouteBook>(*store_, options);
+    book_->begin_session();
+  }
+  /// Gives messages to the book without writing.
+  void hear(std::string_view bytes) {
+    netlink::MessageReader reader{std::as_bytes(std::span{bytes})};
+    Decoded decoded;
+    for (netlink::Message message; reader.next(message);) {
+      decode(message, HopWeights::MinusOne, decoded);
+      ASSERT_NE(decoded.kind, Decoded::Kind::Malformed);
+      if (decoded.kind == Decoded::Kind::Route) book_->apply(decoded.route);
+      if (decoded.kind == Decoded::Kind::Nexthop) book_->apply(decoded.nexthop);
+      if (decoded.kind == Decoded::Kind::Skipped) book_->skip(decoded.skip);
+    }
+    EXPECT_FALSE(reader.is_malformed());
+  }
+  void hear_captured(const std::string& name) {
+    const std::string stream = kit::captured(name);
+    FrameReader reader;
+    std::memcpy(reader.room().data(), stream.data(), stream.size());
+    reader.add(stream.size());
+    for (Frame frame; reader.next(frame).value();) hear({reinterpret_cast<const char*>(frame.content.data()), frame.content.size()});
+  }
+  /// Writes, and returns the changes of the routes as text.
+  std::vector<std::string> write() {
+    while (book_->has_unwritten() || book_->is_sweeping()) EXPECT_TRUE(book_->write(100).refused.ok());
+    EXPECT_TRUE(book_->write(100).refused.ok());
+    return lines(*routes_, rows_);
+  }
+  std::vector<std::string> write_groups() { return lines(*groups_, group_rows_); }
+  static std::vector<std::string> lines(Subscription& table, std::map<std::string, std::string>& rows) {
+    std::vector<Change> changes;
+    table.take(SIZE_MAX, changes);
+    std::vector<std::string> lines;
+    for (const Change& change : changes) {
+      std::string line{change.op() == ChangeOp::Delete ? "-" : "+"};
+      line.append(change.key());
+      std::string row;
+      for (const Field field : change.fields()) {
+        if (field.name == "protocol") continue;
+        row.append(row.empty() ? "" : " ").append(field.name).append("=").append(field.value);
+      }
+      if (!row.empty()) line.append(" ").append(row);
+      if (change.op() == ChangeOp::Delete) rows.erase(std::string{change.key()});
+      if (change.op() == ChangeOp::Set) rows[std::string{change.key()}] = row;
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  sim::World world_{1};
+  Scheduler scheduler_{world_.clock(), world_.reactor(), test::policy()};
+  std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
+  std::unique_ptr<Subscription> routes_;
+  std::unique_ptr<Subscription> groups_;
+  std::map<std::uint32_t, std::string> devices_{{3, "v0"}, {5, "v1"}, {7, "v2"}};
+  std::map<std::string, std::string> rows_;
+  std::map<std::string, std::string> group_rows_;
+  std::unique_ptr<RouteBook> book_;
+};
+
+TEST_F(RouteBookTest, ARouteNamesAGroupAfterItsContent) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0"));
+  EXPECT_THAT(write_groups(), ElementsAre("+fpm:10.0.0.2@v0 nexthop=10.0.0.2 ifname=v0"));
+}
+
+TEST_F(RouteBookTest, AForwardReferenceWaitsAndIsResolved) {
+  hear(kit::group(72, {{66, 1}, {73, 3}}) + kit::route("10.1.0.0/16", {.nexthop = 72}) + kit::nexthop(66, "10.0.0.2", 3));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-72"));
+  EXPECT_EQ(book_->figures().waiting, 1U);
+  hear(kit::nexthop(73, "10.0.1.2", 5));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0+10.0.1.2@v1*3"));
+  EXPECT_THAT(write_groups(), ElementsAre("+fpm:10.0.0.2@v0+10.0.1.2@v1*3 nexthop=10.0.0.2,10.0.1.2 ifname=v0,v1 weight=1,3"));
+  EXPECT_EQ(book_->figures().waiting, 0U);
+}
+
+TEST_F(RouteBookTest, ADeviceThatArrivesResolvesItsNextHops) {
+  hear(kit::nexthop(66, "10.0.9.2", 9) + kit::route("10.1.0.0/16", {.nexthop = 66}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-66"));
+  devices_[9] = "v9";
+  book_->devices_changed();
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.9.2@v9"));
+}
+
+TEST_F(RouteBookTest, ADeletionAndANewRouteAreOneChange) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 66}));
+  write();
+  hear(kit::no_route("10.1.0.0/16") + kit::route("10.1.0.0/16", {.nexthop = 67}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.1.2@v1"));
+  hear(kit::no_route("10.1.0.0/16") + kit::route("10.1.0.0/16", {.nexthop = 67}));
+  EXPECT_THAT(write(), IsEmpty());
+  hear(kit::no_route("10.1.0.0/16"));
+  EXPECT_THAT(write(), ElementsAre("-10.1.0.0/16"));
+  EXPECT_EQ(book_->figures().routes, 0U);
+}
+
+TEST_F(RouteBookTest, OtherNumbersAfterARestartOfZebraChangeNothing) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 66}) +
+       kit::route("10.2.0.0/16", {.nexthop = 67}));
+  write();
+  write_groups();
+  book_->begin_session();
+  EXPECT_EQ(book_->figures().stale, 2U);
+  hear(kit::nexthop(66, "10.0.1.2", 5));
+  EXPECT_THAT(write(), IsEmpty()) << "66 has another meaning now, and no route of this session names it";
+  hear(kit::route("10.2.0.0/16", {.nexthop = 66}) + kit::nexthop(67, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 67}));
+  EXPECT_THAT(write(), IsEmpty());
+  EXPECT_THAT(write_groups(), IsEmpty());
+  EXPECT_EQ(book_->figures().stale, 0U);
+}
+
+TEST_F(RouteBookTest, ASweepRemovesWhatWasNotSentAgain) {
+  hear(kit::nexthop(66, "10.0.0.2", 3));
+  for (int i = 0; i < 300; ++i) {
+    hear(kit::route("10.1." + std::to_string(i % 250) + "." + std::to_string(i < 250 ? 0 : 128) + "/25", {.nexthop = 66}));
+  }
+  write();
+  book_->begin_session();
+  hear(kit::nexthop(1, "10.0.0.2", 3) + kit::route("10.1.7.0/25", {.nexthop = 1}));
+  EXPECT_THAT(write(), IsEmpty());
+  EXPECT_EQ(book_->figures().stale, 299U);
+  book_->sweep();
+  EXPECT_EQ(write().size(), 299U);
+  EXPECT_THAT(rows_, ElementsAre(Pair("10.1.7.0/25", "nexthop_group=fpm:10.0.0.2@v0")));
+  EXPECT_EQ(book_->figures().stale, 0U);
+}
+
+TEST_F(RouteBookTest, GroupsGoWithTheirLastRoute) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}));
+  write();
+  write_groups();
+  hear(kit::no_route("10.1.0.0/16") + kit::no_nexthop(66));
+  write();
+  EXPECT_THAT(write_groups(), ElementsAre("-fpm:10.0.0.2@v0"));
+  EXPECT_EQ(book_->figures().groups, 0U);
+}
+
+TEST_F(RouteBookTest, WaysToDropPacketsAreBlackholes) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}) +
+       kit::route("10.2.0.0/16", {.type = RTN_UNREACHABLE}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:blackhole blackhole=true",
+                                   "+10.2.0.0/16 nexthop_group=fpm:unreachable blackhole=true"));
+  hear(kit::route("10.1.0.0/16", {.nexthop = 66}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0 blackhole=false"));
+}
+
+TEST_F(RouteBookTest, WhatIsLeftOutIsCountedByItsReason) {
+  hear(kit::nexthop(66, "", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66, .table = 100}) +
+       kit::route("10.3.0.0/16", {.protocol = 2}) + kit::no_route("10.4.0.0/16"));
+  EXPECT_THAT(write(), IsEmpty());
+  const BookFigures figures = book_->figures();
+  for (const Skip why : {Skip::NoGateway, Skip::Table, Skip::Kernel, Skip::Unknown}) {
+    EXPECT_EQ(figures.skipped[static_cast<std::size_t>(why)], 1U) << to_string(why);
+  }
+}
+
+TEST_F(RouteBookTest, AConnectedRouteReplacesOneOfAnotherProtocol) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}));
+  write();
+  hear(kit::route("10.1.0.0/16", {.protocol = 2}));
+  EXPECT_THAT(write(), ElementsAre("-10.1.0.0/16"));
+}
+
+TEST_F(RouteBookTest, AnEarlierRunsRowsAreAdoptedAndOthersAreNot) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66}) +
+       kit::route("10.3.0.0/16", {.type = RTN_BLACKHOLE}));
+  write();
+  write_groups();
+  EXPECT_TRUE(store_->write("ROUTE_TABLE", Change::set("10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "v0"}})).ok());
+  write();
+  make();  // Another process.
+  bool adopted = false;
+  const Adoption adoption{*store_, *book_, [&](const Status& status) { adopted = status.ok(); }};
+  EXPECT_TRUE(world_.run_until(
+      scheduler_, [&] { return adopted; }, 10s));
+  book_->begin_session();
+  EXPECT_EQ(book_->figures().stale, 3U);
+  hear(kit::nexthop(5, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 5}) + kit::route("10.3.0.0/16", {.type = RTN_BLACKHOLE}));
+  EXPECT_THAT(write(), IsEmpty());
+  book_->sweep();
+  EXPECT_THAT(write(), ElementsAre("-10.2.0.0/16"));
+  EXPECT_THAT(write_groups(), IsEmpty());
+}
+
+TEST_F(RouteBookTest, APrefixBeyondTheLimitIsLeftOutAndCounted) {
+  make({.routes_max = 2});
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66}) +
+       kit::route("10.3.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66}));
+  EXPECT_EQ(write().size(), 2U);
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Full)], 1U);
+}
+
+TEST_F(RouteBookTest, ANextHopBeyondTheLimitIsLeftOutAndCounted) {
+  make({.nexthops_max = 1});
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 67}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-67"));
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Full)], 1U);
+}
+
+TEST_F(RouteBookTest, AFullTableDelaysARowAndLosesNone) {
+  auto small = make_memory_store(scheduler_);
+  EXPECT_TRUE(small->declare({.name = "ROUTE_TABLE", .kind = TableKind::Staged, .rows_max = 1}).ok());
+  EXPECT_TRUE(small->declare({.name = "NEXTHOP_GROUP_TABLE"}).ok());
+  book_ = std::make_unique<RouteBook>(*small, BookOptions{});
+  book_->begin_session();
+  hear(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}) + kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE}));
+  EXPECT_EQ(book_->write(10).refused.code(), StatusCode::ResourceExhausted);
+  EXPECT_TRUE(book_->has_unwritten());
+  EXPECT_EQ(book_->figures().written, 1U);
+}
+
+TEST_F(RouteBookTest, TheCapturedResendLeavesNoDanglingGroupAndSweepsTheDeletedRoute) {
+  hear_captured("frr84_nhg_session");
+  write();
+  const std::size_t before = book_->figures().routes;
+  book_->begin_session();
+  hear_captured("frr84_nhg_reconnect_resend");
+  EXPECT_THAT(write(), ElementsAre("+10.11.0.0/16 nexthop_group=fpm:10.254.0.2@v0")) << "a route that was added while nobody listened";
+  EXPECT_EQ(book_->figures().stale, 1U) << "10.9.0.0/16 was deleted meanwhile";
+  book_->sweep();
+  write();
+  write_groups();
+  EXPECT_EQ(book_->figures().routes, before) << "one more and one fewer";
+  EXPECT_EQ(book_->figures().waiting, 0U);
+  for (const auto& [key, row] : rows_) {
+    const std::string group =
+        row.substr(row.find('=') + 1, row.find(' ') == std::string::npos ? row.npos : row.find(' ') - row.find('=') - 1);
+    EXPECT_TRUE(group == "fpm:blackhole" || group == "fpm:unreachable" || group_rows_.contains(group)) << key << " " << row;
+  }
+}
+
+TEST_F(RouteBookTest, TheCapturedReplacementDeletesNothing) {
+  hear_captured("frr103_bgp_update_delete");
+  EXPECT_FALSE(write().empty());
+  hear_captured("frr84_nonhg_session");
+  write();
+  EXPECT_EQ(book_->figures().waiting, 0U);
+}
+
+}  // namespace
+}  // namespace rondo::fpm

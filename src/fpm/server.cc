@@ -1,0 +1,345 @@
+#include "fpm/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace rondo::fpm {
+
+namespace {
+
+/// How often the server checks whether a resend has ended, and tries again to write what the store refused.
+constexpr Duration kLook = 100ms;
+/// The receive buffer asked for, so that zebra can send while a long turn runs.
+constexpr int kSessionBuffer = 4 * 1024 * 1024;
+
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t length = 0;
+};
+
+Result<Endpoint> to_endpoint(const std::string& text, std::uint16_t port) {
+  const Result<IpAddress> address = IpAddress::parse(text);
+  if (!address) return failure(address.error());
+  Endpoint endpoint;
+  if (address->is_v6()) {
+    auto* const v6 = reinterpret_cast<sockaddr_in6*>(&endpoint.address);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    ::inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr);
+    endpoint.length = sizeof(sockaddr_in6);
+  } else {
+    auto* const v4 = reinterpret_cast<sockaddr_in*>(&endpoint.address);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    ::inet_pton(AF_INET, text.c_str(), &v4->sin_addr);
+    endpoint.length = sizeof(sockaddr_in);
+  }
+  return endpoint;
+}
+
+std::uint16_t port_of(const sockaddr_storage& address) {
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                             : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::string to_text(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool is_v6 = address.ss_family == AF_INET6;
+  const void* const bytes = is_v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr)
+                                  : static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr);
+  ::inet_ntop(address.ss_family, bytes, text.data(), text.size());
+  const std::string host{text.data()};
+  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port_of(address));
+}
+
+}  // namespace
+
+std::string_view to_string(Resync resync) noexcept {
+  switch (resync) {
+    case Resync::NoSession: return "no session";
+    case Resync::Receiving: return "receiving";
+    case Resync::Held: return "held";
+    case Resync::Sweeping: return "sweeping";
+    case Resync::Done: return "done";
+  }
+  return "";
+}
+
+Server::Server(Scheduler& scheduler, Store& store, ServerOptions options)
+    : Source("fpm", options.priority),
+      scheduler_(scheduler),
+      options_(std::move(options)),
+      book_(store, options_.book),
+      timer_("fpm resync", options_.priority, [this] { look(); }) {}
+
+Server::~Server() {
+  if (scheduler() != nullptr) scheduler_.reactor().unwatch_all(*this);
+}
+
+Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, Store& store, ServerOptions options) {
+  std::unique_ptr<Server> server{new Server(scheduler, store, std::move(options))};
+  scheduler.add(*server);
+  scheduler.add(server->timer_);
+  if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
+  server->timer_.arm_every(kLook, scheduler.now() + kLook);
+  return server;
+}
+
+Status Server::listen() {
+  const Result<Endpoint> endpoint = to_endpoint(options_.address, options_.port);
+  if (!endpoint) return endpoint.error();
+  listener_ = UniqueFd{::socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (!listener_) return status_from_errno(errno, "socket");
+  const int on = 1;
+  ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // zebra's old session may be in TIME_WAIT.
+  const auto* const address = reinterpret_cast<const sockaddr*>(&endpoint->address);
+  const std::string where = options_.address + " port " + std::to_string(options_.port);
+  if (::bind(listener_.get(), address, endpoint->length) != 0 || ::listen(listener_.get(), 4) != 0) {
+    return status_from_errno(errno, "listening at " + where);
+  }
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &length);
+  port_ = port_of(bound);
+  endpoint_ = to_text(bound);
+  return {};
+}
+
+void Server::begin() {
+  if (!listener_) return;
+  if (Status watched = scheduler_.reactor().watch(listener_.get(), Interest::Read, *this); !watched.ok()) last_end_ = watched.to_string();
+}
+
+void Server::tell(Event event) const {
+  if (on_event_) on_event_(event);
+}
+
+void Server::stop() {
+  if (session_) end_session(Event::Kind::Closed, "rondod ends");
+  if (!listener_) return;
+  scheduler_.reactor().unwatch(listener_.get());
+  listener_.reset();
+}
+
+void Server::devices_changed() {
+  note_oldest();
+  book_.devices_changed();
+  wake();
+}
+
+// --- sessions
+
+void Server::accept_all() {
+  while (may_accept_ && listener_) {
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    UniqueFd socket{::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    if (!socket) {
+      may_accept_ = errno == EINTR || errno == ECONNABORTED;
+      continue;
+    }
+    begin_session(std::move(socket), to_text(from));
+  }
+}
+
+void Server::begin_session(UniqueFd socket, std::string peer) {
+  if (session_) end_session(Event::Kind::Replaced, "replaced by " + peer);
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kSessionBuffer, sizeof kSessionBuffer);
+  if (Status watched = scheduler_.reactor().watch(socket.get(), Interest::Read, *this); !watched.ok()) {
+    last_end_ = watched.to_string();
+    return;
+  }
+  session_ = std::move(socket);
+  peer_ = std::move(peer);
+  since_ = last_frame_ = scheduler_.now();
+  messages_ = 0;
+  ++sessions_;
+  reader_.clear();
+  has_frames_ = false;
+  may_read_ = true;
+  book_.begin_session();
+  resync_ = Resync::Receiving;
+  tell({.kind = Event::Kind::Connected, .peer = peer_});
+}
+
+void Server::end_session(Event::Kind kind, std::string why) {
+  scheduler_.reactor().unwatch(session_.get());
+  session_.reset();
+  book_.stop_sweep();
+  resync_ = Resync::NoSession;
+  may_read_ = has_frames_ = false;
+  malformed_ += kind == Event::Kind::Malformed ? 1 : 0;
+  last_end_ = why;
+  tell({.kind = kind, .peer = std::exchange(peer_, {}), .why = std::move(why), .messages = messages_});
+}
+
+// --- reading
+
+Result<Backlog> Server::collect() {
+  may_accept_ = true;
+  may_read_ = static_cast<bool>(session_);
+  return Backlog::More;
+}
+
+/// Called before work is added: what is unwritten is not older than this.
+void Server::note_oldest() {
+  if (!book_.has_unwritten() && !book_.is_sweeping()) oldest_ = scheduler_.now();
+}
+
+/// Reads once. False: nothing has arrived.
+bool Server::read_some() {
+  const std::span<std::byte> room = reader_.room();
+  const ssize_t length = ::recv(session_.get(), room.data(), room.size(), 0);
+  if (length > 0) {
+    reader_.add(static_cast<std::size_t>(length));
+    bytes_ += static_cast<std::uint64_t>(length);
+    has_frames_ = true;
+    note_oldest();
+    return true;
+  }
+  if (length < 0 && errno == EINTR) return true;
+  may_read_ = false;
+  if (length < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+  const std::size_t partial = reader_.partial();
+  std::string why = length == 0 ? "zebra closed the connection" : status_from_errno(errno, "reading").to_string();
+  if (length == 0 && partial != 0) why += " within a frame";
+  end_session(Event::Kind::Closed, std::move(why));
+  return false;
+}
+
+void Server::take(const netlink::Message& message) {
+  ++messages_;
+  decode(message, options_.weights, decoded_);
+  switch (decoded_.kind) {
+    case Decoded::Kind::Route:
+      ++(decoded_.route.gone ? routes_deleted_ : routes_set_);
+      book_.apply(decoded_.route);
+      return;
+    case Decoded::Kind::Nexthop:
+      ++(decoded_.nexthop.gone ? nexthops_deleted_ : nexthops_set_);
+      book_.apply(decoded_.nexthop);
+      return;
+    case Decoded::Kind::Skipped: book_.skip(decoded_.skip); return;
+    case Decoded::Kind::Malformed: return;
+  }
+}
+
+Status Server::take(const Frame& frame) {
+  ++frames_;
+  if (frame.type != kNetlinkFrame) {
+    book_.skip(Skip::FrameType);
+    return {};
+  }
+  netlink::MessageReader messages{frame.content};
+  for (netlink::Message message; messages.next(message);) {
+    take(message);
+    if (decoded_.kind == Decoded::Kind::Malformed) {
+      return {StatusCode::InvalidArgument, "a message of type " + std::to_string(message.header.nlmsg_type) + " is malformed"};
+    }
+  }
+  if (messages.is_malformed()) return {StatusCode::InvalidArgument, "the length of a message goes beyond its frame"};
+  return {};
+}
+
+/// A frame is taken whole, so a deletion and the route that replaces it become one change.
+std::uint32_t Server::take_frames(std::uint32_t most) {
+  std::uint32_t frames = 0;
+  while (frames < most && has_frames_) {
+    Frame frame;
+    const Result<bool> found = reader_.next(frame);
+    Status status = found ? Status{} : found.error();
+    if (found && !*found) {
+      has_frames_ = false;
+      break;
+    }
+    if (status.ok()) status = take(frame);
+    if (!status.ok()) {
+      end_session(Event::Kind::Malformed, std::string{status.message()});
+      break;
+    }
+    ++frames;
+  }
+  if (frames > 0) last_frame_ = scheduler_.now();
+  return frames;
+}
+
+// --- turns
+
+void Server::write(std::uint32_t most) {
+  if (store_refuses_ && scheduler_.now() < retry_at_) return;
+  const bool had = book_.has_unwritten() && !store_refuses_;
+  const RouteBook::Written written = book_.write(most);
+  store_refuses_ = !written.refused.ok();
+  if (store_refuses_) {
+    retry_at_ = scheduler_.now() + kLook;
+  } else if (had && !book_.has_unwritten()) {
+    longest_wait_ = std::max(longest_wait_, scheduler_.now() - oldest_);
+  }
+}
+
+Turn Server::run(const Budget& budget) {
+  if (may_accept_) accept_all();
+  std::uint32_t frames = 0;
+  while (frames < budget.items && session_) {
+    if (!has_frames_ && (!may_read_ || !read_some())) break;
+    frames += take_frames(budget.items - frames);
+    if (time_is_up(budget)) break;
+  }
+  write(2 * budget.items);
+  if (resync_ == Resync::Sweeping && !book_.is_sweeping() && !book_.has_unwritten()) finish_resync();
+  const bool reads = session_ && (has_frames_ || may_read_);
+  const bool writes = !store_refuses_ && (book_.has_unwritten() || book_.is_sweeping());
+  return {.items = std::max(frames, 1U), .backlog = reads || writes ? Backlog::More : Backlog::Empty};
+}
+
+/// A resend without a message is none: a stranger that connects removes nothing.
+void Server::look() {
+  if (store_refuses_) wake();
+  const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
+  if (!session_ || !is_quiet || (resync_ != Resync::Receiving && resync_ != Resync::Held)) return;
+  const BookFigures figures = book_.figures();
+  if (figures.stale > 0 && options_.may_delete && !options_.may_delete(figures.stale, figures.routes)) {
+    resync_ = Resync::Held;
+    return;
+  }
+  stale_at_sweep_ = figures.stale;
+  note_oldest();
+  resync_ = Resync::Sweeping;
+  book_.sweep();
+  wake();
+}
+
+void Server::finish_resync() {
+  resync_ = Resync::Done;
+  ++resyncs_;
+  if (options_.none_stale) options_.none_stale();
+  tell({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = stale_at_sweep_});
+}
+
+ServerFigures Server::figures() const {
+  return {.endpoint = endpoint_,
+          .peer = peer_,
+          .since = since_,
+          .resync = resync_,
+          .sessions = sessions_,
+          .resyncs = resyncs_,
+          .malformed = malformed_,
+          .last_end = last_end_,
+          .bytes = bytes_,
+          .frames = frames_,
+          .routes_set = routes_set_,
+          .routes_deleted = routes_deleted_,
+          .nexthops_set = nexthops_set_,
+          .nexthops_deleted = nexthops_deleted_,
+          .longest_wait = longest_wait_,
+          .book = book_.figures()};
+}
+
+}  // namespace rondo::fpm

@@ -1,0 +1,155 @@
+// Server: the FPM server, a source of the scheduler. zebra connects to it over TCP and sends its routes as netlink messages
+// (frame_reader.h, decode.h); the server merges them by prefix (route_book.h) and writes rows of ROUTE_TABLE and NEXTHOP_GROUP_TABLE.
+//
+// Sessions: one at a time. A new connection replaces the session, because a zebra that restarted cannot end its old one. Malformed input
+// ends the session with a reason; rows stay.
+// Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes.
+// Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for SessionOptions::quiet, the
+// server removes the routes that the session did not name, if 'may_delete' permits.
+//
+// Threads: the scheduler's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "fpm/frame_reader.h"
+#include "fpm/route_book.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::fpm {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // IPv4 or IPv6, as text.
+  std::uint16_t port = 2620;          // 0: any free port.
+  Priority priority{8};
+  HopWeights weights = HopWeights::MinusOne;
+  /// zebra pauses for 1 s while its buffer is full, so a shorter time ends a resend too early.
+  Duration quiet = 3s;
+  BookOptions book = {};
+  /// Asked before stale routes are removed, and again every 100 ms while it returns false.
+  std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
+  /// Called when nothing is stale any more.
+  std::function<void()> none_stale = {};
+};
+
+/// What the server tells its owner, for the log.
+struct Event {
+  enum class Kind : std::uint8_t { Connected, Closed, Malformed, Replaced, Resynced } kind = Kind::Connected;
+  std::string peer;
+  std::string why = {};        // Closed, Malformed.
+  std::uint64_t messages = 0;  // Of the session.
+  std::uint64_t removed = 0;   // Resynced: routes that were stale.
+};
+
+/// Where the resync after a connect stands.
+enum class Resync : std::uint8_t {
+  NoSession,
+  Receiving,  // Messages of the resend still arrive.
+  Held,       // May not delete so many routes.
+  Sweeping,
+  Done,
+};
+std::string_view to_string(Resync resync) noexcept;
+
+struct ServerFigures {
+  std::string endpoint;
+  std::string peer;  // Empty: no session.
+  Instant since;     // Of the session.
+  Resync resync = Resync::NoSession;
+  std::uint64_t sessions = 0;
+  std::uint64_t resyncs = 0;    // Completed.
+  std::uint64_t malformed = 0;  // Sessions closed for malformed input.
+  std::string last_end;         // Why the newest session ended.
+  std::uint64_t bytes = 0;
+  std::uint64_t frames = 0;
+  std::uint64_t routes_set = 0;
+  std::uint64_t routes_deleted = 0;
+  std::uint64_t nexthops_set = 0;
+  std::uint64_t nexthops_deleted = 0;
+  Duration longest_wait{0};  // From reading a message to having written its row, while the store accepted rows.
+  BookFigures book;
+};
+
+class Server final : public Source {
+ public:
+  /// Binds its address; begin() accepts sessions. 'scheduler' and 'store' must outlive the server.
+  static Result<std::unique_ptr<Server>> open(Scheduler& scheduler, Store& store, ServerOptions options);
+  ~Server() override;
+  /// Accepts sessions from now on. Until then zebra waits, or tries again.
+  void begin();
+
+  void on_event(std::function<void(const Event&)> handler) { on_event_ = std::move(handler); }
+  /// Devices have names that they did not have: next hops are resolved again.
+  void devices_changed();
+  /// Whether a session's resend is complete and everything else of FPM is removed.
+  bool has_resynced() const noexcept { return resyncs_ > 0; }
+  /// Accepts no more sessions and ends the current one.
+  void stop();
+  RouteBook& book() noexcept { return book_; }
+  std::uint16_t port() const noexcept { return port_; }
+  ServerFigures figures() const;
+
+  Result<Backlog> collect() override;
+  Turn run(const Budget& budget) override;
+  std::size_t depth() const override { return book_depth(); }
+
+ private:
+  Server(Scheduler& scheduler, Store& store, ServerOptions options);
+  Status listen();
+  void accept_all();
+  void begin_session(UniqueFd socket, std::string peer);
+  void end_session(Event::Kind kind, std::string why);
+  void note_oldest();
+  bool read_some();
+  std::uint32_t take_frames(std::uint32_t most);
+  Status take(const Frame& frame);
+  void take(const netlink::Message& message);
+  void write(std::uint32_t most);
+  void look();
+  void finish_resync();
+  void tell(Event event) const;
+  std::size_t book_depth() const { return book_.figures().unwritten; }
+
+  Scheduler& scheduler_;
+  const ServerOptions options_;
+  RouteBook book_;
+  std::function<void(const Event&)> on_event_;
+  UniqueFd listener_;
+  UniqueFd session_;
+  std::uint16_t port_ = 0;
+  std::string endpoint_;
+  std::string peer_;
+  std::string last_end_;
+  Instant since_;
+  Instant last_frame_;
+  Instant retry_at_;  // The store refused a write: when to try again.
+  Instant oldest_;    // When the oldest unwritten change was read.
+  Duration longest_wait_{0};
+  FrameReader reader_;
+  Decoded decoded_;
+  bool may_accept_ = false;  // Edge-triggered: until EAGAIN.
+  bool may_read_ = false;
+  bool has_frames_ = false;  // A whole frame may be in the reader.
+  bool store_refuses_ = false;
+  Resync resync_ = Resync::NoSession;
+  std::uint64_t stale_at_sweep_ = 0;
+  std::uint64_t messages_ = 0;  // Of the session.
+  std::uint64_t sessions_ = 0;
+  std::uint64_t resyncs_ = 0;
+  std::uint64_t malformed_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t frames_ = 0;
+  std::uint64_t routes_set_ = 0;
+  std::uint64_t routes_deleted_ = 0;
+  std::uint64_t nexthops_set_ = 0;
+  std::uint64_t nexthops_deleted_ = 0;
+  TimerSource timer_;
+};
+
+}  // namespace rondo::fpm

@@ -1,0 +1,175 @@
+// The FPM server over TCP on the loopback interface: pieces, lies, sessions that replace each other, and the resync after a connect.
+#include "fpm/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <functional>
+
+#include "fpm/fpm_kit.h"
+#include "rondo/base/clock.h"
+#include "rondo/sched/policy.h"
+#include "rondo/store/memory_store.h"
+
+namespace rondo::fpm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class FpmServer : public testing::Test {
+ protected:
+  FpmServer() {
+    for (const char* const table : {"ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"}) EXPECT_TRUE(store_->declare({.name = table}).ok());
+    routes_ = std::move(store_->subscribe("ROUTE_TABLE").value());
+    ServerOptions options;
+    options.port = 0;
+    options.quiet = 200ms;
+    options.book.device_name = [](std::uint32_t device) { return "v" + std::to_string(device); };
+    options.may_delete = [this](std::uint64_t stale, std::uint64_t) {
+      stale_asked_ = stale;
+      return may_delete_;
+    };
+    server_ = std::move(Server::open(scheduler_, *store_, std::move(options)).value());
+    server_->on_event([this](const Event& event) { events_.push_back(event); });
+    server_->begin();
+  }
+  UniqueFd connect() {
+    UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(server_->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  static void send(const UniqueFd& socket, std::string_view bytes) {
+    EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  bool becomes(const std::function<bool()>& done) {
+    for (const Instant deadline = clock_.now() + 20s; clock_.now() < deadline;) {
+      if (done()) return true;
+      scheduler_.run_for(1ms);
+    }
+    return false;
+  }
+  std::size_t routes() const { return server_->figures().book.routes; }
+  Resync resync() const { return server_->figures().resync; }
+  std::vector<std::string> written() {
+    std::vector<Change> changes;
+    routes_->take(SIZE_MAX, changes);
+    std::vector<std::string> lines;
+    for (const Change& change : changes) lines.push_back((change.op() == ChangeOp::Delete ? "-" : "+") + std::string{change.key()});
+    return lines;
+  }
+
+  SystemClock clock_;
+  std::unique_ptr<Reactor> reactor_ = std::move(make_epoll_reactor().value());
+  Scheduler scheduler_{clock_, *reactor_, std::move(make_policy(StrictPriority{}).value())};
+  std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
+  std::unique_ptr<Subscription> routes_;
+  std::unique_ptr<Server> server_;
+  std::vector<Event> events_;
+  bool may_delete_ = true;
+  std::uint64_t stale_asked_ = 0;
+};
+
+std::string one_route(std::string_view prefix) {
+  return kit::frame(kit::nexthop(66, "10.0.0.2", 3)) + kit::frame(kit::route(prefix, {.nexthop = 66}));
+}
+
+TEST_F(FpmServer, BytesThatArriveOneByOneBecomeRows) {
+  const UniqueFd zebra = connect();
+  for (const char byte : one_route("10.1.0.0/16")) {
+    send(zebra, {&byte, 1});
+    scheduler_.run_for(1ms);
+  }
+  EXPECT_TRUE(becomes([this] { return routes() == 1; }));
+  EXPECT_THAT(written(), ElementsAre("+10.1.0.0/16"));
+}
+
+TEST_F(FpmServer, WhatZebraDoesNotSendAgainIsRemoved) {
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  zebra = connect();
+  EXPECT_TRUE(becomes([this] { return events_.size() >= 4; }));  // Connected, Resynced, Closed or Replaced, Connected.
+  EXPECT_EQ(routes(), 2U) << "a session that says nothing removes nothing";
+  send(zebra, one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_EQ(routes(), 1U);
+  EXPECT_LT(server_->figures().longest_wait, 10s);
+  EXPECT_EQ(events_.back().removed, 1U);
+  EXPECT_THAT(written(), testing::IsSupersetOf({"-10.1.0.0/16"}));
+}
+
+TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  may_delete_ = false;
+  zebra = connect();
+  send(zebra, one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Held; }));
+  EXPECT_EQ(stale_asked_, 1U);
+  EXPECT_EQ(routes(), 2U);
+  may_delete_ = true;
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_EQ(routes(), 1U);
+}
+
+TEST_F(FpmServer, ASecondSessionReplacesTheFirst) {
+  const UniqueFd first = connect();
+  send(first, one_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return routes() == 1; }));
+  const UniqueFd second = connect();
+  EXPECT_TRUE(becomes([this] { return server_->figures().sessions == 2; }));
+  char byte = 0;
+  EXPECT_EQ(::recv(first.get(), &byte, 1, 0), 0) << "the first is closed";
+  EXPECT_THAT(server_->figures().last_end, HasSubstr("replaced by"));
+  EXPECT_EQ(routes(), 1U);
+}
+
+TEST_F(FpmServer, LiesCloseTheSessionAndHarmNothing) {
+  const std::string route = kit::route("10.9.0.0/16", {.nexthop = 66});
+  std::string long_message = kit::frame(route);
+  long_message[4] = '\x7f';  // The message claims to be longer than its frame.
+  std::string bad_length = kit::frame(kit::route("10.9.0.0/16", {.nexthop = 66}));
+  bad_length[4 + 16 + 1] = 33;  // rtm_dst_len.
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return routes() == 1; }));
+  std::uint64_t malformed = 0;
+  for (const std::string& lie : {kit::frame("", 1, 2), std::string("\x01\x01\x00\x02", 4), long_message, bad_length, kit::frame("half")}) {
+    zebra = connect();
+    send(zebra, lie);
+    ++malformed;
+    EXPECT_TRUE(becomes([&] { return server_->figures().malformed == malformed; })) << malformed;
+    EXPECT_TRUE(server_->figures().peer.empty());
+    EXPECT_EQ(routes(), 1U);
+  }
+  zebra = connect();
+  send(zebra, kit::frame("protobuf", 2) + one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return routes() == 2; })) << "other types of frames are skipped";
+}
+
+TEST_F(FpmServer, ASessionThatEndsWithinAResendRemovesNothing) {
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  zebra = connect();
+  const std::string half = one_route("10.1.0.0/16");
+  send(zebra, half.substr(0, half.size() - 3));
+  EXPECT_TRUE(becomes([this] { return server_->figures().sessions == 2; }));
+  zebra.reset();
+  EXPECT_TRUE(becomes([this] { return server_->figures().peer.empty(); }));
+  EXPECT_THAT(server_->figures().last_end, HasSubstr("within a frame"));
+  scheduler_.run_for(400ms);
+  EXPECT_EQ(routes(), 2U);
+}
+
+}  // namespace
+}  // namespace rondo::fpm
