@@ -32,6 +32,7 @@ Daemon::~Daemon() {
   commands_.reset();
   context_.reset();
   jobs_.reset();
+  fpm_.reset();
   agent_.reset();
   runtime_.reset();
 }
@@ -137,7 +138,11 @@ Status Daemon::open_agent() {
                      .least = static_cast<std::uint64_t>(config_.safety_least),
                      .wait = std::chrono::seconds{config_.safety_wait_s}},
           .on_refused = [this](const Operation& op) { events_.refused(op); },
-          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); },
+          .on_link =
+              [this](const LinkEvent& event) {
+                events_.link(event, runtime_->clock().now());
+                if (fpm_ != nullptr) fpm_->link_event(event);
+              },
           .audit = {.period = std::chrono::seconds{config_.audit_s},
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
   agent_->safety().on_event(
@@ -260,8 +265,10 @@ void Daemon::hold_after_damage() {
   log_.warn("rows were lost: what an earlier run left in the data plane stays, although no row asks for it", {{"s", seconds}});
 }
 
-/// True when producers have had time to write lost rows again.
-bool Daemon::rows_have_come() const { return runtime_->clock().now() >= held_until_; }
+/// True when producers have had time to write lost rows again, and zebra to send its routes.
+bool Daemon::rows_have_come() const {
+  return runtime_->clock().now() >= held_until_ && (fpm_ == nullptr || fpm_->rows_have_come(runtime_->clock().now()));
+}
 
 /// Logs once that every consumer has taken the rows that its store had at the start.
 void Daemon::tell_standing_rows() {
@@ -352,6 +359,7 @@ Status Daemon::start_work() {
   if (Status started = agent_ == nullptr ? Status{} : start_agent(); !started.ok()) return started;
   if (jobs_ != nullptr) jobs_->start();
   hold_after_damage();
+  if (Status fed = open_fpm(); !fed.ok()) return fed.with_context("the FPM server");
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   if (!plane_holder_.empty()) {
     standby_timer_ = std::make_unique<TimerSource>("standby", switch_agent::kAdmin, [this] { try_to_take_over(); });
@@ -367,6 +375,15 @@ Status Daemon::start_work() {
     return pinned.with_context("the scheduler's thread");
   }
   return begin_journal();
+}
+
+/// A standby takes no routes.
+Status Daemon::open_fpm() {
+  if (!config_.fpm.enabled || !plane_holder_.empty()) return {};
+  Result<std::unique_ptr<FpmFeed>> fpm = FpmFeed::open(*runtime_, *agent_, config_.fpm, log_);
+  if (!fpm) return fpm.error();
+  fpm_ = std::move(*fpm);
+  return {};
 }
 
 /// Opens the journal last, so that a start refused before leaves no trace in it.
@@ -385,6 +402,7 @@ Status Daemon::open_admin() {
                                                              .simulated = simulated_,
                                                              .feeds = feeds_,
                                                              .files = files_,
+                                                             .fpm = fpm_,
                                                              .redis = redis_,
                                                              .plane_holder = plane_holder_,
                                                              .config = config_,
@@ -520,6 +538,7 @@ void Daemon::on_signal(int signal) {
 void Daemon::begin_drain() {
   commands_->stop_serving();
   for (const auto& feed : feeds_) feed->hold();
+  if (fpm_ != nullptr) fpm_->stop();
   drain_until_ = runtime_->clock().now() + limits::kDaemonDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());
 }

@@ -15,6 +15,7 @@
 #include "rondo/sched/stall_watchdog.h"
 #include "rondod/commands/commands.h"
 #include "rondod/configuration/config.h"
+#include "rondod/fpm/fpm_feed.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
@@ -74,6 +75,7 @@ class Daemon {
   /// Runs last: the agent and the jobs take over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_work();
   Status start_agent();
+  Status open_fpm();
   void tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
   void on_signal(int signal);
   /// On SIGHUP: applies the settings that can change at run time, and logs those that need a restart.
@@ -129,6 +131,7 @@ class Daemon {
   Journal* journal_ = nullptr;                  // Owned by the runtime; null without a file.
   std::unique_ptr<switch_agent::Agent> agent_;  // Null without a data plane, as plane_.
   std::unique_ptr<JobService> jobs_;            // Null if this rondod runs no jobs.
+  std::unique_ptr<FpmFeed> fpm_;                // Null unless it is enabled.
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.
   std::unique_ptr<StandardCommands> commands_;

@@ -95,6 +95,7 @@ class Agent {
   std::vector<Drift> port_differences() const;
 
   const Ports& ports() const noexcept { return ports_; }
+  const PortIds& port_ids() const noexcept { return port_ids_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
   const Programmer& programmer() const noexcept { return programmer_; }

@@ -13,6 +13,7 @@
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
+#include "rondod/fpm/fpm_feed.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/file.h"
@@ -30,6 +31,7 @@ struct CommandContext {
   SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
+  const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled.
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
@@ -51,6 +53,9 @@ void add_absent_job_commands(DaemonAdder& commands);
 void add_stats(const CommandContext& context, boost::json::object& stats);
 void add_top(const CommandContext& context, boost::json::object& top);
 void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// The member "fpm" of `stats`: null unless the FPM server is enabled.
+boost::json::value fpm_json(const CommandContext& context);
+void add_fpm_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
 /// Logs an event of the safety stop.

@@ -16,6 +16,7 @@
 #include "admin/unix_socket.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
+#include "rondo/dataplane/ip.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/journal/limits.h"
 #include "rondo/store/redis_limits.h"
@@ -45,6 +46,7 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
 constexpr std::array<std::pair<std::string_view, PlaneKind>, 3> kKinds{
     {{"linux", PlaneKind::Linux}, {"simulated", PlaneKind::Simulated}, {"none", PlaneKind::None}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kOnDrift{{{"repair", true}, {"report", false}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kWeights{{{"minus-one", false}, {"plain", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
 
@@ -228,10 +230,25 @@ std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>
 constexpr std::int64_t kSafetyLeastMost = 1'000'000'000;
 constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
 
+void read_fpm(const toml::table* table, const std::string& file, Status& error, bool has_plane, FpmChoice& fpm) {
+  SectionReader s{table, "fpm", file, error};
+  s.flag("enabled", fpm.enabled);
+  if (fpm.enabled && !has_plane) s.complain("enabled", "needs a data plane: [dataplane] kind is \"none\"");
+  s.text("address", fpm.address);
+  if (const auto address = IpAddress::parse(fpm.address); !address) {
+    s.complain("address", "cannot be used: " + std::string{address.error().message()});
+  }
+  s.integer("port", 1, 65535, fpm.port);
+  s.integer("table", 1, 0xFFFFFFFF, fpm.table);
+  s.integer("quiet_ms", 100, 600'000, fpm.quiet_ms);
+  s.integer("wait_s", 0, limits::kRestartHold, fpm.wait_s);
+  s.choice("weights", kWeights, fpm.plain_weights);
+}
+
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 7> kSections{"scheduler", "admin", "log", "journal", "store", "jobs", "dataplane"};
+  constexpr std::array<std::string_view, 8> kSections{"scheduler", "admin", "log", "journal", "store", "jobs", "dataplane", "fpm"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -286,6 +303,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
+  read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   if (!error.ok()) return failure(std::move(error));
   return config;
 }
@@ -493,7 +511,14 @@ toml::table to_table(const Config& config) {
                                                {"audit_s", config.audit_s},
                                                {"on_drift", name_of(kOnDrift, config.repairs_drift)},
                                                {"simulated_ports", ports},
-                                               {"cpus", cpus(config.dataplane_cpus)}}}};
+                                               {"cpus", cpus(config.dataplane_cpus)}}},
+                     {"fpm", toml::table{{"enabled", config.fpm.enabled},
+                                         {"address", config.fpm.address},
+                                         {"port", static_cast<std::int64_t>(config.fpm.port)},
+                                         {"table", static_cast<std::int64_t>(config.fpm.table)},
+                                         {"quiet_ms", config.fpm.quiet_ms},
+                                         {"wait_s", config.fpm.wait_s},
+                                         {"weights", name_of(kWeights, config.fpm.plain_weights)}}}};
 }
 
 }  // namespace

@@ -89,6 +89,18 @@ struct JobSettings {
   std::int64_t kept_days = 30;
 };
 
+/// The FPM server, to which zebra sends its routes: [fpm].
+struct FpmChoice {
+  bool enabled = false;
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 2620;
+  std::uint32_t table = 254;
+  std::int64_t quiet_ms = 3000;
+  std::int64_t wait_s = 120;
+  bool plain_weights = false;  // [fpm] weights.
+  friend bool operator==(const FpmChoice&, const FpmChoice&) = default;
+};
+
 struct Config {
   std::string path = {};  // The file it was read from; empty: none.
   // [scheduler]
@@ -129,6 +141,7 @@ struct Config {
   bool repairs_drift = true;  // [dataplane] on_drift.
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
+  FpmChoice fpm;
 };
 
 /// Reads 'path'. InvalidArgument names file, line, key and the permitted values; otherwise NotFound or the error of reading.

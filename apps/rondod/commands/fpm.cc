@@ -1,0 +1,78 @@
+// The FPM server's member of stats, and its lines in health.
+#include <string>
+
+#include "commands/answers.h"
+#include "rondod/commands/commands.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using commands::microseconds;
+using commands::sentence;
+using commands::text;
+
+json::object skipped_json(const fpm::BookFigures& book) {
+  json::object skipped;
+  for (std::size_t i = 1; i < fpm::kSkips; ++i) skipped[to_string(static_cast<fpm::Skip>(i))] = book.skipped[i];
+  return skipped;
+}
+
+}  // namespace
+
+json::value fpm_json(const CommandContext& context) {
+  if (context.fpm == nullptr) return nullptr;
+  const fpm::ServerFigures figures = context.fpm->figures();
+  const fpm::BookFigures& book = figures.book;
+  const bool connected = !figures.peer.empty();
+  return json::object{
+      {"endpoint", text(figures.endpoint)},
+      {"peer", text(figures.peer)},
+      {"session_s", connected ? json::value(microseconds(context.runtime.clock().now() - figures.since) / 1e6) : json::value(nullptr)},
+      {"resync", to_string(figures.resync)},
+      {"sessions", figures.sessions},
+      {"resyncs", figures.resyncs},
+      {"malformed", figures.malformed},
+      {"last_end", sentence(figures.last_end)},
+      {"bytes", figures.bytes},
+      {"frames", figures.frames},
+      {"routes_set", figures.routes_set},
+      {"routes_deleted", figures.routes_deleted},
+      {"nexthops_set", figures.nexthops_set},
+      {"nexthops_deleted", figures.nexthops_deleted},
+      {"skipped", skipped_json(book)},
+      {"longest_wait_us", microseconds(figures.longest_wait)},
+      {"routes", book.routes},
+      {"stale", book.stale},
+      {"unwritten", book.unwritten},
+      {"waiting", book.waiting},
+      {"nexthops", book.nexthops},
+      {"groups", book.groups},
+      {"written", book.written},
+      {"deleted", book.deleted},
+      {"unchanged", book.unchanged},
+      {"store_refused", book.refused},
+      {"rejects_as_blackholes", book.rejects_as_blackholes}};
+}
+
+void add_fpm_health(const CommandContext& context, json::array& troubles, json::array& notes) {
+  if (context.fpm == nullptr) return;
+  const fpm::ServerFigures figures = context.fpm->figures();
+  const std::string who = "FPM at " + figures.endpoint + ": ";
+  if (figures.peer.empty()) {
+    const std::string why = figures.last_end.empty() ? "it has not connected since the start" : figures.last_end;
+    troubles.push_back(sentence(who + "zebra is not connected (" + why + "); its " + std::to_string(figures.book.routes) + " routes stay"));
+  }
+  if (figures.malformed != 0) {
+    notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
+  }
+  if (const std::uint64_t full = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Full)]; full != 0) {
+    troubles.push_back(sentence(who + std::to_string(full) + " routes or next hops were left out, because it holds as many as it may"));
+  }
+  if (figures.book.waiting != 0) {
+    notes.push_back(sentence(who + std::to_string(figures.book.waiting) + " routes wait for a next hop or a device that is not known"));
+  }
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,55 @@
+#include "rondod/fpm/fpm_feed.h"
+
+#include <string>
+#include <utility>
+
+namespace rondo::daemon {
+
+Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, Log& log) {
+  std::unique_ptr<FpmFeed> feed{new FpmFeed(agent, choice, log)};
+  feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};
+  auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options());
+  if (!server) return failure(server.error());
+  feed->server_ = std::move(*server);
+  feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
+  feed->adoption_ = std::make_unique<fpm::Adoption>(runtime.store(), feed->server_->book(), [self = feed.get()](const Status& status) {
+    if (!status.ok()) self->log_.warn("FPM: rows of an earlier run cannot be read, those that zebra does not send stay", {{"why", status}});
+    self->server_->begin();
+  });
+  return feed;
+}
+
+fpm::ServerOptions FpmFeed::options() {
+  fpm::ServerOptions options;
+  options.address = choice_.address;
+  options.port = choice_.port;
+  options.weights = choice_.plain_weights ? fpm::HopWeights::Plain : fpm::HopWeights::MinusOne;
+  options.quiet = std::chrono::milliseconds{choice_.quiet_ms};
+  options.book.table = choice_.table;
+  options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
+  options.may_delete = [this](std::uint64_t stale, std::uint64_t total) {
+    return agent_.safety().allows(kHeld, stale, total, std::to_string(stale) + " routes");
+  };
+  options.none_stale = [this] { agent_.safety().forget(kHeld); };
+  return options;
+}
+
+void FpmFeed::link_event(const LinkEvent& event) {
+  if (agent_.port_ids().name(event.port) != event.name) server_->devices_changed();
+}
+
+void FpmFeed::tell(const fpm::Event& event) {
+  switch (event.kind) {
+    case fpm::Event::Kind::Connected: return log_.info("FPM: zebra connected", {{"peer", event.peer}});
+    case fpm::Event::Kind::Closed:
+    case fpm::Event::Kind::Replaced:
+      return log_.warn("FPM: the session ended, its routes stay", {{"peer", event.peer}, {"why", event.why}, {"messages", event.messages}});
+    case fpm::Event::Kind::Malformed:
+      return log_.error("FPM: the session was closed for malformed input, its routes stay",
+                        {{"peer", event.peer}, {"why", event.why}, {"messages", event.messages}});
+    case fpm::Event::Kind::Resynced:
+      return log_.info("FPM: zebra has sent its routes", {{"peer", event.peer}, {"messages", event.messages}, {"removed", event.removed}});
+  }
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,123 @@
+// rondod with its FPM server and the simulated data plane: frames over TCP become routes of the data plane. RONDOD names the program.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "fpm/fpm_kit.h"
+#include "rondod/configuration/config.h"
+#include "rondod/tests/rondod_kit.h"
+
+namespace rondo::daemon {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(FpmConfig, AnAddressIsChecked) {
+  EXPECT_TRUE(parse_config("[fpm]\nenabled = true\naddress = \"::1\"\nport = 2621\n", "x").has_value());
+  EXPECT_THAT(std::string{parse_config("[fpm]\naddress = \"localhost\"\n", "x").error().message()}, HasSubstr("fpm.address"));
+}
+
+class RondodWithFpm : public RondodProcess {
+ protected:
+  static sockaddr_in loopback(std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+  /// A port that no program has now.
+  static std::uint16_t free_port() {
+    const UniqueFd socket{::socket(AF_INET, SOCK_STREAM, 0)};
+    sockaddr_in address = loopback(0);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    return ntohs(address.sin_port);
+  }
+  std::string settings(const std::string& store = {}) const {
+    return store + "[fpm]\nenabled = true\nquiet_ms = 300\nport = " + std::to_string(port_) + "\n";
+  }
+  UniqueFd connect() const {
+    UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const sockaddr_in address = loopback(port_);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  static void send(const UniqueFd& socket, std::string_view bytes) {
+    EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  void set(const char* table, const char* key, json::array fields = {}) {
+    call("set", {{"table", table}, {"key", key}, {"fields", std::move(fields)}});
+  }
+  void set_port() {
+    set("PORT_TABLE", "swp1", {json::array{"admin_status", "up"}});
+    set("INTF_TABLE", "swp1");
+    set("INTF_TABLE", "swp1:10.0.0.1/24");
+    set("NEIGH_TABLE", "swp1:10.0.0.2", {json::array{"neigh", "02:00:00:00:00:02"}});
+    call("sim-carrier", {{"port", "swp1"}, {"up", true}});
+  }
+  json::object fpm() { return call("stats").at("fpm").as_object(); }
+  /// The number of swp1 is 1 in the simulated data plane.
+  static std::string routes(std::initializer_list<const char*> prefixes) {
+    namespace kit = fpm::kit;
+    std::string stream = kit::frame(kit::nexthop(66, "10.0.0.2", 1));
+    for (const char* const prefix : prefixes) stream += kit::frame(kit::route(prefix, {.nexthop = 66}));
+    return stream;
+  }
+
+  const std::uint16_t port_ = free_port();
+};
+
+TEST_F(RondodWithFpm, ZebrasRoutesReachTheDataPlane) {
+  start(settings());
+  set_port();
+  const UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16", "10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16") && has_route("10.2.0.0/16"); })) << log_text();
+  EXPECT_THAT(json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.1.0.0/16"}})), HasSubstr("done"));
+  EXPECT_EQ(fpm().at("routes").as_int64(), 2);
+  send(zebra, fpm::kit::frame(fpm::kit::no_route("10.1.0.0/16")));
+  EXPECT_TRUE(becomes([this] { return !has_route("10.1.0.0/16"); }));
+  EXPECT_TRUE(has_route("10.2.0.0/16"));
+  send(zebra, fpm::kit::frame(fpm::kit::route("10.3.0.0/16", {.nexthop = 99})));
+  const auto why = [this] { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.3.0.0/16"}})); };
+  EXPECT_TRUE(becomes([&] { return why().find("fpm:nexthop-99") != std::string::npos; })) << why();
+}
+
+TEST_F(RondodWithFpm, AfterARestartOnlyDifferencesAreWritten) {
+  const std::string store = "url = \"file://" + file("tables") + "?durability=every-batch\"\n";
+  start(settings(store));
+  set_port();
+  UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16", "10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16") && has_route("10.2.0.0/16"); })) << log_text();
+  end(SIGKILL);
+  start(settings(store));
+  EXPECT_EQ(fpm().at("resync").as_string(), "no session");
+  zebra = connect();
+  send(zebra, routes({"10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return fpm().at("resync").as_string() == "done"; }));
+  EXPECT_EQ(fpm().at("written").as_int64(), 0) << "the row was there";
+  EXPECT_EQ(fpm().at("deleted").as_int64(), 1);
+  EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16") && !has_route("10.1.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
+  start(settings());
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("zebra is not connected"));
+  const UniqueFd zebra = connect();
+  send(zebra, "HTTP/1.1 is not FPM");
+  EXPECT_TRUE(becomes([this] { return fpm().at("malformed").as_int64() == 1; }));
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("malformed"));
+  EXPECT_THAT(log_text(), HasSubstr("malformed input"));
+}
+
+}  // namespace
+}  // namespace rondo::daemon
