@@ -16,7 +16,7 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .due = live.run.due,
              .attempt = live.run.attempt + 1,
              .begun = attempt.begun,
-             .ended = now,
+             .ended = std::max(now, attempt.begun),  // 'now' is of the turn, which began before a handler that runs in it.
              .note = attempt.status.ok() ? attempt.note : attempt.status.to_string()};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
   if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);

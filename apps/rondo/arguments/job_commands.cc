@@ -100,7 +100,7 @@ std::vector<Command> defining_commands() {
        .answered_by = Daemon,
        .examples = {{"rondo job add backup --handler command/backup --cron '30 2 * * *' --zone Europe/Berlin", "Every night at 02:30:"}}},
       {.name = "edit",
-       .help = "Change a job, and print what changed; what is not named stays",
+       .help = "Change the named fields of a job, and print the difference",
        .arguments = {name()},
        .options = with(definition_options(), {dry_run()}),
        .answered_by = Daemon,

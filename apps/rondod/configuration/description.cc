@@ -159,25 +159,26 @@ Section dataplane() {
 }
 
 Section fpm() {
-  return {.name = "fpm",
-          .help = "The FPM server: FRR's zebra sends its routes to it, and they become rows of ROUTE_TABLE and NEXTHOP_GROUP_TABLE.",
-          .settings = {
-              {"enabled", "boolean", "false", "Whether rondod listens for zebra."},
-              {"address", "IPv4 or IPv6 address", "\"127.0.0.1\"",
-               "Where it listens. Whoever can connect can write routes, so an address that other machines reach needs a firewall."},
-              {"port", "integer from 1 to 65535", "2620", "TCP port; 2620 is the one that zebra connects to."},
-              {"table", "integer from 1 to 4294967295", "254",
-               "The routing table of zebra that is taken: 254, or N for a zebra that was started with -R N. Routes of other tables are "
-               "skipped and counted."},
-              {"quiet_ms", "integer from 100 to 600000", "3000",
-               "After zebra has connected, it sends all its routes. When it has sent nothing for so many milliseconds, routes that it did "
-               "not send again are deleted, up to the safety stop of [dataplane]. zebra itself pauses for 1000 ms when it is ahead."},
-              {"wait_s", "integer from 0 to 3600", "120",
-               "Seconds for which a start waits for that, before it deletes what an earlier run left in the data plane."},
-              {"weights", "\"minus-one\" or \"plain\"", "\"minus-one\"",
-               "How zebra states the weights of next hops that it sends within a route. minus-one: module dplane_fpm_nl. plain: module "
-               "zebra_fpm."},
-          }};
+  return {
+      .name = "fpm",
+      .help = "The FPM server: FRR's zebra sends its routes to it, and they become rows of ROUTE_TABLE and NEXTHOP_GROUP_TABLE.",
+      .settings = {
+          {"enabled", "boolean", "false", "Whether rondod listens for zebra."},
+          {"address", "IPv4 or IPv6 address", "\"127.0.0.1\"",
+           "Where it listens. Each program that can connect can write routes, so an address that other machines reach needs a firewall."},
+          {"port", "integer from 1 to 65535", "2620", "TCP port; 2620 is the one that zebra connects to."},
+          {"table", "integer from 1 to 4294967295", "254",
+           "The routing table of zebra that is taken: 254, or N for a zebra that was started with -R N. Routes of other tables are "
+           "skipped and counted."},
+          {"quiet_ms", "integer from 100 to 600000", "3000",
+           "After zebra has connected, it sends all its routes. When it has sent nothing for so many milliseconds, routes that it did "
+           "not send again are deleted, up to the safety stop of [dataplane]. zebra itself pauses for 1000 ms when it is ahead."},
+          {"wait_s", "integer from 0 to 3600", "120",
+           "Seconds for which a start waits for that, before it deletes what an earlier run left in the data plane."},
+          {"weights", "\"minus-one\" or \"plain\"", "\"minus-one\"",
+           "How zebra states the weights of next hops that it sends within a route. minus-one: module dplane_fpm_nl. plain: module "
+           "zebra_fpm."},
+      }};
 }
 
 manual::Program described() {
