@@ -42,6 +42,7 @@ struct LiveRun {
   JobRun run;
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
+  WallTime fires = {};                 // Its time in the time ring: run.due, or when it was found late.
   Priority priority;                   // Of the table that has its row.
   std::optional<Ticket> ticket;        // While its row is in flight: it runs, or waits for a place in a pool.
   bool waits_for_turn = false;         // It is in LiveJob::waiting.

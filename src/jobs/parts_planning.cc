@@ -186,7 +186,9 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
 void Jobs::Parts::wait_until_due(LiveRun& live) {
   live.stage = LiveRun::Stage::Planned;
   live.run.due = due_of(live);
-  if (!ring.push({live.run.due, live.run.id}, wall_now())) later.emplace(live.run.due, live.run.id);
+  // Runs that are late fire in the order of their ids, which is the order of their instants: a missed instant before a later one.
+  live.fires = std::max(live.run.due, wall_now());
+  if (!ring.push({live.fires, live.run.id}, wall_now())) later.emplace(live.fires, live.run.id);
   arm_ring();
 }
 
@@ -203,7 +205,7 @@ void Jobs::Parts::fire_due() {
   for (const TimeRing::Entry& entry : due) {
     LiveRun* const live = find(entry.run);
     // A run that was killed or skipped meanwhile, or whose time has changed, is not due here.
-    if (live != nullptr && live->stage == LiveRun::Stage::Planned && live->run.due == entry.due) fire(*live);
+    if (live != nullptr && live->stage == LiveRun::Stage::Planned && live->fires == entry.due) fire(*live);
   }
   arm_ring();
 }

@@ -13,7 +13,7 @@ void Jobs::Parts::fire(LiveRun& live) {
   const Status added = of == nullptr ? Status{StatusCode::Unavailable, planning_trouble} : of->add(live.run);
   if (!added.ok()) {  // A store of tables that is full or away. The run stays due.
     planning_trouble = "the run " + key_of(live.run) + ": " + std::string{added.message()};
-    later.emplace(live.run.due, live.run.id);
+    later.emplace(live.fires, live.run.id);
     return;
   }
   live.stage = LiveRun::Stage::Fired;

@@ -1,0 +1,45 @@
+// PassingJobStore: a JobStore that forwards all calls to another one, which outlives it; the base of stores with one difference. Tests
+// only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs::test {
+
+class PassingJobStore : public JobStore {
+ public:
+  explicit PassingJobStore(JobStore& store) : store_(store) {}
+  Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override { return store_.put(job, next); }
+  Status remove(std::string_view name) override { return store_.remove(name); }
+  Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {
+    return store_.set_running(name, is_running, next, note);
+  }
+  Result<StoredJob> find(std::string_view name) override { return store_.find(name); }
+  Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override { return store_.list(after, max); }
+  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override { return store_.due(until, max); }
+  Result<std::vector<StoredJob>> children(std::string_view parent) override { return store_.children(parent); }
+  Status plan(std::span<Plan> plans) override { return store_.plan(plans); }
+  Status add_runs(std::span<JobRun> runs) override { return store_.add_runs(runs); }
+  Status finish(std::span<const RunEnd> ends) override { return store_.finish(ends); }
+  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return store_.unfinished(after, max); }
+  Result<JobRun> run(std::int64_t id) override { return store_.run(id); }
+  Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
+    return store_.runs(job, before, max);
+  }
+  Result<std::size_t> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
+
+ protected:
+  JobStore& store() noexcept { return store_; }
+
+ private:
+  JobStore& store_;
+};
+
+}  // namespace rondo::jobs::test
