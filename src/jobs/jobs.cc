@@ -209,8 +209,9 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
 
 const JobsStats& Jobs::stats() const { return parts_->stats; }
 Status Jobs::health() const {
-  if (!parts_->store_status.ok()) return parts_->store_status.with_context("jobs");
-  if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, "jobs: " + parts_->planning_trouble};
+  if (!parts_->plan_status.ok()) return parts_->plan_status;
+  if (!parts_->ends_status.ok()) return parts_->ends_status;
+  if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
   return {};
 }
 

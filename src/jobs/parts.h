@@ -182,7 +182,8 @@ struct Jobs::Parts {
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;
   Instant last_zones;
-  Status store_status;           // Of the last use of the store.
+  Status plan_status;            // Of the last cycle, or of taking up what an earlier process left.
+  Status ends_status;            // Of the last attempt to store ends.
   std::string planning_trouble;  // Why a job could not be planned.
   Instant last_forget;
   JobsStats stats;

@@ -147,7 +147,7 @@ void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Re
 }
 
 void Jobs::Parts::ends_stored(const Status& status) {
-  store_status = status;
+  ends_status = status;
   std::vector<Ending> stored = std::exchange(storing, {});
   if (!status.ok()) {  // The next cycle tries again.
     stored.insert(stored.end(), std::make_move_iterator(ends.begin()), std::make_move_iterator(ends.end()));

@@ -89,7 +89,7 @@ void Jobs::Parts::recover() {
   store.submit<FoundRuns>(
       "recover " + std::to_string(recovered_to), [after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
       [this, try_again](Result<FoundRuns> found) {
-        store_status = found ? Status{} : found.error();
+        plan_status = found ? Status{} : found.error();
         if (!found) return try_again();
         for (const JobRun& run : found->runs) {
           if (find(run.id) == nullptr) ++stats.recovered;
@@ -134,7 +134,7 @@ void Jobs::Parts::cycle() {
       "plan", [now](JobStore& of, Planner& planner) { return planner.run(of, now); },
       [this](Result<Planner::Cycle> found) {
         is_planning = false;
-        store_status = found ? Status{} : found.error();
+        plan_status = found ? Status{} : found.error();
         if (found) planned(*found);
       });
 }

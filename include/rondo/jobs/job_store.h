@@ -5,7 +5,7 @@
 // the machine. When it returns an error it has no effect. plan() moves the next time of jobs and writes the rows of their runs together: so
 // after a crash at any moment each scheduled instant has exactly one row, and a row without a final state is run again with the same id.
 //
-// Errors: Unavailable if the database is locked, cannot be read or written, or the disk is full; DataLoss if it is damaged;
+// Errors: Unavailable if the database is locked, cannot be read or written, was removed, or the disk is full; DataLoss if it is damaged;
 // InvalidArgument and NotFound as stated. Threads: one thread at a time. The functions may block.
 #pragma once
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace {
 
 /// Waits this long for another process that reads or copies the database.
 constexpr int kBusyMilliseconds = 1000;
+
+/// The beginning of each database file of SQLite.
+constexpr std::string_view kHeader{"SQLite format 3\0", 16};
 
 Status status_of(sqlite3* database, int result, std::string_view what) {
   const std::string text = std::string{what} + ": " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(result));
@@ -38,8 +42,8 @@ Status create_private(const std::string& path) {
 
 }  // namespace
 
-Statement::Statement(sqlite3* database, const char* text) : database_(database) {
-  result_ = sqlite3_prepare_v3(database, text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+Statement::Statement(Database& database, const char* text) : database_(database) {
+  result_ = sqlite3_prepare_v3(database.handle(), text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
 }
 
 Statement& Statement::bind(std::int64_t value) {
@@ -62,16 +66,14 @@ Statement& Statement::bind(const std::optional<WallTime>& time) {
   return *this;
 }
 
-Status Statement::error() const {
-  return status_of(database_, result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_), "the database of jobs");
-}
+Status Statement::error() const { return database_.error(result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_.handle())); }
 
 Result<bool> Statement::step() {
   if (result_ != SQLITE_OK) return failure(error());
   const int result = sqlite3_step(statement_);
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) return false;
-  Status status = status_of(database_, result, "the database of jobs");
+  Status status = database_.error(result);
   reset();
   return failure(std::move(status));
 }
@@ -117,16 +119,41 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
 
 Status Database::execute(const char* text) {
   const int result = sqlite3_exec(handle_, text, nullptr, nullptr, nullptr);
-  return result == SQLITE_OK ? Status{} : status_of(handle_, result, "'" + path_ + "'");
+  return result == SQLITE_OK ? Status{} : error(result);
 }
 
 Result<std::int64_t> Database::query(const char* text) {
-  Statement statement(handle_, text);
+  Statement statement(*this, text);
   const Result<bool> row = statement.step();
-  if (!row) return failure(row.error().with_context("'" + path_ + "'"));
+  if (!row) return failure(row.error());
   return *row ? statement.integer(0) : 0;
 }
 
-Status Database::error(std::string_view what) const { return status_of(handle_, sqlite3_errcode(handle_), what); }
+Status Database::error(int result) const { return status_of(handle_, result, "the database of jobs '" + path_ + "'"); }
+
+Status Database::check_files() {
+  const auto is_gone = [](const std::string& path) {
+    return Status{StatusCode::Unavailable,
+                  "'" + path +
+                      "' was removed, moved away or replaced while it is open: what is stored from now on would be "
+                      "gone when this process ends"};
+  };
+  int has_moved = 0;
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved != 0) return is_gone(path_);
+  const std::string log = path_ + "-wal";
+  struct stat found {};
+  const std::uint64_t inode = ::stat(log.c_str(), &found) == 0 ? found.st_ino : 0;
+  if (log_inode_ == 0) log_inode_ = inode;
+  if (inode != log_inode_) return is_gone(log);
+  // Through SQLite's own descriptor: to close another one would end its locks.
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  std::array<char, kHeader.size()> header{};
+  const int read = file->pMethods->xRead(file, header.data(), static_cast<int>(header.size()), 0);
+  if (read != SQLITE_OK && read != SQLITE_IOERR_SHORT_READ) return error(read);
+  if (std::string_view{header.data(), header.size()} == kHeader) return {};
+  return {StatusCode::DataLoss, "'" + path_ + "' is not a database any more: its beginning was overwritten while it is open"};
+}
 
 }  // namespace rondo::jobs::sqlite

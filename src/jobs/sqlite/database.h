@@ -14,10 +14,13 @@
 
 namespace rondo::jobs::sqlite {
 
+class Database;
+
 /// A prepared statement, for use again and again. Values are bound in order, from the first place on.
 class Statement {
  public:
-  Statement(sqlite3* database, const char* text);
+  /// 'database' must outlive it.
+  Statement(Database& database, const char* text);
   ~Statement() { sqlite3_finalize(statement_); }
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
@@ -41,7 +44,7 @@ class Statement {
 
  private:
   Status error() const;
-  sqlite3* database_;
+  Database& database_;
   sqlite3_stmt* statement_ = nullptr;
   int place_ = 0;
   int result_ = SQLITE_OK;
@@ -59,10 +62,15 @@ class Database {
   Status execute(const char* text);
   /// Executes one statement and returns the integer of its row.
   Result<std::int64_t> query(const char* text);
-  Status error(std::string_view what) const;
+  /// The error of a result of SQLite, with the path.
+  Status error(int result) const;
+  /// SQLite goes on with a file that was removed or overwritten, and what it writes is gone at the end of the process. DataLoss if the file
+  /// is no database any more; Unavailable if it, or its log, was removed, moved away or replaced.
+  Status check_files();
   /// Runs 'work' in a transaction, which an error undoes.
   template <class Work>
   Status transaction(Work work) {
+    if (Status wrong = check_files(); !wrong.ok()) return wrong;
     if (Status begun = execute("BEGIN IMMEDIATE"); !begun.ok()) return begun;
     Status status = work();
     if (status.ok()) status = execute("COMMIT");
@@ -74,6 +82,7 @@ class Database {
   Database(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   sqlite3* handle_;
   std::string path_;
+  std::uint64_t log_inode_ = 0;  // Of its log; 0: it has none yet.
 };
 
 }  // namespace rondo::jobs::sqlite

@@ -131,6 +131,7 @@ class SqliteJobStore final : public JobStore {
     return runs_of(runs_.bind(job).bind(before).bind(static_cast<std::int64_t>(max)));
   }
   Result<std::size_t> forget(WallTime before, std::size_t max) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
     if (Status status = forget_.bind(before).bind(static_cast<std::int64_t>(max)).run(); !status.ok()) return failure(std::move(status));
     return static_cast<std::size_t>(sqlite3_changes(database_->handle()));
   }
@@ -139,12 +140,14 @@ class SqliteJobStore final : public JobStore {
   static Status no_job(std::string_view name) { return {StatusCode::NotFound, "no job '" + std::string{name} + "'"}; }
 
   Status changed_one(Statement& statement, std::string_view name) {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), wrong;
     if (Status status = statement.run(); !status.ok()) return status;
     return sqlite3_changes(database_->handle()) == 0 ? no_job(name) : Status{};
   }
 
   Result<std::vector<StoredJob>> jobs_of(Statement& statement) {
     std::vector<StoredJob> jobs;
+    if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
     for (;;) {
       const Result<bool> row = statement.step();
       if (!row) return failure(row.error());
@@ -204,8 +207,9 @@ class SqliteJobStore final : public JobStore {
     return ids;
   }
 
-  static Result<std::vector<JobRun>> runs_of(Statement& statement) {
+  Result<std::vector<JobRun>> runs_of(Statement& statement) {
     std::vector<JobRun> runs;
+    if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
     for (;;) {
       const Result<bool> row = statement.step();
       if (!row) return failure(row.error());
@@ -234,34 +238,34 @@ class SqliteJobStore final : public JobStore {
   }
 
   std::unique_ptr<Database> database_;
-  sqlite3* const handle_ = database_->handle();
-  Statement put_{handle_,
+  Statement put_{*database_,
                  "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "
                  "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
-  Statement no_parents_{handle_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
-  Statement add_parent_{handle_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
-  Statement children_{handle_,
+  Statement no_parents_{*database_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
+  Statement add_parent_{*database_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
+  Statement children_{*database_,
                       "SELECT jobs.id, jobs.spec, jobs.running, jobs.next FROM parents JOIN jobs ON jobs.id = parents.child "
                       "WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?"};
-  Statement remove_{handle_, "DELETE FROM jobs WHERE name = ?"};
-  Statement set_running_{handle_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
-  Statement find_{handle_, "SELECT id, spec, running, next FROM jobs WHERE name = ?"};
-  Statement list_{handle_, "SELECT id, spec, running, next FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
-  Statement due_{handle_,
+  Statement remove_{*database_, "DELETE FROM jobs WHERE name = ?"};
+  Statement set_running_{*database_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
+  Statement find_{*database_, "SELECT id, spec, running, next FROM jobs WHERE name = ?"};
+  Statement list_{*database_, "SELECT id, spec, running, next FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
+  Statement due_{*database_,
                  "SELECT id, spec, running, next FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
-  Statement move_{handle_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
-  Statement add_{handle_,
+  Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
+  Statement add_{*database_,
                  "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "
                  "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?) "
                  "ON CONFLICT DO NOTHING"};
-  Statement finish_{handle_, "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
-  Statement delay_{handle_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
-  Statement unfinished_{handle_,
+  Statement finish_{*database_,
+                    "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
+  Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
+  Statement unfinished_{*database_,
                         (std::string{"SELECT "} + kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id LIMIT ?").c_str()};
-  Statement run_{handle_, (std::string{"SELECT "} + kRunColumns + "WHERE runs.id = ?").c_str()};
-  Statement runs_{handle_,
+  Statement run_{*database_, (std::string{"SELECT "} + kRunColumns + "WHERE runs.id = ?").c_str()};
+  Statement runs_{*database_,
                   (std::string{"SELECT "} + kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC LIMIT ?").c_str()};
-  Statement forget_{handle_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
+  Statement forget_{*database_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
 };
 
 /// Returns the version of the database: the number of steps that it has had. An error for a database that is not ours; it is not changed.

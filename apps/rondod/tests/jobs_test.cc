@@ -1,0 +1,119 @@
+// rondod with jobs on a small disk that is full, and without its database: health, the log and the commands name what and where, the log
+// says it once, and after the repair each instant has a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "rondo/calendar/rfc3339.h"
+#include "rondod/tests/rondod_kit.h"
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RondodWithJobs : public RondodProcess {
+ protected:
+  std::string database() const { return file("disk") + "/jobs.db"; }
+  void start_jobs() {
+    ASSERT_NO_FATAL_FAILURE(
+        start("[jobs]\nenabled = true\nwindow_ms = 2000\ngrace_ms = 5000\ncycle_ms = 100\nfile = \"" + database() + "\"\n"));
+    call("job-put", {{"definition", R"({"name":"often","handler":"none","schedule":"every 50ms","misfire":"fire-all"})"}, {"start", true}});
+    EXPECT_TRUE(comes_to([this] { return succeeded() > 5; }));
+  }
+  /// The same as becomes(), but gives rondod the processor in between.
+  bool comes_to(const std::function<bool()>& done) const {
+    return becomes([&] {
+      if (done()) return true;
+      told(20);
+      return false;
+    });
+  }
+  std::int64_t succeeded() { return call("job-stats").at("succeeded").to_number<std::int64_t>(); }
+  bool is_healthy() { return call("health").at("healthy").as_bool(); }
+  std::string health() { return json::serialize(call("health")); }
+  std::size_t times_logged(const std::string& words) const {
+    const std::string text = log_text();
+    std::size_t times = 0;
+    for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
+    return times;
+  }
+  /// Health, the log and an answer to a user have 'what' and the database.
+  void expect_named(const std::string& what) {
+    EXPECT_THAT(health(), AllOf(HasSubstr(what), HasSubstr(database())));
+    EXPECT_TRUE(comes_to([&] { return times_logged("jobs have trouble, going on") == 1; })) << log_text();
+    EXPECT_THAT(log_text(), AllOf(HasSubstr(what), HasSubstr(database())));
+    const auto refused = client().call("job-trigger", {{"name", "often"}});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().to_string(), AllOf(HasSubstr(what), HasSubstr(database())));
+    const std::int64_t planned = call("job-stats").at("planned").to_number<std::int64_t>();
+    const std::int64_t before = succeeded();
+    const SystemClock clock;
+    const Instant until = clock.now() + 1500ms;
+    EXPECT_TRUE(comes_to([&] { return clock.now() > until; }));
+    EXPECT_EQ(call("job-stats").at("planned").to_number<std::int64_t>(), planned);
+    EXPECT_LE(succeeded() - before, 45) << "those of the window";
+    EXPECT_EQ(times_logged("jobs have trouble, going on"), 1U) << log_text();
+  }
+  void expect_repaired() {
+    EXPECT_TRUE(comes_to([this] { return is_healthy(); })) << health();
+    EXPECT_TRUE(comes_to([this] { return times_logged("jobs are planned and stored again") == 1; })) << log_text();
+    const std::int64_t before = succeeded();
+    EXPECT_TRUE(comes_to([&] { return succeeded() > before + 60; }));
+    const auto rows = client().call("job-runs", {{"name", "often"}, {"max", 200}});
+    ASSERT_TRUE(rows.has_value()) << rows.error().to_string();
+    std::set<WallTime> scheduled;
+    for (const json::value& row : rows->at("rows").as_array()) {
+      scheduled.insert(calendar::parse_rfc3339(row.at("scheduled").as_string().c_str()).value());
+    }
+    EXPECT_EQ(*scheduled.rbegin() - *scheduled.begin(), 50ms * (static_cast<std::int64_t>(scheduled.size()) - 1));
+    EXPECT_EQ(end(SIGTERM), 0) << log_text();
+  }
+};
+
+TEST_F(RondodWithJobs, OnAFullDiskItSaysSoOnceAndMissesNoInstant) {
+  std::filesystem::create_directory(file("disk"));
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("tmpfs", file("disk").c_str(), "tmpfs", 0, "size=16m") != 0) {
+    GTEST_SKIP() << "no right to mount: " << std::strerror(errno);
+  }
+  ASSERT_NO_FATAL_FAILURE(start_jobs());
+  {
+    std::ofstream filling(file("disk") + "/filling", std::ios::binary);
+    const std::string page(4096, 'x');
+    while (filling.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) continue;
+  }
+  EXPECT_TRUE(comes_to([this] { return !is_healthy(); }));
+  expect_named("full");
+  const auto listed = client().call("jobs", {});
+  EXPECT_TRUE(listed.has_value()) << "what is stored can be read";
+  std::filesystem::remove(file("disk") + "/filling");
+  expect_repaired();
+  EXPECT_EQ(::umount2(file("disk").c_str(), MNT_DETACH), 0);
+}
+
+TEST_F(RondodWithJobs, WithoutItsDatabaseItSaysSoOnceAndMissesNoInstantWhenItIsBack) {
+  std::filesystem::create_directory(file("disk"));
+  ASSERT_NO_FATAL_FAILURE(start_jobs());
+  std::filesystem::rename(database(), file("away"));
+  EXPECT_TRUE(comes_to([this] { return !is_healthy(); }));
+  expect_named("was removed");
+  const auto listed = client().call("jobs", {});
+  ASSERT_FALSE(listed.has_value());
+  EXPECT_THAT(listed.error().to_string(), AllOf(HasSubstr("was removed"), HasSubstr(database())));
+  std::filesystem::rename(file("away"), database());
+  expect_repaired();
+}
+
+}  // namespace
+}  // namespace rondo::daemon
