@@ -84,8 +84,6 @@ class Demo {
  private:
   Status prepare_routes();
   Status prepare_box();
-  /// A recorded day has none, because `rondo replay` cannot repeat jobs.
-  bool has_sample_jobs() const { return kHasJobs && options_.journal_path.empty(); }
   Status start_flapping();
   std::string flapping_port() const { return plan_->port_name(options_.flap_port); }
   Status set_carrier(bool up);
@@ -188,14 +186,14 @@ Status Demo::prepare_box() {
                                       .reserve_mib = options_.reserve_mib.value_or((routes_.size() * kBytesPerRoute) >> 20),
                                       .store_url = redis_ != nullptr ? redis_->url() : "",
                                       .journal = options_.journal_path,
-                                      .jobs = has_sample_jobs()});
+                                      .jobs = kHasJobs});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
-  if (Status added = has_sample_jobs() ? add_sample_jobs(*client_) : Status{}; !added.ok()) return added;
+  if (Status added = kHasJobs ? add_sample_jobs(*client_) : Status{}; !added.ok()) return added;
   // The producer represents another machine, so it must not take the processor from the daemon.
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
@@ -463,7 +461,7 @@ void Demo::serve() {
       "\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE 192.0.2.0/24\n  rondo sources\n"
       "  rondo parked\n  rondo stats\n",
       socket.c_str());
-  if (has_sample_jobs()) std::printf("  rondo job list\n  rondo job runs sample/every-200ms\n");
+  if (kHasJobs) std::printf("  rondo job list\n  rondo job runs sample/every-200ms\n");
   std::fflush(stdout);
   const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
   while (daemon_->running()) {

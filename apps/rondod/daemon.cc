@@ -156,7 +156,6 @@ Status Daemon::open_jobs() {
   auto jobs = daemon::open_jobs(config_, *runtime_, registry_, log_);
   if (!jobs) return jobs.error().with_context("opening the jobs");
   jobs_ = std::move(*jobs);
-  if (journal_ != nullptr) journal_->note("jobs", "1");  // `rondo replay` cannot repeat such a run.
   return {};
 }
 

@@ -81,7 +81,7 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 }  // namespace
 
 Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options)
-    : parts_(std::make_unique<Parts>(runtime, std::move(store), options)) {}
+    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, [this](std::string_view call) { return repeat(call); })) {}
 Jobs::~Jobs() = default;
 
 void Jobs::handle(std::string name, Handler handler) {
@@ -91,11 +91,18 @@ void Jobs::handle_in_turn(std::string name, Handler handler) {
   parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
+  parts_->record("handle async", name);
   parts_->set_handler(std::move(name),
                       {.handler = {}, .in_turn = false, .async = std::make_shared<const AsyncHandler>(std::move(handler))});
 }
-void Jobs::remove_handler(const std::string& name) { parts_->remove_handler(name); }
-void Jobs::has_room(const std::string& handler) { parts_->serve_line(handler); }
+void Jobs::remove_handler(const std::string& name) {
+  parts_->record("remove handler", name);
+  parts_->remove_handler(name);
+}
+void Jobs::has_room(const std::string& handler) {
+  parts_->record("has room", handler);
+  parts_->serve_line(handler);
+}
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
@@ -121,8 +128,10 @@ void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) 
 void Jobs::define(Job job, Done<StoredJob> done) { put_job(std::move(job), true, std::move(done)); }
 void Jobs::put(Job job, Done<StoredJob> done) { put_job(std::move(job), false, std::move(done)); }
 void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
+  const std::string definition = to_json(job);
+  parts_->record("put", definition, starts);
   const WallTime now = parts_->wall_now();
-  std::string work = "put " + to_json(job);
+  std::string work = "put " + definition;
   Status facts = parts_->check_facts(job).with_context("job '" + job.name + "'");
   parts_->store.submit<StoredJob>(
       std::move(work),
@@ -139,6 +148,7 @@ void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
+  parts_->record("start", name);
   const WallTime now = parts_->wall_now();
   std::string work = "start " + name;
   parts_->store.submit<StoredJob>(
@@ -147,6 +157,7 @@ void Jobs::start(std::string name, Done<StoredJob> done) {
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
+  parts_->record("stop", name, note);
   std::string work = "stop " + name;
   parts_->store.submit<StoredJob>(
       std::move(work), [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
@@ -157,6 +168,7 @@ void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
+  parts_->record("remove", name);
   std::string work = "remove " + name;
   parts_->store.submit<StoredJob>(
       std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
@@ -170,6 +182,7 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
+  parts_->record("trigger", name);
   const WallTime now = parts_->wall_now();
   std::string work = "trigger " + name;
   parts_->store.submit<FoundRuns>(
@@ -184,6 +197,7 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
 }
 
 Status Jobs::kill(std::int64_t run) {
+  parts_->record("kill", run);
   LiveRun* const live = parts_->find(run);
   if (live == nullptr) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   parts_->stop(*live, RunState::Killed, "killed by a user");
@@ -191,20 +205,85 @@ Status Jobs::kill(std::int64_t run) {
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
+  parts_->record("find", name);
   std::string work = "find " + name;
   parts_->store.submit<StoredJob>(
       std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return store.find(name); }, std::move(done));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
+  parts_->record("list", after, std::uint64_t{max});
   std::string work = "list " + after;
   parts_->store.submit<std::vector<StoredJob>>(
       std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); }, std::move(done));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
+  parts_->record("runs", job, before, std::uint64_t{max});
   std::string work = "runs " + job;
   parts_->store.submit<std::vector<JobRun>>(
       std::move(work), [job = std::move(job), before, max](JobStore& store, Planner&) { return store.runs(job, before, max); },
       std::move(done));
+}
+
+/// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.
+bool Jobs::repeat(std::string_view text) {
+  JobCall call(text);
+  const std::string verb = call.verb();
+  if (verb == "put") return repeat_put(call);
+  if (verb == "stop") return repeat_stop(call);
+  if (verb == "list" || verb == "runs") return repeat_read(verb, call);
+  if (verb == "end") return repeat_end(call);
+  if (verb == "kill") {
+    const std::int64_t run = call.number();
+    if (call.is_whole()) static_cast<void>(kill(run));
+    return call.is_whole();
+  }
+  std::string name = call.text();
+  if (!call.is_whole()) return false;
+  if (verb == "start") return start(std::move(name)), true;
+  if (verb == "remove") return remove(std::move(name)), true;
+  if (verb == "trigger") return trigger(std::move(name)), true;
+  if (verb == "find") return find(std::move(name), {}), true;
+  if (verb == "last end") return static_cast<void>(parts_->has_job_succeeded(name)), true;
+  if (verb == "handle async") return handle_async(std::move(name), {}), true;
+  if (verb == "remove handler") return remove_handler(name), true;
+  if (verb == "has room") return has_room(name), true;
+  return false;
+}
+
+bool Jobs::repeat_put(JobCall& call) {
+  Result<Job> job = job_from_json(call.text());
+  const bool starts = call.flag();
+  if (!call.is_whole() || !job) return false;
+  put_job(std::move(*job), starts, {});
+  return true;
+}
+
+bool Jobs::repeat_stop(JobCall& call) {
+  std::string name = call.text();
+  std::string note = call.text();
+  if (call.is_whole()) stop(std::move(name), std::move(note));
+  return call.is_whole();
+}
+
+bool Jobs::repeat_read(std::string_view verb, JobCall& call) {
+  std::string name = call.text();
+  const std::int64_t before = verb == "runs" ? call.number() : 0;
+  const std::int64_t max = call.number();
+  if (!call.is_whole() || max < 0) return false;
+  if (verb == "runs") {
+    runs(std::move(name), before, static_cast<std::size_t>(max), {});
+  } else {
+    list(std::move(name), static_cast<std::size_t>(max), {});
+  }
+  return true;
+}
+
+bool Jobs::repeat_end(JobCall& call) {
+  const std::int64_t run = call.number();
+  const std::int64_t attempt = call.number();
+  Status status = call.status();
+  std::string note = call.text();
+  return call.is_whole() && parts_->repeat_end(run, static_cast<std::uint32_t>(attempt), std::move(status), std::move(note));
 }
 
 const JobsStats& Jobs::stats() const { return parts_->stats; }

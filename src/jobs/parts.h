@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "jobs/job_calls.h"
 #include "jobs/live_run.h"
 #include "jobs/planner.h"
 #include "jobs/pools.h"
@@ -23,6 +24,7 @@
 #include "jobs/time_ring.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/sched/timer.h"
+#include "sched/recorded_calls.h"
 
 namespace rondo::jobs {
 
@@ -36,7 +38,8 @@ struct HandlerEntry {
 Duration backoff_of(const Job& job, std::uint32_t attempt);
 
 struct Jobs::Parts {
-  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options);
+  /// 'repeat' makes a recorded call again (RecordedCalls).
+  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, std::function<bool(std::string_view)> repeat);
   ~Parts();
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -109,9 +112,18 @@ struct Jobs::Parts {
   Outcome begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
   static bool has_room(const AsyncHandler& handler, std::int64_t run);
   void start_async(LiveRun& live, const AsyncHandler& handler);
+  /// What an asynchronous handler answers about a run. A replay does not call the handler, and uses the recorded answer.
+  template <class Ask>
+  bool answer_of(std::int64_t run, const Ask& ask) {
+    const bool answer = calls.is_replayed() ? calls.is_next(call_text("answer", run, true)) : ask();
+    record("answer", run, answer);
+    return answer;
+  }
   /// Begins runs that wait in the line of a handler, as long as it has room.
   void serve_line(const std::string& name);
   void async_ended(const AsyncRun::State& ended);
+  /// In a replay: the recorded end of an attempt. False if no such attempt is under way.
+  bool repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note);
   /// The end of the attempt no longer counts; asks its handler to stop.
   void let_go(LiveRun& live);
   std::optional<Progress> progress(std::int64_t run) const;
@@ -133,7 +145,14 @@ struct Jobs::Parts {
   static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);
   void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
+  void stop_waiting(LiveRun& live);
   void forget(LiveRun& live);
+
+  /// Records a call for the journal, before it has an effect.
+  template <class... Arguments>
+  void record(std::string_view verb, const Arguments&... arguments) {
+    if (calls.is_recorded()) calls.record(call_text(verb, arguments...));
+  }
 
   LiveRun* find(std::int64_t run) {
     const auto found = runs.find(run);
@@ -154,6 +173,7 @@ struct Jobs::Parts {
   HooksOf hooks;
   JobTurns& turns;
   std::map<unsigned, RunQueue*> queues;  // By the level of the priority.
+  RecordedCalls calls;
   StoreThread store;
   Pools pools;
   std::map<std::string, HandlerEntry, std::less<>> handlers;
@@ -166,6 +186,8 @@ struct Jobs::Parts {
   /// The same for the runs of an asynchronous handler without room, by its name.
   std::map<std::string, std::map<std::pair<int, std::uint64_t>, std::int64_t>, std::less<>> lines;
   std::set<std::string> served_lines;  // serve_line() is under way for them.
+  /// In a replay: the attempts of asynchronous handlers, by run. Otherwise the handlers keep them.
+  std::map<std::int64_t, std::shared_ptr<AsyncRun::State>> replayed;
   /// Prefixes of handlers for which runs wait, each with what to say about an absent one.
   std::vector<std::pair<std::string, std::function<std::string(std::string_view handler)>>> awaited_handlers;
   std::vector<ConstraintKind> offered_facts{kJobSucceeded};

@@ -49,8 +49,9 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   const std::string& name = live.job->job->handler;
   const std::shared_ptr<const AsyncHandler> async = handler.async;  // The handler may remove itself.
   auto& line = lines[name];
-  const bool has_begun = async->has_begun && async->has_begun(live.run.id);
-  if (!has_begun && (!line.empty() || !has_room(*async, live.run.id))) {
+  const bool may_begin = answer_of(
+      live.run.id, [&] { return (async->has_begun && async->has_begun(live.run.id)) || (line.empty() && has_room(*async, live.run.id)); });
+  if (!may_begin) {
     live.ticket = ticket;
     line.emplace(std::pair{-static_cast<int>(live.priority.level()), next_in_line++}, live.run.id);
     return Outcome::staged();
@@ -77,6 +78,10 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler) {
   state->begun = wall_now();
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
   live.async = state;
+  if (calls.is_replayed()) {
+    replayed.insert_or_assign(live.run.id, state);
+    return calls.repeat();
+  }
   try {
     handler.begin(AsyncRun{state});
   } catch (const std::exception& error) {
@@ -95,7 +100,7 @@ void Jobs::Parts::serve_line(const std::string& name) {
     const std::int64_t next = line->second.begin()->second;
     LiveRun* const live = find(next);
     const bool still_waits = live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->job->job->handler == name;
-    if (still_waits && !has_room(*async, next)) break;
+    if (still_waits && !answer_of(next, [&] { return has_room(*async, next); })) break;
     line->second.erase(line->second.begin());
     if (still_waits) start_async(*live, *async);
   }
@@ -103,6 +108,8 @@ void Jobs::Parts::serve_line(const std::string& name) {
 }
 
 void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
+  record("end", ended.run, ended.number, static_cast<std::int64_t>(ended.status.code()), ended.status.origin_errno(),
+         ended.status.message(), ended.note);
   --stats.running;
   LiveRun* const live = find(ended.run);
   if (live == nullptr) return;
@@ -121,12 +128,21 @@ void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
   end_attempt(*live, attempt);
 }
 
+bool Jobs::Parts::repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note) {
+  const auto found = replayed.find(run);
+  if (found == replayed.end() || found->second->number != attempt) return false;
+  const std::shared_ptr<AsyncRun::State> state = std::move(replayed.extract(found).mapped());
+  state->end(std::move(status), std::move(note));
+  return true;
+}
+
 void Jobs::Parts::let_go(LiveRun& live) {
   const auto state = std::exchange(live.async, {}).lock();
   if (state == nullptr || !state->on_end) return;
   --stats.running;
   state->on_end = {};
   state->request_stop();
+  replayed.erase(live.run.id);
 }
 
 std::optional<Progress> Jobs::Parts::progress(std::int64_t run) const {

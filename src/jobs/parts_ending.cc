@@ -100,7 +100,7 @@ void Jobs::Parts::skip_children(const std::vector<std::int64_t>& children, const
 void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
-  live.waits_for_turn = false;
+  stop_waiting(live);
   live.deadline = Instant::never();
   live.verdict.reset();
   live.run.state = end.state;
@@ -171,7 +171,14 @@ void Jobs::Parts::ends_stored(const Status& status) {
   flush_ends();
 }
 
+/// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses
+/// its removal.
+void Jobs::Parts::stop_waiting(LiveRun& live) {
+  if (std::exchange(live.waits_for_turn, false)) turns.allow(live.run);
+}
+
 void Jobs::Parts::forget(LiveRun& live) {
+  stop_waiting(live);
   if (const auto of = queues.find(live.priority.level()); of != queues.end()) of->second->remove(live.run);
   LiveJob& job = *live.job;
   const std::int64_t job_id = live.run.job_id;

@@ -118,7 +118,10 @@ std::vector<Constraint> Jobs::Parts::missing_facts(const LiveRun& live) const {
 
 bool Jobs::Parts::has_job_succeeded(std::string_view job) {
   const auto [place, is_new] = last_ends.try_emplace(std::string{job});
-  if (is_new) read_last_end(place->first);
+  if (is_new) {
+    record("last end", job);  // `rondo why` may be the first to ask.
+    read_last_end(place->first);
+  }
   return place->second.value_or(false);
 }
 

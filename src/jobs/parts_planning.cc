@@ -48,11 +48,13 @@ Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
 
 }  // namespace
 
-Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options)
+Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options,
+                   std::function<bool(std::string_view)> repeat)
     : runtime(of_runtime),
       options(of_options),
       hooks(std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())),
       turns(runtime.add<JobTurns>(hooks)),
+      calls(runtime.scheduler(), "jobs", std::move(repeat)),
       store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
             [this](Duration difference) { clocks_read(difference); }),
       pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),

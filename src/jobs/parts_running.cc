@@ -174,7 +174,10 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
     live.verdict_note = std::move(note);
   }
   live.stop.request_stop();
-  if (const auto state = live.async.lock()) state->request_stop();
+  if (const auto state = live.async.lock()) {
+    state->request_stop();
+    calls.repeat();  // The handler may have ended the attempt within the call.
+  }
 }
 
 void Jobs::Parts::watch_deadlines() {

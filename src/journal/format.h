@@ -64,9 +64,10 @@ enum class Kind : std::uint8_t {
   OrderAnswers = 44,   // A batch of them came back.
   RoomChanged = 45,    // The target of an executor became full, or has room again: in simulated worlds only.
   WrittenBy = 46,      // A caller of the admin socket writes: user, process, command. No decision depends on it.
-  Drifted = 47         // Objects of the data plane differ from what was ordered, and are about to be programmed again.
+  Drifted = 47,        // Objects of the data plane differ from what was ordered, and are about to be programmed again.
+  Called = 48          // A call of a component that decides by what programs outside of the runtime ask for: component, call.
 };
-inline constexpr Kind kLastKind = Kind::Drifted;
+inline constexpr Kind kLastKind = Kind::Called;
 
 /// True for the outcomes of a row and for the reasons to call its handler again.
 constexpr bool is_outcome(Kind kind) noexcept {

@@ -58,7 +58,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "order answers",
                                                                                            "room changed",
                                                                                            "written by",
-                                                                                           "drifted"};
+                                                                                           "drifted",
+                                                                                           "called"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -272,6 +273,10 @@ void read_content(Decoder& from, JournalRecord& record) {
       record.table = number32(from);
       record.flag = from.byte() != 0;
       return;
+    case Kind::Called:
+      record.table = number32(from);
+      record.text = from.text();
+      return;
     default: return record.kind == Kind::Changed || record.is_outcome() ? read_outcome(from, record) : read_turn(from, record);
   }
 }
@@ -479,6 +484,7 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
     case Kind::Ordered:
     case Kind::OrderAnswers: return texts_text(record, names);
+    case Kind::Called: return names.of(record.table) + ": " + std::string{record.text};
     case Kind::RoomChanged: return names.of(record.table) + (record.flag ? " has room" : " has no room");
     case Kind::WrittenBy:
       return "user " + std::to_string(record.user) + " process " + std::to_string(record.count) + ": " + std::string{record.text};

@@ -572,6 +572,17 @@ void JournalRecorder::room_changed(std::string_view executor, bool has_room) {
   });
 }
 
+void JournalRecorder::called(std::string_view component, std::string_view call) {
+  if (!on()) return;
+  put_time();
+  const std::uint32_t number = name(component);
+  put(1 + kVarintBytes + text_bound(call), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Called));
+    to.number(number);
+    to.text(call);
+  });
+}
+
 // --- Files
 
 Status JournalRecorder::begin() { return on() ? sink_->begin() : Status{}; }

@@ -159,6 +159,7 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
   void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) override;
   void room_changed(std::string_view executor, bool has_room) override;
+  void called(std::string_view component, std::string_view call) override;
 
   // --- Files. See Journal.
 

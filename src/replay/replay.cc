@@ -95,7 +95,7 @@ void Replay::Impl::refuse(std::size_t ahead) {
 /// Other records that follow were not compared.
 void Replay::Impl::look_at_rest() {
   const auto is_of_end = [](Kind kind) {
-    return kind == Kind::SourceRemoved || kind == Kind::Ordered || kind == Kind::Woken || kind == Kind::Looked;
+    return kind == Kind::SourceRemoved || kind == Kind::Ordered || kind == Kind::Woken || kind == Kind::Looked || kind == Kind::Called;
   };
   while (!reader->at_end() && is_of_end(reader->kind())) skip();
   if (reader->at_end()) return;
@@ -209,6 +209,7 @@ bool Replay::Impl::give() {
       const auto executor = executors.find(table_of(record(0)));
       return executor != executors.end() && wait_for_answers(executor->second);
     }
+    case Kind::Called: return repeat_call();
     case Kind::WriteEnded: {
       const JournalRecord ended_write = record(0);
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
@@ -310,6 +311,20 @@ bool Replay::Impl::wait_for_answers(Source* executor) {
   if (giving_turn || polling || executor == nullptr) return false;
   executor->wake_from_any_thread();
   return poll();
+}
+
+/// The call was made by a program outside of the replay. Made again, it records itself, and that is compared.
+bool Replay::Impl::repeat_call() {
+  const JournalRecord called = record(0);
+  const auto component = callers.find(table_of(called));
+  const std::string call{called.text};  // A copy, because the record is passed before the call has ended.
+  return component != callers.end() && component->second(call);
+}
+
+bool Replay::Impl::is_next_call(std::string_view component, std::string_view call) {
+  if (kind() != Kind::Called) return false;
+  const JournalRecord called = record(0);
+  return table_of(called) == component && called.text == call;
 }
 
 Turn Replay::Impl::stand_in_turn() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,6 +64,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool poll();
   bool fire_timers();
   bool wait_for_answers(Source* executor);
+  bool repeat_call();
   Turn stand_in_turn();
   /// Advances the record reader past a record that needs no comparison.
   void skip() { reader->advance(); }
@@ -104,6 +106,15 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) override;
   bool next_room(std::string_view executor, bool& has_room) override;
   void refuse(std::string_view why) override { differ(std::string{why}); }
+  void calls_joined(std::string_view component, std::function<bool(std::string_view call)> repeat) override {
+    callers.insert_or_assign(std::string{component}, std::move(repeat));
+  }
+  void calls_left(std::string_view component) override { callers.erase(std::string{component}); }
+  void repeat_calls() override {
+    while (kind() == Kind::Called && feed()) {
+    }
+  }
+  bool is_next_call(std::string_view component, std::string_view call) override;
 
   // TurnOverrides
   void before_source(Source& source) override { number(source); }
@@ -127,7 +138,9 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
   std::map<std::string, Source*, std::less<>> executors;  // By name.
-  JournalRecorder* journal = nullptr;                     // The runtime's journal.
+  /// Of components that record their calls, by name: makes a recorded call again.
+  std::map<std::string, std::function<bool(std::string_view call)>, std::less<>> callers;
+  JournalRecorder* journal = nullptr;  // The runtime's journal.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
   bool tables_are_granted = false;

@@ -1,9 +1,12 @@
 // ExecutorHost: the environment of an executor: a journal that records its operations, a replay that answers in place of its target, and a
-// simulated world that injects faults. A Runtime sets it on its scheduler (src/orch/runtime_executors.h). Scheduler's thread.
+// simulated world that injects faults. RecordedCalls uses the same journal and replay. A Runtime sets it on its scheduler
+// (src/orch/runtime_executors.h). Scheduler's thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +16,7 @@
 
 namespace rondo {
 
-/// Records the operations of executors. Each executor is identified by its name.
+/// Records the operations of executors and the calls of components. Each is identified by its name.
 class ExecutorJournal {
  public:
   virtual ~ExecutorJournal() = default;
@@ -22,9 +25,11 @@ class ExecutorJournal {
   virtual void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) = 0;
   /// The target of a simulated world has no room from now on, or has room again.
   virtual void room_changed(std::string_view executor, bool has_room) = 0;
+  /// See RecordedCalls.
+  virtual void called(std::string_view component, std::string_view call) = 0;
 };
 
-/// The answers of a recorded run.
+/// The answers and calls of a recorded run.
 class ExecutorRecords {
  public:
   virtual ~ExecutorRecords() = default;
@@ -38,6 +43,11 @@ class ExecutorRecords {
   /// The recorded backlog of the turn that is about to end.
   virtual Backlog backlog() = 0;
   virtual void refuse(std::string_view why) = 0;
+  // See RecordedCalls.
+  virtual void calls_joined(std::string_view component, std::function<bool(std::string_view call)> repeat) = 0;
+  virtual void calls_left(std::string_view component) = 0;
+  virtual void repeat_calls() = 0;
+  virtual bool is_next_call(std::string_view component, std::string_view call) = 0;
 };
 
 /// The target's side of a simulated world: when batches are applied and answered, and what fails. It wakes 'source' at both instants, and

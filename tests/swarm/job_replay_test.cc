@@ -1,18 +1,24 @@
-// A recorded day of a program with jobs comes out the same, and neither uses the store of jobs nor calls a handler of a pool.
+// A recorded day of a program with jobs comes out the same, and neither uses the store of jobs nor calls a handler of a pool or an
+// asynchronous one. Programs outside of the runtime, which a replay does not have, call Jobs and end asynchronous runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/jobs/jobs.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/replay/replay.h"
+#include "rondo/sched/timer.h"
 #include "rondo/sim/world.h"
 
 namespace rondo::swarm {
@@ -53,9 +59,60 @@ class JobTable final : public Orch {
   jobs::Jobs& jobs_;
 };
 
+/// An asynchronous handler with room for two runs. A run begins elsewhere, ends within the call, is dropped there, or throws.
+class Elsewhere {
+ public:
+  Elsewhere(Runtime& runtime, jobs::Jobs& jobs, int& calls)
+      : jobs_(jobs), timer_("elsewhere", Priority{40}, [this] { end_one("by a timer"); }), calls_(calls) {
+    runtime.scheduler().add(timer_);
+    timer_.arm_every(130ms, runtime.scheduler().now() + 130ms);
+    add();
+  }
+  ~Elsewhere() {
+    for (const jobs::AsyncRun& run : under_way_) run.leave();
+  }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+  void add() {
+    jobs_.handle_async("elsewhere", {.begin = [this](jobs::AsyncRun run) { begin(run); },
+                                     .has_room = [this](std::int64_t) { return under_way_.size() < 2; }});
+  }
+  void end_one(const std::string& note) {
+    if (under_way_.empty()) return;
+    const jobs::AsyncRun run = under_way_.front();
+    under_way_.erase(under_way_.begin());
+    run.end(run.run() % 4 == 0 ? Status{StatusCode::Unavailable, "it broke"} : Status{}, note);
+    jobs_.has_room("elsewhere");
+  }
+
+ private:
+  void begin(const jobs::AsyncRun& run) {
+    ++calls_;
+    if (run.run() % 7 == 0) return;  // Dropped.
+    if (run.run() % 7 == 1) throw std::runtime_error("it cannot begin");
+    if (run.run() % 7 == 2) return run.end({}, "at once");
+    if (run.run() % 7 == 3) run.on_stop([this, id = run.run()] { stopped(id); });
+    under_way_.push_back(run);
+  }
+  void stopped(std::int64_t id) {
+    const auto found = std::ranges::find(under_way_, id, &jobs::AsyncRun::run);
+    if (found == under_way_.end()) return;
+    const jobs::AsyncRun run = *found;
+    under_way_.erase(found);
+    run.end({StatusCode::Cancelled, "stopped"});
+  }
+  jobs::Jobs& jobs_;
+  std::vector<jobs::AsyncRun> under_way_;
+  TimerSource timer_;
+  int& calls_;
+};
+
 struct Program {
+  /// A replay gives no database: it needs none.
   Program(Runtime& runtime, const std::string& database, int& calls)
-      : jobs(runtime, jobs::make_sqlite_job_store(database).value()), table(runtime, jobs) {
+      : jobs(runtime, database.empty() ? nullptr : jobs::make_sqlite_job_store(database).value()),
+        elsewhere(runtime, jobs, calls),
+        table(runtime, jobs) {
     jobs.handle("pool", [&calls](const jobs::JobContext& context) {
       ++calls;
       return context.run % 4 == 0 ? Status{StatusCode::Internal, "no"} : Status{};
@@ -66,8 +123,28 @@ struct Program {
     jobs.start();
   }
   jobs::Jobs jobs;
+  Elsewhere elsewhere;
   JobTable table;
 };
+
+/// A caller outside of the runtime: its call is no part of any Orch.
+void call_from_outside(Program& program, const std::string& name, Random& random) {
+  jobs::Jobs& jobs = program.jobs;
+  switch (random.below(10)) {
+    case 0: return jobs.define({.name = name, .handler = "elsewhere", .schedule = {.when = "every 120ms"}, .timeout = 400ms});
+    case 1: return jobs.put({.name = name, .handler = "elsewhere", .schedule = {.when = "manual"}, .overlap = jobs::Overlap::Cover});
+    case 2:
+      return jobs.trigger(name, [&jobs](const Result<jobs::JobRun>& run) {
+        if (run && run->id % 3 == 0) static_cast<void>(jobs.kill(run->id));
+      });
+    case 3: return jobs.start(name);
+    case 4: return jobs.stop(name, "a note");
+    case 5: return jobs.runs(name, INT64_MAX, 5, {});
+    case 6: return jobs.remove_handler("elsewhere");
+    case 7: return program.elsewhere.add();
+    default: program.elsewhere.end_one("from outside");
+  }
+}
 
 class JobReplay : public ::testing::Test {
  protected:
@@ -87,7 +164,12 @@ class JobReplay : public ::testing::Test {
     options.faults.operation_failures = {{StatusCode::Unavailable, "the database is locked"}};
     options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = journal()}, clock).value()); };
     sim::World world(options);
-    world.start([this](Runtime& runtime) { return std::make_shared<Program>(runtime, (folder / "jobs.db").string(), calls); });
+    std::weak_ptr<Program> program;
+    world.start([this, &program](Runtime& runtime) {
+      const auto made = std::make_shared<Program>(runtime, (folder / "jobs.db").string(), calls);
+      program = made;
+      return made;
+    });
     for (int i = 0; i < 60 && !world.violation(); ++i) {
       const std::string name = "j" + std::to_string(random.below(5));
       const std::string when = random.chance(0.5) ? "every " + std::to_string(random.between(50, 900)) + "ms" : "after 200ms";
@@ -95,14 +177,16 @@ class JobReplay : public ::testing::Test {
         case 0: world.set("JOB", name, {{"do", "trigger"}}); break;
         case 1: world.set("JOB", name, {{"do", "stop"}}); break;
         case 2: world.remove("JOB", name); break;
-        default: world.set("JOB", name, {{"handler", random.chance(0.5) ? "pool" : "turn"}, {"when", when}});
+        default: world.set("JOB", name, {{"handler", kHandlers[random.below(kHandlers.size())]}, {"when", when}});
       }
+      if (const auto here = program.lock(); here && random.chance(0.5)) call_from_outside(*here, name, random);
       world.run_for(milliseconds{random.below(400)});
     }
     EXPECT_FALSE(world.violation()) << world.report();
   }
   std::string journal() const { return (folder / "day.journal").string(); }
 
+  static constexpr std::array<const char*, 4> kHandlers{"pool", "turn", "elsewhere", "elsewhere"};
   std::filesystem::path folder;
   int calls = 0;
 };
@@ -120,14 +204,14 @@ TEST_F(JobReplay, DaysWithJobsComeOutTheSameProperty) {
       if (!opened) break;
       (*opened)->grant_tables();
       Runtime runtime((*opened)->runtime_options());
-      Program program(runtime, (folder / "of-replay.db").string(), calls);
+      Program program(runtime, {}, calls);
       const replay::ReplayReport report = (*opened)->run(runtime);
       ASSERT_TRUE(report.same) << "run " << run << ", record " << report.record << ": expected " << report.expected << ", came "
                                << report.came;
       records += report.records;
       ++replayed;
     }
-    EXPECT_EQ(calls, 0) << "a replay calls no handler of a pool";
+    EXPECT_EQ(calls, 0) << "a replay calls no handler of a pool, and no asynchronous one";
     calls = 0;
   }
   EXPECT_GT(replayed, 60U);

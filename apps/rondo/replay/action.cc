@@ -1,8 +1,10 @@
-// `rondo replay`: runs a recorded run of rondod through the production scheduler and switch agent, and compares it with the record.
+// `rondo replay`: runs a recorded run of rondod through the production scheduler, switch agent and jobs, and compares it with the record.
+// CMakeLists.txt defines RONDO_WITH_JOBS if this build has the component jobs.
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "commands/actions.h"
@@ -12,10 +14,14 @@
 #include "output/print.h"
 #include "output/report.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/log.h"
 #include "rondo/base/text.h"
 #include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"
 #include "terminal/progress.h"
+#ifdef RONDO_WITH_JOBS
+#include "replay/recorded_jobs.h"
+#endif
 
 namespace rondo::cli {
 namespace {
@@ -31,8 +37,6 @@ bool read_note(const replay::Replay& replay, std::string_view name, Number& valu
 }
 
 Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
-  if (replay.note("jobs"))
-    return {StatusCode::Unimplemented, "the run has jobs, and `rondo replay` cannot repeat those: `rondo journal` shows it"};
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {StatusCode::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
@@ -42,6 +46,59 @@ Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& s
   settings.restart = &replay.restart();
   return {};
 }
+
+/// What the notes of a recorded run say about it. It has a switch agent, jobs, or both.
+struct RecordedSettings {
+  std::optional<switch_agent::SwitchAgentOptions> agent;
+#ifdef RONDO_WITH_JOBS
+  std::optional<jobs::JobsOptions> jobs;
+#endif
+};
+
+Result<RecordedSettings> settings_of(replay::Replay& replay) {
+  RecordedSettings settings;
+  const bool has_jobs = replay.note("jobs").has_value();
+  if (!has_jobs || replay.note("agent.table")) {
+    if (Status unfit = read_settings(replay, settings.agent.emplace()); !unfit.ok()) return failure(std::move(unfit));
+  }
+  if (!has_jobs) return settings;
+#ifdef RONDO_WITH_JOBS
+  Result<jobs::JobsOptions> jobs = recorded_settings(replay);
+  if (!jobs) return failure(std::move(jobs).error());
+  settings.jobs = *jobs;
+  return settings;
+#else
+  return failure(StatusCode::Unimplemented, "the run has jobs, and this rondo was built without jobs (missing: libsqlite3-dev)");
+#endif
+}
+
+/// The parts of rondod that a replay has, made and started in its order.
+class RecordedDaemon {
+ public:
+  RecordedDaemon(replay::Replay& replay, const RecordedSettings& settings) : runtime_(replay.runtime_options()) {
+    log_.set_level(LogLevel::Off);
+    if (settings.agent) agent_.emplace(runtime_, replay.plane(), *settings.agent);
+#ifdef RONDO_WITH_JOBS
+    if (settings.jobs) jobs_.emplace(runtime_, *settings.jobs, agent_.has_value(), log_);
+#endif
+    if (agent_) started_ = agent_->start();
+#ifdef RONDO_WITH_JOBS
+    if (jobs_) jobs_->start();
+#endif
+  }
+  Runtime& runtime() noexcept { return runtime_; }
+  const Status& started() const noexcept { return started_; }
+
+ private:
+  const SystemClock clock_;
+  Log log_{clock_};  // What the handler "log" writes is not repeated.
+  Runtime runtime_;
+  std::optional<switch_agent::Agent> agent_;
+#ifdef RONDO_WITH_JOBS
+  std::optional<RecordedJobs> jobs_;
+#endif
+  Status started_;
+};
 
 json::array trouble_of(const replay::Replay& replay) {
   json::array all;
@@ -100,16 +157,14 @@ int replay_run(const Options& options, const ReplayRun& call) {
   Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(call.files, call.run);
   if (!opened) return report(options, opened.error(), opened.error().code() == StatusCode::DataLoss ? kExitBadFile : -1);
   replay::Replay& replay = **opened;
-  switch_agent::SwitchAgentOptions settings;
-  if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
+  const Result<RecordedSettings> settings = settings_of(replay);
+  if (!settings) return report(options, settings.error());
   const SystemClock clock;
   const Instant start = clock.now();
   replay.grant_tables();
-  Runtime runtime(replay.runtime_options());
-  switch_agent::Agent agent(runtime, replay.plane(), settings);
-  const Status started = agent.start();
-  const replay::ReplayReport done = run(replay, runtime, clock, call.files.back());
-  if (!started.ok()) return report(options, started);
+  RecordedDaemon daemon(replay, *settings);
+  const replay::ReplayReport done = run(replay, daemon.runtime(), clock, call.files.back());
+  if (!daemon.started().ok()) return report(options, daemon.started());
   show(options, done, clock.now() - start, trouble_of(replay));
   return finish_output(done.same ? kExitDone : kExitDifferent);
 }

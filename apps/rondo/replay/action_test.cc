@@ -489,6 +489,20 @@ TEST_F(JournalCli, ReplayEndsWithZeroWhenTheDayComesOutTheSame) {
   EXPECT_NEAR(report.at("recorded_seconds").to_number<double>(), 1.75, 0.3);
 }
 
+TEST_F(JournalCli, ADayWithJobsOfAnOlderRondodIsRefusedWithTheReason) {
+  fs::remove(file());
+  {
+    sim::World world(1);
+    std::unique_ptr<Journal> journal = std::move(Journal::open({.file = file()}, world.clock()).value());
+    Journal& notes = *journal;
+    Runtime runtime({.clock = &world.clock(), .reactor = &world.reactor(), .observer = std::move(journal)});
+    notes.note("jobs", "1");
+  }
+  const Ended ended = rondo("replay " + file());
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("an older rondod recorded it"), HasSubstr("`rondo journal` shows the run")));
+}
+
 TEST_F(JournalCli, ReplayShowsTheFirstDifferenceAndEndsWithThree) {
   std::string changed = bytes();
   std::vector<journal::Damage> damage;

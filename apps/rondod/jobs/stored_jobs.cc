@@ -11,10 +11,11 @@
 
 #include "base/unique_fd.h"
 #include "commands/answers.h"
+#include "job_handlers/handlers.h"
+#include "job_handlers/settings.h"
 #include "rondo/job_commands/job_commands.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/workers/workers.h"
-#include "rondod/jobs/handlers.h"
 
 namespace rondo::daemon {
 
@@ -54,10 +55,8 @@ class StoredJobs final : public JobService {
         jobs_(runtime, std::move(store), options_of(config.jobs)),
         workers_(runtime, jobs_) {
     add_handlers(jobs_, runtime, log);
-    if (config.plane == PlaneKind::None) return;
-    for (const ConstraintKind kind : {ConstraintKind{"port"}, ConstraintKind{"admin-up"}, ConstraintKind{"carrier"}}) {
-      jobs_.offer_facts(kind);
-    }
+    if (config.plane != PlaneKind::None) offer_switch_facts(jobs_);
+    note_settings(runtime, options_of(config.jobs));
   }
 
   Status add_commands(CommandRegistry& registry) {

@@ -15,8 +15,9 @@
 // A handler is a function (handle(), handle_in_turn()) or works elsewhere (handle_async()).
 //
 // Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own.
-// Journal: the works of the store's thread and the attempts of handle() are recorded. A replay uses neither the store nor these handlers;
-// handlers of handle_in_turn() run again. The ends of asynchronous runs are not recorded.
+// Journal: the works of the store's thread, the attempts of handle(), what asynchronous handlers answer and report, and the calls of this
+// class are recorded. A replay uses neither the store, which may be null there, nor these handlers; handlers of handle_in_turn() run
+// again. A replay makes the calls that programs outside of the runtime caused (admin commands, workers).
 #pragma once
 
 #include <cstddef>
@@ -87,6 +88,8 @@ struct JobsStats {
   Histogram lateness_ns;  // From the due time to the beginning of the first attempt.
 };
 
+class JobCall;
+
 class Jobs {
  public:
   /// Returns ok, or why the run failed: retried, if the job has retries left. An exception counts as a failure.
@@ -152,6 +155,11 @@ class Jobs {
 
  private:
   struct Parts;
+  bool repeat(std::string_view call);
+  bool repeat_put(JobCall& call);
+  bool repeat_stop(JobCall& call);
+  bool repeat_read(std::string_view verb, JobCall& call);
+  bool repeat_end(JobCall& call);
   void put_job(Job job, bool starts, Done<StoredJob> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
   std::unique_ptr<Parts> parts_;

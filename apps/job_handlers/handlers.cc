@@ -1,5 +1,5 @@
 // See handlers.h. The handlers are short, so they run in a turn of the job's priority.
-#include "rondod/jobs/handlers.h"
+#include "job_handlers/handlers.h"
 
 #include <algorithm>
 #include <optional>
@@ -62,6 +62,10 @@ void add_handlers(jobs::Jobs& jobs, Runtime& runtime, Log& log) {
   });
   jobs.handle_in_turn("none", [](const jobs::JobContext&) { return Status{}; });
   jobs.handle_in_turn("table", [&runtime](const jobs::JobContext& context) { return write_row_of(context.parameters, runtime); });
+}
+
+void offer_switch_facts(jobs::Jobs& jobs) {
+  for (const ConstraintKind kind : {ConstraintKind{"port"}, ConstraintKind{"admin-up"}, ConstraintKind{"carrier"}}) jobs.offer_facts(kind);
 }
 
 }  // namespace rondo::daemon

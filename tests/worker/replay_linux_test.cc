@@ -1,0 +1,80 @@
+// A recorded day of rondod with jobs and a worker: `rondo replay` makes the same decisions, without the database, the worker and the
+// callers.
+#include "rondod_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class RecordedDayOnLinux : public RondodWithWorker {
+ protected:
+  std::string journal() const { return "[journal]\nfile = \"" + path("day") + "\"\n"; }
+  /// 'of': "--run 1", or empty for the last run.
+  void expect_same(const std::string& of) const {
+    const Ended replayed = rondo("replay " + of + " " + path("day"));
+    EXPECT_EQ(replayed.code, 0) << of << ": " << replayed.out;
+    EXPECT_THAT(replayed.out, HasSubstr("the same: "));
+  }
+  void add_jobs() const {
+    must("job add cron --handler none --cron '* * * * * *' --dialect unix6");
+    must("job add tick --handler log --parameters 'a \"text\"' --every 50ms");
+    must("job add port --handler table --parameters 'PORT_TABLE eth1 admin_status=up' --every 1s");
+    must("job add wrong --handler table --parameters 'PORT_TABLE eth1 nosuch=1' --every 500ms --retries 2 --backoff 10ms");
+    must("job add up --handler none --every 200ms --requires carrier:eth1");
+    must("job add parent --handler command/good --every 300ms");
+    must("job add child --handler none --parents parent");
+    must("job add bad --handler command/bad --every 700ms --retries 1 --backoff 50ms");
+    must("job add long --handler command/long --manual");
+    must("job add cover --handler command/long --every 400ms --overlap cover");
+  }
+  /// Everything that a user and a worker do meanwhile.
+  void meddle() {
+    trigger("long");
+    ASSERT_TRUE(becomes([this] { return call("job-runs", {{"name", "parent"}}).at("rows").as_array().size() > 2; }));
+    must("job runs parent");
+    must("job show parent");
+    must("job list");
+    must("call job-kill run=" + std::to_string(boost::json::value_to<std::int64_t>(runs_of("long")[0].at("run"))));
+    must("job stop tick --note 'a note'");
+    must("job edit parent --every 250ms");
+    must("why JOB_RUN_8 'long#1'");
+    EXPECT_EQ(rondo("job trigger nosuch").code, 1);
+    must("job remove cron --yes");
+  }
+};
+
+TEST_F(RecordedDayOnLinux, ADayWithAWorkerACrashAndARestartComesOutTheSame) {
+  start_rondod(journal());
+  start_worker(command("good", "echo 'rondo: progress 50 half'; sleep 0.05; echo 'rondo: result all'\n", "concurrency = 4") +
+               command("bad", "exit 3\n") + command("long", "sleep 100\n", "concurrency = 4"));
+  add_jobs();
+  meddle();
+  ASSERT_TRUE(becomes([this] { return succeeded("child") > 0 && succeeded("up") > 0; }));
+  kill_worker(SIGKILL);
+  start_worker();
+  ::usleep(300'000);
+  kill_server();
+  start_rondod(journal());
+  must("job start tick");
+  const std::size_t before = succeeded("child");
+  ASSERT_TRUE(becomes([&] { return succeeded("child") > before; }));
+  kill_worker(SIGTERM);
+  ::usleep(100'000);
+  EXPECT_EQ(end_rondod(), 0);
+  expect_same("--run 1");
+  expect_same("");
+}
+
+TEST_F(RecordedDayOnLinux, ADayOfARondodThatOnlySchedulesComesOutTheSame) {
+  start_rondod(journal(), true);
+  must("job add tick --handler none --every 50ms");
+  must("job add table --handler table --parameters 'PORT_TABLE eth1 admin_status=up' --every 100ms");
+  ASSERT_TRUE(becomes([this] { return succeeded("tick") > 5; }));
+  EXPECT_EQ(end_rondod(), 0);
+  expect_same("");
+}
+
+}  // namespace
+}  // namespace rondo::jobs
