@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, coverage, peers, extra)
+# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, frr, coverage, peers, extra)
 # Nothing missing: no network, no rights needed. RONDO_NO_INSTALL=1 only reports. Exit 1 with the command to type when it cannot install.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -47,6 +47,20 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+
+# FRR's package starts its daemons, now and at each start of the machine. Neither is wanted here: only the programs are.
+keep_frr_stopped() {
+  if [ -d /run/systemd/system ] && [ ! -e /etc/systemd/system/frr.service ]; then
+    "${as_root[@]}" ln -s /dev/null /etc/systemd/system/frr.service
+    echo "install: FRR's service is masked; 'systemctl unmask frr' allows it"
+  fi
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee /usr/sbin/policy-rc.d >/dev/null
+    "${as_root[@]}" chmod 755 /usr/sbin/policy-rc.d
+    trap '"${as_root[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+  fi
+}
+if [[ " ${missing[*]} " == *" frr "* ]]; then keep_frr_stopped; fi
 
 if ! "${apt[@]}" update; then
   echo "install: apt-get update failed; trying with the lists at hand" >&2

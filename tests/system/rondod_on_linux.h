@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -122,6 +123,8 @@ class SystemRondod : public ::testing::Test {
     pid = ::fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) {
+      const int inside = starts_in.empty() ? -1 : ::open(starts_in.c_str(), O_RDONLY | O_CLOEXEC);
+      if (!starts_in.empty() && ::setns(inside, CLONE_NEWNET) != 0) ::_exit(126);
       ::setenv("NOTIFY_SOCKET", notify_path.c_str(), 1);
       const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
       ::dup2(out, 2);
@@ -171,6 +174,7 @@ class SystemRondod : public ::testing::Test {
   std::unique_ptr<NotifySocket> notify;
   std::unique_ptr<netlink::Lab> lab;
   std::unique_ptr<AdminClient> client;
+  std::string starts_in;  // The path of the network namespace in which rondod starts; empty: the test's own.
   pid_t pid = -1;
 
  private:

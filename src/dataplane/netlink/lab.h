@@ -1,6 +1,6 @@
-// Lab: a temporary network namespace with ports, for tests and benchmarks on the real kernel. Each port "swpN" is one end of a veth pair
-// whose other end "lineN" represents the cable: taking "lineN" down or up changes the carrier. The namespace's name contains the pid, and
-// the destructor removes it. Uses ip(8); where that is not permitted, make() returns the reason. Not for production code.
+// Lab: a temporary network namespace with ports, for tests, benchmarks and demonstrations on the real kernel. Each port "swpN" is one end
+// of a veth pair whose other end "lineN" represents the cable: taking "lineN" down or up changes the carrier. The namespace's name contains
+// the pid, and the destructor removes it. Uses ip(8); where that is not permitted, make() returns the reason. Not for production code.
 #pragma once
 
 #include <unistd.h>
@@ -18,8 +18,9 @@ namespace rondo::netlink {
 class Lab {
  public:
   static Result<std::unique_ptr<Lab>> make() {
-    static std::uint32_t made = 0;
-    std::unique_ptr<Lab> lab{new Lab("rondo-lab-" + std::to_string(::getpid()) + "-" + std::to_string(++made))};
+    std::unique_ptr<Lab> lab{new Lab};
+    // The address tells the labs of one process apart.
+    lab->name_ = "rondo-lab-" + std::to_string(::getpid()) + "-" + std::to_string(reinterpret_cast<std::uintptr_t>(lab.get()));
     if (!run("ip netns add " + lab->name_ + " 2>/dev/null")) {
       lab->name_.clear();
       return failure(StatusCode::PermissionDenied, "this machine does not let us make a network namespace (ip netns add)");
@@ -52,7 +53,7 @@ class Lab {
   bool remove_port(int number) const { return ip("link del swp" + std::to_string(number)); }
 
  private:
-  explicit Lab(std::string name) : name_(std::move(name)) {}
+  Lab() = default;
   static bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
   std::string name_;
 };
