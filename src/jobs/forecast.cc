@@ -118,7 +118,7 @@ class World {
   }
 
   void emit(const JobRun& run) {
-    if (++emitted_ > limits::kForecastRuns) {
+    if (++emitted_ > options_.runs_max) {
       found_.cut_short = true;
       return;
     }

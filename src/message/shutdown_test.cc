@@ -13,17 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/sanitized.h"
 #include "rondo/base/clock.h"
 #include "rondo/message/agent_threads.h"
 
 namespace rondo {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr Duration kEnds = 10s;
-#else
-constexpr Duration kEnds = 1s;
-#endif
+constexpr Duration kEnds = plain_or_sanitized(1s, 10s);
 
 /// Counts the existing objects.
 template <int Kind>

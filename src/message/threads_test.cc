@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/sanitized.h"
 #include "rondo/base/clock.h"
 #include "rondo/message/agent_threads.h"
 #include "rondo/message/agents.h"
@@ -436,7 +437,7 @@ void wait_for(const std::atomic<int>& number, int wanted) {
 // A post stores the message, then reads whether the lane has a scheduler to wake. Adding the lane stores the scheduler, then reads whether
 // it has messages. Without a lock, each of two simultaneous calls may miss the other.
 TEST(AgentsThreads, TheFirstMessageToANewQueueIsNotLeftLying) {
-  constexpr int kRounds = 10'000;
+  constexpr int kRounds = plain_or_sanitized(10'000, 2000);
   const SystemClock clock;
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
   std::atomic<int> begun{0};

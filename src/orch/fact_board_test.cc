@@ -1,6 +1,7 @@
 // FactBoard alone: each rule that the proof in its header uses, and two threads that use it concurrently. A lost wake-up makes a test
 // hang. Also for the thread sanitizer (WorkerFactBoard...).
 #include "orch/fact_board.h"
+#include "base/testing/sanitized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -194,7 +195,7 @@ TEST_F(WorkerFactBoard, NewsAreTakenInPortions) {
 /// One thread awaits, the other announces and withdraws, on one fact, at full speed. The waiter spins until its news arrive, so an await
 /// without news would hang, although an announcement always follows.
 TEST_F(WorkerFactBoard, EveryAwaitIsFollowedByNews) {
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = plain_or_sanitized(20'000, 5000);
   board_.provide(owner_, kPort, "ports");
   std::atomic<bool> ends{false};
   std::thread owner([&] {

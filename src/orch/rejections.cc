@@ -10,7 +10,7 @@ namespace rondo {
 namespace {
 
 const std::string& no_longer_kept() {
-  static const std::string kText = "rejected, reason no longer kept: write the row again to have it told";
+  static const std::string kText = "the reason is no longer kept; write the row again to see it";
   return kText;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/sanitized.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/orch/priority_workers.h"
 #include "rondo/sched/timer.h"
@@ -17,11 +18,7 @@
 namespace rondo {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr Duration kEnds = 10s;
-#else
-constexpr Duration kEnds = 1s;
-#endif
+constexpr Duration kEnds = plain_or_sanitized(1s, 10s);
 
 Outcome done(std::string_view) { return Outcome::done(); }
 

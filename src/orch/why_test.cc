@@ -465,7 +465,7 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   EXPECT_EQ(known(limits::kRejectionsKept + 1), limits::kRejectionsKept + 1) << "a rejected row is never told as done";
   EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 1U);
   EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "the count is the count";
-  EXPECT_EQ(runtime.why("T", "0").chain.at(0).note, "rejected, reason no longer kept: write the row again to have it told");
+  EXPECT_EQ(runtime.why("T", "0").chain.at(0).note, "the reason is no longer kept; write the row again to see it");
   // All of them are listed, page by page.
   std::vector<std::string> listed;
   std::optional<std::string> after;

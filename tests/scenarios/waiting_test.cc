@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/sanitized.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/sim/sim_store.h"
@@ -21,11 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kManyRoutes = 100'000;
-#else
-constexpr int kManyRoutes = 800'000;
-#endif
+constexpr int kManyRoutes = plain_or_sanitized(800'000, 100'000);
 
 using Rows = std::map<std::string, std::string, std::less<>>;
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "agent_life.h"
+#include "base/testing/sanitized.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
 #include "store/durable/testing/file.h"
@@ -32,7 +33,7 @@ TEST(DurableSwarmStorm, TheKernelEndsAsTheModelSaysWhateverWasKilled) {
   store::durable::Folder folder(store::durable::Folder::in_memory());
   std::uint64_t kept = 0;
   std::uint64_t crashes = 0;
-  for (std::uint64_t seed = 1; seed <= 60 && !testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= plain_or_sanitized(60U, 20U) && !testing::Test::HasFailure(); ++seed) {
     const DurableStoreOptions file{.path = folder.file(std::to_string(seed)),
                                    .durability = Durability::EveryBatch,
                                    .slack_bytes = 8192,

@@ -19,6 +19,7 @@
 
 #include "../scenarios/agent_testbed.h"
 #include "agent_life.h"
+#include "base/testing/sanitized.h"
 #include "journal/reader.h"
 #include "journal/walk.h"
 #include "rondo/journal/journal.h"
@@ -34,14 +35,8 @@ using switch_agent::Agent;
 using switch_agent::AgentTestbed;
 using testing::HasSubstr;
 
-// With a sanitizer they take four times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kLives = 100;
-constexpr std::uint64_t kRestartedLives = 10;
-#else
-constexpr std::uint64_t kLives = 300;
-constexpr std::uint64_t kRestartedLives = 25;
-#endif
+constexpr std::uint64_t kLives = plain_or_sanitized(300, 100);
+constexpr std::uint64_t kRestartedLives = plain_or_sanitized(25, 4);
 
 class ReplayOfAgent : public testing::Test {
  protected:

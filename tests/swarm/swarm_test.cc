@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent_life.h"
+#include "base/testing/sanitized.h"
 #include "life.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
@@ -65,7 +66,7 @@ class FaultsMet final : public sim::Checker {
   std::set<std::string>& met_;
 };
 
-constexpr std::uint64_t kSomeSeeds = 200;
+constexpr std::uint64_t kSomeSeeds = plain_or_sanitized(200, 100);
 constexpr std::uint64_t kSomeTurns = 1000;
 
 TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {

@@ -68,6 +68,22 @@ int print_export(Backend& backend, const Options& options, const json::object& a
   return finish_output();
 }
 
+/// Reports that a call failed. Of a write without an answer, health has the reason: the daemon answers a write when the store has it.
+int report_call(const Options& options, const std::string& command, const Status& why) {
+  const bool is_write = command == "set" || command == "del" || command == "clear" || command == "send";
+  if (why.code() != StatusCode::DeadlineExceeded || !is_write || options.store.given() || options.json) return report(options, why);
+  const int code = report(options, why);
+  Options brief = options;
+  brief.patience = std::min<Duration>(options.patience, 1s);
+  const Result<std::unique_ptr<Backend>> backend = open_backend(brief);
+  const Result<json::object> health = backend ? (*backend)->call("health", {}, {}) : failure(backend.error());
+  const json::value* const troubles = health ? health->if_contains("troubles") : nullptr;
+  if (troubles == nullptr || !troubles->is_array()) return code;
+  for (const json::value& trouble : troubles->get_array())
+    if (trouble.is_string()) print_error("rondo: health: " + visible_text(std::string{trouble.get_string()}) + "\n");
+  return code;
+}
+
 int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, bool wide = false) {
   if (command == "keys") {
     const Result<json::object> result = backend.call(command, arguments, [&options](const json::value& row) {
@@ -78,7 +94,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
     return result ? finish_output() : report(options, result.error());
   }
   Result<json::object> result = backend.call(command, arguments, {});
-  if (!result) return report(options, result.error());
+  if (!result) return report_call(options, command, result.error());
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
   constexpr std::array<std::string_view, 6> kNameNextHops{"diff", "log", "resync", "sources", "tables", "verify"};

@@ -388,6 +388,20 @@ TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
   EXPECT_NE(::access(file().c_str(), R_OK), -1) << "what there is can be sent";
 }
 
+TEST_F(Program, AWriteWithoutAnAnswerNamesWhatHealthSays) {
+  const ArgumentSpec table{.name = "table", .kind = ArgumentKind::Text, .required = true, .help = ""};
+  const ArgumentSpec key{.name = "key", .kind = ArgumentKind::Text, .required = true, .help = ""};
+  add("del", {table, key}, [](const Arguments&, Reply reply) { reply.fail(Status{StatusCode::DeadlineExceeded, "no answer"}); });
+  add("health", {}, [](const Arguments&, Reply reply) {
+    const json::array troubles{"Redis at 10.0.0.9:6379 does not answer", "\x1b[31m"};
+    reply.finish(json::object{{"healthy", false}, {"troubles", troubles}, {"notes", json::array{}}});
+  });
+  open();
+  const Outcome said = rondo("del T k 2>&1");
+  EXPECT_EQ(said.code, 75);
+  EXPECT_EQ(said.out, "rondo: no answer\nrondo: health: Redis at 10.0.0.9:6379 does not answer\nrondo: health: \\x1b[31m\n");
+}
+
 // With a million waiting rows, a reader of four rows does not wait for the rest, and the daemon does not make the rest.
 TEST_F(Program, ParkedEndsWithItsReader) {
   constexpr int kRows = 1'000'000;

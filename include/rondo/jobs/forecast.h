@@ -14,6 +14,7 @@
 #include "rondo/base/time.h"
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -31,6 +32,7 @@ struct ForecastOptions {
   Duration grace{10s};
   Duration cycle{1s};
   std::size_t peaks = 5;
+  std::uint64_t runs_max = limits::kForecastRuns;  // The forecast ends there and says so.
 };
 
 /// The load of a minute that has many firings.
@@ -47,7 +49,7 @@ struct Forecast {
   std::uint64_t missed = 0;                 // Instants for which these stand beside their own.
   std::vector<std::uint32_t> minutes = {};  // Firings by minute, from that of 'from' on.
   std::vector<ForecastPeak> peaks = {};     // The largest first; equal ones in the order of time.
-  bool cut_short = false;                   // limits::kForecastRuns was reached.
+  bool cut_short = false;                   // ForecastOptions::runs_max was reached.
   std::vector<std::string> troubles = {};   // Jobs that cannot be planned, and why.
 };
 

@@ -92,7 +92,7 @@ inline constexpr std::size_t kCompiledSchedules = 20'000;
 
 /// Runs of one forecast. A job at 10 ms has three thousand million in a year.
 /// Reached: the forecast ends there and says so. Figure: none: Forecast::cut_short. Test:
-/// `ForecastTest.AForecastOfTooManyRunsIsCutShortLarge`.
+/// `ForecastTest.AForecastOfTooManyRunsIsCutShort`.
 inline constexpr std::uint64_t kForecastRuns = 20'000'000;
 
 /// The span of one forecast, ten years: its minutes take four bytes each.

@@ -1,6 +1,7 @@
 // Groups on their way to a slow, failing disk, with the writing thread: when each callback gets its result, and what is written then. The
 // test's own disk holds each group until the test sets its result.
 #include "store/durable/log_writer.h"
+#include "base/testing/sanitized.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,7 +131,7 @@ TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
 
 TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
   // The thread is at another step of its start each time; a thread that misses the wake would block for good.
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < plain_or_sanitized(20'000, 4000); ++i) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
     for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;
   }

@@ -6,17 +6,14 @@
 // lease do not count, because they carry an older token; a shared data plane would tell them apart in the same way.
 #include <cstdlib>
 
+#include "base/testing/sanitized.h"
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {
 namespace {
 
 constexpr std::uint64_t kKeys = 300;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSeconds = 10;
-#else
-constexpr int kSeconds = 20;
-#endif
+constexpr int kSeconds = plain_or_sanitized(20, 10);
 constexpr std::uint64_t kGeneration = 1'000'000'000;  // The numbers that one producer may use.
 
 struct LogLine {
