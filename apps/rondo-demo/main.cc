@@ -68,6 +68,7 @@ struct Options {
   bool floor = true;
   unsigned flap_ms = 100;
   unsigned flap_port = feed::kPorts;  // The spare port.
+  unsigned job_runs = 0;              // A second, beside the sample jobs.
   std::optional<std::size_t> reserve_mib;
   std::string json_path;
   std::string journal_path;
@@ -193,7 +194,7 @@ Status Demo::prepare_box() {
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
-  if (Status added = kHasJobs ? add_sample_jobs(*client_) : Status{}; !added.ok()) return added;
+  if (Status added = kHasJobs ? add_sample_jobs(*client_, options_.job_runs) : Status{}; !added.ok()) return added;
   // The producer represents another machine, so it must not take the processor from the daemon.
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
@@ -436,6 +437,7 @@ Status Demo::run() {
   }
   flapper_->stop();
   std::printf("comparing the data plane's table with what was asked\n");
+  std::fflush(stdout);  // bench/beside_jobs.py reads the processor time of rondod now.
   // Collect the figures first: reading a simulated table back takes long turns.
   if (Status status = collect_figures(); !status.ok()) return status;
   const Status equal = verify();
@@ -514,6 +516,9 @@ int main(int argc, char** argv) {
          "at each move of a cable of the first eight, and that is then most of what is measured")
       ->capture_default_str()
       ->check(CLI::Range(0U, feed_ports));
+  app.add_option("--job-runs", options.job_runs, "Runs of jobs a second beside the sample jobs, in steps of ten")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 10'000));
   app.add_option("--reserve", options.reserve_mib,
                  "MiB of memory that rondod touches at start, so that no turn waits for a page; by default what its table will need")
       ->check(CLI::Range(0, 1024 * 1024));

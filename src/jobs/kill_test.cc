@@ -165,6 +165,7 @@ TEST_F(JobsKill, LosesNoInstantAndRunsEachRowAtLeastOnce) {
       ++checked;
     }
   }
+  RecordProperty("rows", std::to_string(checked));
   EXPECT_GT(checked, 5 * kRunsOfALife);
   expect_child(*store, job_name(1), kChild);
   expect_child(*store, job_name(1), kGrandchild);

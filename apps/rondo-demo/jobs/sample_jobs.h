@@ -1,4 +1,5 @@
 // Sample jobs beside the routes, to look at with `rondo job`: one with a cron expression, one with a rate below a second, and its child.
+// For a load, further jobs run each 100 ms.
 #pragma once
 
 #include "rondo/admin/client.h"
@@ -6,6 +7,7 @@
 
 namespace rondo::demo {
 
-Status add_sample_jobs(AdminClient& client);
+/// Adds the three samples, and jobs for 'load' further runs a second, in steps of ten.
+Status add_sample_jobs(AdminClient& client, unsigned load);
 
 }  // namespace rondo::demo
