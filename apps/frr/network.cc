@@ -73,8 +73,8 @@ std::vector<Row> Network::rows() {
     rows.push_back({"INTF_TABLE", port});
     rows.push_back({"INTF_TABLE", port + ":" + subnet(cable) + "1/24"});
     rows.push_back({"INTF_TABLE", port + ":" + subnet_v6(cable) + "1/64"});
-    rows.push_back({"NEIGH_TABLE", port + ":" + subnet(cable) + "2", neigh});
-    rows.push_back({"NEIGH_TABLE", port + ":" + subnet_v6(cable) + "2", neigh});
+    rows.push_back({"NEIGH_TABLE", port + ":" + gateway(cable, false), neigh});
+    rows.push_back({"NEIGH_TABLE", port + ":" + gateway(cable, true), neigh});
   }
   return rows;
 }
@@ -114,5 +114,11 @@ Status Network::announce_all() const {
   lines.insert(lines.begin(), "configure terminal");
   return peer_router_->command(lines);
 }
+
+Status Network::announce(const std::string& prefix) const {
+  return peer_router_->command({"configure terminal", "router bgp 65002", "address-family ipv4 unicast", "network " + prefix});
+}
+
+std::string Network::gateway(int number, bool v6) { return (v6 ? subnet_v6(number) : subnet(number)) + "2"; }
 
 }  // namespace rondo::frr

@@ -35,6 +35,8 @@ class Network {
   /// The peer withdraws, or announces again, those of its IPv4 routes that lie within 'prefix'.
   Status withdraw(const std::string& prefix) const;
   Status announce_all() const;
+  /// The peer announces one more IPv4 prefix.
+  Status announce(const std::string& prefix) const;
 
   /// Rows that describe the box: ports, interfaces with their addresses, neighbours.
   static std::vector<Row> rows();
@@ -42,6 +44,8 @@ class Network {
   bool set_cable(int number, bool plugged) const {
     return peer_->ip("link set line" + std::to_string(number) + (plugged ? " up" : " down"));
   }
+  /// The gateway of the peer's routes on cable n.
+  static std::string gateway(int number, bool v6);
   static std::string port_name(int number) { return "swp" + std::to_string(number); }
 
   const netlink::Lab& peer() const noexcept { return *peer_; }

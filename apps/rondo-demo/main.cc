@@ -1,7 +1,7 @@
 // rondo-demo: the main job. It starts a box with eight ports and a rondod. It feeds a full routing table in the hardest order (routes
 // first, then what they need), while it pulls and plugs a cable. Then it compares the kernel's table row by row and prints the figures.
-// `rondo-demo jobs` is another program: jobs/jobs_demo.h. Exit codes: 0 the data plane equals the feed, 1 it does not or a step failed, 2
-// wrong usage.
+// `rondo-demo jobs` and `rondo-demo frr` are other programs: jobs/jobs_demo.h, frr/frr_demo.h. Exit codes: 0 the data plane equals the
+// feed, 1 it does not or a step failed, 2 wrong usage.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -25,6 +25,7 @@
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 #include "manual/command_words.h"
+#include "rondo-demo/frr/frr_demo.h"
 #include "rondo-demo/jobs/jobs_demo.h"
 #include "rondo-demo/jobs/sample_jobs.h"
 #include "rondo-demo/measurement/floor.h"
@@ -492,6 +493,8 @@ int main(int argc, char** argv) {
     return 1;
 #endif
   }
+  if (argc > 1 && std::string_view{argv[1]} == "frr")
+    return rondo::demo::frr_main(argc - 1, argv + 1, rondo::demo::beside(argv[0], "rondod"));
   rondo::demo::Options options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
   constexpr unsigned feed_ports = rondo::feed::kPorts;

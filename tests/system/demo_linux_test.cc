@@ -139,5 +139,31 @@ TEST_F(DemoOnLinux, EachDueRunOfAJobExistsExactlyOnceAfterAKill) {
   EXPECT_GE(report.at("lateness_us").at("max").to_number<int>(), report.at("lateness_us").at("p50").to_number<int>());
 }
 
+TEST_F(DemoOnLinux, TakesTheRoutesOfFrrAndLosesNoPacketInARestart) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "most of its time is FRR's";
+#endif
+  const std::string path = (directory_ / "frr.json").string();
+  const std::string command =
+      program_ + " frr --exit --ipv4 500 --singles 3 --json '" + path + "' >'" + (directory_ / "output").string() + "' 2>&1";
+  const int status = std::system(command.c_str());
+  for (const char* missing : {"package frr", "need root", "does not let us"}) {
+    if (text_of("output").find(missing) == std::string::npos) continue;
+    std::cerr << "SKIPPED: " << text_of("output") << '\n';
+    GTEST_SKIP() << missing;
+  }
+  ASSERT_EQ(status, 0) << text_of("output");
+  const json::object report = json::parse(text_of("frr.json")).as_object();
+  EXPECT_EQ(report.at("routes").to_number<int>(), 513);
+  EXPECT_EQ(report.at("verified_equal").to_number<int>(), 513);
+  EXPECT_EQ(report.at("needless_changes").to_number<int>(), 0);
+  EXPECT_EQ(report.at("packets_lost_at_restart").to_number<int>(), 0);
+  EXPECT_GT(report.at("packets_at_restart").to_number<int>(), 1000);
+  for (const char* const times : {"bgp_to_kernel_us", "behind_zebra_us"}) {
+    EXPECT_GT(report.at(times).at("p50").to_number<double>(), 0) << times;
+  }
+  EXPECT_TRUE(report.at("failover_us").is_number());
+}
+
 }  // namespace
 }  // namespace rondo

@@ -37,6 +37,11 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
   if (options.only_jobs) {
     return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
   }
+  if (!options.frr_namespace.empty()) {
+    return "[scheduler]\nreserve_mib = " + std::to_string(options.reserve_mib) + "\n[admin]\nsocket = \"" + socket +
+           "\"\n[log]\nlevel = \"warn\"\n[store]\nurl = \"file://" + socket.substr(0, socket.rfind('/')) +
+           "/tables\"\n[dataplane]\nnetwork_namespace = \"" + options.frr_namespace + "\"\ntable = 100\n[fpm]\nenabled = true\n";
+  }
   std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
                      "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
                      (options.simulated ? "simulated" : "linux") + "\"\n";
@@ -59,6 +64,7 @@ int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 
 Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions& options) {
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
   daemon->program_ = options.program;
+  daemon->frr_namespace_ = options.frr_namespace;
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return failure(status_from_errno(errno, "making a directory " + pattern));
@@ -75,8 +81,19 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
 
 Status DaemonProcess::launch() {
   std::vector<std::string> words{program_, "--config", directory_ + "/rondod.toml"};
-  std::vector<char*> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
-  if (const int error = ::posix_spawn(&pid_, program_.c_str(), nullptr, nullptr, arguments.data(), ::environ); error != 0) {
+  if (!frr_namespace_.empty()) words.insert(words.begin(), {"nsenter", "--net=" + frr_namespace_});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawnattr_t attributes;  // A caller that blocks signals does not block them in rondod.
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error = ::posix_spawnp(&pid_, arguments[0], nullptr, &attributes, arguments.data(), ::environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
     pid_ = -1;
     return status_from_errno(error, "starting " + program_);
   }

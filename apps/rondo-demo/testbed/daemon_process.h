@@ -30,6 +30,9 @@ struct DaemonOptions {
   std::string journal = {};    // The absolute path of the journal; empty: none.
   bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory.
   bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
+  /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
+  /// tables in a file of its directory. It logs warnings only.
+  std::string frr_namespace = {};
 };
 
 class DaemonProcess {
@@ -56,6 +59,7 @@ class DaemonProcess {
   DaemonProcess() = default;
   Status launch();
   std::string program_;
+  std::string frr_namespace_;
   std::string directory_;
   std::string socket_;
   pid_t pid_ = -1;
