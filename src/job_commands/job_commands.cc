@@ -50,6 +50,29 @@ json::object object_of(const JobRun& run) {
   return object;
 }
 
+/// How far a run is that is carried out elsewhere.
+json::object object_of(const Progress& progress) {
+  json::object object{{"percent", progress.percent}};
+  if (!progress.text.empty()) object["text"] = sentence(progress.text);
+  return object;
+}
+
+/// Shows a job, with the runs that are carried out elsewhere at present.
+void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    if (!stored) return reply.fail(stored.error());
+    json::object object = object_of(*stored);
+    json::array runs;
+    for (const std::int64_t run : jobs.under_way(stored->job.name)) {
+      json::object one = object_of(jobs.progress(run).value_or(Progress{}));
+      one["run"] = run;
+      runs.push_back(std::move(one));
+    }
+    if (!runs.empty()) object["under_way"] = std::move(runs);
+    reply.finish(object);
+  });
+}
+
 /// Answers with the job of a result.
 Jobs::Done<StoredJob> answer_with_job(Reply reply) {
   return [reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
@@ -125,9 +148,13 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
   if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
   reply.expect_rows();
   jobs.runs(arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
-            [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+            [&jobs, reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
               if (!runs) return reply.fail(runs.error());
-              for (const JobRun& run : *runs) reply.row(object_of(run));
+              for (const JobRun& run : *runs) {
+                json::object row = object_of(run);
+                if (const auto progress = jobs.progress(run.id)) row["progress"] = object_of(*progress);
+                reply.row(row);
+              }
               reply.finish();
             });
 }
@@ -183,8 +210,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               list(of, {}, {.tag = arguments.text("tag"), .owner = arguments.text("owner")}, std::move(reply));
             });
-  adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads},
-            [](Jobs& of, const Arguments& arguments, Reply reply) { of.find(arguments.text("name"), answer_with_job(std::move(reply))); });
+  adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads}, show);
   adder.add({.name = "job-put",
              .help = "Add or edit a job",
              .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},

@@ -1,5 +1,7 @@
 #include "rondo/jobs/jobs.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "jobs/family.h"
@@ -108,6 +110,14 @@ void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::
 }
 void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
 std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
+std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
+  std::vector<std::int64_t> under_way;
+  for (const auto& [id, live] : parts_->jobs) {
+    if (live.job->name != job) continue;
+    std::ranges::copy_if(live.runs, std::back_inserter(under_way), [this](std::int64_t run) { return progress(run).has_value(); });
+  }
+  return under_way;
+}
 std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? nullptr : live->job->job;

@@ -126,7 +126,11 @@ int list(const Caller& caller) {
   const std::string pattern = caller.call.word("PATTERN");
   const KeyPattern matches{pattern.empty() ? "*" : pattern};
   json::array rows;
-  const Result<json::object> result = caller.backend.call("jobs", {}, [&](const json::value& row) {
+  json::object arguments;
+  for (const std::string_view name : {"tag", "owner"}) {
+    if (const std::string text = caller.text("--" + std::string{name}, ""); !text.empty()) arguments[name] = escape_text(text);
+  }
+  const Result<json::object> result = caller.backend.call("jobs", arguments, [&](const json::value& row) {
     if (matches.matches(member(row.as_object(), "name")))
       rows.push_back(caller.options.json ? row : json::value(list_row(row.as_object())));
   });
@@ -172,6 +176,15 @@ int next(const Caller& caller) {
   });
 }
 
+/// The note of a run that has ended, or how far it is.
+std::string run_note(const json::object& run) {
+  const json::value* const progress = run.if_contains("progress");
+  if (progress == nullptr || !progress->is_object()) return run.contains("note") ? member(run, "note") : std::string{};
+  std::string text = "running, " + member(progress->get_object(), "percent") + " %";
+  if (progress->get_object().contains("text")) text += ": " + member(progress->get_object(), "text");
+  return text;
+}
+
 int runs(const Caller& caller) {
   json::object arguments = caller.name();
   arguments["max"] = caller.number("--count", 20);
@@ -180,7 +193,8 @@ int runs(const Caller& caller) {
     json::array rows;
     for (const json::value& one : result.at("rows").as_array()) {
       json::object row = one.as_object();
-      if (!row.contains("note")) row["note"] = "";
+      row["note"] = run_note(row);
+      row.erase("progress");
       rows.push_back(std::move(row));
     }
     if (rows.empty()) print_error("(none)\n");

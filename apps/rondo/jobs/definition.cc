@@ -118,6 +118,7 @@ Status apply_options(const JobCall& call, json::object& definition) {
 json::object definition_of(json::object shown) {
   shown.erase("running");
   shown.erase("next");
+  shown.erase("under_way");
   return shown;
 }
 

@@ -144,6 +144,8 @@ class Jobs {
 
   /// How far a run is, if an asynchronous handler is carrying it out.
   std::optional<Progress> progress(std::int64_t run) const;
+  /// The runs of a job that an asynchronous handler is carrying out, the oldest first. O(live jobs).
+  std::vector<std::int64_t> under_way(std::string_view job) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.

@@ -1,0 +1,158 @@
+// rondod, its worker and the command line together: what a user sees of each run, from the job that waits to the end of the run, also when
+// a program is killed. A run ends once, with its own result.
+#include <algorithm>
+#include <set>
+
+#include "rondod_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+class JobsOnLinux : public RondodWithWorker {
+ protected:
+  /// A command that notes its run and attempt, shows progress, waits for the file "go", and has a result.
+  std::string gated() const {
+    return command("gated",
+                   "echo $RONDO_RUN.$RONDO_ATTEMPT >> " + path("begun") + "\necho 'rondo: progress 40 disk 2'\nwhile [ ! -e " + path("go") +
+                       " ]; do sleep 0.01; done\necho $RONDO_RUN.$RONDO_ATTEMPT >> " + path("done") + "\necho 'rondo: result all'\n",
+                   "concurrency = 8");
+  }
+  void let_go() const { std::ofstream(folder / "go") << "now"; }
+  std::vector<std::string> lines_of(const std::string& name) const {
+    std::istringstream text(read(folder / name));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+  bool begun(std::size_t runs) const {
+    return becomes([&] { return lines_of("begun").size() >= runs; });
+  }
+  /// Adds a job that is only triggered, and runs it once.
+  void run_once(const std::string& job, const std::string& settings) const {
+    must("job add " + job + " --manual " + settings);
+    must("job trigger " + job);
+  }
+  /// Expects that the only run of the job has ended in this state. Returns its note.
+  std::string expect_end(const std::string& job, std::string_view state, std::int64_t attempts = 1) const {
+    EXPECT_TRUE(becomes([&] { return runs_of(job).at(0).at("state").as_string() != "due"; }));
+    const boost::json::array runs = runs_of(job);
+    EXPECT_THAT(runs, SizeIs(1));
+    EXPECT_EQ(runs[0].at("state").as_string(), state) << boost::json::serialize(runs);
+    EXPECT_EQ(runs[0].at("attempt").as_int64(), attempts);
+    EXPECT_FALSE(runs[0].at("ended").is_null());
+    const boost::json::value* const note = runs[0].as_object().if_contains("note");
+    return note == nullptr ? std::string{} : std::string{note->as_string()};
+  }
+};
+
+TEST_F(JobsOnLinux, ARunWaitsForAFactOfAPortAndRondoWhyNamesIt) {
+  start_rondod();
+  EXPECT_THAT(rondo("job add wrong --handler none --manual --requires prot:eth1").out, HasSubstr("unknown kind of fact"));
+  run_once("waits", "--handler none --requires port:eth1,carrier:eth1");
+  ASSERT_TRUE(becomes([this] { return must("why JOB_RUN_8 'waits#1'").find("parked") != std::string::npos; }));
+  EXPECT_THAT(must("why JOB_RUN_8 'waits#1'"), AllOf(HasSubstr("waits for port eth1, carrier eth1"), HasSubstr("PORT_TABLE eth1")));
+  EXPECT_EQ(runs_of("waits")[0].at("state").as_string(), "due");
+  must("set PORT_TABLE eth1 admin_status=up");
+  EXPECT_EQ(expect_end("waits", "succeeded"), "");
+}
+
+TEST_F(JobsOnLinux, ARunWaitsForAWorkerAndRondoWhyNamesTheCommand) {
+  start_rondod();
+  run_once("waits", "--handler command/gated");
+  ASSERT_TRUE(becomes([this] { return must("why JOB_RUN_8 'waits#1'").find("parked") != std::string::npos; }));
+  EXPECT_THAT(must("why JOB_RUN_8 'waits#1'"), HasSubstr("no worker offers command gated"));
+  let_go();
+  start_worker(gated());
+  EXPECT_EQ(expect_end("waits", "succeeded"), "all");
+}
+
+TEST_F(JobsOnLinux, ProgressOfARunIsShownWhileItIsUnderWay) {
+  start_rondod();
+  start_worker(gated());
+  run_once("work", "--handler command/gated");
+  ASSERT_TRUE(becomes([this] { return must("job runs work").find("running, 40 %: disk 2") != std::string::npos; }));
+  const boost::json::object progress = runs_of("work")[0].at("progress").as_object();
+  EXPECT_EQ(progress.at("percent").as_int64(), 40);
+  EXPECT_EQ(progress.at("text").as_string(), "disk 2");
+  EXPECT_THAT(must("job show work"), HasSubstr("disk 2"));
+  EXPECT_EQ(must("job edit work"), "nothing changes\n") << "what is under way is no part of the definition";
+  let_go();
+  EXPECT_EQ(expect_end("work", "succeeded"), "all");
+  EXPECT_FALSE(runs_of("work")[0].as_object().contains("progress"));
+  EXPECT_FALSE(boost::json::parse(must("--json job show work")).as_object().contains("under_way"));
+}
+
+TEST_F(JobsOnLinux, EachWayOfAnEndIsTheResultOfTheRun) {
+  start_rondod();
+  start_worker(gated() + command("bad", "echo the disk is full\nexit 3\n") + command("slow", "exec sleep 1000\n", "grace_s = 1"));
+  run_once("fails", "--handler command/bad --retries 1 --backoff 10ms");
+  run_once("late", "--handler command/slow --attempt-timeout 100ms");
+  run_once("killed", "--handler command/slow");
+  EXPECT_THAT(expect_end("fails", "failed", 2), HasSubstr("exit code 3: the disk is full"));
+  EXPECT_THAT(expect_end("late", "timed-out"), HasSubstr("100 ms"));
+  ASSERT_TRUE(becomes([this] { return runs_of("killed")[0].as_object().contains("progress"); }));
+  must("job kill " + boost::json::serialize(runs_of("killed")[0].at("run")));
+  EXPECT_THAT(expect_end("killed", "killed"), HasSubstr("killed by a user"));
+}
+
+TEST_F(JobsOnLinux, ARunWhoseWorkerWasKilledEndsOnceAfterItsRetry) {
+  start_rondod();
+  start_worker(gated());
+  run_once("work", "--handler command/gated --retries 1 --backoff 10ms");
+  run_once("once", "--handler command/gated");
+  ASSERT_TRUE(begun(2));
+  kill_worker(SIGKILL);
+  start_worker();
+  ASSERT_TRUE(begun(3));
+  let_go();
+  EXPECT_EQ(expect_end("work", "succeeded", 2), "all");
+  EXPECT_THAT(expect_end("once", "failed"), HasSubstr("the worker died while the command ran"));
+  EXPECT_THAT(lines_of("done"), SizeIs(1));
+}
+
+TEST_F(JobsOnLinux, ARunGoesOnWhileRondodIsKilledAndEndsOnce) {
+  start_rondod();
+  start_worker(gated());
+  run_once("work", "--handler command/gated --retries 3");
+  run_once("other", "--handler command/gated");
+  ASSERT_TRUE(begun(2));
+  kill_server();
+  start_rondod();
+  ASSERT_TRUE(becomes([this] { return must("job runs work").find("running, ") != std::string::npos; }));
+  let_go();
+  EXPECT_EQ(expect_end("work", "succeeded"), "all");
+  EXPECT_EQ(expect_end("other", "succeeded"), "all");
+  EXPECT_THAT(lines_of("begun"), SizeIs(2)) << "no command was started twice";
+  EXPECT_THAT(lines_of("done"), SizeIs(2));
+}
+
+TEST_F(JobsOnLinux, KillsOfBothInTheMiddleOfManyRunsLoseNone) {
+  start_rondod();
+  start_worker(command("quick", "echo $RONDO_RUN >> " + path("done") + "\nsleep 0.01\n", "concurrency = 4"));
+  must("job add many --manual --handler command/quick --retries 8 --backoff 10ms --overlap concurrent --concurrency 16");
+  constexpr std::size_t kRuns = 24;
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    trigger("many");
+    if (i % 6 == 4) {
+      kill_server();
+      start_rondod();
+    }
+    if (i % 6 == 1) {
+      kill_worker(SIGKILL);
+      start_worker();
+    }
+  }
+  EXPECT_TRUE(becomes([this] { return succeeded("many") == kRuns; })) << must("job runs many");
+  std::set<std::string> ran;
+  for (const std::string& run : lines_of("done")) ran.insert(run);
+  EXPECT_THAT(runs_of("many"), SizeIs(kRuns));
+  EXPECT_THAT(ran, SizeIs(kRuns)) << "each run was carried out";
+}
+
+}  // namespace
+}  // namespace rondo::jobs
