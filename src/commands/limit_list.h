@@ -151,6 +151,8 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"jobs_of_replan", 1000},
     {"runs_of_plan", 1000},
     {"misfire_runs", 1000},
+    {"backfill_runs", 1000},
+    {"backfill_instants", 10000},
     {"missed_counted", 10000},
     {"compiled_schedules", 20000},
     {"forecast_runs", 20000000},

@@ -121,6 +121,27 @@ void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
 }
 
+void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  BackfillRange range{.dry_run = arguments.flag("dry_run")};
+  for (const auto& [name, time] : {std::pair{"from", &range.from}, std::pair{"to", &range.to}}) {
+    const Result<WallTime> given = calendar::parse_rfc3339(arguments.text(name));
+    if (!given) return reply.fail(given.error().with_context(name));
+    *time = *given;
+  }
+  const std::int64_t max = arguments.integer("max", 100);
+  range.max = max < 1 ? 0 : static_cast<std::size_t>(max);
+  reply.expect_rows();
+  jobs.backfill(arguments.text("name"), range, [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+    if (!runs) return reply.fail(runs.error());
+    for (const JobRun& run : *runs) {
+      json::object row{{"scheduled", calendar::format_rfc3339(run.scheduled)}};
+      if (run.id != 0) row["run"] = run.id;
+      reply.row(std::move(row));
+    }
+    reply.finish();
+  });
+}
+
 /// The next scheduled instants of a job, as if it were started.
 void list_next(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t max = arguments.integer("max", 10);
@@ -241,6 +262,14 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
                 run ? reply.finish(object_of(*run)) : reply.fail(run.error());
               });
             });
+  adder.add({.name = "job-backfill",
+             .help = "Run the past instants of a job that have no run",
+             .arguments = {name_argument(),
+                           {"from", ArgumentKind::Text, true, "The first instant may be at this time, as in RFC 3339"},
+                           {"to", ArgumentKind::Text, true, "The last instant is before this time, which is not in the future"},
+                           {"max", ArgumentKind::Integer, false, "The most instants: 1 to 1000, by default 100"},
+                           {"dry_run", ArgumentKind::Flag, false, "Return the instants, and change nothing"}}},
+            backfill);
   adder.add({.name = "job-runs",
              .help = "List the runs of a job, the newest first",
              .arguments = {name_argument(),

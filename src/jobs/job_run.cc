@@ -7,7 +7,7 @@ namespace rondo::jobs {
 
 namespace {
 constexpr Names<RunState, 7> kStates{{"due", "succeeded", "failed", "timed-out", "killed", "discarded", "skipped"}};
-constexpr Names<Band, 4> kBands{{"ring", "direct", "misfire", "manual"}};
+constexpr Names<Band, 5> kBands{{"ring", "direct", "misfire", "manual", "backfill"}};
 }  // namespace
 
 JobStore::~JobStore() = default;

@@ -4,9 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "jobs/backfill.h"
 #include "jobs/family.h"
 #include "jobs/job_json.h"
 #include "jobs/parts.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -203,6 +205,28 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
         }
         if (!done) return;
         triggered ? done(std::move(triggered->runs.front())) : done(failure(triggered.error()));
+      });
+}
+
+void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
+  const WallTime now = parts_->wall_now();
+  const bool is_full = parts_->runs.size() + limits::kBackfillRuns > limits::kLiveRuns;
+  std::string work = "backfill " + name;
+  parts_->store.submit<FoundRuns>(
+      std::move(work),
+      [name, range, now, is_full](JobStore& store, Planner& planner) -> Result<FoundRuns> {
+        if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+        return backfill_job(store, planner, name, range, now);
+      },
+      [this, name, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
+        if (!found) return done ? done(failure(found.error())) : void();
+        std::vector<JobRun> of_job;
+        for (JobRun& run : found->runs) {
+          if (run.id == 0 && !is_dry) continue;  // A job below has a run of the instant.
+          if (run.id != 0) parts_->adopt(run, found->jobs.at(run.job).job);
+          if (run.job == name) of_job.push_back(std::move(run));
+        }
+        if (done) done(std::move(of_job));
       });
 }
 

@@ -132,7 +132,7 @@ struct Jobs::Parts {
   /// The run ends without an attempt.
   void end(LiveRun& live, RunState state, std::string note);
   void end_attempt(LiveRun& live, const Attempt& attempt);
-  /// Skips the runs of a job that have not begun, except those that were triggered by hand.
+  /// Skips the runs of a job that have not begun, except those for which someone asked.
   void skip_runs(std::int64_t job_id, const std::string& note);
   /// The end of a run is stored: its children may begin, or are skipped.
   void end_family(const std::vector<std::int64_t>& children, const JobRun& parent);
@@ -165,7 +165,7 @@ struct Jobs::Parts {
     RunEnd end;
     std::int64_t job_id;
     std::shared_ptr<const Job> job;
-    bool is_scheduled;  // Not triggered by hand.
+    bool is_scheduled;  // Of the schedule.
   };
 
   Runtime& runtime;

@@ -63,7 +63,7 @@ WallTime Jobs::Parts::due_of(const LiveRun& live) const {
   const JobRun& run = live.run;
   const WallTime now = wall_now();
   if (run.attempt > 0) return std::min(run.due, now + backoff_of(*live.job->job, run.attempt - 1));
-  if (run.band == Band::Manual) return std::min(run.due, now);
+  if (is_requested(run.band)) return std::min(run.due, now);
   if (live.job->job->schedule.when.starts_with("after ")) return std::min(run.due, now + options.window);
   return run.due;
 }

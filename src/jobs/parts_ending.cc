@@ -60,7 +60,7 @@ void Jobs::Parts::skip_runs(std::int64_t job_id, const std::string& note) {
   for (const std::int64_t id : of_job) {
     LiveRun& live = *find(id);
     const bool has_begun = live.stage == LiveRun::Stage::Running || live.stage == LiveRun::Stage::Ending;
-    if (!has_begun && live.run.band != Band::Manual) end(live, RunState::Skipped, note);
+    if (!has_begun && !is_requested(live.run.band)) end(live, RunState::Skipped, note);
   }
 }
 
@@ -107,7 +107,7 @@ void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   live.run.due = end.due;
   live.run.attempt = end.attempt;
   if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
-  ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.band != Band::Manual});
+  ends.push_back({std::move(end), live.run.job_id, live.job->job, !is_requested(live.run.band)});
   LiveJob& job = *live.job;
   job.begun.erase(live.run.id);
   pass_turn(job);

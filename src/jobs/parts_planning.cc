@@ -98,7 +98,7 @@ void Jobs::Parts::recover() {
           const StoredJob& job = found->jobs.at(run.job);
           adopt(run, job.job);
           recovered_to = run.id;
-          if (!job.is_running && run.band != Band::Manual) stop(*find(run.id), RunState::Skipped, kStopped);
+          if (!job.is_running && !is_requested(run.band)) stop(*find(run.id), RunState::Skipped, kStopped);
           if (const auto lost = found->lost.find(run.id); lost != found->lost.end()) {
             stop(*find(run.id), RunState::Skipped, lost->second);
           }

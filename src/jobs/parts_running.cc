@@ -33,18 +33,21 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   if (!handlers.contains(handler) && waits_for_handler(handler)) return Outcome::wait_for({kJobHandler, handler});
   if (!job.begun.contains(run)) {
     if (job.begun.size() >= job.most()) cover(*live);
-    if (job.begun.size() >= job.most()) return overlap(*live);
+    // The others may have ended in cover(), which has passed the turn to this run.
+    if (job.begun.size() >= job.most() && !job.begun.contains(run)) return overlap(*live);
     job.begun.insert(run);
   }
   return begin_handler(*live, ticket);
 }
 
-/// Overlap::Cover: ends the runs of the job that wait, and asks those that run to stop.
+/// Overlap::Cover: ends the runs of the job that wait, except backfilled ones, and asks those that run to stop. The run is the next one.
 void Jobs::Parts::cover(LiveRun& live) {
   LiveJob& job = *live.job;
-  if (job.job->overlap != Overlap::Cover) return;
+  if (job.job->overlap != Overlap::Cover || live.run.band == Band::Backfill) return;
   std::deque<std::int64_t> others = std::exchange(job.waiting, {});
   others.insert(others.end(), job.begun.begin(), job.begun.end());
+  live.waits_for_turn = true;
+  job.waiting.push_back(live.run.id);
   for (const std::int64_t other : others) {
     LiveRun* const covered = find(other);
     if (covered != nullptr && other != live.run.id) stop(*covered, RunState::Killed, "covered by the run " + std::to_string(live.run.id));
@@ -54,11 +57,12 @@ void Jobs::Parts::cover(LiveRun& live) {
 /// As many runs of the job as may are running.
 Outcome Jobs::Parts::overlap(LiveRun& live) {
   LiveJob& job = *live.job;
-  if (job.job->overlap == Overlap::Discard) {
+  const bool is_backfill = live.run.band == Band::Backfill;
+  if (job.job->overlap == Overlap::Discard && !is_backfill) {
     end(live, RunState::Discarded, "another run was running: " + std::to_string(*job.begun.begin()));
     return Outcome::done();
   }
-  if (!std::exchange(live.waits_for_turn, true)) job.waiting.push_back(live.run.id);
+  if (!std::exchange(live.waits_for_turn, true)) (is_backfill ? job.backfill : job.waiting).push_back(live.run.id);
   return Outcome::wait_for({kJobTurn, key_of(live.run)});
 }
 
@@ -68,9 +72,11 @@ bool Jobs::Parts::may_begin(std::int64_t run) const {
 }
 
 void Jobs::Parts::pass_turn(LiveJob& job) {
-  while (!job.waiting.empty() && job.begun.size() < job.most()) {
-    const std::int64_t next = job.waiting.front();
-    job.waiting.pop_front();
+  while (job.begun.size() < job.most()) {
+    std::deque<std::int64_t>& line = job.waiting.empty() ? job.backfill : job.waiting;
+    if (line.empty()) return;
+    const std::int64_t next = line.front();
+    line.pop_front();
     LiveRun* const live = find(next);
     if (live == nullptr || live->stage != LiveRun::Stage::Fired) continue;
     live->waits_for_turn = false;

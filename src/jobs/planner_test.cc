@@ -209,6 +209,9 @@ class AllDue final : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }
+  Result<std::vector<WallTime>> instants(std::int64_t, WallTime, WallTime, std::size_t) override {
+    return failure(StatusCode::Unavailable, "not used");
+  }
   Result<std::size_t> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
 
   std::size_t due_jobs = 0;

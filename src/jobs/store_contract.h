@@ -149,6 +149,32 @@ TEST_P(JobStoreContract, ATriggerOfTheSameInstantIsAnotherRun) {
   EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 3U);
 }
 
+TEST_P(JobStoreContract, ABackfilledInstantIsNotPlannedAndAPlannedOneIsNotBackfilled) {
+  const StoredJob job = started("a", at(10));
+  planned(job, at(10), at(20));
+  std::vector<JobRun> runs;
+  for (const std::int64_t second : {5, 10}) {
+    runs.push_back({.job_id = job.id, .job = "a", .scheduled = at(second), .due = at(30), .band = Band::Backfill});
+  }
+  ASSERT_TRUE(store->add_runs(runs).ok());
+  EXPECT_GT(runs[0].id, 0);
+  EXPECT_EQ(runs[1].id, 0);
+  EXPECT_EQ(planned(job, at(5), at(20)).id, 0);
+  reopen();
+  EXPECT_EQ(store->run(runs[0].id)->band, Band::Backfill);
+}
+
+TEST_P(JobStoreContract, TheInstantsOfARangeAreThoseOfTheScheduleThatHaveARun) {
+  const StoredJob job = started("a", at(10));
+  const StoredJob other = started("b", at(10));
+  for (const std::int64_t second : {30, 10, 20, 40}) planned(job, at(second), at(50));
+  planned(other, at(25), at(50));
+  std::vector<JobRun> manual(1, {.job_id = job.id, .job = "a", .scheduled = at(26), .due = at(26), .band = Band::Manual});
+  ASSERT_TRUE(store->add_runs(manual).ok());
+  EXPECT_THAT(store->instants(job.id, at(20), at(40), 10).value(), testing::ElementsAre(at(20), at(30)));
+  EXPECT_THAT(store->instants(job.id, at(0), at(99), 3).value(), testing::ElementsAre(at(10), at(20), at(30)));
+}
+
 TEST_P(JobStoreContract, ARunHasTheIdsOfItsParents) {
   const StoredJob a = started("a", at(10));
   const StoredJob b = started("b", at(10));

@@ -214,6 +214,28 @@ def check_worker(daemon, checker):
     expect(daemon, 0, "job", "remove", "say", "--yes")
 
 
+def check_backfill(daemon, checker):
+    """The preview, the refusals, and each past instant gets one run."""
+    expect(daemon, 0, "job", "add", "past", "--handler", "log", "--cron", "0 * * * *", "--stopped")
+    day = ("job", "backfill", "past", "--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T03:00:00Z")
+    instants = [f"2020-01-01T0{hour}:00:00Z" for hour in range(3)]
+    dry = checker.check("job-backfill", expect(daemon, 0, "--json", *day, "--dry-run"))
+    assert dry == {"job": "past", "count": 3, "limit": 100, "dry_run": True, "rows": [{"scheduled": at} for at in instants]}, dry
+    assert expect(daemon, 0, *day, "--dry-run") == "\n".join(instants) + "\n3 runs would be added (limit 100)\n"
+    assert "nothing was done without --yes" in expect(daemon, 2, *day, stdin=subprocess.DEVNULL)
+    assert runs_of(daemon, checker, "past") == []
+    assert "3 instants have no run, more than the limit of 2" in expect(daemon, 2, *day, "--limit", "2", "--yes")
+    assert "--to is needed" in expect(daemon, 2, *day[:5])
+    assert "from:" in expect(daemon, 2, "job", "backfill", "past", "--from", "then", "--to", "2020-01-01T03:00:00Z")
+    assert "in the future" in expect(daemon, 2, *day[:5], "--to", "2199-01-01T00:00:00Z", "--yes")
+    added = checker.check("job-backfill", expect(daemon, 0, "--json", *day, "--yes"))
+    assert not added["dry_run"] and [row["scheduled"] for row in added["rows"]] == instants, added
+    runs = wait_for(daemon, checker, "past", lambda runs: len(runs) == 3 and all(run["state"] == "succeeded" for run in runs))
+    assert [run["run"] for run in reversed(runs)] == [row["run"] for row in added["rows"]] and runs[0]["band"] == "backfill", runs
+    assert expect(daemon, 0, *day, "--yes") == "0 runs would be added (limit 100)\n"
+    expect(daemon, 0, "job", "remove", "past", "--yes")
+
+
 def check_forecast(daemon, checker):
     expect(daemon, 0, "job", "add", "hourly", "--handler", "log", "--cron", "0 * * * *", "--misfire", "do-nothing")
     day = ("job", "forecast", "--from", "2040-01-01T00:30:00Z", "--to", "2040-01-01T04:30:00Z")
@@ -250,6 +272,7 @@ def main(rondo, rondod, schemas):
         check_runs(daemon, checker)
         check_family(daemon, checker)
         check_worker(daemon, checker)
+        check_backfill(daemon, checker)
         check_forecast(daemon, checker)
         check_without_plane(daemon)
         check_files(daemon, checker)

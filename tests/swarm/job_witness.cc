@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "jobs/testing/passing_job_store.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
@@ -31,66 +32,57 @@ std::string text_of(const JobRun& run) { return run.job + "#" + std::to_string(r
 
 }  // namespace
 
-class JobWitness::ReportingStore final : public jobs::JobStore {
+class JobWitness::ReportingStore final : public jobs::test::PassingJobStore {
  public:
-  explicit ReportingStore(JobWitness& witness) : witness_(witness), store_(witness.store_) {}
+  explicit ReportingStore(JobWitness& witness) : PassingJobStore(witness.store_), witness_(witness) {}
 
   Result<StoredJob> put(const jobs::Job& job, std::optional<WallTime> next) override {
-    auto stored = store_.put(job, next);
+    auto stored = store().put(job, next);
     if (stored) witness_.allow(*stored);
     return stored;
   }
   Status remove(std::string_view name) override {
-    const auto stored = store_.find(name);
-    Status status = store_.remove(name);
+    const auto stored = store().find(name);
+    Status status = store().remove(name);
     if (status.ok() && stored) witness_.removed(stored->id);
     return status;
   }
   Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {
-    Status status = store_.set_running(name, is_running, next, note);
-    if (status.ok() && !is_running) witness_.stopped_.insert(store_.find(name).value().id);
+    Status status = store().set_running(name, is_running, next, note);
+    if (status.ok() && !is_running) witness_.stopped_.insert(store().find(name).value().id);
     return status;
   }
-  Result<StoredJob> find(std::string_view name) override { return store_.find(name); }
   Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override {
-    auto jobs = store_.list(after, max);
+    auto jobs = store().list(after, max);
     if (jobs) witness_.read(*jobs);
     return jobs;
   }
   Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
-    auto due = store_.due(until, max);
+    auto due = store().due(until, max);
     if (due) witness_.read(*due);
     return due;
   }
   Status plan(std::span<Plan> plans) override {
-    Status status = store_.plan(plans);
+    Status status = store().plan(plans);
     if (!status.ok()) return status;
     for (const Plan& plan : plans) witness_.planned(plan);
     return status;
   }
-  Result<std::vector<StoredJob>> children(std::string_view parent) override { return store_.children(parent); }
   Status add_runs(std::span<JobRun> runs) override {
-    Status status = store_.add_runs(runs);
+    Status status = store().add_runs(runs);
     if (!status.ok()) return status;
     for (const JobRun& run : runs) witness_.add(run);
     return status;
   }
-  Result<JobRun> run(std::int64_t id) override { return store_.run(id); }
   Status finish(std::span<const RunEnd> ends) override {
-    Status status = store_.finish(ends);
+    Status status = store().finish(ends);
     if (!status.ok()) return status;
     for (const RunEnd& end : ends) witness_.end(end);
     return status;
   }
-  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return store_.unfinished(after, max); }
-  Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
-    return store_.runs(job, before, max);
-  }
-  Result<std::size_t> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
 
  private:
   JobWitness& witness_;
-  jobs::JobStore& store_;
 };
 
 JobWitness::JobWitness(jobs::JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}

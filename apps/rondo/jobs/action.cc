@@ -99,14 +99,17 @@ int edit(const Caller& caller) {
   });
 }
 
+/// Whether the user has given --yes, or answers 'question' with yes.
+bool is_confirmed(const Caller& caller, const std::string& question) {
+  if (caller.call.find("--yes") != nullptr) return true;
+  if (::isatty(STDIN_FILENO) != 1) return false;
+  print_error(question + " [y/N] ");
+  const int typed = std::getchar();
+  return typed == 'y' || typed == 'Y';
+}
+
 int remove(const Caller& caller) {
-  bool may = caller.call.find("--yes") != nullptr;
-  if (!may && ::isatty(STDIN_FILENO) == 1) {
-    print_error("Remove the job " + caller.call.word("NAME") + " and all its runs? [y/N] ");
-    const int typed = std::getchar();
-    may = typed == 'y' || typed == 'Y';
-  }
-  if (!may) {
+  if (!is_confirmed(caller, "Remove the job " + caller.call.word("NAME") + " and all its runs?")) {
     return report(caller.options, {StatusCode::InvalidArgument, "remove deletes the job and its runs: nothing was done without --yes"});
   }
   return caller.answer("job-remove", caller.name(), [](const json::object& job) { return member(job, "name") + ": removed\n"; });
@@ -161,6 +164,52 @@ int stop(const Caller& caller) {
 int trigger(const Caller& caller) {
   return caller.answer("job-trigger", caller.name(),
                        [&caller](const json::object& run) { return caller.call.word("NAME") + ": run " + member(run, "run") + "\n"; });
+}
+
+/// The instants of a backfill, and what became of them.
+std::string backfill_lines(const json::array& rows, std::int64_t limit, std::string_view became) {
+  std::string lines;
+  for (const json::value& row : rows) {
+    lines += member(row.as_object(), "scheduled");
+    if (row.as_object().contains("run")) lines += "  run " + member(row.as_object(), "run");
+    lines += "\n";
+  }
+  return lines + std::to_string(rows.size()) + (rows.size() == 1 ? " run " : " runs ") + std::string{became} + " (limit " +
+         std::to_string(limit) + ")\n";
+}
+
+int backfill(const Caller& caller) {
+  const std::int64_t limit = caller.number("--limit", 100);
+  json::object arguments = caller.name();
+  for (const char* const option : {"--from", "--to"}) {
+    const std::string* const word = caller.call.find(option);
+    if (word == nullptr) return report(caller.options, {StatusCode::InvalidArgument, std::string{option} + " is needed"});
+    arguments[std::string_view{option}.substr(2)] = escape_text(*word);
+  }
+  arguments["max"] = limit;
+  const auto show = [&](const json::object& answer, bool is_dry) {
+    const json::array& rows = answer.at("rows").as_array();
+    if (!caller.options.json) {
+      print(backfill_lines(rows, limit, is_dry ? "would be added" : "added"));
+    } else {
+      print(json_text(json::object{
+                {"job", caller.call.word("NAME")}, {"count", rows.size()}, {"limit", limit}, {"dry_run", is_dry}, {"rows", rows}}) +
+            "\n");
+    }
+    return finish_output();
+  };
+  json::object preview = arguments;
+  preview["dry_run"] = true;
+  const Result<json::object> previewed = caller.backend.call("job-backfill", preview, {});
+  if (!previewed) return report(caller.options, previewed.error());
+  const std::size_t count = previewed->at("rows").as_array().size();
+  if (caller.call.find("--dry-run") != nullptr || count == 0) return show(*previewed, true);
+  if (!caller.options.json) print(backfill_lines(previewed->at("rows").as_array(), limit, "to add"));
+  if (!is_confirmed(caller, "Add these runs?")) {
+    return report(caller.options, {StatusCode::InvalidArgument, "backfill adds runs: nothing was done without --yes"});
+  }
+  const Result<json::object> added = caller.backend.call("job-backfill", arguments, {});
+  return added ? show(*added, false) : report(caller.options, added.error());
 }
 
 int next(const Caller& caller) {
@@ -245,7 +294,7 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 16> kVerbs{{{"add", add},
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 17> kVerbs{{{"add", add},
                                                                                       {"edit", edit},
                                                                                       {"remove", remove},
                                                                                       {"list", list},
@@ -253,6 +302,7 @@ constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 16> kV
                                                                                       {"start", start},
                                                                                       {"stop", stop},
                                                                                       {"trigger", trigger},
+                                                                                      {"backfill", backfill},
                                                                                       {"next", next},
                                                                                       {"runs", runs},
                                                                                       {"kill", kill},

@@ -46,6 +46,7 @@ void add_absent_job_commands(DaemonAdder& commands) {
   add("job-put", {text("definition"), flag("start"), flag("dry_run")});
   add("job-runs", {text("name"), integer("before"), integer("max")});
   add("job-next", {text("name"), text("from"), integer("max")});
+  add("job-backfill", {text("name"), text("from"), text("to"), integer("max"), flag("dry_run")});
   add("job-kill", {integer("run")});
 }
 

@@ -27,20 +27,23 @@ constexpr bool is_final(RunState state) noexcept { return state != RunState::Due
 
 /// Why a run exists, and how late the planner found its instant.
 enum class Band : std::uint8_t {
-  Ring,     // In the look-ahead window, or late by at most that window: it fired from the time ring.
-  Direct,   // Later, but within JobsOptions::grace: it fired immediately.
-  Misfire,  // Beyond: Job::misfire decided.
-  Manual,   // Triggered by a user or a program.
+  Ring,      // In the look-ahead window, or late by at most that window: it fired from the time ring.
+  Direct,    // Later, but within JobsOptions::grace: it fired immediately.
+  Misfire,   // Beyond: Job::misfire decided.
+  Manual,    // Triggered by a user or a program.
+  Backfill,  // A past instant without a run, for which a user or a program asked: Jobs::backfill().
 };
-/// "ring", "direct", "misfire" or "manual".
+/// "ring", "direct", "misfire", "manual" or "backfill".
 std::string_view to_string(Band band) noexcept;
 std::optional<Band> band_of(std::string_view name) noexcept;
+/// Whether a user or a program asked for the run: it runs although its job is stopped.
+constexpr bool is_requested(Band band) noexcept { return band == Band::Manual || band == Band::Backfill; }
 
 struct JobRun {
   std::int64_t id = 0;  // Given by the store, never used again. It stays the same over restarts and attempts.
   std::int64_t job_id = 0;
   std::string job = {};     // The name of the job.
-  WallTime scheduled = {};  // Unique by job for runs of the schedule.
+  WallTime scheduled = {};  // Unique by job, except for Band::Manual.
   WallTime due = {};        // When it may begin: scheduled plus jitter, or the time of the next attempt.
   Band band = Band::Ring;
   RunState state = RunState::Due;

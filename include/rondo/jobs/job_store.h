@@ -66,7 +66,7 @@ class JobStore {
 
   /// See above. A run whose (job, scheduled) has a row already is left out, and so are the runs below it: their ids become 0.
   virtual Status plan(std::span<Plan> plans) = 0;
-  /// Adds runs of Band::Manual, and sets 'id' and 'parents'.
+  /// Adds runs of Band::Manual or Band::Backfill, and sets 'id' and 'parents'. Runs of Band::Backfill are left out as in plan().
   virtual Status add_runs(std::span<JobRun> runs) = 0;
   /// Sets the ends of runs. A run that has a final state keeps it: the first one wins.
   virtual Status finish(std::span<const RunEnd> ends) = 0;
@@ -76,6 +76,9 @@ class JobStore {
   virtual Result<JobRun> run(std::int64_t id) = 0;
   /// At most 'max' runs of a job whose id is below 'before', the newest first.
   virtual Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) = 0;
+  /// At most 'max' scheduled instants of a job from 'from' to before 'to' that have a run, triggered ones not included, the earliest first.
+  /// O(log runs + result).
+  virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;
   /// Removes at most 'max' final runs that ended before 'before', and returns their number.
   virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
 };

@@ -74,6 +74,14 @@ struct JobContext {
   const std::stop_token stop;  // Requested when the run is killed, covered, or has exceeded its timeout.
 };
 
+/// Past instants of a job that get a run: Jobs::backfill().
+struct BackfillRange {
+  WallTime from{};        // The first instant may be at this time,
+  WallTime to{};          // and the last one is before this time, which is not in the future.
+  std::size_t max = 100;  // The most runs of the job: 1 to limits::kBackfillRuns.
+  bool dry_run = false;   // Nothing is stored: the runs of the answer have no id.
+};
+
 struct JobsStats {
   std::uint64_t planned = 0;
   std::uint64_t fired = 0;  // Rows that were given to the tables.
@@ -136,6 +144,11 @@ class Jobs {
   void remove(std::string name, Done<StoredJob> done = {});
   /// Runs a job once, now, whether it is started or not.
   void trigger(std::string name, Done<JobRun> done = {});
+  /// Runs the scheduled instants of a range that have no run, whether the job is started or not, together with the jobs below it. Answers
+  /// with the runs of the job itself, the earliest first. Such a run waits until no other run of its job is running or waits, whatever
+  /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
+  /// without a run, and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
+  void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
   /// Asks a running handler to stop, or ends a run that has not begun. NotFound if the run has ended.
   Status kill(std::int64_t run);
   void find(std::string name, Done<StoredJob> done);

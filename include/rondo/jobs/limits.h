@@ -80,6 +80,16 @@ inline constexpr std::size_t kRunsOfPlan = 1'000;
 /// "fire-last". Figure: none: the first run has the number. Test: `PlanTest.OfAllMissedInstantsTheNewestRunUpToTheLimit`.
 inline constexpr std::uint32_t kMisfireRuns = 1'000;
 
+/// Runs of one backfill, with those of the jobs below: one transaction writes them, and they are due at the same time.
+/// Reached: `Jobs::backfill()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
+/// `BackfillTest.ARangeWithMoreInstantsThanTheLimitIsRefused`.
+inline constexpr std::size_t kBackfillRuns = 1'000;
+
+/// Instants in the range of one backfill, those that have a run included: all of them are computed.
+/// Reached: `Jobs::backfill()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
+/// `BackfillTest.ARangeWithMoreInstantsThanTheLimitIsRefused`.
+inline constexpr std::size_t kBackfillInstants = 10'000;
+
 /// Missed instants of one job that one cycle counts: a frequent job misses billions of them in an outage of a year.
 /// Reached: the further ones are skipped and not counted. Figure: none: the run for them has this number. Test:
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.

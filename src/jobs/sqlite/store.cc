@@ -49,7 +49,9 @@ constexpr std::array kMigrations{
     "  parent TEXT NOT NULL,"
     "  child INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
     "  PRIMARY KEY (parent, child)) WITHOUT ROWID;"
-    "CREATE INDEX parents_of_child ON parents (child);"};
+    "CREATE INDEX parents_of_child ON parents (child);",
+    // Runs may be of Band::Backfill, which a program that knows the step before refuses.
+    "SELECT 1;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 constexpr const char* kRunColumns =
@@ -129,6 +131,19 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return runs_of(runs_.bind(job).bind(before).bind(static_cast<std::int64_t>(max)));
+  }
+  Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
+    instants_.bind(job_id).bind(from).bind(to).bind(static_cast<std::int64_t>(max));
+    std::vector<WallTime> found;
+    for (;;) {
+      const Result<bool> row = instants_.step();
+      if (!row) return failure(row.error());
+      if (!*row) break;
+      found.push_back(instants_.time(0));
+    }
+    instants_.reset();
+    return found;
   }
   Result<std::size_t> forget(WallTime before, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
@@ -228,7 +243,7 @@ class SqliteJobStore final : public JobStore {
                       .note = statement.text(11),
                       .parents = ids_of(statement.text(12))});
       const JobRun& run = runs.back();
-      if (run.band > Band::Manual || run.state > RunState::Skipped) {
+      if (run.band > Band::Backfill || run.state > RunState::Skipped) {
         statement.reset();
         return failure(StatusCode::DataLoss, "the run " + std::to_string(run.id) + " has an unknown state or band");
       }
@@ -265,6 +280,8 @@ class SqliteJobStore final : public JobStore {
   Statement run_{*database_, (std::string{"SELECT "} + kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{*database_,
                   (std::string{"SELECT "} + kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC LIMIT ?").c_str()};
+  Statement instants_{
+      *database_, "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 ORDER BY scheduled LIMIT ?"};
   Statement forget_{*database_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
 };
 

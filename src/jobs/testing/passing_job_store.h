@@ -33,6 +33,9 @@ class PassingJobStore : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return store_.runs(job, before, max);
   }
+  Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
+    return store_.instants(job_id, from, to, max);
+  }
   Result<std::size_t> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
 
  protected:

@@ -1,0 +1,82 @@
+#include "jobs/backfill.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "jobs/family.h"
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+Status refuse(const std::string& why) { return {StatusCode::InvalidArgument, why}; }
+
+Status check_range(const BackfillRange& range, WallTime now) {
+  if (range.max < 1 || range.max > limits::kBackfillRuns) return refuse("the limit is 1 to " + std::to_string(limits::kBackfillRuns));
+  if (range.from >= range.to) return refuse("the range ends before it begins");
+  if (range.to > now) return refuse("the range ends in the future, at " + calendar::format_rfc3339(range.to));
+  return {};
+}
+
+Status check_schedule(const Job& job, const CompiledSchedule& compiled) {
+  if (!job.parents.empty()) return refuse("the job '" + job.name + "' runs after its parents: backfill the job above them");
+  const bool has_instants = !std::holds_alternative<calendar::TriggerOnly>(compiled.schedule.when) &&
+                            !std::holds_alternative<calendar::FixedDelay>(compiled.schedule.when);
+  return has_instants ? Status{} : refuse("the schedule '" + job.schedule.when + "' has no instants in the past");
+}
+
+/// The instants of the range.
+Result<std::vector<WallTime>> instants_of(const CompiledSchedule& compiled, const BackfillRange& range) {
+  std::vector<WallTime> instants;
+  WallTime after = range.from + Duration{-1};
+  for (auto next = next_after(compiled, after); next && next->scheduled < range.to; next = next_after(compiled, after)) {
+    if (instants.size() == limits::kBackfillInstants) {
+      return failure(refuse("the range has more than " + std::to_string(limits::kBackfillInstants) + " instants: shorten it"));
+    }
+    after = next->scheduled;
+    instants.push_back(after);
+  }
+  return instants;
+}
+
+}  // namespace
+
+Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::string& name, const BackfillRange& range, WallTime now) {
+  if (Status wrong = check_range(range, now); !wrong.ok()) return failure(std::move(wrong));
+  auto stored = store.find(name);
+  if (!stored) return failure(std::move(stored.error()));
+  const auto compiled = planner.compiled(stored->job, stored->id);
+  if (!compiled) return failure(compiled.error());
+  if (Status wrong = check_schedule(stored->job, **compiled); !wrong.ok()) return failure(std::move(wrong));
+  const auto instants = instants_of(**compiled, range);
+  if (!instants) return failure(instants.error());
+  const auto taken = store.instants(stored->id, range.from, range.to, limits::kBackfillInstants);
+  if (!taken) return failure(taken.error());
+  auto descendants = descendants_of(store, name);
+  if (!descendants) return failure(std::move(descendants.error()));
+  const std::size_t most = std::min(range.max, std::max<std::size_t>(limits::kBackfillRuns / (1 + descendants->size()), 1));
+  std::vector<WallTime> open;
+  std::ranges::set_difference(*instants, *taken, std::back_inserter(open));
+  if (open.size() > most) {
+    return failure(refuse(std::to_string(open.size()) + " instants have no run, more than the limit of " + std::to_string(most) +
+                          ": shorten the range" + (most == range.max ? ", or raise the limit" : "")));
+  }
+  FoundRuns found;
+  for (const WallTime at : open) {
+    append_family(found.runs, {.job_id = stored->id, .job = name, .scheduled = at, .due = now, .band = Band::Backfill}, *descendants);
+  }
+  if (!range.dry_run && !found.runs.empty()) {
+    if (Status status = store.add_runs(found.runs); !status.ok()) return failure(std::move(status));
+  }
+  found.jobs.emplace(name, std::move(*stored));
+  for (Descendant& descendant : *descendants) found.jobs.emplace(descendant.job.job.name, std::move(descendant.job));
+  return found;
+}
+
+}  // namespace rondo::jobs
