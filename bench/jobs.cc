@@ -78,6 +78,27 @@ std::string to_text(const Histogram& late) {
   return text;
 }
 
+/// A connection of its own to the database.
+class Connection {
+ public:
+  explicit Connection(const std::string& database) {
+    if (sqlite3_open(database.c_str(), &handle_) != SQLITE_OK) fail();
+  }
+  ~Connection() { sqlite3_close(handle_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  void execute(const std::string& text) {
+    if (sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    std::fprintf(stderr, "bench_jobs: %s\n", sqlite3_errmsg(handle_));
+    std::exit(1);
+  }
+  sqlite3* handle_ = nullptr;
+};
+
 // --- Loads
 
 /// A timer each 10 ms in a scheduler and a thread of its own: how late a timer is that has nothing else to do.
@@ -121,6 +142,8 @@ struct Load {
   Duration time;
   /// How many that are.
   std::int64_t due;
+  /// Ended runs that are so old that they are removed meanwhile.
+  std::int64_t old_runs = 0;
 };
 
 std::function<std::string(int, WallTime)> every(const char* period) {
@@ -145,7 +168,7 @@ void run_load(const Load& load) {
   const Folder folder;
   auto store = value_of(jobs::make_sqlite_job_store(folder.database()));
   // A whole second after the jobs are stored and planned.
-  const Duration to_store = Duration{400us} * load.jobs + 3s;
+  const Duration to_store = Duration{400us} * load.jobs + Duration{20us} * load.old_runs + 3s;
   const WallTime begin =
       WallTime::from_nanoseconds(((system_clock.wall_now() + to_store).nanoseconds() / 1'000'000'000 + 1) * 1'000'000'000);
   const WallTime end = begin + load.time;
@@ -156,6 +179,12 @@ void run_load(const Load& load) {
     jobs::Planner planner{{}};
     const auto first = value_of(planner.first_after(put->job, put->id, begin + Duration{-1}));
     require(store->set_running(name, true, first, {}));
+  }
+  if (load.old_runs > 0) {
+    Connection{folder.database()}.execute(
+        "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, begun, ended, note)"
+        " WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < " +
+        std::to_string(load.old_runs) + ") SELECT 1 + i % " + std::to_string(load.jobs) + ", i, i, 0, 1, 1, 0, i, i, '' FROM numbers");
   }
   Runtime runtime;
   jobs::Jobs jobs(runtime, std::move(store));
@@ -195,6 +224,7 @@ void loads(Duration time) {
            Load{"10 jobs each 10 ms: 1,000 a second", 10, every("10ms"), time, 1000 * seconds},
            Load{"1,000 jobs each second, in one millisecond", 1000, every("1s"), time, 1000 * seconds},
            Load{"1,000 jobs each 100 ms: 10,000 a second", 1000, every("100ms"), time, 10'000 * seconds},
+           Load{"the same, while old rows are removed", 1000, every("100ms"), time, 10'000 * seconds, 20'000 * seconds + 100'000},
            Load{"10,000 jobs, due in one second", 10'000, in_one_second, 1s, 10'000},
            Load{"10,000 jobs, due in one millisecond", 10'000, in_one_instant, 1s, 10'000},
        }) {
@@ -203,27 +233,6 @@ void loads(Duration time) {
 }
 
 // --- Stored jobs
-
-/// A connection of its own to the database.
-class Connection {
- public:
-  explicit Connection(const std::string& database) {
-    if (sqlite3_open(database.c_str(), &handle_) != SQLITE_OK) fail();
-  }
-  ~Connection() { sqlite3_close(handle_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  void execute(const std::string& text) {
-    if (sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) fail();
-  }
-
- private:
-  [[noreturn]] void fail() {
-    std::fprintf(stderr, "bench_jobs: %s\n", sqlite3_errmsg(handle_));
-    std::exit(1);
-  }
-  sqlite3* handle_ = nullptr;
-};
 
 /// Fills the database with 'count' started jobs, each due once a day at a second of its own. The rows are copies of one that the store has
 /// written: a million transactions would take minutes.

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/testing/passing_job_store.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -464,6 +466,40 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   EXPECT_EQ(jobs->stats().planned, 0U);
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("many", done); }).has_value());
   EXPECT_TRUE(becomes([this] { return jobs->health().ok() && jobs->stats().planned > 0; })) << "it goes on when there is room";
+}
+
+/// Has old runs without end, and counts the pages of them that are removed and the cycles of the planner.
+struct FullOfOldRuns final : test::PassingJobStore {
+  FullOfOldRuns(JobStore& store, std::atomic<int>& pages, std::atomic<int>& cycles)
+      : PassingJobStore(store), pages_(pages), cycles_(cycles) {}
+  Result<std::size_t> forget(WallTime, std::size_t max) override {
+    ++pages_;
+    return max;
+  }
+  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
+    ++cycles_;
+    return store().due(until, max);
+  }
+
+ private:
+  std::atomic<int>& pages_;
+  std::atomic<int>& cycles_;
+};
+
+TEST_F(JobsTest, OldRunsAreRemovedFasterThanTenThousandASecondCome) {
+  close();
+  const auto file = make_sqlite_job_store((folder / "jobs.db").string()).value();
+  std::atomic<int> pages = 0;
+  std::atomic<int> cycles = 0;
+  options.cycle = 2500ms;
+  runtime = std::make_unique<Runtime>();
+  jobs = std::make_unique<Jobs>(*runtime, std::make_unique<FullOfOldRuns>(*file, pages, cycles), options);
+  jobs->start();
+  ASSERT_TRUE(becomes([&] { return pages >= 20; }));
+  EXPECT_EQ(cycles, 1) << "20 pages of 1,000 runs in a cycle";
+  runtime->scheduler().run_for(50ms);
+  EXPECT_EQ(pages, 20) << "the next ones follow in the next cycle";
+  close();
 }
 
 TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {

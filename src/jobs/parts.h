@@ -52,8 +52,10 @@ struct Jobs::Parts {
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);
-  /// Removes ended runs that are old, a slice each minute.
+  /// Removes ended runs that are old, each minute, a page in a transaction.
   void forget_old();
+  /// Removes a page of them, and then at most 'pages' - 1 further ones.
+  void forget_page(int pages);
   /// Makes a run live. Ignores one that is live.
   void adopt(const JobRun& run, const Job& job);
   /// Puts a planned run in line for its time.

@@ -16,6 +16,8 @@ constexpr std::size_t kPage = 1000;
 /// The most runs that fire in one turn of the ring's timer.
 constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
+/// Pages of old runs that one cycle removes at most. More than 10,000 runs a second may end.
+constexpr int kPagesOfForgetting = 20;
 constexpr const char* kStopped = "the job was stopped";
 
 /// Why a run cannot begin any more; empty if the runs of its parents have succeeded, or have no end.
@@ -160,12 +162,17 @@ void Jobs::Parts::forget_old() {
   const Instant now = runtime.scheduler().now();
   if (last_forget != Instant{} && now - last_forget < kForgetPeriod) return;
   last_forget = now;
+  forget_page(kPagesOfForgetting);
+}
+
+void Jobs::Parts::forget_page(int pages) {
   const WallTime before = wall_now() + -options.kept;
   store.submit<std::size_t>(
       "forget", [before](JobStore& of, Planner&) { return of.forget(before, kPage); },
-      [this](Result<std::size_t> removed) {
-        // More are left: the next cycle goes on.
-        if (removed && *removed == kPage) last_forget = Instant{};
+      [this, pages](Result<std::size_t> removed) {
+        if (!removed || *removed < kPage) return;
+        if (pages > 1) return forget_page(pages - 1);
+        last_forget = Instant{};  // The next cycle goes on.
       });
 }
 
