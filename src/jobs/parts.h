@@ -178,6 +178,7 @@ struct Jobs::Parts {
   RecordedCalls calls;
   StoreThread store;
   Pools pools;
+  PoolChoice pool_choice;
   std::map<std::string, HandlerEntry, std::less<>> handlers;
   std::unordered_map<std::int64_t, LiveJob> jobs;  // By id.
   std::unordered_map<std::int64_t, LiveRun> runs;

@@ -100,7 +100,7 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
     return Outcome::done();
   }
   live.ticket = ticket;
-  const PoolKind pool = live.job->pool.pool(wall_now(), options);
+  const PoolKind pool = pool_choice.pool(live.run.job_id, wall_now(), options);
   auto& line = waiting[static_cast<std::size_t>(pool)];
   if (line.empty() && pools.has_room(pool)) {
     submit(live, pool, handler->second);
@@ -168,7 +168,7 @@ void Jobs::Parts::attempt_ended(Attempt& attempt) {
   --stats.running;
   LiveRun* const live = find(attempt.run);
   if (live == nullptr) return;  // Its job was removed.
-  live->job->pool.ended(wall_now(), attempt.took, options);
+  pool_choice.ended(live->run.job_id, wall_now(), attempt.took, options);
   end_attempt(*live, attempt);
 }
 

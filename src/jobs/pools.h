@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 
 #include "rondo/base/clock.h"
 #include "rondo/jobs/jobs.h"
@@ -55,26 +56,28 @@ class Pools {
   std::array<std::unique_ptr<Executor<Attempt>>, kPools.size()> executors_;
 };
 
-/// The slow runs of one job in the present minute.
+/// Which pool a job uses. It keeps the slow runs of the present minute, also of jobs that have no live run at the moment; only jobs with
+/// slow runs use memory.
 class PoolChoice {
  public:
-  PoolKind pool(WallTime now, const JobsOptions& options) noexcept {
+  PoolKind pool(std::int64_t job, WallTime now, const JobsOptions& options) {
     renew(now);
-    return slow_ > options.slow_runs ? PoolKind::Slow : PoolKind::Fast;
+    const auto found = slow_.find(job);
+    return found != slow_.end() && found->second > options.slow_runs ? PoolKind::Slow : PoolKind::Fast;
   }
-  void ended(WallTime now, Duration took, const JobsOptions& options) noexcept {
+  void ended(std::int64_t job, WallTime now, Duration took, const JobsOptions& options) {
     renew(now);
-    if (took > options.slow_run) ++slow_;
+    if (took > options.slow_run) ++slow_[job];
   }
 
  private:
-  void renew(WallTime now) noexcept {
+  void renew(WallTime now) {
     const std::int64_t minute = now.nanoseconds() / 60'000'000'000;
-    if (minute != minute_) slow_ = 0;
+    if (minute != minute_) slow_.clear();
     minute_ = minute;
   }
   std::int64_t minute_ = 0;
-  unsigned slow_ = 0;
+  std::unordered_map<std::int64_t, unsigned> slow_;  // By job id.
 };
 
 }  // namespace rondo::jobs
