@@ -131,7 +131,7 @@ std::vector<Command> defining_commands() {
   };
 }
 
-std::vector<Command> running_commands() {
+std::vector<Command> controlling_commands() {
   return {
       {.name = "list",
        .help = "List the jobs",
@@ -166,6 +166,11 @@ std::vector<Command> running_commands() {
        .answered_by = Daemon,
        .examples = {{"rondo job backfill backup --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --dry-run",
                      "Which nights of a week have no run:"}}},
+  };
+}
+
+std::vector<Command> runs_commands() {
+  return {
       {.name = "next",
        .help = "Print the next instants of a job in UTC, one a line; NEVER when none is left",
        .arguments = {name()},
@@ -207,8 +212,7 @@ std::vector<Command> running_commands() {
 
 std::vector<Command> job_commands() {
   std::vector<Command> all = defining_commands();
-  const std::vector<Command> running = running_commands();
-  all.insert(all.end(), running.begin(), running.end());
+  for (const std::vector<Command>& more : {controlling_commands(), runs_commands()}) all.insert(all.end(), more.begin(), more.end());
   return {{.name = "job", .help = "Jobs: what runs when, and what became of it", .answered_by = Daemon, .commands = std::move(all)}};
 }
 
