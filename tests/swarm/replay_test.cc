@@ -36,7 +36,7 @@ using switch_agent::AgentTestbed;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kLives = plain_or_sanitized(300, 100);
-constexpr std::uint64_t kRestartedLives = plain_or_sanitized(25, 4);
+constexpr std::uint64_t kRestartedLives = plain_or_sanitized(12, 4);
 
 class ReplayOfAgent : public testing::Test {
  protected:
