@@ -202,6 +202,7 @@ bool Server::read_some() {
     bytes_ += static_cast<std::uint64_t>(length);
     has_frames_ = true;
     note_oldest();
+    last_read_ = scheduler_.now();
     return true;
   }
   if (length < 0 && errno == EINTR) return true;
@@ -281,6 +282,7 @@ void Server::write(std::uint32_t most) {
     retry_at_ = scheduler_.now() + kLook;
   } else if (had && !book_.has_unwritten()) {
     longest_wait_ = std::max(longest_wait_, scheduler_.now() - oldest_);
+    oldest_ = last_read_;  // Of the frames that the reader still holds.
   }
 }
 

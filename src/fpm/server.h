@@ -130,6 +130,7 @@ class Server final : public Source {
   Instant last_frame_;
   Instant retry_at_;  // The store refused a write: when to try again.
   Instant oldest_;    // When the oldest unwritten change was read.
+  Instant last_read_;
   Duration longest_wait_{0};
   FrameReader reader_;
   Decoded decoded_;

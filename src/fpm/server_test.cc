@@ -20,6 +20,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+/// The real clock until 'step' is set; then each reading is later than the one before by that.
+class SteppedClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return step == Duration{0} ? real_.now() : at = at + step; }
+  WallTime wall_now() const noexcept override { return real_.wall_now(); }
+  Duration step{0};
+  mutable Instant at;
+
+ private:
+  SystemClock real_;
+};
+
 class FpmServer : public testing::Test {
  protected:
   FpmServer() {
@@ -66,7 +78,7 @@ class FpmServer : public testing::Test {
     return lines;
   }
 
-  SystemClock clock_;
+  SteppedClock clock_;
   std::unique_ptr<Reactor> reactor_ = std::move(make_epoll_reactor().value());
   Scheduler scheduler_{clock_, *reactor_, std::move(make_policy(StrictPriority{}).value())};
   std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
@@ -104,6 +116,25 @@ TEST_F(FpmServer, WhatZebraDoesNotSendAgainIsRemoved) {
   EXPECT_LT(server_->figures().longest_wait, 10s);
   EXPECT_EQ(events_.back().removed, 1U);
   EXPECT_THAT(written(), testing::IsSupersetOf({"-10.1.0.0/16"}));
+}
+
+TEST_F(FpmServer, ARowWaitsForWhatWasReadWithItAndNotForAllThatArrives) {
+  const UniqueFd zebra = connect();
+  std::string frames = kit::frame(kit::nexthop(66, "10.0.0.2", 3));
+  constexpr int kRoutes = 8000;  // Several reads, and many turns for each.
+  for (int i = 0; i < kRoutes; ++i) {
+    frames += kit::frame(kit::route("20." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {.nexthop = 66}));
+  }
+  EXPECT_TRUE(becomes([this] { return !server_->figures().peer.empty(); }));
+  send(zebra, frames);
+  clock_.at = clock_.now();
+  clock_.step = 1us;  // No turn runs out of time.
+  const Instant begin = clock_.at;
+  while (routes() < kRoutes) scheduler_.turn();
+  const Duration took = clock_.at - begin;
+  clock_.step = Duration{0};
+  EXPECT_GT(server_->figures().longest_wait, 0us);
+  EXPECT_LT(server_->figures().longest_wait * 4, took) << server_->figures().longest_wait.count() << " of " << took.count();
 }
 
 TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {

@@ -1,0 +1,417 @@
+// fpm_routes: the routes of a zebra that sends its whole table over FPM (one frame a route, next-hop groups of four), through rondod's FPM
+// server, its tables and Orchs, into the data plane. The sender is a process of its own, so its CPU time is not counted. Parts:
+//   own   on a data plane that answers immediately: the cost of our own code for a route
+//   real  on the kernel, in a namespace (needs root): routes a second, and CPU time of all threads for a route; a bare netlink loop beside
+//   it wait  on the kernel: the time of single IPv6 routes from send() to the kernel's notification, to an idle server, and among as many
+//   IPv4
+//         routes as above
+// Usage: bench_fpm_routes [own|real|wait|all] [rounds] [routes]
+#include <arpa/inet.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "dataplane/netlink/baseline.h"
+#include "dataplane/netlink/decode.h"
+#include "dataplane/netlink/lab.h"
+#include "dataplane/netlink/message.h"
+#include "dataplane/netlink/socket.h"
+#include "fpm/server.h"
+#include "rondo/dataplane/simulated.h"
+#include "rondo/orch/runtime.h"
+#include "switch_agent/agent.h"
+
+namespace {
+
+using namespace rondo;
+
+constexpr int kPorts = 4;
+constexpr std::uint32_t kGroups = 32;
+constexpr std::uint32_t kFirstGroup = 1000;
+constexpr unsigned kSingles = 200;
+constexpr std::size_t kPacedRate = 40'000;  // Routes a second: the most that zebra sends while it works out a table.
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "fpm_routes: %s\n", why.c_str());
+  std::_Exit(1);
+}
+void must(const Status& status) {
+  if (!status.ok()) give_up(status.to_string());
+}
+
+// --- what zebra sends
+
+template <class Header, class Fill>
+void add_frame(std::string& stream, std::uint16_t type, const Header& header, const Fill& fill) {
+  std::array<std::byte, 512> buffer{};
+  netlink::MessageWriter writer{buffer};
+  writer.begin(type, 0x501, 0, header);
+  fill(writer);
+  if (!writer.end()) give_up("a message is too long");
+  const std::size_t length = writer.bytes().size() + 4;
+  stream += {1, 1, static_cast<char>(length >> 8U), static_cast<char>(length & 255U)};
+  stream.append(reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size());
+}
+
+std::string port_name(int port) { return "swp" + std::to_string(port); }
+/// A link-local gateway serves routes of both families.
+std::string gateway(int hop) { return "fe80::" + std::to_string(hop); }
+
+/// 32 groups with the numbers 1000 and on, each of four next hops on four ports. 'devices' are the ports' numbers.
+std::string nexthop_frames(const std::vector<std::uint32_t>& devices) {
+  std::string stream;
+  for (std::uint32_t id = 1; id <= kGroups * kPorts; ++id) {
+    nhmsg header{};
+    header.nh_family = AF_INET6;
+    add_frame(stream, RTM_NEWNEXTHOP, header, [&](netlink::MessageWriter& writer) {
+      const IpAddress via = IpAddress::parse(gateway(static_cast<int>(id))).value();
+      writer.attribute(NHA_ID, id);
+      writer.attribute(NHA_GATEWAY, via.bytes().data(), via.size());
+      writer.attribute(NHA_OIF, devices[(id - 1) % kPorts]);
+    });
+  }
+  for (std::uint32_t group = 0; group < kGroups; ++group) {
+    add_frame(stream, RTM_NEWNEXTHOP, nhmsg{}, [&](netlink::MessageWriter& writer) {
+      std::array<nexthop_grp, kPorts> members{};
+      for (std::uint32_t i = 0; i < kPorts; ++i) members[i].id = group * kPorts + i + 1;
+      writer.attribute(NHA_ID, kFirstGroup + group);
+      writer.attribute(NHA_GROUP, members.data(), sizeof members);
+    });
+  }
+  return stream;
+}
+
+void add_route(std::string& stream, const Prefix& prefix, std::uint32_t group) {
+  rtmsg header{};
+  header.rtm_family = prefix.address.is_v6() ? AF_INET6 : AF_INET;
+  header.rtm_dst_len = prefix.length;
+  header.rtm_table = RT_TABLE_MAIN;
+  header.rtm_protocol = 186;
+  header.rtm_type = RTN_UNICAST;
+  add_frame(stream, RTM_NEWROUTE, header, [&](netlink::MessageWriter& writer) {
+    writer.attribute(RTA_DST, prefix.address.bytes().data(), prefix.address.size());
+    writer.attribute(RTA_PRIORITY, std::uint32_t{20});
+    writer.attribute(RTA_NH_ID, kFirstGroup + group);
+  });
+}
+
+/// In random order, as zebra's walk of a real table is for the kernel's tree.
+std::vector<Prefix> make_prefixes(std::size_t count) {
+  std::vector<Prefix> prefixes;
+  for (std::uint32_t i = 0; i < count; ++i) prefixes.push_back({IpAddress::v4(0x14000000U + (i << 8)), 24});
+  std::shuffle(prefixes.begin(), prefixes.end(), std::mt19937{1});
+  return prefixes;
+}
+Prefix single_prefix(std::uint32_t number) {
+  std::array<std::uint8_t, 16> bytes{0x20, 0x01, 0x0d, 0xb8};
+  for (std::size_t k = 0; k < 4; ++k) bytes[4 + k] = static_cast<std::uint8_t>(number >> (24 - 8 * k));
+  return {IpAddress::v6(bytes), 64};
+}
+
+class Zebra {
+ public:
+  explicit Zebra(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up("cannot connect");
+  }
+  void send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) give_up("the session ended");
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+// --- rondod
+
+/// Carries out orders for routes immediately; passes all others to the simulated kernel.
+class QuickPlane final : public DataPlane {
+ public:
+  QuickPlane() {
+    for (int i = 1; i <= kPorts; ++i) kernel_.add_port(port_name(i));
+  }
+  void apply(std::span<Operation> ops) override {
+    if (ops.empty() || std::holds_alternative<RouteSet>(ops.front().order)) return;
+    kernel_.apply(ops);
+  }
+  Result<std::vector<LinkEvent>> links() override { return kernel_.links(); }
+  Result<std::vector<AddressEntry>> addresses() override { return kernel_.addresses(); }
+  Result<std::vector<NeighborEntry>> neighbors() override { return kernel_.neighbors(); }
+  Result<std::vector<NexthopEntry>> nexthops() override { return kernel_.nexthops(); }
+  Status routes(const std::function<void(const RouteEntry&)>& visit) override { return kernel_.routes(visit); }
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
+    return kernel_.monitor(scheduler, priority, std::move(handler));
+  }
+  std::string describe() const override { return "answers at once"; }
+
+ private:
+  SimDataPlane kernel_;
+};
+
+std::vector<std::uint32_t> devices_of(DataPlane& plane) {
+  std::vector<std::uint32_t> devices(kPorts);
+  const std::vector<LinkEvent> links = plane.links().value();
+  for (const LinkEvent& link : links) {
+    for (int i = 1; i <= kPorts; ++i) {
+      if (link.name == port_name(i)) devices[static_cast<std::size_t>(i) - 1] = link.port.value();
+    }
+  }
+  return devices;
+}
+
+/// The parts of rondod that a route of FPM passes.
+class Daemon {
+ public:
+  explicit Daemon(DataPlane& plane) : runtime_(RuntimeOptions{}), agent_(runtime_, plane, {}) {
+    runtime_.on_reject([](std::string_view, const Change&, const Status& why) { give_up(why.to_string()); });
+    must(agent_.start());
+    for (int port = 1; port <= kPorts; ++port) {
+      must(runtime_.table("PORT_TABLE").set(port_name(port), {{"admin_status", "up"}}));
+      must(runtime_.table("INTF_TABLE").set(port_name(port), {}));
+    }
+    for (int hop = 1; hop <= static_cast<int>(kGroups) * kPorts; ++hop) {
+      const std::string key = port_name((hop - 1) % kPorts + 1) + ":" + gateway(hop);
+      must(runtime_.table("NEIGH_TABLE").set(key, {{"neigh", "02:00:00:00:00:01"}}));
+    }
+    fpm::ServerOptions options;
+    options.port = 0;
+    options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
+    server_ = fpm::Server::open(runtime_.scheduler(), runtime_.store(), std::move(options)).value();
+    server_->begin();
+  }
+  std::uint16_t port() const { return server_->port(); }
+  std::uint64_t programmed() const { return agent_.routes().counts().programmed; }
+  void run_until(const std::function<bool()>& done) {
+    while (!done()) runtime_.scheduler().run_for(5ms);
+  }
+  Duration longest_wait() const { return server_->figures().longest_wait; }
+
+ private:
+  Runtime runtime_;
+  switch_agent::Agent agent_;
+  std::unique_ptr<fpm::Server> server_;
+};
+
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+pid_t fork_sender(const std::function<void()>& work) {
+  const pid_t pid = ::fork();
+  if (pid < 0) give_up("fork failed");
+  if (pid != 0) return pid;
+  work();
+  std::_Exit(0);
+}
+
+struct Sample {
+  double seconds = 0;
+  double cpu = 0;
+};
+
+/// A whole table in one session.
+Sample send_table(DataPlane& plane, const std::vector<Prefix>& prefixes) {
+  std::string stream = nexthop_frames(devices_of(plane));
+  std::mt19937 random{2};
+  for (const Prefix& prefix : prefixes) add_route(stream, prefix, static_cast<std::uint32_t>(random() % kGroups));
+  Daemon daemon{plane};
+  const SystemClock clock;
+  const double cpu = cpu_seconds();
+  const Instant start = clock.now();
+  const pid_t sender = fork_sender([&] {
+    const Zebra zebra{daemon.port()};
+    zebra.send(stream);
+    ::poll(nullptr, 0, 60'000);  // The session stays; the parent ends the process.
+  });
+  daemon.run_until([&] { return daemon.programmed() == prefixes.size(); });
+  const Sample sample{static_cast<double>((clock.now() - start).count()) * 1e-9, cpu_seconds() - cpu};
+  ::kill(sender, SIGKILL);
+  ::waitpid(sender, nullptr, 0);
+  return sample;
+}
+
+/// The same routes by a bare netlink loop, in the same namespace: the most that the kernel allows now.
+Sample send_to_kernel(const netlink::Lab& lab, DataPlane& plane, const std::vector<Prefix>& prefixes) {
+  const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
+  const auto group = std::ranges::find_if(nexthops, [](const NexthopEntry& entry) { return !entry.members.empty(); });
+  if (group == nexthops.end()) give_up("no group in the kernel");
+  std::vector<std::pair<Prefix, NexthopId>> routes;
+  for (const Prefix& prefix : prefixes) routes.emplace_back(prefix, group->id);
+  const auto result = netlink::run_netlink_baseline(routes, {.network_namespace = lab.path(), .table = 200});
+  if (!result || result->failed != 0) give_up(result ? "the bare loop had failures" : result.error().to_string());
+  return {static_cast<double>(result->wall.count()) * 1e-9, static_cast<double>(result->cpu.count()) * 1e-9};
+}
+
+void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
+  const auto count = static_cast<double>(routes);
+  std::ranges::sort(samples, {}, &Sample::seconds);
+  const double rate = count / samples[samples.size() / 2].seconds;
+  const double best = count / samples.front().seconds;
+  std::ranges::sort(samples, {}, &Sample::cpu);
+  const double cpu_us = samples[samples.size() / 2].cpu * 1e6 / count;
+  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes/s on one core\n", part, routes,
+              samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
+}
+
+std::unique_ptr<netlink::Lab> make_lab() {
+  auto lab = netlink::Lab::make();
+  if (!lab) give_up(lab.error().to_string());
+  for (int port = 1; port <= kPorts; ++port) {
+    if (!(*lab)->add_port(port)) give_up("ip link failed");
+  }
+  return std::move(*lab);
+}
+std::unique_ptr<DataPlane> make_plane(const netlink::Lab& lab) { return make_linux_dataplane({.network_namespace = lab.path()}).value(); }
+
+// --- wait
+
+/// The kernel's notifications about IPv6 routes.
+class Listener {
+ public:
+  explicit Listener(const std::string& network_namespace)
+      : socket_(
+            netlink::Socket::open(netlink::NetworkNamespace::open(network_namespace).value(), {.groups = {RTNLGRP_IPV6_ROUTE}}).value()),
+        buffer_(netlink::kDatagramBytes) {}
+  /// Stores when each single route arrived; waits at most so long for the first one.
+  void receive(std::map<Prefix, Instant>& arrived, Duration wait) {
+    for (;;) {
+      const auto datagram = socket_.receive(buffer_, wait);
+      if (!datagram || datagram->empty()) return;
+      wait = Duration{0};
+      const Instant now = clock_.now();
+      netlink::MessageReader messages{*datagram};
+      for (netlink::Message message; messages.next(message);) {
+        const auto route = netlink::decode_route_holder(message);
+        if (route && route->protocol == 201) arrived.emplace(route->prefix, now);
+      }
+    }
+  }
+
+ private:
+  netlink::Socket socket_;
+  std::vector<std::byte> buffer_;
+  SystemClock clock_;
+};
+
+void print_waits(const char* what, const std::map<Prefix, Instant>& sent, const std::map<Prefix, Instant>& arrived) {
+  std::vector<double> waits;
+  for (const auto& [prefix, at] : sent) {
+    const auto end = arrived.find(prefix);
+    if (end == arrived.end()) give_up("a single route did not arrive");
+    waits.push_back(static_cast<double>((end->second - at).count()) * 1e-6);
+  }
+  std::ranges::sort(waits);
+  std::printf("%s: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", what, waits[waits.size() / 2], waits[waits.size() * 99 / 100], waits.back());
+}
+
+/// In the sender's process.
+void send_singles(std::uint16_t port, const std::string& network_namespace, const std::vector<std::uint32_t>& devices,
+                  const std::vector<Prefix>& prefixes) {
+  const SystemClock clock;
+  const Zebra zebra{port};
+  Listener listener{network_namespace};
+  zebra.send(nexthop_frames(devices));
+  std::map<Prefix, Instant> sent, arrived;
+  std::uint32_t number = 0;
+  const auto send_single = [&] {
+    std::string frame;
+    const Prefix prefix = single_prefix(number);
+    add_route(frame, prefix, number++ % kGroups);
+    sent[prefix] = clock.now();
+    zebra.send(frame);
+    return prefix;
+  };
+  for (unsigned i = 0; i < kSingles + kGroups; ++i) {
+    if (i == kGroups) sent.clear();  // The first ones wait for their groups.
+    const Prefix prefix = send_single();
+    while (!arrived.contains(prefix)) listener.receive(arrived, 1s);
+    ::poll(nullptr, 0, 2);
+  }
+  print_waits("a single route, idle server", sent, arrived);
+  // First at the rate of zebra's own work, then as fast as the session takes it.
+  const std::size_t paced = prefixes.size() / 5;
+  for (const auto& [begin, end, pause] : {std::tuple{std::size_t{0}, paced, 25ms}, std::tuple{paced, prefixes.size(), 0ms}}) {
+    sent.clear();
+    const std::size_t step = pause > 0ms ? kPacedRate / 40 : (end - begin) / kSingles;
+    Instant next = clock.now();
+    for (std::size_t i = begin; i < end; i += step) {
+      std::string frames;
+      for (std::size_t k = i; k < std::min(i + step, end); ++k) add_route(frames, prefixes[k], static_cast<std::uint32_t>(k) % kGroups);
+      zebra.send(frames);
+      send_single();
+      for (next = next + pause; pause > 0ms && clock.now() < next;) listener.receive(arrived, 1ms);
+      listener.receive(arrived, Duration{0});
+    }
+    while (!arrived.contains(single_prefix(number - 1))) listener.receive(arrived, 1s);
+    print_waits(pause > 0ms ? "a single route behind 1,000 others, 40,000 a second" : "a single route among a table at full speed", sent,
+                arrived);
+  }
+  std::fflush(stdout);
+}
+
+void wait_part(const std::vector<Prefix>& prefixes) {
+  const auto lab = make_lab();
+  const auto plane = make_plane(*lab);
+  const std::vector<std::uint32_t> devices = devices_of(*plane);
+  Daemon daemon{*plane};
+  const pid_t sender = fork_sender([&] { send_singles(daemon.port(), lab->path(), devices, prefixes); });
+  daemon.run_until([&] { return daemon.programmed() >= prefixes.size() + kSingles; });
+  daemon.run_until([&] { return ::waitpid(sender, nullptr, WNOHANG) != 0; });
+  std::printf("longest wait of a row for its turn in the FPM server: %.2f ms\n", static_cast<double>(daemon.longest_wait().count()) * 1e-6);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string part = argc > 1 ? argv[1] : "all";
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
+  const std::size_t routes = argc > 3 ? static_cast<std::size_t>(std::atol(argv[3])) : 500'000;
+  const std::vector<Prefix> prefixes = make_prefixes(routes);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const auto is_asked = [&part](const char* name) { return part == name || part == "all"; };
+  std::vector<Sample> own, real, floor;
+  for (int round = 0; round < rounds; ++round) {
+    if (is_asked("own")) {
+      QuickPlane plane;
+      own.push_back(send_table(plane, prefixes));
+    }
+    if (is_asked("real")) {
+      const auto lab = make_lab();
+      const auto plane = make_plane(*lab);
+      real.push_back(send_table(*plane, prefixes));
+      floor.push_back(send_to_kernel(*lab, *plane, prefixes));
+    }
+  }
+  if (!own.empty()) report("own code", own, routes);
+  if (!real.empty()) report("kernel", real, routes);
+  if (!floor.empty()) report("bare netlink loop", floor, routes);
+  if (is_asked("wait")) wait_part(prefixes);
+  return 0;
+}
