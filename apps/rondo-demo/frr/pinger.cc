@@ -20,7 +20,7 @@ namespace rondo::demo {
 namespace {
 
 constexpr std::size_t kSequences = 65'536;  // Numbers of 16 bits.
-constexpr Duration kPatience = 200ms;  // For late answers.
+constexpr Duration kPatience = 200ms;       // For late answers.
 
 std::uint16_t own_number() { return static_cast<std::uint16_t>(::getpid()); }
 
@@ -45,6 +45,8 @@ Result<std::unique_ptr<Pinger>> Pinger::start(const std::string& network_namespa
     return socket ? Status{} : status_from_errno(errno, "opening an ICMP socket");
   });
   if (!opened.ok()) return failure(opened);
+  const int bytes = 16 << 20;  // A receiver that waits for a processor must not look like a lost packet.
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
   std::unique_ptr<Pinger> pinger{new Pinger(std::move(socket), std::move(targets), period)};
   pinger->packets_.reserve(kSequences);
   pinger->receiver_ = std::jthread([self = pinger.get()](const std::stop_token& stop) { self->receive(stop); });
