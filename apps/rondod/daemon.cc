@@ -408,6 +408,7 @@ Status Daemon::open_admin() {
                                                              .jobs = jobs_.get()});
   DaemonAdder own(registry_, context_);
   add_config_command(own);
+  add_fpm_command(own);
   if (agent_ == nullptr) {
     add_absent_switch_commands(own);
   } else {

@@ -6,6 +6,7 @@ and each has been run here or says why not. Exit status 77, aloud, without pytho
 """
 import json
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -212,6 +213,19 @@ def check_dump(daemon, checker):
     assert hidden >= 2, "the log and the figures name the row, without its password"
 
 
+def check_fpm(daemon, checker, rondod):
+    """The command `fpm`, which needs an FPM server."""
+    check = daemon.run("--json", "fpm")
+    assert check.returncode == 1 and "[fpm]" in check.stderr, check
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with Rondod(rondod, daemon.rondo, f"[fpm]\nenabled = true\nport = {port}\n") as other:
+        fpm = checker.check("fpm", other.run("--json", "fpm").stdout)
+        assert fpm["endpoint"] == f"127.0.0.1:{port}" and fpm["resync"] == "no session" and fpm["routes"] == 0, fpm
+        assert f"127.0.0.1:{port}" in other.run("fpm").stdout
+
+
 def check_file(daemon, checker, rondod):
     """The commands that read the file of a stopped daemon, if this rondod supports one."""
     if "?durability" not in subprocess.run([rondod, "--manual", "rondod.toml"], capture_output=True, text=True, check=True).stdout:
@@ -277,6 +291,7 @@ def main():
         check_journal(daemon, checker)
         check_dump(daemon, checker)
         check_file(daemon, checker, rondod)
+        check_fpm(daemon, checker, rondod)
         if not check_redis(daemon, checker):
             ELSEWHERE["clear"] = ELSEWHERE["send"] = "a Redis is asked"
         # job_test.py runs all commands of jobs.

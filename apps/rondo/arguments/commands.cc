@@ -190,6 +190,7 @@ std::vector<Command> figure_commands() {
        .answered_by = Daemon},
       {.name = "ports", .help = "Ports and their state", .answered_by = Daemon},
       {.name = "stats", .help = "Figures of the daemon", .answered_by = Daemon},
+      {.name = "fpm", .help = "The session with FRR's zebra, the routes that it sent, and what became of them", .answered_by = Daemon},
       {.name = "config", .help = "The daemon's configuration, without secrets", .answered_by = Daemon},
       {.name = "limits", .help = "The daemon's bounds", .answered_by = Daemon},
       {.name = "health", .help = "What is known to be wrong; ends with 1 if there is something", .answered_by = Daemon},

@@ -1,4 +1,4 @@
-// The FPM server's member of stats, and its lines in health.
+// The command fpm, the FPM server's member of stats, and its lines in health.
 #include <string>
 
 #include "commands/answers.h"
@@ -73,6 +73,15 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   if (figures.book.waiting != 0) {
     notes.push_back(sentence(who + std::to_string(figures.book.waiting) + " routes wait for a next hop or a device that is not known"));
   }
+}
+
+void add_fpm_command(DaemonAdder& commands) {
+  commands.add({"fpm", "The FPM server: its session, what zebra sent and what became of it", {}, CommandEffect::Reads},
+               [](CommandContext& context, Reply reply) {
+                 if (context.fpm != nullptr) return reply.finish(fpm_json(context).as_object());
+                 reply.fail(Status{StatusCode::Unimplemented,
+                                   "this rondod has no FPM server: set enabled = true in the section [fpm] of its configuration"});
+               });
 }
 
 }  // namespace rondo::daemon
