@@ -12,7 +12,10 @@ bool is_v6(const std::string& prefix) { return prefix.find(':') != std::string::
 
 /// A router with one session on each cable, without the delays that suit the Internet.
 std::string configuration(int own_host, int other_host) {
-  std::string text = "router bgp 6500" + std::to_string(own_host) + "\n bgp router-id 10.254.1." + std::to_string(own_host) +
+  // Without this map the next hop is the global or the link-local address, whichever bgpd knows first. It is defined before its use,
+  // because bgpd applies a later definition after 5 s.
+  std::string text = "route-map global permit 10\n set ipv6 next-hop prefer-global\nexit\nbgp route-map delay-timer 0\nrouter bgp 6500" +
+                     std::to_string(own_host) + "\n bgp router-id 10.254.1." + std::to_string(own_host) +
                      "\n no bgp ebgp-requires-policy\n no bgp network import-check\n timers bgp 3 9\n";
   std::string activate;
   for (int cable = 1; cable <= Network::kCables; ++cable) {
@@ -22,14 +25,12 @@ std::string configuration(int own_host, int other_host) {
     activate.append(" ").append(neighbor).append(" activate\n ").append(neighbor).append(" route-map global in\n");
   }
   const std::string paths = "  maximum-paths 8\n exit-address-family\n";
-  // Without this map the next hop is the global or the link-local address, whichever bgpd knows first.
-  return text + " address-family ipv4 unicast\n" + paths + " address-family ipv6 unicast\n" + activate + paths +
-         "exit\nroute-map global permit 10\n set ipv6 next-hop prefer-global\nexit\n";
+  return text + " address-family ipv4 unicast\n" + paths + " address-family ipv6 unicast\n" + activate + paths + "exit\n";
 }
 
 /// What the peer withdraws is the list 'withdrawn', which is empty at the start.
 std::string policy() {
-  std::string text = "bgp route-map delay-timer 0\nip prefix-list withdrawn seq 5 deny 0.0.0.0/0 le 32\nroute-map all permit 20\n";
+  std::string text = "ip prefix-list withdrawn seq 5 deny 0.0.0.0/0 le 32\nroute-map all permit 20\n";
   text += "route-map some deny 10\n match ip address prefix-list withdrawn\nroute-map some permit 20\n";
   return text;
 }
