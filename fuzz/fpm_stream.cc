@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     write_all(book);
   }
   book.begin_session();
-  book.sweep();
+  book.sweep(true);
   write_all(book);
   must_hold(book.figures().routes == 0 && book.figures().groups == 0 && book.figures().stale == 0);
   return 0;

@@ -40,6 +40,8 @@ void RouteBook::begin_session() {
   ++session_;
   stop_sweep();
   stale_ = routes_.live();
+  stale_of_ = live_of_;
+  heard_.reset();
   for (const auto& [id, nexthop] : nexthops_) {
     if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
   }
@@ -68,6 +70,7 @@ std::uint32_t RouteBook::find_or_add(const Prefix& prefix) {
     routes_[place].prefix = prefix;
     routes_[place].used = true;
     routes_[place].session = session_;
+    ++live_of_[0];
     return place;
   });
 }
@@ -82,6 +85,20 @@ void RouteBook::touch(Route& route) {
   if (route.session == session_) return;
   route.session = session_;
   --stale_;
+  --stale_of_[route.protocol];
+}
+
+/// Not of a stale route.
+void RouteBook::set_protocol(Route& route, std::uint8_t protocol) {
+  --live_of_[route.protocol];
+  ++live_of_[protocol];
+  route.protocol = protocol;
+}
+
+std::size_t RouteBook::silent() const noexcept {
+  std::size_t routes = 0;
+  for (std::size_t protocol = 0; protocol < stale_of_.size(); ++protocol) routes += heard_[protocol] ? 0 : stale_of_[protocol];
+  return routes;
 }
 
 void RouteBook::remove_route(const RouteChange& change) {
@@ -110,7 +127,8 @@ void RouteBook::apply(const RouteChange& change) {
   touch(route);
   route.aim = Aim::Row;
   route.way = change.way;
-  route.protocol = change.protocol;
+  set_protocol(route, change.protocol);
+  heard_.set(change.protocol);
   route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
   route.inline_hops = hops;
   if (change.way == Way::Unreachable || change.way == Way::Prohibit) ++figures_.rejects_as_blackholes;
@@ -273,7 +291,11 @@ Status RouteBook::delete_row(Route& route) {
 void RouteBook::forget(std::uint32_t place) {
   Route& route = routes_[place];
   note_waiting(route, false);
-  if (route.session != session_) --stale_;
+  if (route.session != session_) {
+    --stale_;
+    --stale_of_[route.protocol];
+  }
+  --live_of_[route.protocol];
   by_prefix_.erase(IpHash{}(route.prefix), place);
   route = Route{};
   routes_.give_back(place);
@@ -332,7 +354,7 @@ void RouteBook::examine(std::size_t most) {
 void RouteBook::sweep_some(std::size_t most) {
   for (std::size_t i = 0; i < most && is_sweeping(); ++i, ++swept_) {
     Route& route = routes_[swept_];
-    if (!route.used || route.session == session_) continue;
+    if (!route.used || route.session == session_ || (!sweeps_all_ && !heard_[route.protocol])) continue;
     touch(route);
     route.aim = Aim::NoRow;
     queue(swept_);
@@ -351,8 +373,6 @@ void RouteBook::adopt_route(const Record& row) {
   if (!group.starts_with(kOwned) || !prefix || find(*prefix) != RowIndex::kNone) return;
   const std::uint32_t place = find_or_add(*prefix);
   Route& route = routes_[place];
-  route.session = session_ - 1;
-  ++stale_;
   route.aim = Aim::Row;
   route.written = sets_.find_or_add_name(group);
   sets_.refer(route.written);
@@ -363,12 +383,17 @@ void RouteBook::adopt_route(const Record& row) {
     route.written_protocol = static_cast<std::uint8_t>(number);
     if (number != 4) break;  // Two numbers are called static; FRR uses the higher one.
   }
+  set_protocol(route, route.written_protocol);
+  route.session = session_ - 1;
+  ++stale_;
+  ++stale_of_[route.protocol];
 }
 
 BookFigures RouteBook::figures() const {
   BookFigures figures = figures_;
   figures.routes = routes_.live();
   figures.stale = stale_;
+  figures.silent = silent();
   figures.unwritten = unwritten_.size();
   figures.waiting = waiting_;
   figures.nexthops = nexthops_.size();

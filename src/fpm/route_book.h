@@ -1,7 +1,9 @@
 // RouteBook: what zebra asks for, by prefix, and what of it is written in ROUTE_TABLE and NEXTHOP_GROUP_TABLE. It takes changes as fast as
 // they arrive and merges them by prefix; write() then writes only rows that differ from what is written. So a resend of a full table writes
 // nothing, and a deletion with a new route for the prefix is one change. After begin_session(), rows that the session does not name are
-// stale; sweep() removes them. Next hops are resolved into sets of named devices (hop_sets.h) when a route is written.
+// stale; sweep() removes them. After a restart of zebra each routing protocol sends its routes in its own time, so a protocol is silent
+// until the session has named one of its routes, and its stale routes can be spared. Next hops are resolved into sets of named devices
+// (hop_sets.h) when a route is written.
 //
 // Owner: a row belongs to FPM if its nexthop_group begins with "fpm:". adopt() takes over such rows of an earlier run, and no others.
 //
@@ -9,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -38,6 +41,7 @@ struct BookOptions {
 struct BookFigures {
   std::size_t routes = 0;     // Held, including stale ones.
   std::size_t stale = 0;      // Not sent again in this session.
+  std::size_t silent = 0;     // Of these, routes of protocols that have sent none in this session.
   std::size_t unwritten = 0;  // Rows whose newest state is not written.
   std::size_t waiting = 0;    // Routes whose next hop or device is unknown. Their rows wait too.
   std::size_t nexthops = 0;
@@ -76,8 +80,12 @@ class RouteBook {
   Written write(std::size_t most);
   bool has_unwritten() const noexcept { return !unwritten_.empty() || examined_ < routes_.limit(); }
 
-  /// Begins the removal of stale routes: write() removes them step by step until is_sweeping() is false.
-  void sweep() { swept_ = 0; }
+  /// Begins the removal of stale routes, without those of silent protocols unless 'all': write() removes them step by step until
+  /// is_sweeping() is false.
+  void sweep(bool all) noexcept {
+    swept_ = 0;
+    sweeps_all_ = all;
+  }
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
@@ -117,6 +125,8 @@ class RouteBook {
   std::uint32_t find_or_add(const Prefix& prefix);
   void queue(std::uint32_t place);
   void touch(Route& route);
+  void set_protocol(Route& route, std::uint8_t protocol);
+  std::size_t silent() const noexcept;
   void remove_route(const RouteChange& change);
   Target target_of(const Route& route);
   Target target_of_nexthop(std::uint32_t id);
@@ -147,6 +157,10 @@ class RouteBook {
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.
   std::uint32_t swept_ = UINT32_MAX;     // The walk that removes stale routes.
+  bool sweeps_all_ = false;
+  std::array<std::uint32_t, 256> live_of_{};   // Routes by protocol.
+  std::array<std::uint32_t, 256> stale_of_{};  // Stale routes by protocol.
+  std::bitset<256> heard_;                     // Protocols that have sent a route in this session.
   std::size_t stale_ = 0;
   std::size_t waiting_ = 0;
   BookFigures figures_;

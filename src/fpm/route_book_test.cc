@@ -152,7 +152,7 @@ TEST_F(RouteBookTest, ASweepRemovesWhatWasNotSentAgain) {
   hear(kit::nexthop(1, "10.0.0.2", 3) + kit::route("10.1.7.0/25", {.nexthop = 1}));
   EXPECT_THAT(write(), IsEmpty());
   EXPECT_EQ(book_->figures().stale, 299U);
-  book_->sweep();
+  book_->sweep(false);
   EXPECT_EQ(write().size(), 299U);
   EXPECT_THAT(rows_, ElementsAre(Pair("10.1.7.0/25", "nexthop_group=fpm:10.0.0.2@v0")));
   EXPECT_EQ(book_->figures().stale, 0U);
@@ -210,7 +210,7 @@ TEST_F(RouteBookTest, AnEarlierRunsRowsAreAdoptedAndOthersAreNot) {
   EXPECT_EQ(book_->figures().stale, 3U);
   hear(kit::nexthop(5, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 5}) + kit::route("10.3.0.0/16", {.type = RTN_BLACKHOLE}));
   EXPECT_THAT(write(), IsEmpty());
-  book_->sweep();
+  book_->sweep(false);
   EXPECT_THAT(write(), ElementsAre("-10.2.0.0/16"));
   EXPECT_THAT(write_groups(), IsEmpty());
 }
@@ -250,7 +250,7 @@ TEST_F(RouteBookTest, TheCapturedResendLeavesNoDanglingGroupAndSweepsTheDeletedR
   hear_captured("frr84_nhg_reconnect_resend");
   EXPECT_THAT(write(), ElementsAre("+10.11.0.0/16 nexthop_group=fpm:10.254.0.2@v0")) << "a route that was added while nobody listened";
   EXPECT_EQ(book_->figures().stale, 1U) << "10.9.0.0/16 was deleted meanwhile";
-  book_->sweep();
+  book_->sweep(false);
   write();
   write_groups();
   EXPECT_EQ(book_->figures().routes, before) << "one more and one fewer";

@@ -67,6 +67,7 @@ std::string_view to_string(Resync resync) noexcept {
     case Resync::Receiving: return "receiving";
     case Resync::Held: return "held";
     case Resync::Sweeping: return "sweeping";
+    case Resync::Silent: return "waiting for protocols";
     case Resync::Done: return "done";
   }
   return "";
@@ -166,6 +167,7 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   may_read_ = true;
   book_.begin_session();
   resync_ = Resync::Receiving;
+  stale_at_sweep_ = 0;
   tell({.kind = Event::Kind::Connected, .peer = peer_});
 }
 
@@ -301,28 +303,44 @@ Turn Server::run(const Budget& budget) {
   return {.items = std::max(frames, 1U), .backlog = reads || writes ? Backlog::More : Backlog::Empty};
 }
 
+/// Whether routes are to be removed now, or the resync is complete.
+bool Server::may_sweep(const BookFigures& figures) {
+  const bool all = scheduler_.now() - since_ >= options_.silence;
+  const std::size_t due = all ? figures.stale : figures.stale - figures.silent;
+  if (due == 0 && figures.stale > 0) {
+    resync_ = Resync::Silent;
+    if (options_.none_stale) options_.none_stale();
+    return false;
+  }
+  if (due > 0 && options_.may_delete && !options_.may_delete(due, figures.routes)) {
+    resync_ = Resync::Held;
+    return false;
+  }
+  stale_at_sweep_ += due;
+  book_.sweep(all);
+  return true;
+}
+
 /// A resend without a message is none: a stranger that connects removes nothing.
 void Server::look() {
   if (store_refuses_) wake();
   const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
-  if (!session_ || !is_quiet || (resync_ != Resync::Receiving && resync_ != Resync::Held)) return;
-  const BookFigures figures = book_.figures();
-  if (figures.stale > 0 && options_.may_delete && !options_.may_delete(figures.stale, figures.routes)) {
-    resync_ = Resync::Held;
-    return;
-  }
-  stale_at_sweep_ = figures.stale;
+  if (!session_ || !is_quiet || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;
   note_oldest();
+  if (!may_sweep(book_.figures())) return;
   resync_ = Resync::Sweeping;
-  book_.sweep();
   wake();
 }
 
 void Server::finish_resync() {
+  if (book_.figures().stale > 0) {
+    resync_ = Resync::Silent;
+    return;
+  }
   resync_ = Resync::Done;
   ++resyncs_;
   if (options_.none_stale) options_.none_stale();
-  tell({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = stale_at_sweep_});
+  tell({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = std::exchange(stale_at_sweep_, 0)});
 }
 
 ServerFigures Server::figures() const {

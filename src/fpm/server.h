@@ -4,8 +4,9 @@
 // Sessions: one at a time. A new connection replaces the session, because a zebra that restarted cannot end its old one. Malformed input
 // ends the session with a reason; rows stay.
 // Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes.
-// Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for SessionOptions::quiet, the
-// server removes the routes that the session did not name, if 'may_delete' permits.
+// Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the
+// server removes the routes that the session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect
+// to it later than zebra to the server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
 //
 // Threads: the scheduler's.
 #pragma once
@@ -31,10 +32,12 @@ struct ServerOptions {
   HopWeights weights = HopWeights::MinusOne;
   /// zebra pauses for 1 s while its buffer is full, so a shorter time ends a resend too early.
   Duration quiet = 3s;
+  /// From a connect on, the routes of a protocol that sends nothing stay so long.
+  Duration silence = 120s;
   BookOptions book = {};
   /// Asked before stale routes are removed, and again every 100 ms while it returns false.
   std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
-  /// Called when nothing is stale any more.
+  /// Called when nothing is to be removed any more.
   std::function<void()> none_stale = {};
 };
 
@@ -53,6 +56,7 @@ enum class Resync : std::uint8_t {
   Receiving,  // Messages of the resend still arrive.
   Held,       // May not delete so many routes.
   Sweeping,
+  Silent,  // Only routes of protocols that have sent nothing are stale.
   Done,
 };
 std::string_view to_string(Resync resync) noexcept;
@@ -112,6 +116,7 @@ class Server final : public Source {
   void take(const netlink::Message& message);
   void write(std::uint32_t most);
   void look();
+  bool may_sweep(const BookFigures& figures);
   void finish_resync();
   void tell(Event event) const;
   std::size_t book_depth() const { return book_.figures().unwritten; }

@@ -89,8 +89,11 @@ class FpmServer : public testing::Test {
   std::uint64_t stale_asked_ = 0;
 };
 
-std::string one_route(std::string_view prefix) {
-  return kit::frame(kit::nexthop(66, "10.0.0.2", 3)) + kit::frame(kit::route(prefix, {.nexthop = 66}));
+constexpr std::uint8_t kBgp = 186;
+constexpr std::uint8_t kOspf = 188;
+
+std::string one_route(std::string_view prefix, std::uint8_t protocol = kBgp) {
+  return kit::frame(kit::nexthop(66, "10.0.0.2", 3)) + kit::frame(kit::route(prefix, {.nexthop = 66, .protocol = protocol}));
 }
 
 TEST_F(FpmServer, BytesThatArriveOneByOneBecomeRows) {
@@ -116,6 +119,38 @@ TEST_F(FpmServer, WhatZebraDoesNotSendAgainIsRemoved) {
   EXPECT_LT(server_->figures().longest_wait, 10s);
   EXPECT_EQ(events_.back().removed, 1U);
   EXPECT_THAT(written(), testing::IsSupersetOf({"-10.1.0.0/16"}));
+}
+
+TEST_F(FpmServer, RoutesOfAProtocolThatHasSentNothingStay) {
+  UniqueFd zebra = connect();
+  const std::string ospf = one_route("10.8.0.0/16", kOspf);
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16") + ospf + one_route("10.9.0.0/16", kOspf));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  zebra = connect();
+  send(zebra, ospf);
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Silent; })) << "bgpd has not connected to the new zebra yet";
+  EXPECT_EQ(routes(), 3U) << "of OSPF, what is not sent again is removed";
+  EXPECT_EQ(server_->figures().book.silent, 2U);
+  send(zebra, one_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_EQ(routes(), 2U);
+  EXPECT_THAT(written(), testing::IsSupersetOf({"-10.2.0.0/16", "-10.9.0.0/16"}));
+  EXPECT_EQ(events_.back().removed, 2U);
+}
+
+TEST_F(FpmServer, RoutesOfAProtocolThatStaysSilentAreRemovedInTheEnd) {
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.8.0.0/16", kOspf));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  zebra = connect();
+  send(zebra, one_route("10.8.0.0/16", kOspf));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Silent; }));
+  clock_.at = clock_.now();
+  clock_.step = 10ms;
+  const Instant begin = clock_.at;
+  while (resync() != Resync::Done && clock_.at < begin + 1000s) scheduler_.turn();
+  EXPECT_EQ(routes(), 1U);
+  EXPECT_GT(clock_.at, begin + 100s) << "120 s from the connect on";
 }
 
 TEST_F(FpmServer, ARowWaitsForWhatWasReadWithItAndNotForAllThatArrives) {

@@ -45,6 +45,7 @@ json::value fpm_json(const CommandContext& context) {
       {"longest_wait_us", microseconds(figures.longest_wait)},
       {"routes", book.routes},
       {"stale", book.stale},
+      {"silent", book.silent},
       {"unwritten", book.unwritten},
       {"waiting", book.waiting},
       {"nexthops", book.nexthops},
@@ -69,6 +70,10 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   }
   if (const std::uint64_t full = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Full)]; full != 0) {
     troubles.push_back(sentence(who + std::to_string(full) + " routes or next hops were left out, because it holds as many as it may"));
+  }
+  if (figures.resync == fpm::Resync::Silent) {
+    notes.push_back(sentence(who + std::to_string(figures.book.silent) +
+                             " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));
   }
   if (figures.book.waiting != 0) {
     notes.push_back(sentence(who + std::to_string(figures.book.waiting) + " routes wait for a next hop or a device that is not known"));

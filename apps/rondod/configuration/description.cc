@@ -174,7 +174,8 @@ Section fpm() {
            "After zebra has connected, it sends all its routes. When it has sent nothing for so many milliseconds, routes that it did "
            "not send again are deleted, up to the safety stop of [dataplane]. zebra itself pauses for 1000 ms when it is ahead."},
           {"wait_s", "integer from 0 to 3600", "120",
-           "Seconds for which a start waits for that, before it deletes what an earlier run left in the data plane."},
+           "Seconds for which a start waits for that, before it deletes what an earlier run left in the data plane. Routes of a protocol "
+           "(BGP, OSPF) of which zebra has sent no route since it connected stay as long: after a restart of zebra it may need time."},
           {"weights", "\"minus-one\" or \"plain\"", "\"minus-one\"",
            "How zebra states the weights of next hops that it sends within a route. minus-one: module dplane_fpm_nl. plain: module "
            "zebra_fpm."},

@@ -25,6 +25,7 @@ fpm::ServerOptions FpmFeed::options() {
   options.port = choice_.port;
   options.weights = choice_.plain_weights ? fpm::HopWeights::Plain : fpm::HopWeights::MinusOne;
   options.quiet = std::chrono::milliseconds{choice_.quiet_ms};
+  options.silence = std::chrono::seconds{choice_.wait_s};
   options.book.table = choice_.table;
   options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
   options.may_delete = [this](std::uint64_t stale, std::uint64_t total) {
