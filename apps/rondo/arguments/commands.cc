@@ -462,7 +462,7 @@ std::vector<Option> global_options() {
        .choices = {":", "|"}},
       {.name = "--kind",
        .value = "KIND",
-       .help = "How the table is written or watched; default: staged, and watched for watch",
+       .help = "How the table is written or watched; default: that of the database (CONFIG_DB: watched), else staged; for watch: watched",
        .word = Word::Choice,
        .choices = {"staged", "watched", "queue", "channel"}},
   };

@@ -11,6 +11,7 @@
 
 #include "rondo/base/result.h"
 #include "rondo/store/redis_address.h"
+#include "rondo/store/store.h"
 
 namespace rondo {
 
@@ -21,6 +22,10 @@ struct DatabaseEntry {
   char separator = ':';
   friend bool operator==(const DatabaseEntry&, const DatabaseEntry&) = default;
 };
+
+/// How SONiC's programs write and read the tables of this database, by its separator: Watched with '|' (CONFIG_DB, STATE_DB: a writer
+/// changes the row itself), Staged with ':' (APPL_DB: the consumer takes the change).
+TableKind usual_kind(const DatabaseEntry& database) noexcept;
 
 class DatabaseConfig {
  public:

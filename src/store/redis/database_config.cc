@@ -288,6 +288,8 @@ Result<DatabaseConfig> read_database_config(const std::string& path) {
   return reader.take();
 }
 
+TableKind usual_kind(const DatabaseEntry& database) noexcept { return database.separator == '|' ? TableKind::Watched : TableKind::Staged; }
+
 Result<DatabaseEntry> default_database(std::string_view name) {
   for (const DefaultDatabase& known : kDefaultDatabases) {
     if (known.name != name) continue;

@@ -202,6 +202,9 @@ TEST(DefaultDatabases, NumbersAndSeparatorsAreThoseOfSonic) {
       "APPL_DB 0: ASIC_DB 1: COUNTERS_DB 2: LOGLEVEL_DB 3: CONFIG_DB 4| PFC_WD_DB 5: FLEX_COUNTER_DB 5: STATE_DB 6| SNMP_OVERLAY_DB 7| "
       "RESTAPI_DB 8| GB_ASIC_DB 9: GB_COUNTERS_DB 10: GB_FLEX_COUNTER_DB 11: CHASSIS_APP_DB 12| CHASSIS_STATE_DB 13| APPL_STATE_DB 14: "
       "DPU_APPL_DB 15: DPU_APPL_STATE_DB 16| DPU_STATE_DB 17| DPU_COUNTERS_DB 18: EVENT_DB 19| BMP_STATE_DB 20| ");
+  EXPECT_EQ(usual_kind(*default_database("CONFIG_DB")), TableKind::Watched);
+  EXPECT_EQ(usual_kind(*default_database("STATE_DB")), TableKind::Watched);
+  EXPECT_EQ(usual_kind(*default_database("APPL_DB")), TableKind::Staged);
   EXPECT_EQ(default_database("OTHER_DB").error().code(), StatusCode::NotFound);
 }
 

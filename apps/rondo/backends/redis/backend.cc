@@ -9,12 +9,14 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "backends/redis/backend.h"
 #include "backends/redis/facts.h"
 #include "backends/redis/session.h"
 #include "backends/redis/tables.h"
+#include "output/print.h"
 #include "rondo/admin/key_pattern.h"
 #include "rondo/base/text.h"
 #include "rondo/store/redis_database_config.h"
@@ -114,8 +116,9 @@ class StoreSink final : public BulkSink {
 
 class RedisBackend final : public Backend {
  public:
-  RedisBackend(std::unique_ptr<RedisSession> session, char separator, std::optional<TableKind> kind)
-      : session_(std::move(session)), separator_(separator), kind_(kind) {}
+  /// 'kind' is what the user asked for, and 'usual' the kind of the database's tables.
+  RedisBackend(std::unique_ptr<RedisSession> session, char separator, std::optional<TableKind> kind, TableKind usual)
+      : session_(std::move(session)), separator_(separator), kind_(kind), usual_(usual) {}
 
   Result<json::object> call(const std::string& command, const json::object& arguments, const OnRow& on_row) override {
     json::array rows;
@@ -129,7 +132,7 @@ class RedisBackend final : public Backend {
   Result<BulkTotals> write(const std::function<Status(BulkSink& sink)>& rows,
                            const std::function<void(const BulkTotals&)>& on_totals) override {
     if (Status opened = open(); !opened.ok()) return failure(std::move(opened));
-    StoreSink sink(*session_, *store_, kind_.value_or(TableKind::Staged), on_totals);
+    StoreSink sink(*session_, *store_, kind_.value_or(usual_), on_totals);
     if (Status written = rows(sink); !written.ok()) return failure(std::move(written));
     return sink.finish();
   }
@@ -153,6 +156,7 @@ class RedisBackend final : public Backend {
   const std::unique_ptr<RedisSession> session_;
   const char separator_;
   const std::optional<TableKind> kind_;
+  const TableKind usual_;
   std::unique_ptr<RedisStore> store_;
 };
 
@@ -184,14 +188,14 @@ Result<json::object> RedisBackend::answer(const std::string& command, const json
   if (command == "keys") return done(keys(table, wanted_keys(arguments, on_row)));
   if (command == "watch") return done(watch(arguments, on_row));
   if (command == "pending") return done(list_pending(*session_, keys_of(table), kind_.value_or(TableKind::Staged), on_row));
-  if (command == "clear") return clear_table(*session_, keys_of(table), kind_.value_or(TableKind::Staged));
+  if (command == "clear") return clear_table(*session_, keys_of(table), kind_.value_or(usual_));
   if (command == "doctor") return examine_server(*session_, arguments.contains("stock_peers"), on_row);
   return failure(StatusCode::Unimplemented, "'" + command + "' is a daemon's to answer, not a store's");
 }
 
 Status RedisBackend::set(const json::object& arguments, ChangeOp op) {
   const std::string table = text_of(arguments, "table");
-  const TableKind kind = kind_.value_or(op == ChangeOp::Event ? TableKind::Channel : TableKind::Staged);
+  const TableKind kind = kind_.value_or(op == ChangeOp::Event ? TableKind::Channel : usual_);
   if (op == ChangeOp::Event && kind != TableKind::Channel)
     return {StatusCode::InvalidArgument, "an event is sent to a channel: --kind channel"};
   std::vector<std::pair<std::string, std::string>> pairs;
@@ -286,6 +290,17 @@ std::optional<TableKind> kind_of(const StoreChoice& choice) {
   return std::nullopt;
 }
 
+/// False if a program that writes a table as one kind misses one that reads it as the other. Queues and channels have tables of their own.
+bool may_meet(TableKind given, TableKind usual) {
+  const auto has_rows = [](TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; };
+  return given == usual || !has_rows(given);
+}
+
+bool is_write(const Options& options) {
+  return std::holds_alternative<SetRow>(options.action) || std::holds_alternative<LoadFile>(options.action) ||
+         std::holds_alternative<FeedRoutes>(options.action);
+}
+
 /// Finds the database of the tables, and the separator between table and key.
 Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.where.find("://") != std::string::npos) {
@@ -307,7 +322,14 @@ Result<std::unique_ptr<Backend>> open_redis(const Options& options) {
   auto session = std::make_unique<RedisSession>(options.patience);
   if (Status connected = session->connect(database->address); !connected.ok()) return failure(std::move(connected));
   const char separator = options.store.separator.value_or(database->separator);
-  return std::make_unique<RedisBackend>(std::move(session), separator, kind_of(options.store));
+  const bool is_named = options.store.where.find("://") == std::string::npos;
+  const TableKind usual = is_named ? usual_kind(*database) : TableKind::Staged;
+  const std::optional<TableKind> kind = kind_of(options.store);
+  if (is_named && is_write(options) && !may_meet(kind.value_or(usual), usual)) {
+    print_error("rondo: warning: programs that use " + visible_text(options.store.where) + " expect " + std::string{to_string(usual)} +
+                " tables: they do not see what is written as " + std::string{to_string(*kind)} + ", and the other way round\n");
+  }
+  return std::make_unique<RedisBackend>(std::move(session), separator, kind, usual);
 }
 
 }  // namespace rondo::cli

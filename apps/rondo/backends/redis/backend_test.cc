@@ -241,11 +241,19 @@ TEST_F(RedisCli, ADatabaseIsFoundByItsName) {
       file("database_config.json", R"({"INSTANCES": {"redis": {"hostname": "127.0.0.1", "port": 1, "unix_socket_path": ")" +
                                        server->socket() + R"("}}, "DATABASES": {
       "APPL_DB": {"id": 0, "separator": ":", "instance": "redis"}, "CONFIG_DB": {"id": 4, "separator": "|", "instance": "redis"}}})");
-  const Outcome set = run("--database-config " + config + " --store CONFIG_DB --kind watched set PORT Ethernet0 mtu=9100");
+  const Outcome set = run("--database-config " + config + " --store CONFIG_DB set PORT Ethernet0 mtu=9100");
   EXPECT_EQ(set.code, 0) << set.out;
+  EXPECT_EQ(set.out, "");
   EXPECT_EQ(run("--database-config " + config + " --store CONFIG_DB get PORT Ethernet0").out, "field  value\nmtu    9100\n");
   redis_kit::RedisClient other(server->address(4));
   EXPECT_EQ(other.command({"HGET", "PORT|Ethernet0", "mtu"}), "9100");
+  // What no reader of the database sees is written with a warning.
+  const Outcome staged = run("--database-config " + config + " --store CONFIG_DB --kind staged set PORT Ethernet4 mtu=1500");
+  EXPECT_EQ(staged.code, 0);
+  EXPECT_THAT(staged.out, AllOf(HasSubstr("warning"), HasSubstr("CONFIG_DB"), HasSubstr("watched")));
+  EXPECT_EQ(run("--database-config " + config + " --store CONFIG_DB --kind staged pending PORT").out, "key        op\nEthernet4  SET\n");
+  EXPECT_EQ(run("--database-config " + config + " --store APPL_DB set PORT_TABLE Ethernet0 mtu=9100").out, "");
+  EXPECT_THAT(server->list({"SMEMBERS", "PORT_TABLE_KEY_SET"}), ElementsAre("Ethernet0"));
   // The same as one namespace of the global file.
   const std::string global =
       file("database_global.json",
