@@ -23,6 +23,7 @@ namespace {
 
 const std::string kPrograms = "/usr/lib/frr/";
 constexpr auto kPatience = std::chrono::seconds{20};
+constexpr auto kEndPatience = std::chrono::seconds{5};
 constexpr std::size_t kLogEnd = 2000;  // Characters of the log in an error.
 
 Status write_file(const std::string& path, std::string_view text) {
@@ -36,13 +37,19 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void wait_for(pid_t& pid) {
-  while (pid > 0 && ::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+bool has_ended(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
+
+/// Sends 'signal' and waits. zebra 8.4.4 sometimes does not end on SIGTERM; then it is killed.
+void end_process(pid_t& pid, int signal) {
+  if (pid <= 0) return;
+  ::kill(pid, signal);
+  const auto deadline = std::chrono::steady_clock::now() + kEndPatience;
+  while (!has_ended(pid)) {
+    if (std::chrono::steady_clock::now() > deadline) ::kill(pid, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   pid = -1;
 }
-
-bool has_ended(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
 
 }  // namespace
 
@@ -82,10 +89,8 @@ Router::~Router() {
 }
 
 void Router::end(int signal) {
-  if (zebra_ > 0) ::kill(zebra_, signal);
-  wait_for(zebra_);
-  if (bgpd_ > 0) ::kill(bgpd_, SIGKILL);
-  wait_for(bgpd_);
+  end_process(zebra_, signal);
+  end_process(bgpd_, SIGKILL);
 }
 
 Result<pid_t> Router::spawn(std::vector<std::string> words) const {

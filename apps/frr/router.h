@@ -30,7 +30,8 @@ class Router {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  /// Sends 'signal' to zebra, then kills bgpd, and waits for both. bgpd would try only every 10 s to find a new zebra.
+  /// Sends 'signal' to zebra, and kills it if it has not ended after 5 s; then kills bgpd. bgpd would try only every 10 s to find a new
+  /// zebra.
   void end(int signal);
   /// Starts both again. Errors as start().
   Status begin();
