@@ -181,6 +181,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"dump_rows", 10000},
     {"load_bytes", 1073741824},
     {"command_line_bytes", 100000},
+    {"order_job_name", 200},
     {"output_line", 4096},
     {"output_slice", 262144},
     {"report_events", 200},

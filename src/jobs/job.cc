@@ -19,7 +19,11 @@ bool is_name(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
   };
-  return !name.empty() && name.size() <= limits::kJobName && std::ranges::all_of(name, is_letter);
+  // Commands may make a path of the name.
+  const std::string parts = "/" + std::string{name} + "/";
+  const bool leads_elsewhere =
+      parts.find("//") != std::string::npos || parts.find("/./") != std::string::npos || parts.find("/../") != std::string::npos;
+  return name.size() <= limits::kJobName && std::ranges::all_of(name, is_letter) && !leads_elsewhere;
 }
 
 Status refuse(std::string_view field, std::string_view why) {
@@ -150,7 +154,8 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
 
 Status check(const Job& job) {
   if (!is_name(job.name)) {
-    return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) + " letters, digits and characters of '._-/'");
+    return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) +
+                              " letters, digits and characters of '._-/', and no part between slashes that is empty, '.' or '..'");
   }
   if (job.handler.empty()) return refuse("handler", "it names none");
   if (job.parameters.size() > limits::kJobParameters) {

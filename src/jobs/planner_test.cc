@@ -310,6 +310,9 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
 TEST(JobCheck, NamesTheFieldAndTheReason) {
   const auto message = [](const Job& job) { return check(job).to_string(); };
   EXPECT_THAT(message({.name = "a b", .handler = "h"}), testing::HasSubstr("name: "));
+  for (const char* const name : {"", "/a", "a/", "a//b", "a/../b", "..", "./a"})
+    EXPECT_THAT(message({.name = name, .handler = "h"}), testing::HasSubstr("name: ")) << name;
+  EXPECT_TRUE(check({.name = "a/..b/c.", .handler = "h"}).ok());
   EXPECT_THAT(message({.name = "a", .handler = ""}), testing::HasSubstr("handler: "));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every 9ms"}}), testing::HasSubstr("schedule"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every ten"}}), testing::HasSubstr("'ten' is no duration"));

@@ -76,13 +76,22 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
       if (got <= 0) return true;
     }
   }
+  static std::string order_of(const std::string& job, const std::string& scheduled) {
+    return boost::json::serialize(boost::json::object{{"start", boost::json::object{{"run", 1},
+                                                                                    {"attempt", 0},
+                                                                                    {"command", "nothing"},
+                                                                                    {"job", job},
+                                                                                    {"parameters", ""},
+                                                                                    {"scheduled", scheduled},
+                                                                                    {"timeout_ms", 0}}}});
+  }
   std::string start(std::int64_t run, const std::string& command, const std::string& parameters) const {
     return boost::json::serialize(boost::json::object{{"start", boost::json::object{{"run", run},
                                                                                     {"attempt", 0},
                                                                                     {"command", command},
                                                                                     {"job", "j"},
                                                                                     {"parameters", parameters},
-                                                                                    {"scheduled", "now"},
+                                                                                    {"scheduled", "2026-01-01T00:00:00Z"},
                                                                                     {"timeout_ms", 0}}}});
   }
 
@@ -124,6 +133,11 @@ TEST_F(WorkerAndAHostileServer, NonsenseEndsTheConnection) {
       frame('M', R"({"id":1,"rows":[{"start":{"run":1,"attempt":99999999999,"timeout_ms":0}}]})"),
       frame('M', R"({"id":1,"rows":[{"start":{"run":"1"}}]})"),
       frame('M', R"({"id":1,"rows":[{"start":7}]})"),
+      // What could cut off the fixed text behind it, or lead out of a folder.
+      frame('M', "{\"id\":1,\"rows\":[" + order_of("../../etc/passwd\\x00", "2026-01-01T00:00:00Z") + "]}"),
+      frame('M', "{\"id\":1,\"rows\":[" + order_of(std::string(201, 'j'), "2026-01-01T00:00:00Z") + "]}"),
+      frame('M', "{\"id\":1,\"rows\":[" + order_of("a/../../b", "2026-01-01T00:00:00Z") + "]}"),
+      frame('M', "{\"id\":1,\"rows\":[" + order_of("j", "\\x00--evil") + "]}"),
   };
   for (const std::string& bytes : nonsense) {
     accept_worker();

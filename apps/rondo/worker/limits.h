@@ -14,6 +14,11 @@ namespace rondo::limits {
 /// `WorkerCommandLine.AValueBeyondItsLimitIsRefused`.
 inline constexpr std::size_t kCommandLineBytes = 100'000;
 
+/// Bytes of the name of a job in an order: as many as a job's name has.
+/// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
+/// `WorkerAndAHostileServer.NonsenseEndsTheConnection`.
+inline constexpr std::size_t kOrderJobName = 200;
+
 /// Bytes of one line of output in which the worker looks for progress and results. The log has lines of any length.
 /// Reached: the rest of the line is not looked at. Figure: none: the log has the line. Test: `OutputLines.ALongLineIsReadToItsLimit`.
 inline constexpr std::size_t kOutputLine = 4'096;

@@ -1,4 +1,5 @@
 // worker.h: what a server orders. Nothing in an order is trusted: a run is started only by the rules of the configuration.
+#include <algorithm>
 #include <csignal>
 #include <limits>
 #include <optional>
@@ -27,18 +28,39 @@ std::optional<std::int64_t> number_in(const json::object& order, std::string_vie
   return value->get_int64();
 }
 
+/// Only what a job may be named (Job::name), because it may become a part of an argument or of a path.
+bool is_job_name(std::string_view name) {
+  const auto may_be_in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
+  };
+  const std::string parts = "/" + std::string{name} + "/";
+  const bool leads_elsewhere =
+      parts.find("//") != std::string::npos || parts.find("/./") != std::string::npos || parts.find("/../") != std::string::npos;
+  return name.size() <= limits::kOrderJobName && std::ranges::all_of(name, may_be_in_name) && !leads_elsewhere;
+}
+
+/// Only what an instant of RFC 3339 is made of.
+bool has_form_of_instant(std::string_view text) {
+  constexpr std::size_t kLongest = 40;
+  const bool begins_well = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  return begins_well && text.size() <= kLongest && text.find_first_not_of("0123456789-:.+TZ") == std::string_view::npos;
+}
+
 std::optional<RunOrder> run_order(const json::object& order) {
   const auto run = number_in(order, "run");
   const auto attempt = number_in(order, "attempt");
   const auto timeout_ms = number_in(order, "timeout_ms");
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600 * 1000;
+  const std::string job = text_in(order, "job");
+  const std::string scheduled = text_in(order, "scheduled");
+  if (!is_job_name(job) || !has_form_of_instant(scheduled)) return std::nullopt;
   if (!run || *run < 1 || !attempt || *attempt > std::numeric_limits<std::uint32_t>::max() || !timeout_ms) return std::nullopt;
   return RunOrder{.run = *run,
                   .attempt = static_cast<std::uint32_t>(*attempt),
                   .command = text_in(order, "command"),
-                  .job = text_in(order, "job"),
+                  .job = job,
                   .parameters = text_in(order, "parameters"),
-                  .scheduled = text_in(order, "scheduled"),
+                  .scheduled = scheduled,
                   .timeout = std::min(*timeout_ms, kYear) * 1ms};
 }
 

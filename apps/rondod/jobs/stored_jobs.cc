@@ -6,7 +6,9 @@
 
 #include <boost/json.hpp>
 #include <cerrno>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -24,16 +26,37 @@ namespace {
 namespace json = boost::json;
 using commands::sentence;
 
-/// Locks the database's name for this process: two schedulers on one database would both fire its runs. The lock is an empty file beside
-/// the database, because SQLite's own locks belong to its connections.
-Result<UniqueFd> lock(const std::string& path) {
-  const std::string name = path + "-lock";
-  UniqueFd file{::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)};
-  if (file.get() < 0) return failure(status_from_errno(errno, "opening '" + name + "'"));
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  if (errno == EWOULDBLOCK) return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'");
-  return failure(status_from_errno(errno, "locking '" + name + "'"));
-}
+/// The lock of a database for this process: two schedulers on one database would both fire its runs. SQLite's own locks belong to its
+/// connections.
+class JobsLock {
+ public:
+  /// Locks the name, with an empty file beside the database, and the file itself, which may have other names. What is no regular file, or
+  /// cannot be opened, is left to SQLite, whose error says more.
+  static Result<JobsLock> take(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+    const std::string name = (error ? path : target.string()) + "-lock";
+    JobsLock lock{UniqueFd{::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)}, {}};
+    if (lock.name_.get() < 0) return failure(status_from_errno(errno, "opening '" + name + "'"));
+    if (Status locked = take(lock.name_, path); !locked.ok()) return failure(std::move(locked));
+    lock.file_ = UniqueFd{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR)};
+    struct stat about {};
+    if (lock.file_.get() < 0 || ::fstat(lock.file_.get(), &about) != 0 || !S_ISREG(about.st_mode)) return lock;
+    if (Status locked = take(lock.file_, path); !locked.ok()) return failure(std::move(locked));
+    return lock;
+  }
+
+ private:
+  JobsLock(UniqueFd name, UniqueFd file) : name_(std::move(name)), file_(std::move(file)) {}
+  static Status take(const UniqueFd& file, const std::string& path) {
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno == EWOULDBLOCK) return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
+    return status_from_errno(errno, "locking '" + path + "'");
+  }
+
+  UniqueFd name_;
+  UniqueFd file_;  // Open as long as the store: to close it ends the locks that SQLite holds.
+};
 
 jobs::JobsOptions options_of(const JobSettings& settings) {
   return {.window = std::chrono::milliseconds{settings.window_ms},
@@ -48,7 +71,7 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 
 class StoredJobs final : public JobService {
  public:
-  StoredJobs(UniqueFd lock, std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
+  StoredJobs(JobsLock lock, std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
       : lock_(std::move(lock)),
         file_(config.jobs.file),
         log_(log),
@@ -98,7 +121,7 @@ class StoredJobs final : public JobService {
   }
 
  private:
-  UniqueFd lock_;
+  JobsLock lock_;  // Ends after the store.
   std::string file_;
   Log& log_;
   jobs::Jobs jobs_;
@@ -109,7 +132,7 @@ class StoredJobs final : public JobService {
 }  // namespace
 
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
-  auto locked = lock(config.jobs.file);
+  auto locked = JobsLock::take(config.jobs.file);
   if (!locked) return failure(locked.error());
   auto store = jobs::make_sqlite_job_store(config.jobs.file, config.jobs.sync ? jobs::Durability::Full : jobs::Durability::Normal);
   if (!store) return failure(store.error());

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -113,6 +116,28 @@ TEST_F(RondodWithJobs, WithoutItsDatabaseItSaysSoOnceAndMissesNoInstantWhenItIsB
   EXPECT_THAT(listed.error().to_string(), AllOf(HasSubstr("was removed"), HasSubstr(database())));
   std::filesystem::rename(file("away"), database());
   expect_repaired();
+}
+
+TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  std::filesystem::create_symlink(database(), file("symlink.db"));
+  std::filesystem::create_hard_link(database(), file("link.db"));
+  const auto refused = [this](const std::string& name) {
+    std::ofstream(file("second")) << "[admin]\nsocket = \"" << file("socket2") << "\"\n[dataplane]\nkind = \"none\"\n"
+                                  << "[jobs]\nenabled = true\nfile = \"" << name << "\"\n";
+    const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("second") + " 2> " + file("log2");
+    const int status = std::system(command.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 69) << name << ": " << status;
+    std::ifstream said(file("log2"));
+    EXPECT_THAT(std::string(std::istreambuf_iterator<char>(said), {}), AllOf(HasSubstr(name), HasSubstr("another process runs the jobs")));
+  };
+  refused(database());
+  refused(file("symlink.db"));
+  refused(file("link.db"));
+  std::filesystem::remove(database() + "-lock");
+  refused(database());
+  EXPECT_TRUE(is_healthy());
 }
 
 }  // namespace

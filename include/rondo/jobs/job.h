@@ -61,7 +61,8 @@ struct ScheduleText {
 Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed);
 
 struct Job {
-  /// 1 to limits::kJobName bytes: letters, digits, '.', '_', '-' and '/'. Unique in a store.
+  /// 1 to limits::kJobName bytes: letters, digits, '.', '_', '-' and '/'; between slashes is no empty part, no "." and no "..". Unique in a
+  /// store.
   std::string name = {};
   /// The handler of this program that runs it: Jobs::handle().
   std::string handler = {};
