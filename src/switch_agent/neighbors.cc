@@ -67,6 +67,7 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
       note_absent(place.first, known->second);  // The kernel dropped it with the IPv6 of the port.
       known->second.set_under = 0;
     }
+    if (may_remain(place)) return delete_remains(place);
     return Outcome::wait_for(std::move(missing));
   }
   if (!spellings_.may_act(canonical, key, neighbors_.contains(place))) {
@@ -85,6 +86,20 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   return Outcome::staged();
 }
 
+/// The kernel drops the neighbours of a device that goes down, but accepts one that comes after that.
+bool Neighbors::may_remain(const Place& place) const {
+  const auto known = neighbors_.find(place);
+  return known != neighbors_.end() && known->second.may_remain && ids_.find(place.first) && !holds({kAdminUp, place.first});
+}
+
+Outcome Neighbors::delete_remains(const Place& place) {
+  neighbors_.find(place)->second.may_remain = false;
+  program(programmer_, NeighborDelete{ids_.find(place.first), place.second}, [this, ticket = current_ticket(), place](const Status&) {
+    settle(ticket, Outcome::wait_for({kAdminUp, place.first}));
+  });
+  return Outcome::staged();
+}
+
 Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status) {
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end())
@@ -92,7 +107,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
   Neighbor& neighbor = it->second;
   if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {
-    neighbor.applied = true;
+    neighbor.applied = neighbor.may_remain = true;
     neighbor.refused_again.clear();
     note_present(place.first, neighbor);
     neighbor.mac = mac;

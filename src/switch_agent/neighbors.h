@@ -41,6 +41,7 @@ class Neighbors final : public Orch {
   struct Neighbor {
     bool applied = false;         // The row is applied.
     bool leaving = false;         // Its Delete is under way.
+    bool may_remain = false;      // The kernel may have it, although its port went down.
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
     MacAddress mac;               // The last address that was ordered and that the data plane accepted.
     unsigned orders = 0;          // Orders under way.
@@ -48,6 +49,8 @@ class Neighbors final : public Orch {
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
+  bool may_remain(const Place& place) const;
+  Outcome delete_remains(const Place& place);
   Outcome set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status);
   Outcome remove(std::string_view key);
   void gone(const Place& place);

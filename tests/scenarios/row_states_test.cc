@@ -153,6 +153,19 @@ TEST_F(StatesOfRows, AnAdministrativeDownIsToldOfAllThatGoesWithIt) {
   EXPECT_THAT(last_of_why("INTF_TABLE", "A:2001:db8:a::1/64"), HasSubstr("port A is administratively down since 20"));
 }
 
+/// The kernel drops the neighbours of a port that goes down, and accepts one that comes after that. The answer is read after the event.
+TEST_F(StatesOfRows, ANeighbourThatReachesTheKernelAfterItsPortWentDownIsDeleted) {
+  const IpAddress address = IpAddress::parse("10.0.0.3").value();
+  const IfIndex port = testbed.links().at(0).port;
+  const std::uint64_t before = testbed.plane.executed();
+  testbed.set("NEIGH_TABLE", "A:10.0.0.3", {{"neigh", "02:00:00:00:00:03"}});
+  while (testbed.plane.executed() == before) testbed.run_for(1ns);
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .up = false}).ok());
+  ASSERT_TRUE(testbed.plane.meddle(NeighborSet{port, address, MacAddress::parse("02:00:00:00:00:03").value()}).ok());
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.actual(), testing::Not(testing::Contains(HasSubstr("neighbor A 10.0.0.3"))));
+}
+
 TEST_F(StatesOfRows, ADeletedDeviceIsToldOfAllThatWasOnIt) {
   testbed.plane.remove_port("A");
   testbed.run_for(1s);
