@@ -104,6 +104,15 @@ std::string escape(std::string_view bytes, bool reversible, std::string_view als
 
 }  // namespace
 
+bool is_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 std::string escape_text(std::string_view bytes) { return escape(bytes, true, {}); }
 std::string escape_text(std::string_view bytes, std::string_view also) { return escape(bytes, true, also); }
 std::string visible_text(std::string_view text) { return escape(text, false, {}); }

@@ -154,6 +154,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"backfill_runs", 1000},
     {"backfill_instants", 10000},
     {"missed_counted", 10000},
+    {"job_text", 1000},
     {"compiled_schedules", 20000},
     {"forecast_runs", 20000000},
     {"forecast_span_us", 316224000000000},

@@ -53,6 +53,8 @@ class Ancestry {
     if (const auto known = roots_.find(name); known != roots_.end()) return known->second;
     const auto parents = parents_of(name);
     if (!parents) return failure(parents.error());
+    // check_family() lets no cycle in: it was written into the database by another program.
+    if (!asked_.insert(name).second) return failure(refuse("the stored job '" + name + "' is above itself"));
     std::set<std::string> roots;
     if (parents->empty()) roots.insert(name);
     for (const std::string& parent : *parents) {
@@ -83,6 +85,7 @@ class Ancestry {
   const Job& edited_;
   std::map<std::string, std::vector<std::string>> parents_;
   std::map<std::string, std::set<std::string>> roots_;
+  std::set<std::string> asked_;  // By roots_of().
   std::set<std::string> seen_;
   std::vector<std::string> path_;
 };
@@ -104,7 +107,7 @@ Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::strin
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
     for (auto& [name, job] : *found) {
-      if (places.contains(name) || !job.is_running) continue;
+      if (places.contains(name) || !job.is_running || !is_readable(job)) continue;
       Descendant next{.job = job, .parents = {}};
       bool is_ready = true;
       for (const std::string& parent : job.job.parents) {

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "jobs/names.h"
+#include "rondo/base/text.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
@@ -88,6 +92,27 @@ Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
   return {};
 }
 
+/// A job is stored as JSON, which has no other text.
+Status check_texts(const Job& job) {
+  std::vector<std::pair<std::string_view, std::string_view>> texts{{"handler", job.handler},
+                                                                   {"parameters", job.parameters},
+                                                                   {"owner", job.owner},
+                                                                   {"note", job.note},
+                                                                   {"schedule.when", job.schedule.when},
+                                                                   {"schedule.dialect", job.schedule.dialect},
+                                                                   {"schedule.zone", job.schedule.zone},
+                                                                   {"schedule.dst", job.schedule.dst},
+                                                                   {"schedule.excluded", job.schedule.excluded}};
+  for (const std::string& tag : job.tags) texts.emplace_back("tags", tag);
+  for (const std::string& fact : job.required_facts) texts.emplace_back("required_facts", fact);
+  for (const auto& [field, text] : texts) {
+    if (!is_utf8(text)) return refuse(field, "it is not UTF-8");
+    if (field != "parameters" && text.size() > limits::kJobText)
+      return refuse(field, "more than " + std::to_string(limits::kJobText) + " bytes");
+  }
+  return {};
+}
+
 Status check_parents(const Job& job) {
   if (job.parents.size() > limits::kJobParents) return refuse("parents", "more than " + std::to_string(limits::kJobParents));
   for (std::size_t i = 0; i < job.parents.size(); ++i) {
@@ -158,6 +183,7 @@ Status check(const Job& job) {
                               " letters, digits and characters of '._-/', and no part between slashes that is empty, '.' or '..'");
   }
   if (job.handler.empty()) return refuse("handler", "it names none");
+  if (Status status = check_texts(job); !status.ok()) return status;
   if (job.parameters.size() > limits::kJobParameters) {
     return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
   }

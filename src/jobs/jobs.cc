@@ -8,6 +8,7 @@
 #include "jobs/family.h"
 #include "jobs/job_json.h"
 #include "jobs/parts.h"
+#include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -43,6 +44,7 @@ Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, W
 
 Result<StoredJob> start_job(JobStore& store, Planner& planner, const std::string& name, WallTime now) {
   const auto stored = store.find(name);
+  if (stored && !is_readable(*stored)) return failure(StatusCode::DataLoss, stored->job.note);
   if (!stored || stored->is_running) return stored;
   const auto next = planner.first_after(stored->job, stored->id, now);
   if (!next) return failure(next.error());
@@ -51,6 +53,9 @@ Result<StoredJob> start_job(JobStore& store, Planner& planner, const std::string
 }
 
 Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::string& note) {
+  if (!is_utf8(note)) return failure(StatusCode::InvalidArgument, "the note is not UTF-8");
+  if (note.size() > limits::kJobText)
+    return failure(StatusCode::InvalidArgument, "the note has more than " + std::to_string(limits::kJobText) + " bytes");
   if (Status stopped = store.set_running(name, false, std::nullopt, note); !stopped.ok()) return failure(std::move(stopped));
   return store.find(name);
 }
@@ -72,6 +77,7 @@ Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
 Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime now) {
   auto stored = store.find(name);
   if (!stored) return failure(std::move(stored.error()));
+  if (!is_readable(*stored)) return failure(StatusCode::DataLoss, stored->job.note);
   auto descendants = descendants_of(store, name);
   if (!descendants) return failure(std::move(descendants.error()));
   FoundRuns triggered;

@@ -502,6 +502,22 @@ TEST_F(JobsTest, OldRunsAreRemovedFasterThanTenThousandASecondCome) {
   close();
 }
 
+TEST_F(JobsTest, ANoteThatIsNotUtf8IsRefusedAndTheJobStaysAsItIs) {
+  jobs->start();
+  defined({.name = "j", .handler = "h"});
+  const auto stopped = answer<StoredJob>([&](auto done) {
+    jobs->stop("j",
+               "Gesch\xe4"
+               "ft",
+               done);
+  });
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().code(), StatusCode::InvalidArgument);
+  const auto found = answer<StoredJob>([&](auto done) { jobs->find("j", done); });
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->is_running);
+}
+
 TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {
   Gate gate;
   jobs->handle("gate", gate.handler());

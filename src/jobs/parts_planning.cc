@@ -100,7 +100,11 @@ void Jobs::Parts::recover() {
           const StoredJob& job = found->jobs.at(run.job);
           adopt(run, job.job);
           recovered_to = run.id;
-          if (!job.is_running && !is_requested(run.band)) stop(*find(run.id), RunState::Skipped, kStopped);
+          if (!is_readable(job)) {
+            stop(*find(run.id), RunState::Skipped, job.job.note);
+          } else if (!job.is_running && !is_requested(run.band)) {
+            stop(*find(run.id), RunState::Skipped, kStopped);
+          }
           if (const auto lost = found->lost.find(run.id); lost != found->lost.end()) {
             stop(*find(run.id), RunState::Skipped, lost->second);
           }

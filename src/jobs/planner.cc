@@ -131,6 +131,10 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
   if (!due) return failure(std::move(due.error()));
   cycle.is_complete = due->size() < limits::kJobsOfCycle;
   for (StoredJob& job : *due) {
+    if (Status wrong = can_be_planned(job); !wrong.ok()) {
+      cycle.trouble = "job '" + job.job.name + "': " + std::string{wrong.message()};
+      continue;  // It keeps its next time until it can be planned again.
+    }
     auto plan = plan_family(store, job, now, cycle);
     if (!plan) return failure(std::move(plan.error()));
     if (plan->next && *plan->next <= now + options_.window) cycle.is_complete = false;
@@ -138,17 +142,23 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
     cycle.plans.push_back(std::move(*plan));
     cycle.jobs.push_back(std::move(job));
   }
-  if (cycle.plans.empty()) return cycle;
+  if (cycle.plans.empty()) {
+    cycle.is_complete = true;
+    return cycle;
+  }
   if (Status status = store.plan(cycle.plans); !status.ok()) return failure(std::move(status));
   return cycle;
 }
 
+Status Planner::can_be_planned(const StoredJob& job) {
+  if (!is_readable(job)) return {StatusCode::DataLoss, job.job.note};
+  const auto compiled = this->compiled(job.job, job.id);
+  return compiled ? Status{} : compiled.error();
+}
+
 Result<Plan> Planner::plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle) {
   const auto compiled = this->compiled(job.job, job.id);
-  if (!compiled) {
-    cycle.trouble = "job '" + job.job.name + "': " + std::string{compiled.error().message()};
-    return Plan{.job_id = job.id, .next = std::nullopt, .runs = {}};  // Without a schedule the job has no next time.
-  }
+  if (!compiled) return failure(compiled.error());
   auto descendants = descendants_of(store, job.job.name);
   if (!descendants) return failure(std::move(descendants.error()));
   const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + descendants->size()), 1);
@@ -173,7 +183,7 @@ Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& a
   if (!jobs) return failure(std::move(jobs.error()));
   std::vector<Plan> plans;
   for (const StoredJob& job : *jobs) {
-    if (!job.is_running || !job.next || *job.next <= now) continue;
+    if (!job.is_running || !is_readable(job) || !job.next || *job.next <= now) continue;
     const auto compiled = this->compiled(job.job, job.id);
     if (!compiled || is_in_order(job, **compiled, now)) continue;  // run() reports a schedule that cannot be compiled.
     const auto first = calendar::next_firing((*compiled)->schedule, *(*compiled)->zone, now);

@@ -70,6 +70,8 @@ class Planner {
   bool refresh_zones();
 
  private:
+  /// Why a job cannot be planned: its row, its schedule or its zone cannot be read.
+  Status can_be_planned(const StoredJob& job);
   /// The plan of a due job and of the jobs below it, which are added to 'cycle'.
   Result<Plan> plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle);
   /// Whether the next time of a job, which is after 'now', follows from its schedule.

@@ -307,6 +307,21 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { job.required_facts.emplace_back("a:b"); }), testing::HasSubstr("requires: more than"));
 }
 
+TEST(JobCheck, TextsAreUtf8AndHaveALimit) {
+  const auto message = [](const Job& job) { return check(job).to_string(); };
+  EXPECT_THAT(message({.name = "a", .handler = "h\xff"}), testing::HasSubstr("handler: it is not UTF-8"));
+  EXPECT_THAT(message({.name = "a", .handler = "h", .parameters = "\xe4"}), testing::HasSubstr("parameters: it is not UTF-8"));
+  Job job{.name = "a", .handler = "h"};
+  job.note = std::string(limits::kJobText, 'n');
+  EXPECT_TRUE(check(job).ok());
+  job.note += "n";
+  EXPECT_THAT(message(job), testing::HasSubstr("note: more than"));
+  job.note =
+      "Gesch\xe4"
+      "ft";
+  EXPECT_THAT(message(job), testing::HasSubstr("note: it is not UTF-8"));
+}
+
 TEST(JobCheck, NamesTheFieldAndTheReason) {
   const auto message = [](const Job& job) { return check(job).to_string(); };
   EXPECT_THAT(message({.name = "a b", .handler = "h"}), testing::HasSubstr("name: "));

@@ -29,6 +29,9 @@ std::string visible_text(std::string_view text);
 /// Number of bytes at the beginning of 'text' that are safe: text.size() if all are. O(result).
 std::size_t safe_length(std::string_view text) noexcept;
 
+/// Whether 'text' is valid UTF-8 (RFC 3629). O(length).
+bool is_utf8(std::string_view text) noexcept;
+
 /// The original bytes of 'text': each \xHH is one byte (upper-case or lower-case digits); other characters are unchanged. Never fails.
 std::string unescape_text(std::string_view text);
 

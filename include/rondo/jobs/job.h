@@ -99,4 +99,7 @@ struct StoredJob {
   std::optional<WallTime> next{};  // The first scheduled instant that has no run row; empty: none.
 };
 
+/// False for what stands for a row that cannot be read: it has only a name, and a note that says why.
+inline bool is_readable(const StoredJob& stored) noexcept { return !stored.job.handler.empty(); }
+
 }  // namespace rondo::jobs

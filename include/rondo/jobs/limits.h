@@ -95,6 +95,10 @@ inline constexpr std::size_t kBackfillInstants = 10'000;
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
 inline constexpr std::uint64_t kMissedCounted = 10'000;
 
+/// Bytes of the handler, the owner, a tag, the note and each text of the schedule of a job.
+/// Reached: InvalidArgument. Figure: none: the caller gets the error. Test: `JobCheck.TextsAreUtf8AndHaveALimit`.
+inline constexpr std::size_t kJobText = 1000;
+
 /// Compiled schedules that the planner keeps: those of the jobs that were due recently.
 /// Reached: all are dropped, and compiled again when their jobs are due. Figure: none: it costs microseconds for each job. Test:
 /// `Planner.KeepsTheLimitOfCompiledSchedules`.

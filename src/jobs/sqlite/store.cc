@@ -80,6 +80,7 @@ class SqliteJobStore final : public JobStore {
   Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {
     auto stored = find(name);
     if (!stored) return stored.error();
+    if (!is_readable(*stored)) return {StatusCode::DataLoss, stored->job.note};
     stored->job.note = note;
     return changed_one(set_running_.bind(is_running ? 1 : 0).bind(next).bind(to_json(stored->job)).bind(name), name);
   }
@@ -160,6 +161,10 @@ class SqliteJobStore final : public JobStore {
     return sqlite3_changes(database_->handle()) == 0 ? no_job(name) : Status{};
   }
 
+  /// What stands for a row that cannot be read, so that the other jobs go on. It can be removed, and put again.
+  static Job unreadable_job(const std::string& name, const Status& why) {
+    return {.name = name, .note = "the row of this job cannot be read: " + std::string{why.message()}};
+  }
   Result<std::vector<StoredJob>> jobs_of(Statement& statement) {
     std::vector<StoredJob> jobs;
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
@@ -168,11 +173,7 @@ class SqliteJobStore final : public JobStore {
       if (!row) return failure(row.error());
       if (!*row) break;
       auto job = job_from_json(statement.text(1));
-      if (!job) {
-        const std::int64_t id = statement.integer(0);
-        statement.reset();
-        return failure(StatusCode::DataLoss, "the job with the id " + std::to_string(id) + ": " + std::string{job.error().message()});
-      }
+      if (!job) job = unreadable_job(statement.text(4), job.error());
       jobs.push_back({statement.integer(0), std::move(*job), statement.integer(2) != 0, statement.optional_time(3)});
     }
     statement.reset();
@@ -259,14 +260,15 @@ class SqliteJobStore final : public JobStore {
   Statement no_parents_{*database_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
   Statement add_parent_{*database_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
   Statement children_{*database_,
-                      "SELECT jobs.id, jobs.spec, jobs.running, jobs.next FROM parents JOIN jobs ON jobs.id = parents.child "
+                      "SELECT jobs.id, jobs.spec, jobs.running, jobs.next, jobs.name FROM parents JOIN jobs ON jobs.id = parents.child "
                       "WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?"};
   Statement remove_{*database_, "DELETE FROM jobs WHERE name = ?"};
   Statement set_running_{*database_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
-  Statement find_{*database_, "SELECT id, spec, running, next FROM jobs WHERE name = ?"};
-  Statement list_{*database_, "SELECT id, spec, running, next FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
-  Statement due_{*database_,
-                 "SELECT id, spec, running, next FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
+  Statement find_{*database_, "SELECT id, spec, running, next, name FROM jobs WHERE name = ?"};
+  Statement list_{*database_, "SELECT id, spec, running, next, name FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
+  Statement due_{
+      *database_,
+      "SELECT id, spec, running, next, name FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{*database_,
                  "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "

@@ -4,7 +4,10 @@
 
 #include <fstream>
 
+#include "jobs/family.h"
+#include "jobs/planner.h"
 #include "jobs/store_contract.h"
+#include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
 namespace {
@@ -109,6 +112,58 @@ TEST_F(SqliteJobStore, AnErrorInTheMiddleOfAPlanUndoesAllOfIt) {
   execute("DROP TRIGGER full");
   EXPECT_TRUE(store->plan(plans).ok()) << "the store goes on";
   EXPECT_EQ(store->unfinished(0, 10)->size(), 2U);
+}
+
+/// One byte that was no UTF-8 in the note of a stop made the row unreadable, and then no job was planned any more.
+TEST_F(SqliteJobStore, AJobWhoseRowCannotBeReadDoesNotStopTheOthers) {
+  const WallTime now = calendar::parse_rfc3339("2026-01-01T10:00:00Z").value();
+  const auto store = std::move(*make_sqlite_job_store(path));
+  for (const char* const name : {"a", "b"}) {
+    ASSERT_TRUE(store->put({.name = name, .handler = "h", .schedule = {.when = "every 10s"}}, now).has_value());
+    ASSERT_TRUE(store->set_running(name, true, now, "").ok());
+  }
+  execute("UPDATE jobs SET spec = CAST(X'7b226e6f7465223a22ff227d' AS TEXT) WHERE name = 'a'");  // {"note":"\xff"}
+  EXPECT_THAT(store->find("a")->job.note, HasSubstr("cannot be read"));
+  EXPECT_EQ(store->list("", 10)->size(), 2U);
+  Planner planner{PlannerOptions{}};
+  const auto cycle = planner.run(*store, now);
+  ASSERT_TRUE(cycle.has_value()) << cycle.error().to_string();
+  ASSERT_EQ(cycle->jobs.size(), 1U);
+  EXPECT_EQ(cycle->jobs[0].job.name, "b");
+  EXPECT_THAT(cycle->trouble, testing::AllOf(HasSubstr("job 'a'"), HasSubstr("cannot be read")));
+  ASSERT_TRUE(planner.replan(*store, "", now).has_value());
+  EXPECT_EQ(store->find("a")->next, now);
+  EXPECT_EQ(store->set_running("a", false, {}, "").code(), StatusCode::DataLoss) << "that would write the row anew";
+  ASSERT_TRUE(store->put({.name = "a", .handler = "h", .schedule = {.when = "every 10s"}}, now).has_value());
+  EXPECT_TRUE(planner.run(*store, now)->trouble.empty());
+  execute("UPDATE jobs SET spec = '' WHERE name = 'a'");
+  EXPECT_TRUE(store->remove("a").ok());
+}
+
+/// Its next time was lost when the zones of the system could not be read once.
+TEST_F(SqliteJobStore, AJobWhoseZoneCannotBeReadKeepsItsNextTimeAndIsNamed) {
+  const WallTime now = calendar::parse_rfc3339("2026-01-01T10:00:00Z").value();
+  const auto store = std::move(*make_sqlite_job_store(path));
+  ASSERT_TRUE(store->put({.name = "j", .handler = "h", .schedule = {.when = "every 10s", .zone = "Nowhere/City"}}, now).has_value());
+  ASSERT_TRUE(store->set_running("j", true, now, "").ok());
+  Planner planner{PlannerOptions{}};
+  for (int cycles = 0; cycles < 2; ++cycles) {
+    const auto cycle = planner.run(*store, now);
+    ASSERT_TRUE(cycle.has_value());
+    EXPECT_TRUE(cycle->is_complete);
+    EXPECT_THAT(cycle->trouble, testing::AllOf(HasSubstr("job 'j'"), HasSubstr("schedule.zone")));
+    EXPECT_EQ(store->find("j")->next, now);
+  }
+  ASSERT_TRUE(store->put({.name = "j", .handler = "h", .schedule = {.when = "every 10s"}}, now).has_value());
+  EXPECT_EQ(planner.run(*store, now)->jobs.size(), 1U) << "as if the zone had come back";
+}
+
+TEST_F(SqliteJobStore, ACycleOfParentsThatAnotherProgramWroteIsAnError) {
+  const auto store = std::move(*make_sqlite_job_store(path));
+  ASSERT_TRUE(store->put({.name = "a", .handler = "h"}, {}).has_value());
+  ASSERT_TRUE(store->put({.name = "b", .handler = "h", .parents = {"a"}}, {}).has_value());
+  ASSERT_TRUE(store->put({.name = "a", .handler = "h", .parents = {"b"}}, {}).has_value());
+  EXPECT_THAT(check_family(*store, {.name = "new", .handler = "h", .parents = {"b"}}).to_string(), HasSubstr("is above itself"));
 }
 
 }  // namespace
