@@ -468,6 +468,39 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   EXPECT_TRUE(becomes([this] { return jobs->health().ok() && jobs->stats().planned > 0; })) << "it goes on when there is room";
 }
 
+/// As of a job whose worker is away.
+TEST_F(JobsTest, AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers) {
+  close();
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const WallTime now = SystemClock{}.wall_now();
+    const StoredJob job = store->put({.name = "away", .handler = "command/away", .schedule = {.when = "every 10ms"}}, now).value();
+    ASSERT_TRUE(store->set_running("away", true, now, {}).ok());
+    std::vector<Plan> plans{{.job_id = job.id, .next = now}};
+    for (std::size_t i = 0; i <= limits::kLiveRunsOfJob; ++i) {
+      const WallTime at = WallTime::from_nanoseconds(now.nanoseconds() - static_cast<std::int64_t>(i) * 1'000'000);
+      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at});
+    }
+    ASSERT_TRUE(store->plan(plans).ok());
+  }
+  open();
+  jobs->wait_for_handlers("command/", [](std::string_view) { return "no worker"; });
+  int vital = 0;
+  jobs->handle_in_turn("note", [&vital](const JobContext&) {
+    ++vital;
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  EXPECT_TRUE(becomes([&] { return vital > 3; }));
+  EXPECT_TRUE(becomes([this] { return !jobs->health().ok(); }));
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away': more than 2000 of its runs wait"));
+  const auto found = answer<StoredJob>([&](auto done) { jobs->find("away", done); });
+  EXPECT_TRUE(found->next.has_value()) << "it is planned again when there is room";
+  ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("away", {}, done); }).has_value());
+  EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
+}
+
 /// Has old runs without end, and counts the pages of them that are removed and the cycles of the planner.
 struct FullOfOldRuns final : test::PassingJobStore {
   FullOfOldRuns(JobStore& store, std::atomic<int>& pages, std::atomic<int>& cycles)

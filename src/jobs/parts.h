@@ -49,6 +49,8 @@ struct Jobs::Parts {
   void recover();
   /// True, with planning_trouble set, at limits::kLiveRuns.
   bool is_full();
+  /// The jobs of which too many runs wait.
+  std::set<std::int64_t> full_jobs() const;
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);

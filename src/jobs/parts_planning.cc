@@ -120,6 +120,14 @@ bool Jobs::Parts::is_full() {
   return full;
 }
 
+std::set<std::int64_t> Jobs::Parts::full_jobs() const {
+  std::set<std::int64_t> full;
+  for (const auto& [id, job] : jobs) {
+    if (job.runs.size() > limits::kLiveRunsOfJob) full.insert(id);
+  }
+  return full;
+}
+
 void Jobs::Parts::begin_planning() {
   is_started = true;
   replan_after = "";  // The wall clock may have been set, and zones may have changed, since an earlier process.
@@ -139,7 +147,7 @@ void Jobs::Parts::cycle() {
   if (is_planning || is_full()) return;
   is_planning = true;
   store.submit<Planner::Cycle>(
-      "plan", [now](JobStore& of, Planner& planner) { return planner.run(of, now); },
+      "plan", [now, full = full_jobs()](JobStore& of, Planner& planner) { return planner.run(of, now, full); },
       [this](Result<Planner::Cycle> found) {
         is_planning = false;
         plan_status = found ? Status{} : found.error();

@@ -125,22 +125,44 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
   return plan;
 }
 
-Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now) {
+namespace {
+
+/// The name of the first of these jobs of which too many runs wait.
+const std::string* full_job(const StoredJob& job, const std::vector<Descendant>& below, const std::set<std::int64_t>& full) {
+  if (full.contains(job.id)) return &job.job.name;
+  const auto found = std::ranges::find_if(below, [&full](const Descendant& descendant) { return full.contains(descendant.job.id); });
+  return found == below.end() ? nullptr : &found->job.job.name;
+}
+
+}  // namespace
+
+Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const std::set<std::int64_t>& full) {
   Cycle cycle;
   auto due = store.due(now + options_.window, limits::kJobsOfCycle);
   if (!due) return failure(std::move(due.error()));
   cycle.is_complete = due->size() < limits::kJobsOfCycle;
+  std::size_t rows = 0;
   for (StoredJob& job : *due) {
     if (Status wrong = can_be_planned(job); !wrong.ok()) {
       cycle.trouble = "job '" + job.job.name + "': " + std::string{wrong.message()};
       continue;  // It keeps its next time until it can be planned again.
     }
-    auto plan = plan_family(store, job, now, cycle);
-    if (!plan) return failure(std::move(plan.error()));
-    if (plan->next && *plan->next <= now + options_.window) cycle.is_complete = false;
-    job.next = plan->next;
-    cycle.plans.push_back(std::move(*plan));
+    auto descendants = descendants_of(store, job.job.name);
+    if (!descendants) return failure(std::move(descendants.error()));
+    if (const std::string* const name = full_job(job, *descendants, full)) {
+      cycle.trouble = "job '" + *name + "': more than " + std::to_string(limits::kLiveRunsOfJob) +
+                      " of its runs wait, so no more are planned until some have ended";
+      continue;
+    }
+    Plan plan = plan_family(job, std::move(*descendants), now, cycle);
+    if (plan.next && *plan.next <= now + options_.window) cycle.is_complete = false;
+    job.next = plan.next;
+    rows += plan.runs.size();
+    cycle.plans.push_back(std::move(plan));
     cycle.jobs.push_back(std::move(job));
+    if (rows < limits::kRunsOfCycle) continue;
+    cycle.is_complete = false;
+    break;
   }
   if (cycle.plans.empty()) {
     cycle.is_complete = true;
@@ -156,16 +178,12 @@ Status Planner::can_be_planned(const StoredJob& job) {
   return compiled ? Status{} : compiled.error();
 }
 
-Result<Plan> Planner::plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle) {
-  const auto compiled = this->compiled(job.job, job.id);
-  if (!compiled) return failure(compiled.error());
-  auto descendants = descendants_of(store, job.job.name);
-  if (!descendants) return failure(std::move(descendants.error()));
-  const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + descendants->size()), 1);
-  Plan plan = plan_job(job, **compiled, now, options_, runs_max);
-  if (descendants->empty()) return plan;
-  for (JobRun& run : std::exchange(plan.runs, {})) append_family(plan.runs, std::move(run), *descendants);
-  for (Descendant& descendant : *descendants) cycle.children.push_back(std::move(descendant.job));
+Plan Planner::plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, Cycle& cycle) {
+  const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + descendants.size()), 1);
+  Plan plan = plan_job(job, **compiled(job.job, job.id), now, options_, runs_max);  // can_be_planned() has compiled it.
+  if (descendants.empty()) return plan;
+  for (JobRun& run : std::exchange(plan.runs, {})) append_family(plan.runs, std::move(run), descendants);
+  for (Descendant& descendant : descendants) cycle.children.push_back(std::move(descendant.job));
   return plan;
 }
 

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "jobs/family.h"
 #include "rondo/calendar/schedule.h"
 #include "rondo/calendar/zone.h"
 #include "rondo/jobs/job_store.h"
@@ -51,8 +53,8 @@ class Planner {
     bool is_complete = true;          // False: more jobs are due; another cycle should follow immediately.
     std::string trouble;              // Why a job could not be planned; empty if each one could.
   };
-  /// One transaction. On an error nothing was planned.
-  Result<Cycle> run(JobStore& store, WallTime now);
+  /// One transaction. On an error nothing was planned. Jobs of 'full', and those above them, are not planned: their next times stay.
+  Result<Cycle> run(JobStore& store, WallTime now, const std::set<std::int64_t>& full = {});
 
   struct Replanned {
     std::string last;  // The last job of the page.
@@ -73,7 +75,7 @@ class Planner {
   /// Why a job cannot be planned: its row, its schedule or its zone cannot be read.
   Status can_be_planned(const StoredJob& job);
   /// The plan of a due job and of the jobs below it, which are added to 'cycle'.
-  Result<Plan> plan_family(JobStore& store, const StoredJob& job, WallTime now, Cycle& cycle);
+  Plan plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, Cycle& cycle);
   /// Whether the next time of a job, which is after 'now', follows from its schedule.
   bool is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const;
 

@@ -59,6 +59,16 @@ inline constexpr std::size_t kRunNote = 1024;
 /// so. Test: `JobsTest.AtTheLimitOfLiveRunsNoMoreArePlanned`.
 inline constexpr std::size_t kLiveRuns = 100'000;
 
+/// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns.
+/// Reached: no more runs of this job, and of those above it, are planned until some have ended; instants that are missed follow the misfire
+/// rule. Figure: none: health() names the job. Test: `JobsTest.AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers`.
+inline constexpr std::size_t kLiveRunsOfJob = 2'000;
+
+/// Rows of runs after which a cycle of the planner ends.
+/// Reached: another cycle follows immediately. Figure: none: the others are planned a moment later. Test:
+/// `SqliteJobStore.ACycleEndsAfterItsLimitOfRows`.
+inline constexpr std::size_t kRunsOfCycle = 10'000;
+
 /// Due jobs that one cycle of the planner handles: its transaction stays short, and so does the turn that takes up their runs.
 /// Reached: another cycle follows immediately. Figure: none: the others are planned a moment later. Test:
 /// `Planner.ACycleHandlesTheLimitOfJobsAndSaysThatMoreAreDue`.

@@ -158,6 +158,31 @@ TEST_F(SqliteJobStore, AJobWhoseZoneCannotBeReadKeepsItsNextTimeAndIsNamed) {
   EXPECT_EQ(planner.run(*store, now)->jobs.size(), 1U) << "as if the zone had come back";
 }
 
+TEST_F(SqliteJobStore, ACycleEndsAfterItsLimitOfRows) {
+  const WallTime now = calendar::parse_rfc3339("2026-01-01T10:00:00Z").value();
+  const auto store = std::move(*make_sqlite_job_store(path));
+  constexpr std::size_t kJobs = 2 * limits::kRunsOfCycle / limits::kRunsOfPlan;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    const std::string name = "j" + std::to_string(i);
+    const WallTime hours_ago = now + Duration{-3600s};
+    ASSERT_TRUE(
+        store->put({.name = name, .handler = "h", .schedule = {.when = "every 1s"}, .misfire = Misfire::FireAll}, hours_ago).has_value());
+    ASSERT_TRUE(store->set_running(name, true, hours_ago, "").ok());
+  }
+  Planner planner{PlannerOptions{}};
+  std::size_t cycles = 0;
+  for (bool is_complete = false; !is_complete && cycles < 100; ++cycles) {
+    const auto cycle = planner.run(*store, now);
+    ASSERT_TRUE(cycle.has_value());
+    std::size_t rows = 0;
+    for (const Plan& plan : cycle->plans) rows += plan.runs.size();
+    EXPECT_LT(rows, limits::kRunsOfCycle + limits::kRunsOfPlan + limits::kMisfireRuns);
+    is_complete = cycle->is_complete;
+  }
+  EXPECT_GT(cycles, 1U);
+  EXPECT_LT(cycles, 100U);
+}
+
 TEST_F(SqliteJobStore, ACycleOfParentsThatAnotherProgramWroteIsAnError) {
   const auto store = std::move(*make_sqlite_job_store(path));
   ASSERT_TRUE(store->put({.name = "a", .handler = "h"}, {}).has_value());
