@@ -205,6 +205,12 @@ std::vector<Command> runs_commands() {
        .answered_by = Daemon,
        .examples = {{"rondo job forecast --outage 2026-12-24T01:00:00Z..2026-12-24T03:00:00Z --to 2026-12-25T00:00:00Z",
                      "What happens if the daemon is away for two hours:"}}},
+      {.name = "doctor",
+       .help = "Say whether a database of jobs is whole, and which of its rows look stuck",
+       .details = "No daemon is needed, and one may be using the file, which does not change. Ends with 1 if there is a problem.",
+       .arguments = {{.name = "FILE", .help = "File of the section [jobs] of rondod.toml", .word = Word::File}},
+       .answered_by = manual::Nobody,
+       .examples = {{"rondo job doctor /var/lib/rondo/jobs.db", "After a power failure:"}}},
   };
 }
 

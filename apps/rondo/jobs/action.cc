@@ -12,6 +12,7 @@
 #include "backends/backend.h"
 #include "commands/actions.h"
 #include "jobs/definition.h"
+#include "jobs/doctor.h"
 #include "jobs/forecast_view.h"
 #include "jobs/import.h"
 #include "jobs/log.h"
@@ -279,6 +280,14 @@ int forecast(const Caller& caller) {
 #endif
 }
 
+int examine([[maybe_unused]] const Options& options, [[maybe_unused]] const JobCall& call) {
+#ifdef RONDO_WITH_JOBS
+  return print_job_doctor(options, call.word("FILE"));
+#else
+  return report(options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev)"});
+#endif
+}
+
 int export_all(const Caller& caller) {
   std::uint64_t count = 0;
   const Result<json::object> result = caller.backend.call("jobs", {}, [&count](const json::value& row) {
@@ -315,6 +324,7 @@ constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 17> kV
 }  // namespace
 
 int job(const Options& options, const JobCall& call) {
+  if (call.verb == "doctor") return examine(options, call);  // It needs no daemon.
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());
   for (const auto& [verb, run] : kVerbs) {

@@ -92,4 +92,18 @@ enum class Durability : std::uint8_t {
 /// version is migrated. FailedPrecondition for a database of a later version, or of another program.
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
 
+/// Something about a database of jobs, for people.
+struct JobDatabaseFinding {
+  enum class Level : std::uint8_t { Ok, Advice, Problem };
+  Level level = Level::Ok;
+  std::string setting;  // What was looked at: "schema", "integrity", "runs due for an hour".
+  std::string value;
+  std::string meaning;  // These two are empty with Ok.
+  std::string remedy;
+};
+
+/// Examines the database of a make_sqlite_job_store(), which a process may be using: schema, integrity, definitions, and rows that look
+/// stuck at 'now'. It changes nothing. NotFound; FailedPrecondition as above. Reads all of the file.
+Result<std::vector<JobDatabaseFinding>> examine_sqlite_job_store(const std::string& path, WallTime now);
+
 }  // namespace rondo::jobs

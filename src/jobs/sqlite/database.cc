@@ -108,8 +108,17 @@ std::optional<WallTime> Statement::optional_time(int column) const {
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
   if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
+  return open(path, SQLITE_OPEN_READWRITE);
+}
+
+Result<std::unique_ptr<Database>> Database::open_to_read(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
+  return open(path, SQLITE_OPEN_READONLY);
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags) {
   sqlite3* handle = nullptr;
-  const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int result = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<Database> database{new Database(handle, path)};
   if (result != SQLITE_OK) return failure(status_of(handle, result, "opening '" + path + "'"));
   sqlite3_extended_result_codes(handle, 1);

@@ -53,6 +53,8 @@ class Statement {
 class Database {
  public:
   static Result<std::unique_ptr<Database>> open(const std::string& path);
+  /// Opens a database that exists, to read it, also while another process writes it. NotFound.
+  static Result<std::unique_ptr<Database>> open_to_read(const std::string& path);
   ~Database() { sqlite3_close_v2(handle_); }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -79,6 +81,7 @@ class Database {
   }
 
  private:
+  static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
   Database(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   sqlite3* handle_;
   std::string path_;

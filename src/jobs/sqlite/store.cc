@@ -5,6 +5,7 @@
 
 #include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/schema.h"
 #include "rondo/jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
@@ -287,8 +288,12 @@ class SqliteJobStore final : public JobStore {
   Statement forget_{*database_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
 };
 
-/// Returns the version of the database: the number of steps that it has had. An error for a database that is not ours; it is not changed.
-Result<std::size_t> version_of(Database& database, const std::string& path) {
+}  // namespace
+
+std::size_t sqlite::newest_version() noexcept { return kMigrations.size(); }
+
+/// The version is the number of steps that the database has had.
+Result<std::size_t> sqlite::version_of(Database& database, const std::string& path) {
   const auto application = database.query("PRAGMA application_id");
   if (!application) return failure(application.error());
   const auto version = database.query("PRAGMA user_version");
@@ -304,6 +309,8 @@ Result<std::size_t> version_of(Database& database, const std::string& path) {
   }
   return static_cast<std::size_t>(*version);
 }
+
+namespace {
 
 /// Brings the database to the newest version, each step in a transaction.
 Status migrate(Database& database, std::size_t version) {
@@ -324,7 +331,7 @@ Status migrate(Database& database, std::size_t version) {
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability) {
   auto database = Database::open(path);
   if (!database) return failure(std::move(database.error()));
-  const auto version = version_of(**database, path);
+  const auto version = sqlite::version_of(**database, path);
   if (!version) return failure(version.error());
   const char* const settings = durability == Durability::Full
                                    ? "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"

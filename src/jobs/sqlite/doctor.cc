@@ -1,0 +1,189 @@
+// examine_sqlite_job_store(): what a database of jobs is like, for people. It reads, and changes nothing.
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "jobs/job_json.h"
+#include "jobs/sqlite/database.h"
+#include "jobs/sqlite/schema.h"
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
+using Finding = JobDatabaseFinding;
+using Level = Finding::Level;
+
+/// The planner moves the next time of a job well before it. One that is older is planned by no process.
+constexpr Duration kOverdue = 60s;
+constexpr Duration kLongDue = 3600s;
+constexpr std::int64_t kRunsDue = static_cast<std::int64_t>(RunState::Due);
+
+/// How many rows a query found, and the name and the time of its first one.
+struct Found {
+  std::int64_t count = 0;
+  std::string first;
+  WallTime since;
+  std::string text() const { return std::to_string(count) + ", the oldest is " + first + " of " + calendar::format_rfc3339(since); }
+};
+
+/// 'from': FROM and WHERE, with one place, for a time. The rows of jobs and, with 'of_runs', of runs.
+Result<Found> find(Database& database, bool of_runs, const std::string& from, WallTime before) {
+  const std::string columns = of_runs ? "count(*), jobs.name || '#' || runs.id, min(runs.due)" : "count(*), jobs.name, min(jobs.next)";
+  Statement statement(database, ("SELECT " + columns + " " + from).c_str());
+  const Result<bool> row = statement.bind(before).step();
+  if (!row) return failure(row.error());
+  return Found{.count = statement.integer(0), .first = statement.text(1), .since = statement.time(2)};
+}
+
+class Examination {
+ public:
+  Examination(Database& database, WallTime now) : database_(database), now_(now) {}
+
+  Status examine(std::size_t version) {
+    const std::size_t newest = sqlite::newest_version();
+    const std::string value = "version " + std::to_string(version);
+    version == newest ? add(Level::Ok, "schema", value)
+                      : add(Level::Advice, "schema", value, "this program makes version " + std::to_string(newest),
+                            "none is needed: rondod changes the database at its start");
+    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_runs, &Examination::check_waits}) {
+      if (is_damaged_ || version < newest) break;  // What the others would say is not certain.
+      if (Status status = (this->*step)(); !status.ok()) return status;
+    }
+    return {};
+  }
+  void add(Level level, std::string setting, std::string value, std::string meaning = {}, std::string remedy = {}) {
+    findings.push_back({level, std::move(setting), std::move(value), std::move(meaning), std::move(remedy)});
+  }
+
+  std::vector<Finding> findings;
+
+ private:
+  Status check_integrity() {
+    Statement statement(database_, "PRAGMA integrity_check(1)");
+    const Result<bool> row = statement.step();
+    const std::string text = row ? statement.text(0) : std::string{row.error().message()};
+    if (!row && row.error().code() != StatusCode::DataLoss) return row.error();
+    is_damaged_ = text != "ok";
+    is_damaged_ ? add(Level::Problem, "integrity", text, "the database is damaged, and what rondod reads from it may be wrong",
+                      "end rondod, and restore a copy of the file, or recover it with `sqlite3 FILE .recover`")
+                : add(Level::Ok, "integrity", text);
+    return {};
+  }
+
+  Status check_jobs() {
+    const Result<std::int64_t> all = database_.query("SELECT count(*) FROM jobs");
+    const Result<std::int64_t> started = database_.query("SELECT count(*) FROM jobs WHERE running = 1");
+    if (!all || !started) return all ? started.error() : all.error();
+    add(Level::Ok, "jobs", std::to_string(*all) + ", " + std::to_string(*started) + " started");
+    Statement specs(database_, "SELECT name, spec FROM jobs ORDER BY name");
+    for (Result<bool> row = specs.step(); !row || *row; row = specs.step()) {
+      if (!row) return row.error();
+      const Result<Job> job = job_from_json(specs.text(1));
+      const Status wrong = job ? check(*job) : job.error();
+      if (wrong.ok()) continue;
+      add(Level::Problem, "definition", specs.text(0), std::string{wrong.message()}, "edit or remove the job");
+    }
+    const Result<Found> overdue = find(database_, false, "FROM jobs WHERE running = 1 AND next < ?", now_ + -kOverdue);
+    if (!overdue) return overdue.error();
+    if (overdue->count > 0)
+      add(Level::Problem, "jobs not planned", overdue->text(), "no process plans these jobs: their instants have passed",
+          "start rondod; if it runs, see `rondo health`");
+    return {};
+  }
+
+  Status check_runs() {
+    const Result<std::int64_t> all = database_.query("SELECT count(*) FROM runs");
+    const Result<std::int64_t> due = database_.query("SELECT count(*) FROM runs WHERE state = 0");
+    if (!all || !due) return all ? due.error() : all.error();
+    add(Level::Ok, "runs", std::to_string(*all) + ", " + std::to_string(*due) + " without an end");
+    const std::string unfinished = "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.state = " + std::to_string(kRunsDue);
+    const Result<Found> late = find(database_, true, unfinished + " AND runs.due < ?", now_ + -kLongDue);
+    if (!late) return late.error();
+    if (late->count > 0)
+      add(Level::Advice, "runs due for an hour", late->text(),
+          "they wait for a fact, a worker, a place or another run, or they run for long",
+          "`rondo job runs JOB` shows them, and `rondo why` says what they wait for");
+    const Result<Found> stopped =
+        find(database_, true,
+             unfinished + " AND jobs.running = 0 AND runs.band <> " + std::to_string(static_cast<int>(Band::Manual)) + " AND runs.due < ?",
+             now_);
+    if (!stopped) return stopped.error();
+    if (stopped->count > 0)
+      add(Level::Advice, "runs of stopped jobs", stopped->text(), "rondod ended after the stop, before they ended",
+          "none is needed: they are skipped at the next start of rondod");
+    return {};
+  }
+
+  /// Runs that wait for runs that never succeed.
+  Status check_waits() {
+    Statement children(database_,
+                       "SELECT jobs.name || '#' || runs.id, runs.parents FROM runs JOIN jobs ON jobs.id = runs.job "
+                       "WHERE runs.state = 0 AND runs.parents <> '' ORDER BY runs.id");
+    Statement parent(database_, "SELECT state FROM runs WHERE id = ?");
+    std::int64_t lost = 0;
+    std::string first;
+    for (Result<bool> row = children.step(); !row || *row; row = children.step()) {
+      if (!row) return row.error();
+      const Result<bool> waits_in_vain = has_lost_parent(parent, children.text(1));
+      if (!waits_in_vain) return waits_in_vain.error();
+      if (!*waits_in_vain) continue;
+      if (lost++ == 0) first = children.text(0);
+    }
+    if (lost > 0)
+      add(Level::Advice, "runs without a parent", std::to_string(lost) + ", the oldest is " + first,
+          "the run of a parent ended without success, or was removed, and rondod ended before it skipped these",
+          "none is needed: they are skipped at the next start of rondod");
+    return {};
+  }
+  /// 'ids': with blanks between them.
+  static Result<bool> has_lost_parent(Statement& parent, std::string_view ids) {
+    while (!ids.empty()) {
+      const std::size_t blank = std::min(ids.find(' '), ids.size());
+      const Result<bool> row = parent.bind(ids.substr(0, blank)).step();
+      if (!row) return row;
+      const auto state = *row ? static_cast<RunState>(parent.integer(0)) : RunState::Failed;
+      parent.reset();
+      if (is_final(state) && state != RunState::Succeeded) return true;
+      ids.remove_prefix(std::min(blank + 1, ids.size()));
+    }
+    return false;
+  }
+
+  Database& database_;
+  const WallTime now_;
+  bool is_damaged_ = false;
+};
+
+/// Whether a process runs the jobs of the database: it holds a lock on a file beside it.
+bool is_in_use(const std::string& path) {
+  const UniqueFd lock{::open((path + "-lock").c_str(), O_RDONLY | O_CLOEXEC)};
+  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+}  // namespace
+
+Result<std::vector<JobDatabaseFinding>> examine_sqlite_job_store(const std::string& path, WallTime now) {
+  const auto database = Database::open_to_read(path);
+  if (!database) return failure(database.error());
+  const Result<std::size_t> version = sqlite::version_of(**database, path);
+  Examination examination(**database, now);
+  if (!version && version.error().code() != StatusCode::DataLoss) return failure(version.error());
+  if (!version) {
+    examination.add(Level::Problem, "integrity", std::string{version.error().message()}, "the file is no database any more",
+                    "end rondod, and restore a copy of the file");
+    return std::move(examination.findings);
+  }
+  examination.add(Level::Ok, "in use", is_in_use(path) ? "by a process that runs its jobs" : "by no process that runs its jobs");
+  if (Status status = examination.examine(*version); !status.ok()) return failure(std::move(status));
+  return std::move(examination.findings);
+}
+
+}  // namespace rondo::jobs

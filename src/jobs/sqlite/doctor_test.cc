@@ -1,0 +1,157 @@
+// examine_sqlite_job_store(): each thing that can be wrong with a database of jobs is found, a file in use is read, and none is changed.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "rondo/jobs/job_store.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using Level = JobDatabaseFinding::Level;
+
+class JobDatabaseDoctor : public ::testing::Test {
+ protected:
+  JobDatabaseDoctor() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    path = (folder / "jobs.db").string();
+  }
+  ~JobDatabaseDoctor() override { std::filesystem::remove_all(folder); }
+  void execute(const std::string& text) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+  /// A database with a started job of id 1 and a stopped one of id 2.
+  void make() const {
+    auto store = std::move(*make_sqlite_job_store(path));
+    ASSERT_TRUE(store->put({.name = "a", .handler = "h"}, std::nullopt).has_value());
+    ASSERT_TRUE(store->set_running("a", true, now + 10s, {}).ok());
+    ASSERT_TRUE(store->put({.name = "b", .handler = "h"}, std::nullopt).has_value());
+  }
+  /// A run without an end; 'parents': their ids with blanks.
+  void add_run(int job, WallTime due, const std::string& parents = {}) const {
+    const std::string at = std::to_string(due.nanoseconds());
+    execute("INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, note, parents) VALUES (" + std::to_string(job) + "," +
+            at + "," + at + ",0,0,0,0,'','" + parents + "')");
+  }
+  std::vector<JobDatabaseFinding> findings() const {
+    auto found = examine_sqlite_job_store(path, now);
+    EXPECT_TRUE(found.has_value()) << found.error().to_string();
+    return found ? *found : std::vector<JobDatabaseFinding>{};
+  }
+  JobDatabaseFinding finding(const std::string& setting) const {
+    for (const JobDatabaseFinding& one : findings()) {
+      if (one.setting == setting) return one;
+    }
+    ADD_FAILURE() << "nothing was found about '" << setting << "'";
+    return {};
+  }
+  void expect_bad(const std::string& setting, Level level, const std::string& value) const {
+    const JobDatabaseFinding found = finding(setting);
+    EXPECT_EQ(found.level, level);
+    EXPECT_THAT(found.value, HasSubstr(value));
+    EXPECT_FALSE(found.meaning.empty());
+    EXPECT_FALSE(found.remedy.empty());
+  }
+
+  std::filesystem::path folder;
+  std::string path;
+  const WallTime now = WallTime::from_nanoseconds(1'800'000'000'000'000'000);
+};
+
+TEST_F(JobDatabaseDoctor, AWholeDatabaseIsFineAlsoWhileItIsInUse) {
+  make();
+  add_run(1, now + -10s);
+  const auto is_fine = [](const JobDatabaseFinding& one) { return one.level == Level::Ok; };
+  EXPECT_TRUE(std::ranges::all_of(findings(), is_fine));
+  EXPECT_EQ(finding("in use").value, "by no process that runs its jobs");
+  EXPECT_EQ(finding("jobs").value, "2, 1 started");
+  EXPECT_EQ(finding("runs").value, "1, 1 without an end");
+  EXPECT_FALSE(std::filesystem::exists(path + "-lock")) << "it leaves nothing behind";
+  const auto store = std::move(*make_sqlite_job_store(path));
+  ASSERT_TRUE(store->put({.name = "c", .handler = "h"}, std::nullopt).has_value());
+  const UniqueFd lock{::open((path + "-lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  EXPECT_EQ(finding("in use").value, "by a process that runs its jobs");
+  EXPECT_EQ(finding("jobs").value, "3, 1 started") << "what is in the log of the database counts";
+}
+
+TEST_F(JobDatabaseDoctor, JobsThatNoProcessPlansAreAProblem) {
+  make();
+  execute("UPDATE jobs SET next = " + std::to_string((now + -120s).nanoseconds()) + " WHERE id = 1");
+  expect_bad("jobs not planned", Level::Problem, "1, the oldest is a of 2027-01-15T07:58:00Z");
+}
+
+TEST_F(JobDatabaseDoctor, RunsThatLookStuckAreNamed) {
+  make();
+  add_run(1, now + -7200s);
+  add_run(1, now + -10'800s);
+  expect_bad("runs due for an hour", Level::Advice, "2, the oldest is a#2 of ");
+  add_run(2, now + -5s);
+  expect_bad("runs of stopped jobs", Level::Advice, "1, the oldest is b#3 of ");
+}
+
+TEST_F(JobDatabaseDoctor, ARunWhoseParentNeverSucceedsIsNamed) {
+  make();
+  add_run(1, now);
+  add_run(1, now + 1s);
+  add_run(1, now + 2s, "1 2");
+  execute("UPDATE runs SET state = 1 WHERE id = 1");  // Succeeded.
+  for (const JobDatabaseFinding& one : findings()) EXPECT_NE(one.setting, "runs without a parent");
+  execute("UPDATE runs SET state = 2 WHERE id = 2");  // Failed.
+  expect_bad("runs without a parent", Level::Advice, "1, the oldest is a#3");
+  execute("DELETE FROM runs WHERE id = 2");
+  expect_bad("runs without a parent", Level::Advice, "1, the oldest is a#3");
+}
+
+TEST_F(JobDatabaseDoctor, ADefinitionThatCannotBeReadIsAProblem) {
+  make();
+  execute("UPDATE jobs SET spec = '{\"name\":\"b\"}' WHERE id = 2");
+  expect_bad("definition", Level::Problem, "b");
+}
+
+TEST_F(JobDatabaseDoctor, DamageIsAProblemAndEndsTheExamination) {
+  make();
+  for (int i = 0; i < 200; ++i) add_run(1, now + -1s * i);
+  execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4 * 4096 + 8);
+  file << std::string(3000, '\xff');
+  file.close();
+  expect_bad("integrity", Level::Problem, "");
+  for (const JobDatabaseFinding& one : findings()) EXPECT_NE(one.setting, "runs");
+  std::ofstream(path) << std::string(10'000, 'x');
+  expect_bad("integrity", Level::Problem, "not a database");
+}
+
+TEST_F(JobDatabaseDoctor, AFileThatIsNotOursIsRefused) {
+  EXPECT_EQ(examine_sqlite_job_store(path, now).error().code(), StatusCode::NotFound);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  execute("CREATE TABLE theirs (a)");
+  EXPECT_THAT(examine_sqlite_job_store(path, now).error().to_string(), HasSubstr("another program"));
+}
+
+TEST_F(JobDatabaseDoctor, AnOlderVersionIsNamedAndNotChanged) {
+  execute("CREATE TABLE jobs (a); PRAGMA application_id = 1382966378; PRAGMA user_version = 1");
+  expect_bad("schema", Level::Advice, "version 1");
+  expect_bad("schema", Level::Advice, "version 1");
+}
+
+}  // namespace
+}  // namespace rondo::jobs
