@@ -201,7 +201,7 @@ void AdminSession::dispatch(const json::object& request) {
 }
 
 void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
-  if (!options_.on_write) return;
+  if (!options_.on_write || !spec.is_told) return;
   std::string what;
   std::uint64_t rows = 1;
   const auto name = [&what](const std::string& text) {

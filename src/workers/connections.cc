@@ -65,8 +65,9 @@ std::optional<Claim> claim_of(std::string_view text) {
   return is_name(text) ? std::optional{std::move(claim)} : std::nullopt;
 }
 
+auto wrong(std::string text) { return failure(StatusCode::InvalidArgument, std::move(text)); }
+
 Result<Offer> offer_of(const Arguments& arguments) {
-  const auto wrong = [](std::string text) { return failure(StatusCode::InvalidArgument, std::move(text)); };
   Offer offer;
   const std::int64_t places = arguments.integer("places", 0);
   if (places < 1 || places > static_cast<std::int64_t>(limits::kWorkerRuns))
@@ -80,6 +81,13 @@ Result<Offer> offer_of(const Arguments& arguments) {
   }
   if (offer.commands.size() > limits::kWorkerOffers)
     return wrong("a worker offers at most " + std::to_string(limits::kWorkerOffers) + " commands");
+  return offer;
+}
+
+Result<Offer> hello_of(const Arguments& arguments) {
+  Result<Offer> read = offer_of(arguments);
+  if (!read) return read;
+  Offer& offer = *read;
   for (const auto& [run, text] : arguments.fields("runs")) {
     const auto id = number_of<std::int64_t>(run);
     auto claim = claim_of(text);
@@ -87,7 +95,7 @@ Result<Offer> offer_of(const Arguments& arguments) {
     offer.runs[*id] = *std::move(claim);
   }
   if (offer.runs.size() > limits::kWorkerRuns) return wrong("a worker has at most " + std::to_string(limits::kWorkerRuns) + " runs");
-  return offer;
+  return read;
 }
 
 }  // namespace
@@ -117,7 +125,7 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   const std::string name = arguments.text("worker");
   if (!is_name(name))
     return reply.fail({StatusCode::InvalidArgument, "a worker's name has 1 to 100 letters, digits and characters of ._-"});
-  Result<Offer> offer = offer_of(arguments);
+  Result<Offer> offer = hello_of(arguments);
   if (!offer) return reply.fail(offer.error());
   const auto known = workers.find(name);
   if (known != workers.end() && known->second.orders)
@@ -133,6 +141,7 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   worker.offers = std::move(offer->commands);
   worker.places = offer->places;
   worker.heard = runtime.scheduler().now();
+  worker.connected = runtime.clock().wall_now();
   reply.expect_rows();
   reply.on_gone([this, name, of = worker.session] { gone(name, of); });
   reply.row(json::object{{"welcome", json::object{{"session", worker.session}}}});
@@ -198,13 +207,29 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.orders.reset();
   worker.session.clear();
   worker.heard = runtime.scheduler().now();
+  const std::map<std::string, std::uint64_t> offers = worker.offers;
+  if (worker.runs.empty()) workers.erase(name);
+  withdraw(offers);
+  leave_readers(name);
+}
+
+void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers) {
   std::vector<std::string> ended;
-  for (const auto& [command, places] : worker.offers) {
+  for (const auto& [command, places] : offers) {
     if (!is_offered(command)) ended.push_back(command);
   }
-  if (worker.runs.empty()) workers.erase(name);
   for (const std::string& command : ended) jobs.remove_handler("command/" + command);
-  leave_readers(name);
+}
+
+Status Workers::Parts::change_offers(WorkerEntry& worker, const Arguments& arguments) {
+  Result<Offer> offer = offer_of(arguments);
+  if (!offer) return offer.error();
+  const std::map<std::string, std::uint64_t> before = std::exchange(worker.offers, offer->commands);
+  worker.places = offer->places;
+  withdraw(before);
+  // Each may change the workers.
+  for (const auto& [command, places] : offer->commands) publish(command);
+  return {};
 }
 
 bool Workers::Parts::is_offered(std::string_view command) const {

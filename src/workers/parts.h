@@ -47,7 +47,8 @@ struct WorkerEntry {
   std::uint64_t places = 0;                     // Of all commands together.
   std::set<std::int64_t> runs;                  // Those that occupy a place.
   std::set<std::int64_t> unconfirmed;
-  Instant heard;  // The last report, or since when it is away.
+  Instant heard;       // The last report, or since when it is away.
+  WallTime connected;  // Since when it is connected.
 };
 
 /// A reader of a log that waits for a worker.
@@ -78,6 +79,10 @@ struct Workers::Parts {
   void tick();
   void give_up(const std::string& name);
   bool is_offered(std::string_view command) const;
+  /// The worker's commands and places from now on. Its runs go on.
+  Status change_offers(WorkerEntry& worker, const Arguments& arguments);
+  /// Removes the handlers of those commands that no worker offers any more.
+  void withdraw(const std::map<std::string, std::uint64_t>& offers);
 
   // --- runs (placing.cc)
   void publish(const std::string& command);

@@ -7,6 +7,7 @@
 
 #include "commands/answers.h"
 #include "rondo/admin/client.h"
+#include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 #include "workers/parts.h"
 
@@ -43,6 +44,9 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   if (found == workers.end()) return reply.fail({StatusCode::FailedPrecondition, "no worker with this session is connected"});
   const std::string name = found->first;
   found->second.heard = runtime.scheduler().now();
+  if (arguments.has("offers")) {
+    if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
+  }
   std::uint64_t refused = 0;
   for (const RowArgument& event : arguments.rows("events")) {
     // An event may end what belongs to the worker, so it is looked up each time.
@@ -111,11 +115,21 @@ void Workers::Parts::list(Reply reply) const {
   for (const auto& [name, worker] : workers) {
     json::object offers;
     for (const auto& [command, places] : worker.offers) offers[command] = places;
+    json::array running;
+    for (const std::int64_t run : worker.runs) {
+      const PlacedRun& placed = runs.at(run);
+      json::object one{{"run", run}, {"command", placed.command}};
+      if (placed.open) one["job"] = commands::text(placed.open->job().name);
+      running.push_back(std::move(one));
+    }
     reply.row(json::object{{"worker", name},
                            {"connected", worker.orders.has_value()},
+                           {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
                            {"commands", std::move(offers)},
                            {"places", worker.places},
+                           {"free", worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size())},
                            {"runs", worker.runs.size()},
+                           {"running", std::move(running)},
                            {"heard_ms", (now - worker.heard) / 1ms}});
   }
   reply.finish();

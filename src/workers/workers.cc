@@ -25,7 +25,10 @@ Status Workers::add_commands(CommandRegistry& registry) {
   added = registry.add({.name = "worker-report",
                         .help = "For worker programs: report what became of runs",
                         .arguments = {{"session", ArgumentKind::Text, true, "From the answer of worker-orders"},
-                                      {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader"}}},
+                                      {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader"},
+                                      {"places", ArgumentKind::Integer, false, "With offers: the runs that it takes at a time from now on"},
+                                      {"offers", ArgumentKind::Fields, false, "Its commands from now on, as in worker-orders"}},
+                        .is_told = false},
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });
   if (!added.ok()) return added;
   added = registry.add({.name = "workers", .help = "List the workers with their commands", .effect = CommandEffect::Reads},

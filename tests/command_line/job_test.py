@@ -202,6 +202,9 @@ def check_worker(daemon, checker):
         expect(daemon, 0, "job", "add", "say", "--handler", "command/say", "--parameters", "a\x1b[31mb", "--manual")
         number = str(json.loads(expect(daemon, 0, "--json", "job", "trigger", "say"))["run"])
         wait_for(daemon, checker, "say", lambda runs: runs[0]["state"] == "succeeded")
+        row = checker.check("workers", expect(daemon, 0, "--json", "workers"))["rows"][0]
+        assert row["connected"] and row["commands"] == {"say": 1} and row["free"] == row["places"], row
+        assert "say:1" in expect(daemon, 0, "workers")
         assert expect(daemon, 0, "job", "log", number) == "a\\x1b[31mb\n"
         assert expect(daemon, 0, "job", "log", number, "--follow") == "a\\x1b[31mb\n"
         pieces = [checker.check("job-log", line) for line in expect(daemon, 0, "--json", "job", "log", number).splitlines()]
@@ -257,6 +260,11 @@ def check_kill(daemon, checker):
     daemon.process.wait(PATIENCE)
     daemon.launch()
     assert json.loads(expect(daemon, 0, "job", "export")) == before
+    database = os.path.join(daemon.folder, "jobs.db")
+    found = {row["setting"]: row for row in checker.check("job-doctor", expect(daemon, 0, "--json", "job", "doctor", database))["rows"]}
+    assert found["integrity"]["value"] == "ok" and "by a process" in found["in use"]["value"], found
+    assert "integrity = ok" in expect(daemon, 0, "job", "doctor", database)
+    assert "no-such-file" in expect(daemon, 1, "job", "doctor", "/no-such-file")
     fired = json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["fired"]
     while json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["fired"] < fired + 2:
         pass
@@ -286,7 +294,8 @@ def main(rondo, rondod, schemas):
     with Rondod(rondod, rondo, jobs=True) as daemon:
         check_table_handler(daemon, checker)
     with Rondod(rondod, rondo) as daemon:
-        assert "runs no jobs" in expect(daemon, 1, "job", "list")
+        assert "runs no jobs" in expect(daemon, 1, "job", "list", "--tag", "a")
+        assert "runs no jobs" in expect(daemon, 1, "workers")
         assert "runs no jobs" in expect(daemon, 1, "job", "add", "a", "--handler", "log", "--every", "1s")
 
 

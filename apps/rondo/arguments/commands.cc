@@ -412,11 +412,12 @@ std::vector<Command> program_commands() {
                      .options = feed_options(),
                      .answered_by = Daemon | Redis,
                      .examples = {{"rondo feed routes --synthetic 1000000 --also all", "A million routes and what they need:"}}}}},
+      {.name = "workers", .help = "The workers of a daemon: commands, runs under way, free places, since when", .answered_by = Daemon},
       {.name = "worker",
        .help = "Run commands for the jobs of a daemon, from a list of allowed ones",
        .details =
            "The commands are in a configuration file; packaging/worker.toml explains it. A worker ends on SIGTERM, and its commands with\n"
-           "it.",
+           "it. On SIGHUP it reads the file again: commands and places change, and commands that run go on.",
        .options = {{.name = "--config",
                     .value = "FILE",
                     .help = "The allowed commands and the worker's own settings",

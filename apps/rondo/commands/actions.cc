@@ -97,6 +97,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   if (!result) return report_call(options, command, result.error());
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
+  if (command == "workers" && rows != nullptr && rows->is_array()) *rows = worker_lines(std::move(rows->get_array()));
   constexpr std::array<std::string_view, 6> kNameNextHops{"diff", "log", "resync", "sources", "tables", "verify"};
   if (rows != nullptr && std::ranges::find(kNameNextHops, command) != kNameNextHops.end()) *rows = plain_row(std::move(*rows));
   if (command == "stats") *result = plain_row(std::move(*result)).as_object();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "output/json_text.h"
 #include "output/print.h"
 #include "rondo/base/text.h"
 #include "switch_agent/plain_names.h"
@@ -405,6 +406,26 @@ std::string TextTable::next_lines() {
   std::string out = lines(is_first, widths_);
   rows_.clear();
   return out;
+}
+
+json::array worker_lines(json::array rows) {
+  for (json::value& row : rows) {
+    if (!row.is_object()) continue;
+    const json::object& worker = row.get_object();
+    const auto member = [&worker](std::string_view name) {
+      const json::value* const value = worker.if_contains(name);
+      return value == nullptr ? json::value(nullptr) : *value;
+    };
+    std::string commands;
+    if (const json::value offers = member("commands"); offers.is_object()) {
+      for (const auto& [command, places] : offers.get_object())
+        commands.append(commands.empty() ? "" : " ").append(command).append(":").append(json_text(places));
+    }
+    row = json::object{{"worker", member("worker")},     {"connected", member("connected")}, {"since", member("since")},
+                       {"runs", member("runs")},         {"free", member("free")},           {"heard_ms", member("heard_ms")},
+                       {"commands", std::move(commands)}};
+  }
+  return rows;
 }
 
 json::array busiest_sources(json::array rows) {

@@ -42,6 +42,9 @@ class TextTable {
 /// Returns the answer of 'command' as text with a final newline, or "" if the answer is empty.
 std::string render_result(std::string_view command, const boost::json::object& result, bool color);
 
+/// The workers, each in one line.
+boost::json::array worker_lines(boost::json::array rows);
+
 /// The sources, busiest first, in seven columns that show which use the time and which wait for it.
 boost::json::array busiest_sources(boost::json::array rows);
 

@@ -26,7 +26,7 @@ constexpr int kExitConfig = 78;
 Result<UniqueFd> open_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT}) sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   if (const int failed = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); failed != 0)
     return failure(status_from_errno(failed, "blocking signals"));
   UniqueFd fd{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
@@ -51,7 +51,11 @@ int worker(const Options& options, const WorkerCall& call) {
   Log log(clock);
   Result<std::unique_ptr<Worker>> worker = Worker::open(*std::move(config), socket, log);
   if (!worker) return report(options, worker.error());
-  (*worker)->run(signals->get());
+  (*worker)->run(signals->get(), [&] {
+    Result<WorkerConfig> again = read_worker_config(call.config);
+    const Status changed = again ? (*worker)->reconfigure(*std::move(again)) : again.error();
+    if (!changed.ok()) log.error("the configuration cannot be read again, going on with the old one", {{"why", changed}});
+  });
   return kExitDone;
 }
 

@@ -15,6 +15,8 @@ namespace rondo::cli {
 
 namespace {
 
+namespace json = boost::json;
+
 /// Bytes of a text for people in a report: the server keeps as many.
 constexpr std::size_t kWords = 1024;
 
@@ -89,9 +91,12 @@ void Worker::report(Instant now) {
   reported_ = {};
   add_runs(made);
   add_logs(made, now);
-  if (made.empty() && now - last_report_ < kHeartbeat) return;
+  json::object more;
+  // If the connection ends before the server has them, the next hello has them.
+  if (std::exchange(has_new_offers_, false)) more = {{"places", config_.places}, {"offers", offers()}};
+  if (made.empty() && more.empty() && now - last_report_ < kHeartbeat) return;
   last_report_ = now;
-  link_.report(made.take(), now);
+  link_.report(made.take(), std::move(more), now);
 }
 
 void Worker::add_runs(WorkerReport& made) {

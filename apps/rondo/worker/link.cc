@@ -86,10 +86,12 @@ void Link::add_to(std::vector<pollfd>& watched) const {
   }
 }
 
-void Link::report(json::array events, Instant now) {
+void Link::report(json::array events, json::object more, Instant now) {
   is_reporting_ = true;
   next_ = now + kPatience;
-  const Status sent = reports_->ask("worker-report", {{"session", session_}, {"events", std::move(events)}});
+  more["session"] = session_;
+  more["events"] = std::move(events);
+  const Status sent = reports_->ask("worker-report", more);
   if (!sent.ok()) leave(sent, now);
 }
 

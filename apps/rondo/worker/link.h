@@ -41,7 +41,8 @@ class Link {
   bool is_up() const noexcept { return is_up_; }
   /// Whether a report can be sent: it is up, and the last one was taken.
   bool can_report() const noexcept { return is_up_ && !is_reporting_; }
-  void report(boost::json::array events, Instant now);
+  /// 'more' are further arguments of worker-report.
+  void report(boost::json::array events, boost::json::object more, Instant now);
   /// Within LinkEvents::order: the server does what it must not. The connection ends when the callback has returned.
   void blame(Status why) {
     if (fault_.ok()) fault_ = std::move(why);

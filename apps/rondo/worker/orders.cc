@@ -104,17 +104,18 @@ void Worker::start(const RunOrder& order) {
 }
 
 Status Worker::try_start(const RunOrder& order) {
-  const auto rule = config_.commands.find(order.command);
-  if (rule == config_.commands.end())
+  const auto allowed = allowed_.find(order.command);
+  if (allowed == allowed_.end())
     return {StatusCode::NotFound, "the worker '" + name_ + "' has no command '" + escape_text(order.command) + "'"};
+  const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
   if (is_ending_) return {StatusCode::Unavailable, "the worker is ending"};
-  const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.rule == &rule->second; });
-  if (running_.size() >= config_.places || static_cast<std::uint64_t>(of_command) >= rule->second.concurrency)
+  const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.order.command == order.command; });
+  if (running_.size() >= config_.places || static_cast<std::uint64_t>(of_command) >= rule->concurrency)
     return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
-  const Result<CommandLine> line = command_line(rule->second, order);
+  const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
-  if (Status begun = logs_.begin(order.run, rule->second.log_bytes); !begun.ok()) return begun;
-  Result<Process> process = Process::fork(rule->second, *line, users_.at(order.command));
+  if (Status begun = logs_.begin(order.run, rule->log_bytes); !begun.ok()) return begun;
+  Result<Process> process = Process::fork(*rule, *line, allowed->second.user);
   if (!process) {
     static_cast<void>(logs_.end(order.run));
     return process.error();
@@ -131,8 +132,8 @@ Status Worker::try_start(const RunOrder& order) {
     return written;  // The process is killed before it has executed anything.
   }
   process->go();
-  const Duration timeout = order.timeout > Duration{0} ? order.timeout : rule->second.timeout;
-  RunningCommand running{.order = order, .rule = &rule->second, .process = *std::move(process)};
+  const Duration timeout = order.timeout > Duration{0} ? order.timeout : rule->timeout;
+  RunningCommand running{.order = order, .rule = rule, .process = *std::move(process)};
   if (timeout > Duration{0}) running.deadline = clock_.now() + timeout;
   log_.info("start", {{"run", order.run}, {"command", order.command}, {"job", order.job}, {"process", running.process.id()}});
   running_.emplace(order.run, std::move(running));

@@ -60,19 +60,40 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::str
   if (!records) return failure(records.error());
   Result<RunLogs> logs = RunLogs::open(config.state + "/logs", {.logs = config.logs, .bytes = config.logs_bytes});
   if (!logs) return failure(logs.error());
+  Result<AllowedCommands> allowed = allow(config);
+  if (!allowed) return failure(allowed.error());
   std::vector<RunRecord> left = records->read_all();
   std::unique_ptr<Worker> worker{new Worker(std::move(config), socket, *std::move(records), *std::move(logs), log)};
-  if (Status resolved = worker->resolve_users(); !resolved.ok()) return failure(std::move(resolved));
+  worker->allowed_ = *std::move(allowed);
   worker->take_over(std::move(left));
   return worker;
 }
 
-Status Worker::resolve_users() {
-  for (const auto& [name, rule] : config_.commands) {
+Result<Worker::AllowedCommands> Worker::allow(const WorkerConfig& config) {
+  AllowedCommands allowed;
+  for (const auto& [name, rule] : config.commands) {
     Result<std::optional<UserIds>> ids = user_ids(rule.user);
-    if (!ids) return ids.error().with_context("[command." + name + "] user");
-    users_[name] = *std::move(ids);
+    if (!ids) return failure(ids.error().with_context("[command." + name + "] user"));
+    allowed[name] = {.rule = std::make_shared<const CommandRule>(rule), .user = *std::move(ids)};
   }
+  return allowed;
+}
+
+Status Worker::reconfigure(WorkerConfig config) {
+  Result<AllowedCommands> allowed = allow(config);
+  if (!allowed) return allowed.error();
+  const std::array<std::pair<const char*, bool>, 5> fixed{{{"socket", config.socket != config_.socket},
+                                                           {"name", config.name != config_.name},
+                                                           {"state", config.state != config_.state},
+                                                           {"logs", config.logs != config_.logs},
+                                                           {"logs_bytes", config.logs_bytes != config_.logs_bytes}}};
+  for (const auto& [key, differs] : fixed) {
+    if (differs) log_.warn("a changed setting needs a restart", {{"key", std::string{"worker."} + key}});
+  }
+  allowed_ = *std::move(allowed);
+  config_.places = config.places;
+  has_new_offers_ = true;
+  log_.info("the configuration was read again", {{"commands", allowed_.size()}, {"places", config_.places}});
   return {};
 }
 
@@ -89,27 +110,31 @@ void Worker::take_over(std::vector<RunRecord> records) {
   }
 }
 
-json::object Worker::hello() const {
+json::array Worker::offers() const {
   json::array offers;
-  for (const auto& [name, rule] : config_.commands)
-    offers.push_back(json::array{json::string{name}, json::string{std::to_string(rule.concurrency)}});
+  for (const auto& [name, allowed] : allowed_)
+    offers.push_back(json::array{json::string{name}, json::string{std::to_string(allowed.rule->concurrency)}});
+  return offers;
+}
+
+json::object Worker::hello() const {
   json::array runs;
   const auto claim = [&runs](std::int64_t run, std::uint32_t attempt, const std::string& command, const char* more) {
     runs.push_back(json::array{json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + command + more}});
   };
   for (const auto& [run, running] : running_) claim(run, running.order.attempt, running.order.command, "");
   for (const auto& [run, record] : ended_) claim(run, record.attempt, record.command, " ended");
-  return {{"worker", name_}, {"places", config_.places}, {"offers", std::move(offers)}, {"runs", std::move(runs)}};
+  return {{"worker", name_}, {"places", config_.places}, {"offers", offers()}, {"runs", std::move(runs)}};
 }
 
-void Worker::run(int signals) {
+void Worker::run(int signals, const std::function<void()>& on_hangup) {
   for (;;) {
     const Instant now = clock_.now();
     link_.tick(now);
     watch_times(now);
     report(now);
     if (is_over(now)) return;
-    wait(signals);
+    wait(signals, on_hangup);
   }
 }
 
@@ -125,7 +150,7 @@ Instant Worker::next_time(Instant now) const {
   return std::max(next, now);
 }
 
-void Worker::wait(int signals) {
+void Worker::wait(int signals, const std::function<void()>& on_hangup) {
   std::vector<pollfd> watched{{.fd = signals, .events = POLLIN, .revents = 0}};
   link_.add_to(watched);
   const std::size_t first_run = watched.size();
@@ -141,7 +166,8 @@ void Worker::wait(int signals) {
   if (::poll(watched.data(), watched.size(), static_cast<int>(milliseconds)) <= 0) return;
   if (watched[0].revents != 0) {
     signalfd_siginfo info{};
-    if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) begin_end();
+    if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+      info.ssi_signo == static_cast<std::uint32_t>(SIGHUP) ? on_hangup() : begin_end();
   }
   link_.look(clock_.now());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,7 +32,7 @@ inline constexpr Duration kHeartbeat = 10s;
 /// A command that runs.
 struct RunningCommand {
   RunOrder order;
-  const CommandRule* rule;
+  std::shared_ptr<const CommandRule> rule;  // As it was when the command began.
   Process process;
   OutputLines lines = {};
   unsigned percent = 0;
@@ -58,16 +59,28 @@ class Worker {
  public:
   /// Takes the state folder, and kills what is left of an earlier worker's commands. 'log' must outlive it.
   static Result<std::unique_ptr<Worker>> open(WorkerConfig config, const std::string& socket, Log& log);
-  /// Works until 'signals' (a signalfd) is readable. Then it ends its commands, reports that if a server is there, and returns.
-  void run(int signals);
+  /// Works until 'signals' (a signalfd) has SIGTERM or SIGINT. Then it ends its commands, reports that if a server is there, and returns.
+  /// 'on_hangup' is called at SIGHUP.
+  void run(int signals, const std::function<void()>& on_hangup);
+  /// Takes over the commands and places of a configuration that was read again. Commands that run go on by their old rules. Everything else
+  /// in [worker] needs a restart; a difference is logged. An error changes nothing.
+  Status reconfigure(WorkerConfig config);
 
  private:
   Worker(WorkerConfig config, const std::string& socket, RunRecords records, RunLogs logs, Log& log);
-  Status resolve_users();
+  /// A command with what its rule needs at run time.
+  struct AllowedCommand {
+    std::shared_ptr<const CommandRule> rule;
+    std::optional<UserIds> user;
+  };
+  using AllowedCommands = std::map<std::string, AllowedCommand, std::less<>>;
+  /// Looks up the users.
+  static Result<AllowedCommands> allow(const WorkerConfig& config);
   void take_over(std::vector<RunRecord> records);
 
   // --- orders
   boost::json::object hello() const;
+  boost::json::array offers() const;
   void take_order(std::string_view kind, const boost::json::object& order);
   void start(const RunOrder& order);
   Status try_start(const RunOrder& order);
@@ -89,17 +102,18 @@ class Worker {
 
   bool is_over(Instant now) const;
   Instant next_time(Instant now) const;
-  void wait(int signals);
+  void wait(int signals, const std::function<void()>& on_hangup);
   void begin_end();
 
-  const WorkerConfig config_;
+  WorkerConfig config_;  // Of what it had at the start, reconfigure() changes 'places' alone; 'commands' is empty: see allowed_.
   const std::string name_;
   SystemClock clock_;
   RunRecords records_;
   RunLogs logs_;
   Log& log_;
   const std::string boot_;
-  std::map<std::string, std::optional<UserIds>> users_;  // By command.
+  AllowedCommands allowed_;
+  bool has_new_offers_ = false;  // The next report has them.
   std::map<std::int64_t, RunningCommand> running_;
   std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has taken.
   std::deque<LogQuestion> questions_;

@@ -39,7 +39,8 @@ void add_absent_job_commands(DaemonAdder& commands) {
   const auto text = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Text, "As with jobs"); };
   const auto integer = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Integer, "As with jobs"); };
   const auto flag = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Flag, "As with jobs"); };
-  add("jobs", {});
+  add("jobs", {text("tag"), text("owner")});
+  add("workers", {});
   add("job-stats", {});
   for (const std::string_view name : {"job", "job-start", "job-remove", "job-trigger"}) add(name, {text("name")});
   add("job-stop", {text("name"), text("note")});

@@ -51,6 +51,8 @@ struct CommandSpec {
   std::string help = {};  // One line.
   std::vector<ArgumentSpec> arguments = {};
   CommandEffect effect = CommandEffect::Writes;
+  /// Whether AdminServerOptions::on_write receives the call of a command that writes. False for reports of programs, several a second.
+  bool is_told = true;
 };
 
 /// One row of an argument of kind Rows, unescaped.

@@ -1,0 +1,120 @@
+// The operation of `rondo worker`: its file is read again at SIGHUP, `rondo workers` shows it, and a command runs as another user.
+#include <pwd.h>
+
+#include "rondod_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class WorkerOperationOnLinux : public RondodWithWorker {
+ protected:
+  boost::json::array workers() const { return boost::json::parse(must("--json workers")).at("rows").as_array(); }
+  bool offers(const std::string& name) const {
+    const boost::json::array rows = workers();
+    return !rows.empty() && rows[0].at("commands").as_object().contains(name);
+  }
+  bool worker_says(const std::string& text) const {
+    return becomes([&] { return read(folder / "worker.err").find(text) != std::string::npos; });
+  }
+  /// Changes the file of the worker, which is not told.
+  void write_config(const std::string& commands, const std::string& settings = "places = 8\n") const {
+    std::ofstream(folder / "worker.toml") << "[worker]\nname = \"host1\"\nstate = \"" << (folder / "state").string() << "\"\n"
+                                          << settings << commands;
+  }
+  void hang_up() const { ::kill(worker, SIGHUP); }
+  std::string slow() const { return command("slow", "while [ ! -e " + path("go") + " ]; do sleep 0.01; done\n", "concurrency = 2"); }
+};
+
+TEST_F(WorkerOperationOnLinux, RondoWorkersShowsWhoIsConnectedAndWhatItRuns) {
+  start_rondod();
+  EXPECT_TRUE(workers().empty());
+  start_worker(slow() + command("other", "true\n"));
+  ASSERT_TRUE(becomes([this] { return offers("slow"); }));
+  must("job add work --manual --handler command/slow");
+  must("job trigger work");
+  ASSERT_TRUE(becomes([this] { return workers()[0].at("runs").to_number<int>() == 1; }));
+  const boost::json::object row = workers()[0].as_object();
+  EXPECT_EQ(row.at("worker").as_string(), "host1");
+  EXPECT_TRUE(row.at("connected").as_bool());
+  EXPECT_THAT(std::string{row.at("since").as_string()}, StartsWith("20"));
+  EXPECT_EQ(row.at("places").as_int64(), 8);
+  EXPECT_EQ(row.at("free").as_int64(), 7);
+  EXPECT_EQ(row.at("running").at(0).at("job").as_string(), "work");
+  EXPECT_THAT(must("workers"), AllOf(HasSubstr("host1"), HasSubstr("other:1 slow:2")));
+  kill_worker(SIGKILL);
+  ASSERT_TRUE(becomes([this] { return !workers()[0].at("connected").as_bool(); })) << "its run is still there";
+  EXPECT_TRUE(workers()[0].at("since").is_null());
+  const std::string log = read(folder / "rondod.err");
+  EXPECT_THAT(log, HasSubstr("write command=worker-orders"));
+  EXPECT_THAT(log, Not(HasSubstr("worker-report"))) << "it would fill the log";
+}
+
+TEST_F(WorkerOperationOnLinux, SighupReadsTheCommandsAgainWhileRunsGoOn) {
+  start_rondod();
+  start_worker(slow());
+  must("job add old --manual --handler command/slow");
+  must("job trigger old");
+  ASSERT_TRUE(becomes([this] { return !workers().empty() && workers()[0].at("runs").to_number<int>() == 1; }));
+  must("job add new --manual --handler command/fresh");
+  must("job trigger new");
+  const std::string since{workers()[0].at("since").as_string()};
+  write_config(command("fresh", "echo 'rondo: result new'\n"), "places = 3\nlogs = 7\n");
+  hang_up();
+  ASSERT_TRUE(comes_to("new", "succeeded"));
+  EXPECT_FALSE(offers("slow"));
+  EXPECT_EQ(workers()[0].at("places").as_int64(), 3);
+  EXPECT_EQ(workers()[0].at("since").as_string(), since) << "the connection stays";
+  EXPECT_TRUE(worker_says("a changed setting needs a restart key=worker.logs"));
+  EXPECT_EQ(runs_of("old")[0].at("state").as_string(), "due");
+  std::ofstream(folder / "go") << "now";
+  EXPECT_TRUE(comes_to("old", "succeeded"));
+  must("job trigger old");
+  ASSERT_TRUE(becomes([this] { return must("why JOB_RUN_8 'old#3'").find("no worker offers command slow") != std::string::npos; }));
+}
+
+TEST_F(WorkerOperationOnLinux, ABadFileAtSighupKeepsTheOldCommands) {
+  start_rondod();
+  start_worker(command("good", "true\n"));
+  ASSERT_TRUE(becomes([this] { return offers("good"); }));
+  write_config("[command.good]\nprogram = \"/bin/true\"\nconcurency = 2\n");
+  hang_up();
+  EXPECT_TRUE(worker_says("the configuration cannot be read again, going on with the old one"));
+  EXPECT_THAT(read(folder / "worker.err"), HasSubstr("did you mean 'concurrency'"));
+  write_config("[command.good]\nprogram = \"/bin/true\"\nuser = \"no-such-user\"\n");
+  hang_up();
+  EXPECT_TRUE(worker_says("there is no user 'no-such-user'"));
+  must("job add work --manual --handler command/good");
+  must("job trigger work");
+  EXPECT_TRUE(comes_to("work", "succeeded"));
+}
+
+TEST_F(WorkerOperationOnLinux, ACommandRunsAsItsUserWithoutTheRightsOfTheWorker) {
+  const passwd* const nobody = ::getpwnam("nobody");
+  if (::geteuid() != 0 || nobody == nullptr) GTEST_SKIP() << "only root can run commands as the user nobody";
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all | std::filesystem::perms::others_exec);
+  std::ofstream(folder / "secret") << "of root";
+  std::filesystem::permissions(folder / "secret", std::filesystem::perms::owner_read);
+  start_rondod();
+  start_worker(command("who",
+                       "echo \"uid=$(id -u) gid=$(id -g) groups=$(id -G)\"\ncat " + path("secret") + " && exit 9\n" +
+                           "grep NoNewPrivs /proc/self/status\nkill -0 $PPID && exit 8\necho 'rondo: result alone'\n",
+                       "user = \"nobody\""));
+  std::filesystem::permissions(folder / "who", std::filesystem::perms::others_read | std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  must("job add who --manual --handler command/who");
+  must("job trigger who");
+  ASSERT_TRUE(becomes([this] { return runs_of("who")[0].at("state").as_string() != "due"; }));
+  const std::string log = must("job log 1");
+  EXPECT_EQ(runs_of("who")[0].at("state").as_string(), "succeeded") << log << boost::json::serialize(runs_of("who"));
+  const std::string ids = "uid=" + std::to_string(nobody->pw_uid) + " gid=" + std::to_string(nobody->pw_gid);
+  EXPECT_THAT(log, AllOf(HasSubstr(ids + " groups=" + std::to_string(nobody->pw_gid) + "\n"), HasSubstr("Permission denied"),
+                         HasSubstr("NoNewPrivs:\t1"), Not(HasSubstr("of root"))));
+}
+
+}  // namespace
+}  // namespace rondo::jobs
