@@ -24,6 +24,7 @@ using Level = Finding::Level;
 /// The planner moves the next time of a job well before it. One that is older is planned by no process.
 constexpr Duration kOverdue = 60s;
 constexpr Duration kLongDue = 3600s;
+static_assert(Band::Misfire < Band::Manual && is_requested(Band::Manual) && is_requested(Band::Backfill), "see check_runs()");
 constexpr std::int64_t kRunsDue = static_cast<std::int64_t>(RunState::Due);
 
 /// How many rows a query found, and the name and the time of its first one.
@@ -111,10 +112,9 @@ class Examination {
       add(Level::Advice, "runs due for an hour", late->text(),
           "they wait for a fact, a worker, a place or another run, or they run for long",
           "`rondo job runs JOB` shows them, and `rondo why` says what they wait for");
-    const Result<Found> stopped =
-        find(database_, true,
-             unfinished + " AND jobs.running = 0 AND runs.band <> " + std::to_string(static_cast<int>(Band::Manual)) + " AND runs.due < ?",
-             now_);
+    const Result<Found> stopped = find(
+        database_, true,
+        unfinished + " AND jobs.running = 0 AND runs.band < " + std::to_string(static_cast<int>(Band::Manual)) + " AND runs.due < ?", now_);
     if (!stopped) return stopped.error();
     if (stopped->count > 0)
       add(Level::Advice, "runs of stopped jobs", stopped->text(), "rondod ended after the stop, before they ended",
