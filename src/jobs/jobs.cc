@@ -90,8 +90,16 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 
 }  // namespace
 
+Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat)
+    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, std::move(seat),
+                                     [this](std::string_view call) { return repeat(call); })) {}
 Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options)
-    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, [this](std::string_view call) { return repeat(call); })) {}
+    : Jobs(runtime, std::move(store), options, Seat::taken(runtime)) {}
+Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options) {
+  Result<Seat> seat = Seat::take(runtime);
+  if (!seat) return failure(seat.error());
+  return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*seat))};
+}
 Jobs::~Jobs() = default;
 
 void Jobs::handle(std::string name, Handler handler) {

@@ -551,6 +551,22 @@ TEST_F(JobsTest, ANoteThatIsNotUtf8IsRefusedAndTheJobStaysAsItIs) {
   EXPECT_TRUE(found->is_running);
 }
 
+TEST_F(JobsTest, ASecondJobsOfARuntimeIsRefusedAndTheFirstOneGoesOn) {
+  jobs->handle_in_turn("note", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  const auto open_second = [this] { return Jobs::open(*runtime, std::move(*make_sqlite_job_store((folder / "second.db").string()))); };
+  const auto second = open_second();
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code(), StatusCode::AlreadyExists);
+  EXPECT_THAT(second.error().to_string(), HasSubstr("a runtime has one Jobs"));
+  defined({.name = "one", .handler = "note"});
+  triggered("one");
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(runs("one"), ElementsAre("succeeded"));
+  jobs.reset();
+  EXPECT_FALSE(open_second().has_value()) << "its rows and facts stay in the runtime";
+}
+
 TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {
   Gate gate;
   jobs->handle("gate", gate.handler());

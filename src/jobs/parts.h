@@ -37,9 +37,20 @@ struct HandlerEntry {
 /// The pause after the attempt with this number.
 Duration backoff_of(const Job& job, std::uint32_t attempt);
 
+/// The place of the one Jobs in a runtime: the provider of the facts about jobs.
+struct Jobs::Seat {
+  /// AlreadyExists if it is taken.
+  static Result<Seat> take(Runtime& runtime);
+  /// The same, but an error ends the process.
+  static Seat taken(Runtime& runtime);
+  HooksOf hooks;
+  JobTurns* turns = nullptr;
+};
+
 struct Jobs::Parts {
   /// 'repeat' makes a recorded call again (RecordedCalls).
-  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, std::function<bool(std::string_view)> repeat);
+  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat,
+        std::function<bool(std::string_view)> repeat);
   ~Parts();
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;

@@ -50,12 +50,26 @@ Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
 
 }  // namespace
 
-Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options,
+Result<Jobs::Seat> Jobs::Seat::take(Runtime& runtime) {
+  Seat seat{.hooks = std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())};
+  const Result<JobTurns*> added = runtime.try_add<JobTurns>(seat.hooks);
+  if (!added) return failure(StatusCode::AlreadyExists, "a runtime has one Jobs: " + std::string{added.error().message()});
+  seat.turns = *added;
+  return seat;
+}
+
+Jobs::Seat Jobs::Seat::taken(Runtime& runtime) {
+  Result<Seat> seat = take(runtime);
+  RONDO_EXPECT(seat.has_value(), seat.error().to_string() + "; use Jobs::open() to be told");
+  return std::move(*seat);
+}
+
+Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options, Seat seat,
                    std::function<bool(std::string_view)> repeat)
     : runtime(of_runtime),
       options(of_options),
-      hooks(std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())),
-      turns(runtime.add<JobTurns>(hooks)),
+      hooks(std::move(seat.hooks)),
+      turns(*seat.turns),
       calls(runtime.scheduler(), "jobs", std::move(repeat)),
       store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
             [this](Duration difference) { clocks_read(difference); }),

@@ -105,10 +105,13 @@ class Jobs {
   template <class T>
   using Done = std::function<void(Result<T>)>;
 
-  /// 'runtime' must outlive it. One Jobs a runtime: a second one ends the process (Runtime::add).
+  /// For tests, and for programs that cannot run without jobs: where open() returns an error, this prints it and ends the process.
+  /// 'runtime' must outlive it.
   Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
   /// Requests the stop of running handlers and waits for them. Their runs have no stored end, so they run again after the next start.
   ~Jobs();
+  /// AlreadyExists if the runtime has, or had, a Jobs: a runtime has one, because each kind of fact about jobs has one provider.
+  static Result<std::unique_ptr<Jobs>> open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
@@ -170,6 +173,8 @@ class Jobs {
 
  private:
   struct Parts;
+  struct Seat;
+  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat);
   bool repeat(std::string_view call);
   bool repeat_put(JobCall& call);
   bool repeat_stop(JobCall& call);
