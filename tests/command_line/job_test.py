@@ -101,6 +101,11 @@ def check_family(daemon, checker):
     said = daemon.run("job", "import", "-", input=exported)
     assert said.returncode == 0 and "below: added" in said.stdout and "top: added" in said.stdout, said
     assert expect(daemon, 0, "job", "export") == exported
+    both = [{"name": "x", "handler": "h", "parents": ["y"]}, {"name": "y", "handler": "h", "parents": ["x"]}]
+    for jobs, why in ((both, "a cycle, or children of one: 'x', 'y'"), ([{"name": "x", "handler": "h"}] * 2, "'x' is there twice")):
+        said = daemon.run("job", "import", "-", input=json.dumps(jobs))
+        assert said.returncode == 78 and why in said.stderr, said
+    assert expect(daemon, 0, "job", "export") == exported
     expect(daemon, 0, "job", "edit", "below", "--parents", "")
     expect(daemon, 0, "job", "remove", "top", "--yes")
     expect(daemon, 0, "job", "remove", "below", "--yes")

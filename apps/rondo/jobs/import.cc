@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,21 +49,31 @@ std::string difference_of(const Imported& one) {
   return difference(before, after);
 }
 
-bool is_parent_of(const Imported& parent, const Imported& child) {
+std::string name_of(const Imported& one) { return std::string{one.definition.at("name").as_string()}; }
+
+bool has_parent_among(const Imported& child, const std::set<std::string>& names) {
   const json::value* const parents = child.definition.if_contains("parents");
-  return parents != nullptr && std::ranges::find(parents->as_array(), parent.definition.at("name")) != parents->as_array().end();
+  return parents != nullptr && std::ranges::any_of(parents->as_array(), [&names](const json::value& parent) {
+           return names.contains(std::string{parent.as_string()});
+         });
 }
 
-/// The daemon takes a job when it has the parents. Jobs of a cycle stay behind the others, and the daemon names it.
-void parents_first(std::vector<Imported>& jobs) {
-  auto rest = jobs.begin();
-  while (rest != jobs.end()) {
-    const auto behind = std::stable_partition(rest, jobs.end(), [&](const Imported& one) {
-      return std::none_of(rest, jobs.end(), [&](const Imported& other) { return is_parent_of(other, one); });
-    });
-    if (behind == rest) return;
-    rest = behind;
+/// The daemon takes a job when it has the parents. InvalidArgument for a name that is there twice, and for a cycle.
+Status parents_first(std::vector<Imported>& jobs) {
+  std::set<std::string> left;
+  for (const Imported& one : jobs) {
+    if (!left.insert(name_of(one)).second) return {StatusCode::InvalidArgument, "the job '" + name_of(one) + "' is there twice"};
   }
+  for (auto rest = jobs.begin(); rest != jobs.end();) {
+    const auto behind = std::stable_partition(rest, jobs.end(), [&left](const Imported& one) { return !has_parent_among(one, left); });
+    if (behind == rest) {
+      std::string names;
+      for (const std::string& name : left) names += (names.empty() ? "'" : ", '") + name + "'";
+      return {StatusCode::InvalidArgument, "parents: a cycle, or children of one: " + names};
+    }
+    for (; rest != behind; ++rest) left.erase(name_of(*rest));
+  }
+  return {};
 }
 
 class Import {
@@ -73,7 +84,7 @@ class Import {
     for (Imported& one : jobs) {
       if (Status wrong = check(one); !wrong.ok()) return fail(one, wrong);
     }
-    parents_first(jobs);
+    if (const Status order = parents_first(jobs); !order.ok()) return report(options_, order, kExitBadFile);
     json::array rows;
     for (const Imported& one : jobs) {
       const std::string lines = difference_of(one);
@@ -81,7 +92,7 @@ class Import {
       if (!is_dry_ && !lines.empty()) {
         if (Status failed = store(one); !failed.ok()) return fail(one, failed);
       }
-      const std::string name{one.definition.at("name").as_string()};
+      const std::string name = name_of(one);
       if (options_.json) {
         rows.push_back(json::object{{"name", name}, {"became", became}});
       } else {
@@ -97,7 +108,7 @@ class Import {
     const auto checked = backend_.call("job-put", {{"definition", escape_text(json_text(one.definition))}, {"dry_run", true}}, {});
     if (!checked) return checked.error();
     one.definition = definition_of(*checked);  // Without members that have their default value.
-    auto current = backend_.call("job", {{"name", escape_text(std::string{one.definition.at("name").as_string()})}}, {});
+    auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
     if (current) one.current = std::move(*current);
     return current || current.error().code() == StatusCode::NotFound ? Status{} : current.error();
   }
@@ -112,7 +123,7 @@ class Import {
     return moved ? Status{} : moved.error();
   }
 
-  static std::string arguments_name(const Imported& one) { return escape_text(std::string{one.definition.at("name").as_string()}); }
+  static std::string arguments_name(const Imported& one) { return escape_text(name_of(one)); }
 
   int fail(const Imported& one, const Status& why) {
     const json::value* const name = one.definition.if_contains("name");
