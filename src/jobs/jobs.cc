@@ -223,6 +223,7 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
 }
 
 void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
+  parts_->record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
   const WallTime now = parts_->wall_now();
   const bool is_full = parts_->runs.size() + limits::kBackfillRuns > limits::kLiveRuns;
   std::string work = "backfill " + name;
@@ -280,6 +281,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "stop") return repeat_stop(call);
   if (verb == "list" || verb == "runs") return repeat_read(verb, call);
   if (verb == "end") return repeat_end(call);
+  if (verb == "backfill") return repeat_backfill(call);
   if (verb == "kill") {
     const std::int64_t run = call.number();
     if (call.is_whole()) static_cast<void>(kill(run));
@@ -324,6 +326,15 @@ bool Jobs::repeat_read(std::string_view verb, JobCall& call) {
     list(std::move(name), static_cast<std::size_t>(max), {});
   }
   return true;
+}
+
+bool Jobs::repeat_backfill(JobCall& call) {
+  std::string name = call.text();
+  BackfillRange range{.from = WallTime::from_nanoseconds(call.number()), .to = WallTime::from_nanoseconds(call.number())};
+  range.max = static_cast<std::size_t>(call.number());
+  range.dry_run = call.flag();
+  if (call.is_whole()) backfill(std::move(name), range);
+  return call.is_whole();
 }
 
 bool Jobs::repeat_end(JobCall& call) {

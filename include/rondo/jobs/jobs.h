@@ -180,6 +180,7 @@ class Jobs {
   bool repeat_stop(JobCall& call);
   bool repeat_read(std::string_view verb, JobCall& call);
   bool repeat_end(JobCall& call);
+  bool repeat_backfill(JobCall& call);
   void put_job(Job job, bool starts, Done<StoredJob> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
   std::unique_ptr<Parts> parts_;
