@@ -138,6 +138,7 @@ std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? nullptr : live->job->job;
 }
+std::int64_t Jobs::last_recovered() const noexcept { return parts_->recovered_to; }
 bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
 void Jobs::start() { parts_->recover(); }
 

@@ -101,7 +101,11 @@ Result<Offer> hello_of(const Arguments& arguments) {
 }  // namespace
 
 Workers::Parts::Parts(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& of_options)
-    : runtime(of_runtime), jobs(of_jobs), options(of_options), timer("workers", Priority{56}, [this] { tick(); }) {
+    : runtime(of_runtime),
+      jobs(of_jobs),
+      options(of_options),
+      settled(runtime.scheduler().now() + options.settle),
+      timer("workers", Priority{56}, [this] { tick(); }) {
   jobs.wait_for_handlers("command/", [](std::string_view handler) {
     return "no worker offers command " + std::string{handler.substr(std::string_view{"command/"}.size())};
   });
@@ -245,6 +249,7 @@ void Workers::Parts::tick() {
     if (now - worker.heard >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
+  if (now >= settled && now - settled < 2 * kTick) look_for_room();
   if (jobs.is_recovered()) {
     std::vector<std::int64_t> over;
     for (const auto& [id, run] : runs) {

@@ -87,6 +87,8 @@ struct Workers::Parts {
   // --- runs (placing.cc)
   void publish(const std::string& command);
   bool has_room(const std::string& command) const;
+  /// Whether another worker may have the run, and has not come back yet.
+  bool may_be_elsewhere(std::int64_t run) const;
   void begin(const std::string& command, const AsyncRun& run);
   void give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run);
   void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
@@ -117,6 +119,7 @@ struct Workers::Parts {
   std::map<std::int64_t, LogReader> readers;
   std::int64_t last_request = 0;
   WorkersStats stats;
+  const Instant settled;  // From then on workers that had runs of an earlier process have come back.
   TimerSource timer;
 };
 

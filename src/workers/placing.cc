@@ -32,9 +32,13 @@ bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& 
 void Workers::Parts::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
-                              .has_room = [this, command](std::int64_t) { return has_room(command); },
+                              .has_room = [this, command](std::int64_t run) { return !may_be_elsewhere(run) && has_room(command); },
                               .has_begun = [this](std::int64_t run) { return runs.contains(run); }});
   jobs.has_room(handler);
+}
+
+bool Workers::Parts::may_be_elsewhere(std::int64_t run) const {
+  return run <= jobs.last_recovered() && runtime.scheduler().now() < settled;
 }
 
 bool Workers::Parts::has_room(const std::string& command) const {

@@ -279,6 +279,29 @@ TEST_F(WorkersTest, AStartThatNeverArrivedIsSentAgainAndARunThatTheWorkerLostFai
   EXPECT_THAT(runs("many"), ElementsAre("failed unavailable: the worker 'host1' has lost the run", "succeeded"));
 }
 
+/// The worker that connects first got the runs of the other one, which were then stopped, or carried out twice.
+TEST_F(WorkersTest, AfterARestartARunWaitsForTheWorkerThatHasIt) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t run = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  close();
+  open();
+  PlayedWorker& other = worker("host2", kBackup);
+  const std::int64_t later = trigger("many");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().recovered == 1 && jobs->stats().pending == 2; }));
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup")});
+  ASSERT_TRUE(becomes([&] { return other.starts.size() + again.starts.size() == 1; }));
+  PlayedWorker& has_later = other.starts.empty() ? again : other;
+  EXPECT_EQ(has_later.starts[0].at("run").as_int64(), later);
+  EXPECT_THAT(again.stops, IsEmpty());
+  report(again, {event("end", run, {field("code", "ok")})});
+  report(has_later, {event("end", later, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded"));
+}
+
 TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   PlayedWorker& first = worker("host1", kBackup);
   put(many());

@@ -166,6 +166,8 @@ class Jobs {
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.
   bool is_recovered() const noexcept;
+  /// The newest run that an earlier process left without an end; 0: none.
+  std::int64_t last_recovered() const noexcept;
 
   const JobsStats& stats() const;
   /// Ok, or why nothing is planned or stored at present.

@@ -26,6 +26,9 @@ struct WorkersOptions {
   Duration silent{30s};
   /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected.
   Duration away{60s};
+  /// After its start this program gives no run of an earlier process to a worker for this time, unless the worker claims it: another worker
+  /// may have it, and comes back within this time (`rondo worker` tries again after at most 10 s).
+  Duration settle{12s};
   /// The longest time for which a reader of a log waits for a worker.
   Duration log_wait = limits::kLogWait;
 };
