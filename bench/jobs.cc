@@ -18,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -144,6 +145,8 @@ struct Load {
   std::int64_t due;
   /// Ended runs that are so old that they are removed meanwhile.
   std::int64_t old_runs = 0;
+  /// The handler runs on a thread of the pool in place of a turn.
+  bool on_threads = false;
 };
 
 std::function<std::string(int, WallTime)> every(const char* period) {
@@ -190,12 +193,15 @@ void run_load(const Load& load) {
   jobs::Jobs jobs(runtime, std::move(store));
   Histogram late;
   WallTime last = begin;
-  jobs.handle_in_turn("note", [&](const JobContext& context) {
+  std::mutex mutex;  // The handler may run on several threads.
+  const jobs::Jobs::Handler note = [&](const JobContext& context) {
     if (context.scheduled < begin || context.scheduled >= end) return Status{};
+    const std::lock_guard lock(mutex);
     last = system_clock.wall_now();
     late.add(static_cast<std::uint64_t>((last - context.scheduled).count()));
     return Status{};
-  });
+  };
+  load.on_threads ? jobs.handle("note", note) : jobs.handle_in_turn("note", note);
   jobs.start();
   if (system_clock.wall_now() + 1s > begin) std::printf("  (the jobs were stored too late: the first runs are late)\n");
   runtime.scheduler().run_for(begin - system_clock.wall_now());
@@ -224,7 +230,8 @@ void loads(Duration time) {
            Load{"10 jobs each 10 ms: 1,000 a second", 10, every("10ms"), time, 1000 * seconds},
            Load{"1,000 jobs each second, in one millisecond", 1000, every("1s"), time, 1000 * seconds},
            Load{"1,000 jobs each 100 ms: 10,000 a second", 1000, every("100ms"), time, 10'000 * seconds},
-           Load{"the same, while old rows are removed", 1000, every("100ms"), time, 10'000 * seconds, 20'000 * seconds + 100'000},
+           Load{"the same, handlers on threads", 1000, every("100ms"), time, 10'000 * seconds, 0, true},
+           Load{"the same in turns, while old rows are removed", 1000, every("100ms"), time, 10'000 * seconds, 20'000 * seconds + 100'000},
            Load{"10,000 jobs, due in one second", 10'000, in_one_second, 1s, 10'000},
            Load{"10,000 jobs, due in one millisecond", 10'000, in_one_instant, 1s, 10'000},
        }) {
