@@ -38,6 +38,7 @@ class Ancestry {
   /// Follows the parents of 'name' upward. An error for a cycle through the edited job, and for a job that does not exist.
   Status climb(const std::string& name) {
     path_.push_back(name);
+    if (path_.size() > limits::kFamilyDepth) return too_deep();
     const auto parents = parents_of(name);
     if (!parents) return parents.error();
     for (const std::string& parent : *parents) {
@@ -49,7 +50,8 @@ class Ancestry {
     return {};
   }
 
-  Result<std::set<std::string>> roots_of(const std::string& name) {
+  Result<std::set<std::string>> roots_of(const std::string& name, std::size_t depth = 0) {
+    if (depth > limits::kFamilyDepth) return failure(too_deep());
     if (const auto known = roots_.find(name); known != roots_.end()) return known->second;
     const auto parents = parents_of(name);
     if (!parents) return failure(parents.error());
@@ -58,7 +60,7 @@ class Ancestry {
     std::set<std::string> roots;
     if (parents->empty()) roots.insert(name);
     for (const std::string& parent : *parents) {
-      auto of_parent = roots_of(parent);
+      auto of_parent = roots_of(parent, depth + 1);
       if (!of_parent) return of_parent;
       roots.merge(*of_parent);
     }
@@ -67,8 +69,11 @@ class Ancestry {
   }
 
  private:
+  static Status too_deep() { return refuse("more than " + std::to_string(limits::kFamilyDepth) + " jobs are above one another"); }
   Result<std::vector<std::string>> parents_of(const std::string& name) {
     if (const auto known = parents_.find(name); known != parents_.end()) return known->second;
+    if (parents_.size() >= limits::kFamilyReads)
+      return failure(refuse("more than " + std::to_string(limits::kFamilyReads) + " jobs are above the job and those below it"));
     const auto stored = store_.find(name);
     if (!stored && stored.error().code() == StatusCode::NotFound) return failure(refuse("there is no job '" + name + "'"));
     if (!stored) return failure(stored.error());

@@ -177,16 +177,8 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
   return schedule;
 }
 
-Status check(const Job& job) {
-  if (!is_name(job.name)) {
-    return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) +
-                              " letters, digits and characters of '._-/', and no part between slashes that is empty, '.' or '..'");
-  }
+Status check_values(const Job& job) {
   if (job.handler.empty()) return refuse("handler", "it names none");
-  if (Status status = check_texts(job); !status.ok()) return status;
-  if (job.parameters.size() > limits::kJobParameters) {
-    return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
-  }
   if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
     return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));
   }
@@ -196,6 +188,19 @@ Status check(const Job& job) {
   if (job.retries > limits::kJobRetries) return refuse("retries", "more than " + std::to_string(limits::kJobRetries));
   if (job.backoff < Duration{0}) return refuse("backoff", "it is negative");
   if (job.timeout < Duration{0}) return refuse("timeout", "it is negative");
+  return {};
+}
+
+Status check(const Job& job) {
+  if (!is_name(job.name)) {
+    return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) +
+                              " letters, digits and characters of '._-/', and no part between slashes that is empty, '.' or '..'");
+  }
+  if (Status status = check_values(job); !status.ok()) return status;
+  if (Status status = check_texts(job); !status.ok()) return status;
+  if (job.parameters.size() > limits::kJobParameters) {
+    return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
+  }
   if (Status status = check_parents(job); !status.ok()) return status;
   if (Status status = check_facts(job); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);

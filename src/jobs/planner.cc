@@ -164,6 +164,9 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const std::se
     cycle.is_complete = false;
     break;
   }
+  auto unusable = store.unusable_rows();
+  if (!unusable) return failure(std::move(unusable.error()));
+  if (!unusable->empty()) cycle.trouble += (cycle.trouble.empty() ? "" : "; ") + *unusable;
   if (cycle.plans.empty()) {
     cycle.is_complete = true;
     return cycle;
@@ -174,6 +177,7 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const std::se
 
 Status Planner::can_be_planned(const StoredJob& job) {
   if (!is_readable(job)) return {StatusCode::DataLoss, job.job.note};
+  if (!job.set_aside.empty()) return {StatusCode::DataLoss, job.set_aside};
   const auto compiled = this->compiled(job.job, job.id);
   return compiled ? Status{} : compiled.error();
 }

@@ -51,7 +51,7 @@ class Planner {
     std::vector<Plan> plans;          // In the same order.
     std::vector<StoredJob> children;  // The jobs below them.
     bool is_complete = true;          // False: more jobs are due; another cycle should follow immediately.
-    std::string trouble;              // Why a job could not be planned; empty if each one could.
+    std::string trouble;              // Why a job could not be planned, and rows that cannot be used; empty: none.
   };
   /// One transaction. On an error nothing was planned. Jobs of 'full', and those above them, are not planned: their next times stay.
   Result<Cycle> run(JobStore& store, WallTime now, const std::set<std::int64_t>& full = {});

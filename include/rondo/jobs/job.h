@@ -90,6 +90,8 @@ struct Job {
 
 /// InvalidArgument that names the field and the reason.
 Status check(const Job& job);
+/// The part of check() that a stored job must satisfy to be read: its handler and its numbers, not its texts and its schedule. O(1).
+Status check_values(const Job& job);
 
 /// A job as a JobStore keeps it.
 struct StoredJob {
@@ -97,6 +99,9 @@ struct StoredJob {
   Job job;
   bool is_running = false;         // Started: its schedule is in force. A stopped job runs only when it is triggered.
   std::optional<WallTime> next{};  // The first scheduled instant that has no run row; empty: none.
+  /// Why its row cannot be planned although its definition can be read, such as a next time that is no time. Empty: it can. A stop and a
+  /// start, or an edit, writes the row anew.
+  std::string set_aside = {};
 };
 
 /// False for what stands for a row that cannot be read: it has only a name, and a note that says why.

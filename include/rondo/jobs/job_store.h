@@ -5,6 +5,9 @@
 // the machine. When it returns an error it has no effect. plan() moves the next time of jobs and writes the rows of their runs together: so
 // after a crash at any moment each scheduled instant has exactly one row, and a row without a final state is run again with the same id.
 //
+// A row that another program wrote and that cannot be used does not stop the others. A run is left out of all answers (unusable_rows()), a
+// job is there without its definition (is_readable()), or is set aside (StoredJob::set_aside).
+//
 // Errors: Unavailable if the database is locked, cannot be read or written, was removed, or the disk is full; DataLoss if it is damaged;
 // InvalidArgument and NotFound as stated. Threads: one thread at a time. The functions may block.
 #pragma once
@@ -81,6 +84,9 @@ class JobStore {
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;
   /// Removes at most 'max' final runs that ended before 'before', and returns their number.
   virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
+  /// Names rows that cannot be used: runs that were left out of an answer, with their number, and a started job that never becomes due.
+  /// Empty: none is known. Rows that were removed or repaired since do not count. O(log rows).
+  virtual Result<std::string> unusable_rows() { return std::string{}; }
 };
 
 enum class Durability : std::uint8_t {

@@ -90,6 +90,22 @@ inline constexpr std::size_t kRunsOfPlan = 1'000;
 /// "fire-last". Figure: none: the first run has the number. Test: `PlanTest.OfAllMissedInstantsTheNewestRunUpToTheLimit`.
 inline constexpr std::uint32_t kMisfireRuns = 1'000;
 
+/// Rows of runs that cannot be used and are remembered by their ids.
+/// Reached: the further ones are left out, too, and not counted. Figure: none: health() has the number. Test:
+/// `SqliteRows.AThousandBadRunsAreCounted`.
+inline constexpr std::size_t kUnusableRuns = 1'000;
+
+/// Jobs above one another that the check of a new job follows upward. A family has fewer jobs, so there are more only in a database that
+/// another program wrote. Each level takes some hundred bytes of the stack.
+/// Reached: `Jobs::put()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
+/// `SqliteRows.AnEndlessChainOfParentsIsRefused`.
+inline constexpr std::size_t kFamilyDepth = 1'000;
+
+/// Jobs that the check of a new job reads to find its roots. All jobs above and below it have a place in one family, so there are more only
+/// in a database that another program wrote.
+/// Reached: `Jobs::put()` returns InvalidArgument. Figure: none: the caller gets the error. Test: `SqliteRows.AWideFamilyIsRefused`.
+inline constexpr std::size_t kFamilyReads = 5'000;
+
 /// Runs of one backfill, with those of the jobs below: one transaction writes them, and they are due at the same time.
 /// Reached: `Jobs::backfill()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
 /// `BackfillTest.ARangeWithMoreInstantsThanTheLimitIsRefused`.

@@ -44,6 +44,9 @@ Status create_private(const std::string& path) {
 
 Statement::Statement(Database& database, const char* text) : database_(database) {
   result_ = sqlite3_prepare_v3(database.handle(), text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (result_ == SQLITE_OK) return;
+  prepared_ = database.error(result_);
+  database.note_prepared(prepared_);
 }
 
 Statement& Statement::bind(std::int64_t value) {
@@ -66,7 +69,10 @@ Statement& Statement::bind(const std::optional<WallTime>& time) {
   return *this;
 }
 
-Status Statement::error() const { return database_.error(result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_.handle())); }
+Status Statement::error() const {
+  if (!prepared_.ok()) return prepared_;
+  return database_.error(result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_.handle()));
+}
 
 Result<bool> Statement::step() {
   if (result_ != SQLITE_OK) return failure(error());
@@ -99,11 +105,6 @@ void Statement::reset() noexcept {
 std::string Statement::text(int column) const {
   const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   return bytes == nullptr ? std::string{} : std::string{bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-}
-
-std::optional<WallTime> Statement::optional_time(int column) const {
-  if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
-  return time(column);
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {

@@ -38,14 +38,16 @@ class Statement {
   void reset() noexcept;
 
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  bool is_integer(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_INTEGER; }
+  bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   std::string text(int column) const;
   WallTime time(int column) const { return WallTime::from_nanoseconds(integer(column)); }
-  std::optional<WallTime> optional_time(int column) const;
 
  private:
   Status error() const;
   Database& database_;
   sqlite3_stmt* statement_ = nullptr;
+  Status prepared_;  // Its message would be overwritten by that of the next statement.
   int place_ = 0;
   int result_ = SQLITE_OK;
 };
@@ -66,6 +68,11 @@ class Database {
   Result<std::int64_t> query(const char* text);
   /// The error of a result of SQLite, with the path.
   Status error(int result) const;
+  /// Ok, or the error of the first statement that could not be prepared: a table or a column is missing.
+  const Status& prepared() const noexcept { return prepared_; }
+  void note_prepared(const Status& status) {
+    if (prepared_.ok()) prepared_ = status;
+  }
   /// SQLite goes on with a file that was removed or overwritten, and what it writes is gone at the end of the process. DataLoss if the file
   /// is no database any more; Unavailable if it, or its log, was removed, moved away or replaced.
   Status check_files();
@@ -85,6 +92,7 @@ class Database {
   Database(sqlite3* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   sqlite3* handle_;
   std::string path_;
+  Status prepared_;
   std::uint64_t log_inode_ = 0;  // Of its log; 0: it has none yet.
 };
 

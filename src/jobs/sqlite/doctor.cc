@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/job_store.h"
@@ -54,7 +54,8 @@ class Examination {
     version == newest ? add(Level::Ok, "schema", value)
                       : add(Level::Advice, "schema", value, "this program makes version " + std::to_string(newest),
                             "none is needed: rondod changes the database at its start");
-    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_runs, &Examination::check_waits}) {
+    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_rows_of_runs,
+                            &Examination::check_runs, &Examination::check_waits}) {
       if (is_damaged_ || version < newest) break;  // What the others would say is not certain.
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
@@ -84,19 +85,41 @@ class Examination {
     const Result<std::int64_t> started = database_.query("SELECT count(*) FROM jobs WHERE running = 1");
     if (!all || !started) return all ? started.error() : all.error();
     add(Level::Ok, "jobs", std::to_string(*all) + ", " + std::to_string(*started) + " started");
-    Statement specs(database_, "SELECT name, spec FROM jobs ORDER BY name");
-    for (Result<bool> row = specs.step(); !row || *row; row = specs.step()) {
-      if (!row) return row.error();
-      const Result<Job> job = job_from_json(specs.text(1));
-      const Status wrong = job ? check(*job) : job.error();
-      if (wrong.ok()) continue;
-      add(Level::Problem, "definition", specs.text(0), std::string{wrong.message()}, "edit or remove the job");
-    }
-    const Result<Found> overdue = find(database_, false, "FROM jobs WHERE running = 1 AND next < ?", now_ + -kOverdue);
+    if (Status status = check_definitions(); !status.ok()) return status;
+    const Result<Found> overdue = find(database_, false, "FROM jobs WHERE running = 1 AND next >= 0 AND next < ?", now_ + -kOverdue);
     if (!overdue) return overdue.error();
     if (overdue->count > 0)
       add(Level::Problem, "jobs not planned", overdue->text(), "no process plans these jobs: their instants have passed",
           "start rondod; if it runs, see `rondo health`");
+    return {};
+  }
+
+  Status check_definitions() {
+    Statement rows(database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs ORDER BY name").c_str());
+    for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
+      if (!row) return row.error();
+      const StoredJob stored = sqlite::read_job(rows);
+      if (!stored.set_aside.empty())
+        add(Level::Problem, "row of a job", stored.job.name, stored.set_aside + ", so the job is not planned", "stop and start the job");
+      const Status wrong = is_readable(stored) ? check(stored.job) : Status{StatusCode::DataLoss, stored.job.note};
+      if (!wrong.ok()) add(Level::Problem, "definition", stored.job.name, std::string{wrong.message()}, "edit or remove the job");
+    }
+    return {};
+  }
+  /// Runs whose rows cannot be used: a start leaves them out.
+  Status check_rows_of_runs() {
+    Statement rows(database_, (std::string{"SELECT "} + sqlite::kRunColumns + "ORDER BY runs.id").c_str());
+    std::int64_t count = 0;
+    std::string first;
+    JobRun run;
+    for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
+      if (!row) return row.error();
+      std::string wrong = sqlite::read_run(rows, run);
+      if (!wrong.empty() && count++ == 0) first = std::move(wrong);
+    }
+    if (count > 0)
+      add(Level::Problem, "rows of runs", std::to_string(count) + ", the oldest is: " + first,
+          "another program has written them: these runs are not listed and do not run", "end rondod, and remove or correct the rows");
     return {};
   }
 
@@ -106,15 +129,16 @@ class Examination {
     if (!all || !due) return all ? due.error() : all.error();
     add(Level::Ok, "runs", std::to_string(*all) + ", " + std::to_string(*due) + " without an end");
     const std::string unfinished = "FROM runs JOIN jobs ON jobs.id = runs.job WHERE runs.state = " + std::to_string(kRunsDue);
-    const Result<Found> late = find(database_, true, unfinished + " AND runs.due < ?", now_ + -kLongDue);
+    const Result<Found> late = find(database_, true, unfinished + " AND runs.due >= 0 AND runs.due < ?", now_ + -kLongDue);
     if (!late) return late.error();
     if (late->count > 0)
       add(Level::Advice, "runs due for an hour", late->text(),
           "they wait for a fact, a worker, a place or another run, or they run for long",
           "`rondo job runs JOB` shows them, and `rondo why` says what they wait for");
-    const Result<Found> stopped = find(
-        database_, true,
-        unfinished + " AND jobs.running = 0 AND runs.band < " + std::to_string(static_cast<int>(Band::Manual)) + " AND runs.due < ?", now_);
+    const Result<Found> stopped = find(database_, true,
+                                       unfinished + " AND jobs.running = 0 AND runs.band < " +
+                                           std::to_string(static_cast<int>(Band::Manual)) + " AND runs.due >= 0 AND runs.due < ?",
+                                       now_);
     if (!stopped) return stopped.error();
     if (stopped->count > 0)
       add(Level::Advice, "runs of stopped jobs", stopped->text(), "rondod ended after the stop, before they ended",
@@ -149,9 +173,10 @@ class Examination {
       const std::size_t blank = std::min(ids.find(' '), ids.size());
       const Result<bool> row = parent.bind(ids.substr(0, blank)).step();
       if (!row) return row;
-      const auto state = *row ? static_cast<RunState>(parent.integer(0)) : RunState::Failed;
+      // Compared before it is narrowed: another program may have written any number.
+      const std::int64_t state = *row ? parent.integer(0) : static_cast<std::int64_t>(RunState::Failed);
       parent.reset();
-      if (is_final(state) && state != RunState::Succeeded) return true;
+      if (state != kRunsDue && state != static_cast<std::int64_t>(RunState::Succeeded)) return true;
       ids.remove_prefix(std::min(blank + 1, ids.size()));
     }
     return false;

@@ -1,10 +1,11 @@
 // make_sqlite_job_store(): jobs and runs in two tables. A job is kept as JSON beside the columns by which it is found.
 #include <array>
-#include <sstream>
+#include <set>
 #include <utility>
 
 #include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/jobs/job_store.h"
 #include "rondo/jobs/limits.h"
@@ -54,10 +55,6 @@ constexpr std::array kMigrations{
     // Runs may be of Band::Backfill, which a program that knows the step before refuses.
     "SELECT 1;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
-
-constexpr const char* kRunColumns =
-    "runs.id, runs.job, jobs.name, runs.scheduled, runs.due, runs.band, runs.state, runs.attempt, runs.missed, runs.begun, runs.ended, "
-    "runs.note, runs.parents FROM runs JOIN jobs ON jobs.id = runs.job ";
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
 
@@ -122,17 +119,30 @@ class SqliteJobStore final : public JobStore {
       return Status{};
     });
   }
-  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
-    return runs_of(unfinished_.bind(after).bind(static_cast<std::int64_t>(max)));
-  }
+  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return runs_of(unfinished_.bind(after), max); }
   Result<JobRun> run(std::int64_t id) override {
-    auto found = runs_of(run_.bind(id));
+    auto found = runs_of(run_.bind(id), 1);
     if (!found) return failure(std::move(found.error()));
     if (found->empty()) return failure(StatusCode::NotFound, "no run " + std::to_string(id));
     return std::move(found->front());
   }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
-    return runs_of(runs_.bind(job).bind(before).bind(static_cast<std::int64_t>(max)));
+    return runs_of(runs_.bind(job).bind(before), max);
+  }
+  Result<std::string> unusable_rows() override {
+    std::string text;
+    while (!unusable_.empty()) {
+      Result<std::string> wrong = wrong_with(*unusable_.begin());
+      if (!wrong) return wrong;
+      if (!wrong->empty()) {
+        text = "runs that cannot be used: " + std::to_string(unusable_.size()) + ", the oldest is: " + *wrong;
+        break;
+      }
+      unusable_.erase(unusable_.begin());
+    }
+    const Result<std::string> job = job_that_is_never_due();
+    if (!job || text.empty() || job->empty()) return !job || text.empty() ? job : text;
+    return text + "; " + *job;
   }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
@@ -162,10 +172,6 @@ class SqliteJobStore final : public JobStore {
     return sqlite3_changes(database_->handle()) == 0 ? no_job(name) : Status{};
   }
 
-  /// What stands for a row that cannot be read, so that the other jobs go on. It can be removed, and put again.
-  static Job unreadable_job(const std::string& name, const Status& why) {
-    return {.name = name, .note = "the row of this job cannot be read: " + std::string{why.message()}};
-  }
   Result<std::vector<StoredJob>> jobs_of(Statement& statement) {
     std::vector<StoredJob> jobs;
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
@@ -173,9 +179,7 @@ class SqliteJobStore final : public JobStore {
       const Result<bool> row = statement.step();
       if (!row) return failure(row.error());
       if (!*row) break;
-      auto job = job_from_json(statement.text(1));
-      if (!job) job = unreadable_job(statement.text(4), job.error());
-      jobs.push_back({statement.integer(0), std::move(*job), statement.integer(2) != 0, statement.optional_time(3)});
+      jobs.push_back(sqlite::read_job(statement));
     }
     statement.reset();
     return jobs;
@@ -217,59 +221,63 @@ class SqliteJobStore final : public JobStore {
     return delay_.bind(*end.next).bind(end.id).run();
   }
 
-  static std::vector<std::int64_t> ids_of(const std::string& text) {
-    std::vector<std::int64_t> ids;
-    std::istringstream words(text);
-    for (std::int64_t id = 0; words >> id;) ids.push_back(id);
-    return ids;
-  }
-
-  Result<std::vector<JobRun>> runs_of(Statement& statement) {
+  /// At most 'max' runs that can be used. The others are noted.
+  Result<std::vector<JobRun>> runs_of(Statement& statement, std::size_t max) {
     std::vector<JobRun> runs;
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
-    for (;;) {
+    while (runs.size() < max) {
       const Result<bool> row = statement.step();
       if (!row) return failure(row.error());
       if (!*row) break;
-      runs.push_back({.id = statement.integer(0),
-                      .job_id = statement.integer(1),
-                      .job = statement.text(2),
-                      .scheduled = statement.time(3),
-                      .due = statement.time(4),
-                      .band = static_cast<Band>(statement.integer(5)),
-                      .state = static_cast<RunState>(statement.integer(6)),
-                      .attempt = static_cast<std::uint32_t>(statement.integer(7)),
-                      .missed = static_cast<std::uint64_t>(statement.integer(8)),
-                      .begun = statement.optional_time(9),
-                      .ended = statement.optional_time(10),
-                      .note = statement.text(11),
-                      .parents = ids_of(statement.text(12))});
-      const JobRun& run = runs.back();
-      if (run.band > Band::Backfill || run.state > RunState::Skipped) {
-        statement.reset();
-        return failure(StatusCode::DataLoss, "the run " + std::to_string(run.id) + " has an unknown state or band");
+      JobRun run;
+      const std::string wrong = sqlite::read_run(statement, run);
+      if (wrong.empty()) {
+        runs.push_back(std::move(run));
+      } else if (unusable_.size() < limits::kUnusableRuns) {
+        unusable_.insert(run.id);
       }
     }
     statement.reset();
     return runs;
   }
 
+  /// What is wrong with a run. Empty: it can be used by now, or was removed.
+  Result<std::string> wrong_with(std::int64_t id) {
+    const Result<bool> row = run_.bind(id).step();
+    if (!row) return failure(row.error());
+    JobRun run;
+    std::string wrong = *row ? sqlite::read_run(run_, run) : std::string{};
+    run_.reset();
+    return wrong;
+  }
+
+  /// A started job whose next time is beyond all times, so that it never becomes due; also one whose next time is a text.
+  Result<std::string> job_that_is_never_due() {
+    auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd));
+    if (!found) return failure(std::move(found.error()));
+    return found->empty() ? std::string{} : "job '" + found->front().job.name + "': " + found->front().set_aside;
+  }
+
   std::unique_ptr<Database> database_;
+  std::set<std::int64_t> unusable_;  // Runs that were left out of an answer.
   Statement put_{*database_,
                  "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "
                  "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
   Statement no_parents_{*database_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
   Statement add_parent_{*database_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
-  Statement children_{*database_,
-                      "SELECT jobs.id, jobs.spec, jobs.running, jobs.next, jobs.name FROM parents JOIN jobs ON jobs.id = parents.child "
-                      "WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?"};
+  Statement children_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+                                   "FROM parents JOIN jobs ON jobs.id = parents.child WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?")
+                                      .c_str()};
   Statement remove_{*database_, "DELETE FROM jobs WHERE name = ?"};
   Statement set_running_{*database_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
-  Statement find_{*database_, "SELECT id, spec, running, next, name FROM jobs WHERE name = ?"};
-  Statement list_{*database_, "SELECT id, spec, running, next, name FROM jobs WHERE name > ? ORDER BY name LIMIT ?"};
-  Statement due_{
-      *database_,
-      "SELECT id, spec, running, next, name FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?"};
+  Statement find_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name = ?").c_str()};
+  Statement list_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name > ? ORDER BY name LIMIT ?").c_str()};
+  Statement due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+                              "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?")
+                                 .c_str()};
+  Statement never_due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+                                    "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next >= ? ORDER BY next LIMIT 1")
+                                       .c_str()};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{*database_,
                  "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "
@@ -279,13 +287,14 @@ class SqliteJobStore final : public JobStore {
                     "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
   Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
   Statement unfinished_{*database_,
-                        (std::string{"SELECT "} + kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id LIMIT ?").c_str()};
-  Statement run_{*database_, (std::string{"SELECT "} + kRunColumns + "WHERE runs.id = ?").c_str()};
+                        (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id").c_str()};
+  Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{*database_,
-                  (std::string{"SELECT "} + kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC LIMIT ?").c_str()};
+                  (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
   Statement instants_{
       *database_, "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 ORDER BY scheduled LIMIT ?"};
-  Statement forget_{*database_, "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? LIMIT ?)"};
+  Statement forget_{*database_,
+                    "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? AND state <> 0 LIMIT ?)"};
 };
 
 }  // namespace
@@ -338,7 +347,11 @@ Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path,
                                    : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON";
   if (Status set = (*database)->execute(settings); !set.ok()) return failure(std::move(set));
   if (Status migrated = migrate(**database, *version); !migrated.ok()) return failure(std::move(migrated));
-  return std::unique_ptr<JobStore>{std::make_unique<SqliteJobStore>(std::move(*database))};
+  Database& opened = **database;
+  std::unique_ptr<JobStore> store = std::make_unique<SqliteJobStore>(std::move(*database));
+  if (opened.prepared().ok()) return store;
+  return failure(StatusCode::DataLoss, std::string{opened.prepared().message()} + "; it is not as version " +
+                                           std::to_string(kMigrations.size()) + " of it is made: restore a copy of the file");
 }
 
 }  // namespace rondo::jobs

@@ -1,0 +1,221 @@
+// Rows that another program wrote and that cannot be used: they are named, with the table, the id, the column and the value, and neither
+// the other rows nor the start suffer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobs/family.h"
+#include "jobs/planner.h"
+#include "rondo/jobs/job_store.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SqliteRows : public ::testing::Test {
+ protected:
+  SqliteRows() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-rows-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    path = (folder / "jobs.db").string();
+    store = std::move(*make_sqlite_job_store(path));
+  }
+  ~SqliteRows() override { std::filesystem::remove_all(folder); }
+  /// Leaves out the checks of the schema, as a program could that writes the file itself.
+  void execute(const std::string& text) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+  void add_job(const std::string& name, const std::string& when = "every 10s") const {
+    ASSERT_TRUE(store->put({.name = name, .handler = "h", .schedule = {.when = when}}, now).has_value());
+    ASSERT_TRUE(store->set_running(name, true, now, "").ok());
+  }
+  /// Adds runs of the job 'a' without an end; their ids are 1 and so on.
+  void add_runs(int count) const {
+    std::vector<Plan> plans{{.job_id = store->find("a")->id, .next = now}};
+    for (int i = 0; i < count; ++i) plans[0].runs.push_back({.job_id = plans[0].job_id, .scheduled = now + 1s * i, .due = now + 1s * i});
+    ASSERT_TRUE(store->plan(plans).ok());
+  }
+  std::vector<std::int64_t> unfinished(std::int64_t after = 0, std::size_t max = 100) const {
+    std::vector<std::int64_t> ids;
+    const auto runs = store->unfinished(after, max);
+    EXPECT_TRUE(runs.has_value()) << runs.error().to_string();
+    for (const JobRun& run : runs.value_or(std::vector<JobRun>{})) ids.push_back(run.id);
+    return ids;
+  }
+  std::string trouble() {
+    const auto cycle = planner.run(*store, now);
+    EXPECT_TRUE(cycle.has_value()) << cycle.error().to_string();
+    return cycle ? cycle->trouble : std::string{};
+  }
+  std::string findings_of(const std::string& setting) const {
+    const auto found = examine_sqlite_job_store(path, now);
+    std::string text;
+    for (const JobDatabaseFinding& one : found.value_or(std::vector<JobDatabaseFinding>{})) {
+      if (one.setting == setting) text += one.value + ": " + one.meaning + "\n";
+    }
+    return text;
+  }
+
+  std::filesystem::path folder;
+  std::string path;
+  std::unique_ptr<JobStore> store;
+  Planner planner{PlannerOptions{}};
+  const WallTime now = WallTime::from_nanoseconds(1'800'000'000'000'000'000);
+};
+
+struct BadColumn {
+  const char* column;
+  const char* value;  // In SQL.
+  const char* shown;
+};
+
+class ColumnsOfRuns : public SqliteRows, public ::testing::WithParamInterface<BadColumn> {};
+
+/// 256 was cut to 8 bits, which is the state 0, and one such row ended each list and the start.
+TEST_P(ColumnsOfRuns, ARunThatCannotBeUsedIsLeftOutAndNamed) {
+  add_job("a");
+  add_runs(3);
+  execute(std::string{"UPDATE runs SET "} + GetParam().column + " = " + GetParam().value + " WHERE id = 2");
+  EXPECT_THAT(unfinished(), testing::ElementsAre(1, 3));
+  EXPECT_EQ(store->runs("a", INT64_MAX, 2)->size(), 2U) << "a page is full without it";
+  EXPECT_EQ(store->run(2).error().code(), StatusCode::NotFound);
+  const auto what =
+      AllOf(HasSubstr("table runs, run 2 of the job 'a', column "), HasSubstr(GetParam().column), HasSubstr(GetParam().shown));
+  EXPECT_THAT(store->unusable_rows().value(), AllOf(HasSubstr("cannot be used: 1, the oldest is: "), what));
+  EXPECT_THAT(trouble(), what);
+  EXPECT_THAT(findings_of("rows of runs"), AllOf(HasSubstr("1, the oldest is: "), what));
+  execute("DELETE FROM runs WHERE id = 2");
+  EXPECT_THAT(store->unusable_rows().value(), IsEmpty());
+  EXPECT_THAT(findings_of("rows of runs"), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ColumnsOfRuns,
+                         ::testing::Values(BadColumn{"state", "256", "256 is none of 0 to 6"}, BadColumn{"state", "7", "7 is none"},
+                                           BadColumn{"state", "'due'", "'due' is no whole number"}, BadColumn{"band", "256", "256 is none"},
+                                           BadColumn{"band", "-1", "-1 is none of 0 to 4"},
+                                           BadColumn{"attempt", "4294967296", "4294967296 is none of 0 to 4294967295"},
+                                           BadColumn{"missed", "-1", "-1 is none"},
+                                           BadColumn{"due", "-9223372036854775807 - 1", "-9223372036"},
+                                           BadColumn{"due", "9223372036854775807", "9223372036854775807 is not a time"},
+                                           BadColumn{"scheduled", "x'00ff'", "is no time"}, BadColumn{"begun", "-1", "-1 is not a time"},
+                                           BadColumn{"parents", "'1 x'", "'x' is no number of a run"}),
+                         [](const auto& made) { return made.param.column + std::to_string(made.index); });
+
+TEST_F(SqliteRows, AThousandBadRunsAreCounted) {
+  add_job("a");
+  const int bad = static_cast<int>(limits::kUnusableRuns) + 10;
+  add_runs(bad + 2);
+  execute("UPDATE runs SET band = 300 WHERE id <= " + std::to_string(bad));
+  EXPECT_THAT(unfinished(0, 2), testing::ElementsAre(bad + 1, bad + 2)) << "a page of them does not look like the end";
+  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("cannot be used: 1000, the oldest is: table runs, run 1 of"));
+}
+
+TEST_F(SqliteRows, AStartGoesOnBesideABadRun) {
+  add_job("a", "every 1s");
+  add_runs(2);
+  execute("UPDATE runs SET band = 300, due = 0, scheduled = 0 WHERE id = 1; UPDATE runs SET due = 1, scheduled = 1 WHERE id = 2");
+  Runtime runtime;
+  Jobs jobs(runtime, std::move(store), JobsOptions{.cycle = 10ms});
+  jobs.handle_in_turn("h", [](const JobContext&) { return Status{}; });
+  jobs.start();
+  const Instant deadline = runtime.clock().now() + 30s;
+  while ((jobs.stats().succeeded < 1 || jobs.health().ok()) && runtime.clock().now() < deadline) runtime.scheduler().run_for(1ms);
+  EXPECT_TRUE(jobs.is_recovered());
+  EXPECT_EQ(jobs.stats().recovered, 1U);
+  EXPECT_THAT(jobs.health().to_string(), AllOf(HasSubstr("run 1 of the job 'a'"), HasSubstr("column band: 300")));
+}
+
+TEST_F(SqliteRows, ADefinitionThatCannotBeUsedNamesTheJobAndTheField) {
+  for (const auto& [spec, what] : std::vector<std::pair<std::string, std::string>>{
+           {"{}", "name: '' is another one"},
+           {R"({"name":"a"})", "handler: it names none"},
+           {R"({"name":"b","handler":"h"})", "name: 'b' is another one"},
+           {R"({"name":"a","handler":"h","misfire":"fire-last","misfire_runs":0})", "misfire_runs: it is 1 to"},
+           {R"({"name":"a","handler":"h","concurrency":0})", "concurrency: it is 1 to"},
+           {R"({"name":"a","handler":7})", "handler: not a text"},
+           {"", "no JSON"}}) {
+    add_job("a");
+    add_job("good");
+    execute("UPDATE jobs SET spec = '" + spec + "' WHERE name = 'a'");
+    EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'a': "), HasSubstr("column spec: " + what)));
+    EXPECT_THAT(findings_of("definition"), AllOf(HasSubstr("a: "), HasSubstr(what)));
+    EXPECT_GT(store->find("good")->next, now) << "the others are planned";
+    EXPECT_TRUE(store->remove("a").ok());
+  }
+}
+
+TEST_F(SqliteRows, AJobWhoseNextTimeIsNoTimeIsSetAside) {
+  for (const std::string next : {"-9223372036854775807 - 1", "-1", "9223372036854775807", "9214646400000000000", "'soon'", "1.5e300"}) {
+    add_job("a", "every 10ms");
+    add_job("good");
+    execute("UPDATE jobs SET next = " + next + " WHERE name = 'a'");
+    EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'a': "), HasSubstr("table jobs, column next: "))) << next;
+    EXPECT_THAT(store->runs("a", INT64_MAX, 10).value(), IsEmpty());
+    EXPECT_GT(store->find("good")->next, now) << "the others are planned";
+    EXPECT_EQ(store->find("a")->job.schedule.when, "every 10ms") << "its definition is there";
+    EXPECT_TRUE(planner.replan(*store, "", now).has_value());
+    EXPECT_THAT(findings_of("row of a job"), AllOf(HasSubstr("a: "), HasSubstr("column next: ")));
+    EXPECT_TRUE(store->set_running("a", true, now, "").ok());
+    EXPECT_THAT(trouble(), IsEmpty()) << "a start repairs it";
+    EXPECT_TRUE(store->remove("a").ok());
+    EXPECT_TRUE(store->remove("good").ok());
+  }
+}
+
+TEST_F(SqliteRows, AMissingTableOrColumnIsNamedAtTheStart) {
+  store.reset();
+  execute("ALTER TABLE runs RENAME COLUMN missed TO skipped");
+  EXPECT_THAT(make_sqlite_job_store(path).error().to_string(), AllOf(HasSubstr("no column named missed"), HasSubstr(path)));
+  execute("DROP TABLE parents");
+  EXPECT_THAT(make_sqlite_job_store(path).error().to_string(), HasSubstr("no such table: "));
+  EXPECT_EQ(make_sqlite_job_store(path).error().code(), StatusCode::DataLoss);
+}
+
+TEST_F(SqliteRows, AnEndlessChainOfParentsIsRefused) {
+  const auto named = [](std::size_t i) { return "j" + std::to_string(i); };
+  for (std::size_t i = 0; i <= limits::kFamilyDepth + 1; ++i) {
+    Job job{.name = named(i), .handler = "h", .parents = {}};
+    if (i > 0) job.parents = {named(i - 1)};
+    ASSERT_TRUE(store->put(job, {}).has_value());
+  }
+  const Job low{.name = "new", .handler = "h", .parents = {named(limits::kFamilyDepth + 1)}};
+  EXPECT_THAT(check_family(*store, low).to_string(), HasSubstr("parents: more than 1000 jobs are above one another"));
+}
+
+TEST_F(SqliteRows, AWideFamilyIsRefused) {
+  // A tree upward: each job has 16 parents, so the third level has 4,096 and the fourth one more than the limit.
+  std::string text = "BEGIN;";
+  std::size_t made = 1;
+  for (std::size_t job = 0; made < limits::kFamilyReads + 100; ++job) {
+    std::string parents;
+    for (int i = 0; i < 16; ++i) parents += (i > 0 ? ",\"w" : "\"w") + std::to_string(made++) + '"';
+    const std::string name = "w" + std::to_string(job);
+    text += "INSERT INTO jobs (name, spec, running) VALUES ('" + name + R"(', '{"name":")" + name + R"(","handler":"h","parents":[)" +
+            parents + "]}', 0);";
+  }
+  for (std::size_t job = (made - 1) / 16; job < made; ++job) {
+    const std::string name = "w" + std::to_string(job);
+    text += "INSERT INTO jobs (name, spec, running) VALUES ('" + name + R"(', '{"name":")" + name + R"(","handler":"h"}', 0);)";
+  }
+  execute(text + "COMMIT");
+  EXPECT_THAT(check_family(*store, {.name = "new", .handler = "h", .parents = {"w0"}}).to_string(),
+              HasSubstr("more than 5000 jobs are above"));
+}
+
+}  // namespace
+}  // namespace rondo::jobs
