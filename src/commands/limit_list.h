@@ -166,6 +166,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"peak_jobs", 5},
     {"fpm_routes", 4000000},
     {"fpm_nexthops", 262144},
+    {"fpm_members", 4194304},
     {"workers", 16},
     {"worker_offers", 256},
     {"worker_runs", 256},

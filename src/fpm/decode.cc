@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 
+#include "rondo/dataplane/limits.h"
+
 namespace rondo::fpm {
 
 namespace {
@@ -70,7 +72,7 @@ bool read_hop(const Attribute& attribute, unsigned family, Hop& hop) noexcept {
   }
 }
 
-bool read_multipath(std::span<const std::byte> data, unsigned family, HopWeights weights, std::vector<Hop>& hops) {
+bool read_multipath(std::span<const std::byte> data, unsigned family, HopWeights weights, RouteChange& route) {
   while (!data.empty()) {
     const auto header = read_front<rtnexthop>(data);
     if (!header || header->rtnh_len < sizeof(rtnexthop) || header->rtnh_len > data.size()) return false;
@@ -82,7 +84,8 @@ bool read_multipath(std::span<const std::byte> data, unsigned family, HopWeights
       if (!read_hop(attribute, family, hop)) return false;
     }
     if (attributes.is_malformed()) return false;
-    hops.push_back(hop);
+    route.too_many = route.too_many || route.hops.size() == limits::kGroupMembers;
+    if (!route.too_many) route.hops.push_back(hop);
     data = data.subspan(std::min(netlink::aligned(header->rtnh_len), data.size()));
   }
   return true;
@@ -116,7 +119,7 @@ bool read_route_attribute(const Attribute& attribute, unsigned family, HopWeight
       route.nexthop = id.value_or(0);
       return id.has_value();
     }
-    case RTA_MULTIPATH: return read_multipath(attribute.data, family, weights, route.hops);
+    case RTA_MULTIPATH: return read_multipath(attribute.data, family, weights, route);
     default: return read_hop(attribute, family, hop);
   }
 }
@@ -130,6 +133,7 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   route.protocol = header->rtm_protocol;
   route.table = header->rtm_table;
   route.nexthop = 0;
+  route.too_many = false;
   route.hops.clear();
   decoded.skip = Skip::Family;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return Decoded::Kind::Skipped;
@@ -143,18 +147,21 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   route.prefix = route.prefix.network();
   decoded.skip = Skip::RouteType;
   if (!route.gone && !read_way(header->rtm_type, route)) return Decoded::Kind::Skipped;
+  if (route.too_many) route.hops.clear();
   if (route.hops.empty() && (hop.has_gateway || hop.device != 0)) route.hops.push_back(hop);
   decoded.skip = Skip::None;
   return Decoded::Kind::Route;
 }
 
-bool read_members(std::span<const std::byte> data, std::vector<NexthopMember>& members) {
+bool read_members(std::span<const std::byte> data, NexthopChange& group) {
   if (data.empty() || data.size() % sizeof(GroupEntry) != 0) return false;
-  for (; !data.empty(); data = data.subspan(sizeof(GroupEntry))) {
+  group.too_many = data.size() / sizeof(GroupEntry) > limits::kGroupMembers;
+  group.members.clear();  // The last attribute counts.
+  for (; !data.empty() && !group.too_many; data = data.subspan(sizeof(GroupEntry))) {
     const GroupEntry member = *read_front<GroupEntry>(data);
     const unsigned high = static_cast<unsigned>(member.weight_high) << 8U;
     if (member.id == 0) return false;
-    members.push_back({.id = member.id, .weight = to_weight((member.weight | high) + 1U)});
+    group.members.push_back({.id = member.id, .weight = to_weight((member.weight | high) + 1U)});
   }
   return true;
 }
@@ -167,7 +174,7 @@ bool read_nexthop_attribute(const Attribute& attribute, unsigned family, Nexthop
       nexthop.id = id.value_or(0);
       return id.has_value();
     }
-    case NHA_GROUP: return read_members(attribute.data, nexthop.members);
+    case NHA_GROUP: return read_members(attribute.data, nexthop);
     case NHA_BLACKHOLE: nexthop.blackhole = true; return true;
     case NHA_OIF: {
       const auto device = attribute.as<std::uint32_t>();
@@ -192,6 +199,7 @@ Decoded::Kind decode_nexthop(const Message& message, Decoded& decoded) {
   NexthopChange& nexthop = decoded.nexthop;
   nexthop.gone = message.header.nlmsg_type == RTM_DELNEXTHOP;
   nexthop.blackhole = false;
+  nexthop.too_many = false;
   nexthop.id = 0;
   nexthop.hop = {};
   nexthop.members.clear();
@@ -208,7 +216,7 @@ Decoded::Kind decode_nexthop(const Message& message, Decoded& decoded) {
 
 std::string_view to_string(Skip skip) noexcept {
   constexpr std::array<std::string_view, kSkips> kNames{"none",       "frame_type",   "message_type", "family",  "table", "kernel",
-                                                        "route_type", "encapsulated", "no_gateway",   "unknown", "full"};
+                                                        "route_type", "encapsulated", "no_gateway",   "unknown", "full",  "members"};
   return kNames[static_cast<std::size_t>(skip)];
 }
 

@@ -24,8 +24,9 @@ enum class Skip : std::uint8_t {
   NoGateway,     // A next hop that is only a device.
   Unknown,       // A deletion of something that is not held.
   Full,          // The server holds as many as it may.
+  Members,       // More next hops than a group may have (limits::kGroupMembers).
 };
-inline constexpr std::size_t kSkips = 11;
+inline constexpr std::size_t kSkips = 12;
 std::string_view to_string(Skip skip) noexcept;
 
 struct Hop {
@@ -45,6 +46,7 @@ struct RouteChange {
   std::uint8_t protocol = 0;
   std::uint32_t table = 0;
   std::uint32_t nexthop = 0;  // RTA_NH_ID; 0: the next hops are in 'hops'.
+  bool too_many = false;      // More than limits::kGroupMembers hops: 'hops' is empty.
   Prefix prefix;
   std::vector<Hop> hops;
 };
@@ -58,9 +60,11 @@ struct NexthopMember {
 struct NexthopChange {
   bool gone = false;
   bool blackhole = false;
+  bool too_many = false;  // More than limits::kGroupMembers members: 'members' is empty.
   std::uint32_t id = 0;
   Hop hop;                             // Used if 'members' is empty.
   std::vector<NexthopMember> members;  // Of a group.
+  friend bool operator==(const NexthopChange&, const NexthopChange&) = default;
 };
 
 /// How RTA_MULTIPATH states weights: dplane_fpm_nl sends the weight minus 1, as the kernel expects. The older zebra_fpm sends the weight.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fpm/fpm_kit.h"
+#include "rondo/dataplane/limits.h"
 
 namespace rondo::fpm {
 namespace {
@@ -62,6 +63,31 @@ TEST(FpmDecode, AGroupListsMembersWithWeights) {
   EXPECT_EQ(result.nexthop.id, 72U);
   EXPECT_THAT(result.nexthop.members, testing::ElementsAre(NexthopMember{66, 1}, NexthopMember{73, 200}));
   EXPECT_TRUE(decoded(kit::no_nexthop(72)).nexthop.gone);
+}
+
+TEST(FpmDecode, MoreMembersThanAGroupMayHaveAreRefusedAsAWhole) {
+  std::vector<std::pair<std::uint32_t, std::uint8_t>> members;
+  kit::RouteSpec spec;
+  for (std::uint32_t i = 0; i < limits::kGroupMembers; ++i) {
+    members.emplace_back(i + 1, std::uint8_t{1});
+    spec.paths.emplace_back("10.0.0.2", i + 1, std::uint8_t{0});
+  }
+  Decoded most = decoded(kit::group(72, members));
+  EXPECT_FALSE(most.nexthop.too_many);
+  EXPECT_EQ(most.nexthop.members.size(), limits::kGroupMembers);
+  most = decoded(kit::route("10.1.0.0/16", spec));
+  EXPECT_FALSE(most.route.too_many);
+  EXPECT_EQ(most.route.hops.size(), limits::kGroupMembers);
+  members.emplace_back(5000U, std::uint8_t{1});
+  spec.paths.emplace_back("10.0.0.2", 5000U, std::uint8_t{0});
+  Decoded more = decoded(kit::group(72, members));
+  EXPECT_EQ(more.kind, Kind::Nexthop);
+  EXPECT_TRUE(more.nexthop.too_many);
+  EXPECT_TRUE(more.nexthop.members.empty());
+  more = decoded(kit::route("10.1.0.0/16", spec));
+  EXPECT_EQ(more.kind, Kind::Route);
+  EXPECT_TRUE(more.route.too_many);
+  EXPECT_TRUE(more.route.hops.empty());
 }
 
 TEST(FpmDecode, OtherFamiliesAndTypesAreSkipped) {

@@ -33,7 +33,7 @@ inline Bytes frame(std::string_view content, std::uint8_t type = 1, std::uint8_t
 /// One message; 'fill' adds its attributes.
 template <class Header, class Fill>
 Bytes message(std::uint16_t type, const Header& header, Fill fill) {
-  std::array<std::byte, 4096> buffer{};
+  std::array<std::byte, 32'768> buffer{};
   netlink::MessageWriter writer{buffer};
   writer.begin(type, 0x501, 0, header);
   fill(writer);

@@ -13,8 +13,17 @@ namespace rondo::limits {
 inline constexpr std::size_t kFpmRoutes = 4'000'000;
 
 /// Next hops and groups of next hops that the FPM server holds. zebra makes one for each distinct set, and keeps unused ones for minutes.
-/// Reached: a new next hop is left out, and its routes wait for it. Figure: `stats.fpm.skipped.full`. Test:
-/// `RouteBookTest.ANextHopBeyondTheLimitIsLeftOutAndCounted`. Shown: `fpm_nexthops`.
+/// Also the most distinct sets of next hops that routes state themselves and that have a row.
+/// Reached: a new next hop is left out, and its routes wait for it; a route with one set more waits for the group `fpm:limit` until another
+/// set is not used any more. Figure: `stats.fpm.without_room`, `stats.fpm.skipped.full`. Test:
+/// `RouteBookTest.ANextHopBeyondTheLimitIsLeftOutAndCounted`, `RouteBookTest.ARouteBeyondTheLimitOfSetsWaitsAndIsTakenUp`. Shown:
+/// `fpm_nexthops`.
 inline constexpr std::size_t kFpmNexthops = 262'144;
+
+/// Members of groups and of sets of next hops that the FPM server holds, added up. A member costs up to 28 bytes, and its part of a row.
+/// Reached: a route waits for the group `fpm:limit`, a next hop is left out and its routes wait for it, and zebra must send both again.
+/// Figure: `stats.fpm.left_out`, `stats.fpm.members`. Test: `RouteBookTest.MembersBeyondTheLimitAreNotHeldAndTheRouteWaits`. Shown:
+/// `fpm_members`.
+inline constexpr std::size_t kFpmMembers = 4'194'304;
 
 }  // namespace rondo::limits

@@ -1,10 +1,6 @@
 #include "fpm/route_book.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
-
-#include "rondo/dataplane/limits.h"
 
 namespace rondo::fpm {
 
@@ -32,7 +28,12 @@ std::string protocol_name(std::uint8_t protocol) {
   }
 }
 
-RouteBook::RouteBook(Store& store, BookOptions options) : store_(store), options_(std::move(options)), sets_(store, options_.groups) {}
+RouteBook::RouteBook(Store& store, BookOptions options)
+    : store_(store),
+      options_(std::move(options)),
+      sets_(store, options_.groups),
+      members_(options_.members_max),
+      lists_(options_.nexthops_max, members_) {}
 
 // --- the session
 
@@ -44,10 +45,12 @@ void RouteBook::begin_session() {
   heard_.reset();
   for (const auto& [id, nexthop] : nexthops_) {
     if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
+    members_.give_back(nexthop.content.members.size());
   }
   nexthops_.clear();
-  inline_.clear();
-  inline_by_bytes_.clear();
+  lists_.clear();
+  without_room_ = left_out_ = 0;
+  retried_ = UINT32_MAX;
   ++epoch_;
 }
 
@@ -84,6 +87,8 @@ void RouteBook::queue(std::uint32_t place) {
 void RouteBook::touch(Route& route) {
   if (route.session == session_) return;
   route.session = session_;
+  route.inline_hops = HopLists::kNone;
+  route.lack = Lack::Nothing;
   --stale_;
   --stale_of_[route.protocol];
 }
@@ -106,8 +111,49 @@ void RouteBook::remove_route(const RouteChange& change) {
   if (place == RowIndex::kNone || (routes_[place].aim == Aim::NoRow && routes_[place].session == session_)) return skip(Skip::Unknown);
   Route& route = routes_[place];
   touch(route);
+  drop_hops(route);
   route.aim = Aim::NoRow;
   queue(place);
+}
+
+void RouteBook::set_lack(Route& route, Lack lack) {
+  without_room_ -= route.lack == Lack::Room ? 1 : 0;
+  without_room_ += lack == Lack::Room ? 1 : 0;
+  route.lack = lack;
+}
+
+/// Ends the route's use of a list of its own. Only of a route of this session.
+void RouteBook::drop_hops(Route& route) {
+  set_lack(route, Lack::Nothing);
+  const std::uint32_t list = std::exchange(route.inline_hops, HopLists::kNone);
+  if (list == HopLists::kNone || !lists_.release(list) || without_room_ == 0) return;
+  if (retried_ < routes_.limit()) {
+    retries_again_ = true;
+  } else {
+    retried_ = 0;
+  }
+}
+
+/// Called after drop_hops(), so that a change fits at the limit.
+void RouteBook::take_hops(Route& route, const RouteChange& change) {
+  if (change.too_many) {
+    skip(Skip::Members);
+    return set_lack(route, Lack::TooMany);
+  }
+  route.inline_hops = lists_.refer(change.hops);
+  if (route.inline_hops == HopLists::kNone) {
+    leave_out();
+  } else if (lists_.is_admitted(route.inline_hops)) {
+    return;
+  } else {
+    skip(Skip::Full);
+  }
+  set_lack(route, Lack::Room);
+}
+
+void RouteBook::leave_out() {
+  skip(Skip::Full);
+  ++left_out_;
 }
 
 void RouteBook::apply(const RouteChange& change) {
@@ -118,10 +164,7 @@ void RouteBook::apply(const RouteChange& change) {
     if (find(change.prefix) != RowIndex::kNone) remove_route(change);  // It replaces the route of another protocol.
     return;
   }
-  if (routes_.live() >= options_.routes_max && find(change.prefix) == RowIndex::kNone) return skip(Skip::Full);
-  const bool by_itself = change.way == Way::Unicast && change.nexthop == 0;
-  const std::uint32_t hops = by_itself ? intern(change.hops) : HopSets::kNone;
-  if (by_itself && hops == HopSets::kNone) return skip(Skip::Full);
+  if (routes_.live() >= options_.routes_max && find(change.prefix) == RowIndex::kNone) return leave_out();
   const std::uint32_t place = find_or_add(change.prefix);
   Route& route = routes_[place];
   touch(route);
@@ -130,47 +173,39 @@ void RouteBook::apply(const RouteChange& change) {
   set_protocol(route, change.protocol);
   heard_.set(change.protocol);
   route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
-  route.inline_hops = hops;
+  drop_hops(route);
+  if (change.way == Way::Unicast && change.nexthop == 0) take_hops(route, change);
   if (change.way == Way::Unreachable || change.way == Way::Prohibit) ++figures_.rejects_as_blackholes;
   queue(place);
 }
 
 void RouteBook::apply(const NexthopChange& change) {
   const auto known = nexthops_.find(change.id);
-  if (change.gone) {
-    if (known == nexthops_.end()) return skip(Skip::Unknown);
-    if (known->second.set != HopSets::kNone) sets_.release(known->second.set);
-    nexthops_.erase(known);
-    return;
-  }
+  if (change.gone) return known == nexthops_.end() ? skip(Skip::Unknown) : forget_nexthop(change.id);
+  if (change.too_many) skip(Skip::Members);
   if (known == nexthops_.end()) {
-    if (nexthops_.size() >= options_.nexthops_max) return skip(Skip::Full);
+    if (nexthops_.size() >= options_.nexthops_max || !members_.take(change.members.size())) return leave_out();
     nexthops_[change.id].content = change;
     if (waiting_ == 0) return;  // Nothing can have named it yet, except groups, which are resolved when a route names them.
     return devices_changed();
   }
-  const NexthopChange& before = known->second.content;
-  if (before.hop == change.hop && before.members == change.members && before.blackhole == change.blackhole) return;
-  known->second.content = change;
+  if (known->second.content == change) return;
+  members_.give_back(known->second.content.members.size());
+  known->second.content.members.clear();
+  if (members_.take(change.members.size())) {
+    known->second.content = change;
+  } else {
+    forget_nexthop(change.id);  // Its routes wait, and do not look done.
+    leave_out();
+  }
   devices_changed();
 }
 
-std::uint32_t RouteBook::intern(const std::vector<Hop>& hops) {
-  std::string bytes;
-  for (const Hop& hop : hops) {
-    const auto append = [&bytes](const auto& value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); };
-    append(hop.device);
-    append(hop.weight);
-    append(hop.gateway.bytes());
-    bytes += static_cast<char>((hop.has_gateway ? 1 : 0) | (hop.encapsulated ? 2 : 0) | (hop.gateway.is_v6() ? 4 : 0));
-  }
-  const auto known = inline_by_bytes_.find(bytes);
-  if (known != inline_by_bytes_.end()) return known->second;
-  if (inline_.size() >= options_.nexthops_max) return HopSets::kNone;
-  const auto place = static_cast<std::uint32_t>(inline_.size());
-  inline_.push_back(hops);
-  inline_by_bytes_.emplace(std::move(bytes), place);
-  return place;
+void RouteBook::forget_nexthop(std::uint32_t id) {
+  const auto known = nexthops_.find(id);
+  if (known->second.set != HopSets::kNone) sets_.release(known->second.set);
+  members_.give_back(known->second.content.members.size());
+  nexthops_.erase(known);
 }
 
 // --- next hops
@@ -187,7 +222,6 @@ bool RouteBook::collect(std::uint32_t id, std::uint16_t weight, bool within_grou
   }
   if (within_group) return false;  // The kernel knows no groups of groups.
   for (const NexthopMember& member : content.members) {
-    if (hops.size() >= limits::kGroupMembers) return true;
     if (!collect(member.id, member.weight, true, hops)) return false;
   }
   return true;
@@ -220,16 +254,14 @@ RouteBook::Target RouteBook::blackhole(Way way) {
 }
 
 /// A group without a row: the route's row waits for it, and `why` names it.
-RouteBook::Target RouteBook::waits_for(std::uint32_t id) {
-  std::string name{kOwned};
-  name.append("nexthop-").append(std::to_string(id));
-  return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name(name)};
-}
+RouteBook::Target RouteBook::waits_for(std::string_view name) { return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name(name)}; }
+RouteBook::Target RouteBook::waits_for(std::uint32_t id) { return waits_for("fpm:nexthop-" + std::to_string(id)); }
 
 RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
   const auto known = nexthops_.find(id);
   if (known == nexthops_.end()) return waits_for(id);
   Nexthop& nexthop = known->second;
+  if (nexthop.content.too_many) return waits_for("fpm:too-many-members");
   if (nexthop.epoch == epoch_ && nexthop.set != HopSets::kNone) return {.kind = Target::Kind::Set, .set = nexthop.set};
   std::vector<Hop> hops;
   if (!collect(id, 1, false, hops)) return waits_for(id);
@@ -246,9 +278,9 @@ RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
 RouteBook::Target RouteBook::target_of(const Route& route) {
   if (route.way != Way::Unicast) return blackhole(route.way);
   if (route.nexthop != 0) return is_blackhole(route.nexthop) ? blackhole(Way::Blackhole) : target_of_nexthop(route.nexthop);
-  const Target target = target_of_hops(inline_[route.inline_hops]);
-  if (target.kind != Target::Kind::Waits) return target;
-  return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name("fpm:unknown-device")};
+  if (route.lack != Lack::Nothing) return waits_for(route.lack == Lack::Room ? "fpm:limit" : "fpm:too-many-members");
+  const Target target = target_of_hops(lists_.hops(route.inline_hops));
+  return target.kind == Target::Kind::Waits ? waits_for("fpm:unknown-device") : target;
 }
 
 // --- writing
@@ -325,6 +357,7 @@ Status RouteBook::write_route(std::uint32_t place) {
 }
 
 RouteBook::Written RouteBook::write(std::size_t most) {
+  retry_refused(most);
   examine(most);
   sweep_some(most);
   Written result;
@@ -349,6 +382,18 @@ void RouteBook::examine(std::size_t most) {
     const Route& route = routes_[examined_];
     if (route.used && route.aim == Aim::Row && route.session == session_) queue(examined_);
   }
+}
+
+/// Queues routes whose lists are admitted now.
+void RouteBook::retry_refused(std::size_t most) {
+  for (std::size_t i = 0; i < most && retried_ < routes_.limit(); ++i, ++retried_) {
+    Route& route = routes_[retried_];
+    if (!route.used || route.session != session_ || route.lack != Lack::Room) continue;
+    if (route.inline_hops == HopLists::kNone || !lists_.admit(route.inline_hops)) continue;
+    set_lack(route, Lack::Nothing);
+    queue(retried_);
+  }
+  if (retried_ >= routes_.limit() && std::exchange(retries_again_, false)) retried_ = 0;
 }
 
 void RouteBook::sweep_some(std::size_t most) {
@@ -397,6 +442,10 @@ BookFigures RouteBook::figures() const {
   figures.unwritten = unwritten_.size();
   figures.waiting = waiting_;
   figures.nexthops = nexthops_.size();
+  figures.hop_lists = lists_.size();
+  figures.members = members_.used();
+  figures.without_room = without_room_;
+  figures.left_out = left_out_;
   figures.groups = sets_.rows();
   return figures;
 }

@@ -5,6 +5,9 @@
 // until the session has named one of its routes, and its stale routes can be spared. Next hops are resolved into sets of named devices
 // (hop_sets.h) when a route is written.
 //
+// Limits: a route whose next hops find no room has a row that waits for the group "fpm:limit", and keeps its earlier next hops until then.
+// It is taken up when a route with other next hops has given up its place. So no route looks done while it is not.
+//
 // Owner: a row belongs to FPM if its nexthop_group begins with "fpm:". adopt() takes over such rows of an earlier run, and no others.
 //
 // Cost: O(1) for a route. Threads: one.
@@ -22,8 +25,10 @@
 #include "base/row_index.h"
 #include "base/slab.h"
 #include "fpm/decode.h"
+#include "fpm/hop_lists.h"
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
+#include "fpm/quota.h"
 
 namespace rondo::fpm {
 
@@ -34,6 +39,7 @@ struct BookOptions {
   std::uint32_t table = 254;
   std::size_t routes_max = limits::kFpmRoutes;
   std::size_t nexthops_max = limits::kFpmNexthops;
+  std::size_t members_max = limits::kFpmMembers;
   /// Returns the name of zebra's device; empty if it is unknown, and then device_named() tells of its arrival.
   std::function<std::string(std::uint32_t device)> device_name = {};
 };
@@ -45,6 +51,10 @@ struct BookFigures {
   std::size_t unwritten = 0;  // Rows whose newest state is not written.
   std::size_t waiting = 0;    // Routes whose next hop or device is unknown. Their rows wait too.
   std::size_t nexthops = 0;
+  std::size_t hop_lists = 0;                // Distinct lists of next hops within route messages.
+  std::size_t members = 0;                  // Next hops of these lists, and members of groups.
+  std::size_t without_room = 0;             // Routes that wait for fpm:limit, because their next hops find no room.
+  std::size_t left_out = 0;                 // Routes and next hops of this session that are not kept; zebra must send them again.
   std::size_t groups = 0;                   // Rows of NEXTHOP_GROUP_TABLE.
   std::uint64_t written = 0;                // Sets of routes written.
   std::uint64_t deleted = 0;                // Deletes of routes written.
@@ -78,7 +88,7 @@ class RouteBook {
     Status refused;
   };
   Written write(std::size_t most);
-  bool has_unwritten() const noexcept { return !unwritten_.empty() || examined_ < routes_.limit(); }
+  bool has_unwritten() const noexcept { return !unwritten_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit(); }
 
   /// Begins the removal of stale routes, without those of silent protocols unless 'all': write() removes them step by step until
   /// is_sweeping() is false.
@@ -94,19 +104,22 @@ class RouteBook {
 
  private:
   enum class Aim : std::uint8_t { Row, NoRow };
+  /// Why a route has no usable next hops.
+  enum class Lack : std::uint8_t { Nothing, Room, TooMany };
   struct Route {
     Prefix prefix;
     Way way = Way::Unicast;
     std::uint8_t protocol = 0;
     std::uint8_t written_protocol = 0;
     Aim aim = Aim::NoRow;
-    bool used = false;                           // The place has a route.
-    bool queued = false;                         // In 'unwritten_'.
-    bool waiting = false;                        // Counted in 'waiting_'.
-    bool black = false;                          // The written row has blackhole=true.
-    std::uint32_t nexthop = 0;                   // zebra's number; 0: 'inline_hops'.
-    std::uint32_t inline_hops = HopSets::kNone;  // An index of 'inline_'.
-    std::uint32_t written = HopSets::kNone;      // The set that the written row names.
+    bool used = false;                            // The place has a route.
+    bool queued = false;                          // In 'unwritten_'.
+    bool waiting = false;                         // Counted in 'waiting_'.
+    bool black = false;                           // The written row has blackhole=true.
+    Lack lack = Lack::Nothing;                    // Valid, like 'inline_hops', while 'session' is the book's.
+    std::uint32_t nexthop = 0;                    // zebra's number; 0: 'inline_hops'.
+    std::uint32_t inline_hops = HopLists::kNone;  // The route refers to this list.
+    std::uint32_t written = HopSets::kNone;       // The set that the written row names.
     std::uint32_t session = 0;
   };
   struct Nexthop {
@@ -128,12 +141,19 @@ class RouteBook {
   void set_protocol(Route& route, std::uint8_t protocol);
   std::size_t silent() const noexcept;
   void remove_route(const RouteChange& change);
+  void set_lack(Route& route, Lack lack);
+  void drop_hops(Route& route);
+  void take_hops(Route& route, const RouteChange& change);
+  void leave_out();
+  void forget_nexthop(std::uint32_t id);
+  void retry_refused(std::size_t most);
   Target target_of(const Route& route);
   Target target_of_nexthop(std::uint32_t id);
   Target target_of_hops(const std::vector<Hop>& hops);
   bool collect(std::uint32_t id, std::uint16_t weight, bool within_group, std::vector<Hop>& hops) const;
   bool is_blackhole(std::uint32_t id) const;
   Target blackhole(Way way);
+  Target waits_for(std::string_view name);
   Target waits_for(std::uint32_t id);
   Status write_route(std::uint32_t place);
   Status set_row(Route& route, const Target& target);
@@ -142,7 +162,6 @@ class RouteBook {
   void note_waiting(Route& route, bool waits);
   void examine(std::size_t most);
   void sweep_some(std::size_t most);
-  std::uint32_t intern(const std::vector<Hop>& hops);
 
   Store& store_;
   const BookOptions options_;
@@ -150,19 +169,23 @@ class RouteBook {
   Slab<Route> routes_;
   RowIndex by_prefix_;
   std::unordered_map<std::uint32_t, Nexthop> nexthops_;
-  std::vector<std::vector<Hop>> inline_;  // Distinct lists of hops that routes of this session state themselves.
-  std::unordered_map<std::string, std::uint32_t> inline_by_bytes_;
+  Quota members_;
+  HopLists lists_;  // Of routes of this session.
   std::deque<std::uint32_t> unwritten_;
   std::uint32_t session_ = 0;
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.
   std::uint32_t swept_ = UINT32_MAX;     // The walk that removes stale routes.
+  std::uint32_t retried_ = UINT32_MAX;   // The walk that takes up routes that waited for room.
+  bool retries_again_ = false;           // Room came during that walk.
   bool sweeps_all_ = false;
   std::array<std::uint32_t, 256> live_of_{};   // Routes by protocol.
   std::array<std::uint32_t, 256> stale_of_{};  // Stale routes by protocol.
   std::bitset<256> heard_;                     // Protocols that have sent a route in this session.
   std::size_t stale_ = 0;
   std::size_t waiting_ = 0;
+  std::size_t without_room_ = 0;
+  std::size_t left_out_ = 0;
   BookFigures figures_;
 };
 

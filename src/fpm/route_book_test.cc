@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
+#include <set>
 
+#include "base/testing/sanitized.h"
 #include "fpm/adoption.h"
 #include "fpm/fpm_kit.h"
 #include "fpm/frame_reader.h"
@@ -16,9 +19,11 @@
 namespace rondo::fpm {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
+using testing::SizeIs;
 
 class RouteBookTest : public testing::Test {
  protected:
@@ -53,6 +58,13 @@ class RouteBookTest : public testing::Test {
     reader.add(stream.size());
     for (Frame frame; reader.next(frame).value();) hear({reinterpret_cast<const char*>(frame.content.data()), frame.content.size()});
   }
+  static std::string name_of(int route) { return "10." + std::to_string(route) + ".0.0/16"; }
+  static std::string group_of(int list) { return "fpm:10.0.0." + std::to_string(list + 1) + "@v0"; }
+  /// A route that states its own next hop.
+  static std::string stating(int route, int list) {
+    return kit::route(name_of(route), {.paths = {{"10.0.0." + std::to_string(list + 1), 3, 0}}});
+  }
+  std::uint64_t full() const { return book_->figures().skipped[static_cast<std::size_t>(Skip::Full)]; }
   /// Writes, and returns the changes of the routes as text.
   std::vector<std::string> write() {
     while (book_->has_unwritten() || book_->is_sweeping()) EXPECT_TRUE(book_->write(100).refused.ok());
@@ -228,6 +240,133 @@ TEST_F(RouteBookTest, ANextHopBeyondTheLimitIsLeftOutAndCounted) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 67}));
   EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-67"));
   EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Full)], 1U);
+}
+
+TEST_F(RouteBookTest, CyclingThroughMoreSetsThanTheLimitRefusesNone) {
+  make({.nexthops_max = 3});
+  for (int round = 0; round < 40; ++round) {
+    for (int route = 0; route < 3; ++route) hear(stating(route, 3 * round + route));
+    write();
+  }
+  EXPECT_EQ(full(), 0U);
+  EXPECT_EQ(book_->figures().hop_lists, 3U);
+  write_groups();
+  EXPECT_THAT(group_rows_, SizeIs(3));
+  EXPECT_THAT(rows_, Contains(Pair("10.2.0.0/16", "nexthop_group=fpm:10.0.0.120@v0")));
+}
+
+TEST_F(RouteBookTest, ARouteBeyondTheLimitOfSetsWaitsAndIsTakenUp) {
+  make({.nexthops_max = 2});
+  hear(stating(1, 1) + stating(2, 1) + stating(3, 2) + stating(4, 2));
+  write();
+  hear(stating(2, 3) + stating(4, 3));
+  EXPECT_THAT(write(), ElementsAre("+10.2.0.0/16 nexthop_group=fpm:limit", "+10.4.0.0/16 nexthop_group=fpm:limit"));
+  EXPECT_EQ(book_->figures().without_room, 2U);
+  EXPECT_EQ(full(), 2U);
+  hear(kit::no_route("10.3.0.0/16"));
+  EXPECT_THAT(write(),
+              ElementsAre("-10.3.0.0/16", "+10.2.0.0/16 nexthop_group=fpm:10.0.0.4@v0", "+10.4.0.0/16 nexthop_group=fpm:10.0.0.4@v0"));
+  EXPECT_EQ(book_->figures().without_room, 0U);
+  EXPECT_EQ(book_->figures().waiting, 0U);
+}
+
+TEST_F(RouteBookTest, ARouteThatWaitsForRoomCanChangeItsMind) {
+  make({.nexthops_max = 1});
+  hear(stating(1, 1) + stating(2, 2) + stating(3, 3));
+  write();
+  EXPECT_EQ(book_->figures().without_room, 2U);
+  hear(stating(2, 1) + kit::no_route("10.3.0.0/16"));
+  write();
+  EXPECT_EQ(book_->figures().without_room, 0U);
+  EXPECT_THAT(rows_,
+              ElementsAre(Pair("10.1.0.0/16", "nexthop_group=fpm:10.0.0.2@v0"), Pair("10.2.0.0/16", "nexthop_group=fpm:10.0.0.2@v0")));
+}
+
+TEST_F(RouteBookTest, MembersBeyondTheLimitAreNotHeldAndTheRouteWaits) {
+  make({.members_max = 3});
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::group(72, {{66, 1}, {67, 1}}));
+  hear(kit::route("10.1.0.0/16", {.nexthop = 72}) + stating(2, 1) + stating(3, 2));
+  write();
+  EXPECT_THAT(rows_, Contains(Pair("10.3.0.0/16", "nexthop_group=fpm:limit")));
+  EXPECT_EQ(book_->figures().members, 3U);
+  EXPECT_EQ(book_->figures().left_out, 1U);
+  hear(kit::group(72, {{66, 1}, {67, 1}, {66, 2}}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-72")) << "a group that grew and finds no room";
+  hear(stating(3, 2) + kit::group(72, {{66, 1}}));
+  write();
+  EXPECT_THAT(rows_, ElementsAre(Pair("10.1.0.0/16", "nexthop_group=fpm:10.0.0.2@v0"), Pair("10.2.0.0/16", "nexthop_group=fpm:10.0.0.2@v0"),
+                                 Pair("10.3.0.0/16", "nexthop_group=fpm:10.0.0.3@v0")));
+  EXPECT_EQ(book_->figures().without_room, 0U);
+  book_->begin_session();
+  EXPECT_EQ(book_->figures().members, 0U);
+  EXPECT_EQ(book_->figures().left_out, 0U);
+}
+
+TEST_F(RouteBookTest, ARouteWithTooManyNextHopsWaits) {
+  hear(stating(1, 1) + kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.2.0.0/16", {.nexthop = 66}));
+  write();
+  RouteChange route{.protocol = 186, .table = 254, .nexthop = 0, .too_many = true, .prefix = kit::prefix("10.1.0.0/16"), .hops = {}};
+  book_->apply(route);
+  NexthopChange group{.too_many = true, .id = 66, .hop = {}, .members = {}};
+  book_->apply(group);
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:too-many-members", "+10.2.0.0/16 nexthop_group=fpm:too-many-members"));
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Members)], 2U);
+  hear(stating(1, 1) + kit::nexthop(66, "10.0.0.2", 3));
+  write();
+  EXPECT_EQ(book_->figures().waiting, 0U);
+}
+
+/// Goal: the counts of references of lists. Method: random changes, sessions, sweeps and deletions of a few routes with a few lists of
+/// hops, beside a model that knows which list each route of the session has.
+TEST_F(RouteBookTest, ListsOfHopsAreCountedAsAModelCountsThem) {
+  constexpr std::size_t kMost = 4;
+  make({.nexthops_max = kMost});
+  hear(kit::nexthop(66, "10.0.9.2", 5));
+  std::mt19937 random{7};
+  std::map<int, int> lists;  // By route; those of this session.
+  std::set<int> all;
+  const int rounds = plain_or_sanitized(4000, 400);
+  for (int round = 0; round < rounds; ++round) {
+    const int route = static_cast<int>(random() % 9);
+    const int list = static_cast<int>(random() % 7);
+    const auto what = static_cast<unsigned>(random() % 100);
+    if (what < 60) {
+      hear(stating(route, list));
+      lists[route] = list;
+      all.insert(route);
+    } else if (what < 85) {
+      hear(what < 75 ? kit::no_route(name_of(route)) : kit::route(name_of(route), {.nexthop = 66}));
+      lists.erase(route);
+      what < 75 ? all.erase(route) : all.insert(route).second;
+    } else if (what < 98) {
+      write();
+    } else {
+      book_->begin_session();
+      lists.clear();
+      hear(kit::nexthop(66, "10.0.9.2", 5));
+    }
+    std::set<int> distinct;
+    for (const auto& [of, known] : lists) distinct.insert(known);
+    ASSERT_EQ(book_->figures().hop_lists, distinct.size()) << round;
+    ASSERT_EQ(book_->figures().members, distinct.size()) << round;
+    if (what < 85 || what >= 98) continue;
+    std::size_t waiting = 0;
+    for (const auto& [of, known] : lists) {
+      const std::string row = rows_.at(name_of(of));
+      const bool waits = row == "nexthop_group=fpm:limit";
+      waiting += waits ? 1 : 0;
+      ASSERT_TRUE(waits || row == "nexthop_group=" + group_of(known)) << round << " " << row;
+    }
+    ASSERT_EQ(book_->figures().without_room, waiting) << round;
+    ASSERT_EQ(waiting > 0, distinct.size() > kMost) << round;
+  }
+  hear(kit::no_nexthop(66));
+  for (const int route : all) hear(kit::no_route(name_of(route)));
+  write();
+  write_groups();
+  EXPECT_THAT(rows_, IsEmpty());
+  EXPECT_THAT(group_rows_, IsEmpty());
+  EXPECT_EQ(book_->figures().hop_lists + book_->figures().members + book_->figures().routes + book_->figures().groups, 0U);
 }
 
 TEST_F(RouteBookTest, AFullTableDelaysARowAndLosesNone) {

@@ -1,7 +1,9 @@
 // The command fpm, the FPM server's member of stats, and its lines in health.
+#include <algorithm>
 #include <string>
 
 #include "commands/answers.h"
+#include "rondo/dataplane/limits.h"
 #include "rondod/commands/commands.h"
 
 namespace rondo::daemon {
@@ -48,7 +50,11 @@ json::value fpm_json(const CommandContext& context) {
       {"silent", book.silent},
       {"unwritten", book.unwritten},
       {"waiting", book.waiting},
+      {"without_room", book.without_room},
+      {"left_out", book.left_out},
       {"nexthops", book.nexthops},
+      {"hop_lists", book.hop_lists},
+      {"members", book.members},
       {"groups", book.groups},
       {"written", book.written},
       {"deleted", book.deleted},
@@ -68,15 +74,24 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   if (figures.malformed != 0) {
     notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
   }
-  if (const std::uint64_t full = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Full)]; full != 0) {
-    troubles.push_back(sentence(who + std::to_string(full) + " routes or next hops were left out, because it holds as many as it may"));
+  if (figures.book.without_room != 0) {
+    troubles.push_back(sentence(who + std::to_string(figures.book.without_room) +
+                                " routes wait for fpm:limit, because it holds as many next hops as it may"));
+  }
+  if (figures.book.left_out != 0) {
+    troubles.push_back(sentence(who + std::to_string(figures.book.left_out) +
+                                " routes or next hops were left out, because it holds as many as it may; zebra must send them again"));
+  }
+  if (const std::uint64_t refused = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Members)]; refused != 0) {
+    notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
+                             " next hops were refused since the start"));
   }
   if (figures.resync == fpm::Resync::Silent) {
     notes.push_back(sentence(who + std::to_string(figures.book.silent) +
                              " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));
   }
-  if (figures.book.waiting != 0) {
-    notes.push_back(sentence(who + std::to_string(figures.book.waiting) + " routes wait for a next hop or a device that is not known"));
+  if (const std::size_t waiting = figures.book.waiting - std::min(figures.book.waiting, figures.book.without_room); waiting != 0) {
+    notes.push_back(sentence(who + std::to_string(waiting) + " routes wait for a next hop or a device that is not known"));
   }
 }
 

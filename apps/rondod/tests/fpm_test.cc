@@ -6,12 +6,19 @@
 #include <sys/socket.h>
 
 #include <csignal>
+#include <map>
 #include <string>
 
 #include "base/unique_fd.h"
 #include "fpm/fpm_kit.h"
+#include "fpm/route_book.h"
+#include "rondo/dataplane/limits.h"
+#include "rondo/dataplane/simulated.h"
+#include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
 #include "rondod/tests/rondod_kit.h"
+#include "switch_agent/agent.h"
+#include "switch_agent/facts.h"
 
 namespace rondo::daemon {
 namespace {
@@ -109,6 +116,68 @@ TEST_F(RondodWithFpm, AfterARestartOnlyDifferencesAreWritten) {
   EXPECT_EQ(fpm().at("written").as_int64(), 0) << "the row was there";
   EXPECT_EQ(fpm().at("deleted").as_int64(), 1);
   EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16") && !has_route("10.1.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodWithFpm, ARouteWithTooManyNextHopsIsRefusedAndSaysSo) {
+  start(settings());
+  set_port();
+  const UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16"); })) << log_text();
+  fpm::kit::RouteSpec spec;
+  spec.paths.assign(limits::kGroupMembers + 1, {"10.0.0.2", 1, std::uint8_t{0}});
+  send(zebra, fpm::kit::frame(fpm::kit::route("10.1.0.0/16", spec)));
+  const auto why = [this] { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.1.0.0/16"}})); };
+  EXPECT_TRUE(becomes([&] { return why().find("fpm:too-many-members") != std::string::npos; })) << why();
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("more than 1024 next hops"));
+  EXPECT_TRUE(has_route("10.1.0.0/16")) << "the earlier next hop stays";
+}
+
+/// Goal: a route that finds no room does not look done, and is taken up when there is room. Method: the parts of rondod that a route
+/// passes, with room for one set of next hops.
+TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
+  namespace kit = fpm::kit;
+  SimDataPlane plane;
+  plane.add_port("swp1");
+  Runtime runtime{RuntimeOptions{}};
+  switch_agent::Agent agent{runtime, plane, {}};
+  ASSERT_TRUE(agent.start().ok());
+  EXPECT_TRUE(runtime.table("PORT_TABLE").set("swp1", {{"admin_status", "up"}}).ok());
+  EXPECT_TRUE(runtime.table("INTF_TABLE").set("swp1", {}).ok());
+  EXPECT_TRUE(runtime.table("INTF_TABLE").set("swp1:10.0.0.1/24", {}).ok());
+  for (const char* const key : {"swp1:10.0.0.2", "swp1:10.0.0.3"}) {
+    EXPECT_TRUE(runtime.table("NEIGH_TABLE").set(key, {{"neigh", "02:00:00:00:00:02"}}).ok());
+  }
+  fpm::BookOptions options;
+  options.nexthops_max = 1;
+  options.device_name = [](std::uint32_t) { return "swp1"; };
+  fpm::RouteBook book{runtime.store(), options};
+  book.begin_session();
+  const auto hear = [&](const std::string& bytes) {
+    netlink::MessageReader reader{std::as_bytes(std::span{bytes})};
+    fpm::Decoded decoded;
+    for (netlink::Message message; reader.next(message);) {
+      decode(message, fpm::HopWeights::MinusOne, decoded);
+      book.apply(decoded.route);
+    }
+    while (book.has_unwritten()) EXPECT_TRUE(book.write(100).refused.ok());
+    runtime.scheduler().run_for(50ms);
+  };
+  const auto stating = [](const char* prefix, const char* gateway) {
+    return kit::route(prefix, {.paths = {{gateway, 1, std::uint8_t{0}}}});
+  };
+  const auto state = [&] { return runtime.why("ROUTE_TABLE", "10.2.0.0/16").chain.front(); };
+  hear(stating("10.1.0.0/16", "10.0.0.2") + stating("10.2.0.0/16", "10.0.0.2"));
+  EXPECT_EQ(state().state, WhyLink::State::Absent) << "no change waits";
+  hear(stating("10.2.0.0/16", "10.0.0.3"));
+  EXPECT_EQ(state().state, WhyLink::State::Parked);
+  EXPECT_THAT(state().facts, testing::ElementsAre(Constraint{switch_agent::kNexthopGroup, "fpm:limit"}));
+  hear(stating("10.1.0.0/16", "10.0.0.3"));
+  EXPECT_EQ(state().state, WhyLink::State::Absent);
+  EXPECT_EQ(book.figures().without_room, 0U);
+  std::map<std::string, NexthopId> nexthops;
+  EXPECT_TRUE(plane.routes([&](const RouteEntry& route) { nexthops.emplace(route.prefix.to_string(), route.nexthop); }).ok());
+  EXPECT_EQ(nexthops.at("10.1.0.0/16"), nexthops.at("10.2.0.0/16"));
 }
 
 TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
