@@ -159,6 +159,8 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"backfill_runs", 1000},
     {"backfill_instants", 10000},
     {"missed_counted", 10000},
+    {"jitter_us", 86400000000},
+    {"jitter_instants", 1500},
     {"job_text", 1000},
     {"compiled_schedules", 20000},
     {"forecast_runs", 20000000},

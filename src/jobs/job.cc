@@ -143,6 +143,32 @@ Status compile_excluded(const std::string& text, calendar::Schedule& schedule) {
   return refuse("schedule.excluded", "no day is left on which the job is due");
 }
 
+/// How many instants of a cron expression can be due at the same time with this jitter, counted to one more than the limit.
+std::size_t instants_within(const calendar::Cron& cron, calendar::DstRule dst, Duration jitter) {
+  std::optional<WallTime> at = cron.next(calendar::Zone::utc(), dst, WallTime{});
+  if (!at) return 0;
+  const WallTime end = *at + jitter;
+  std::size_t count = 0;
+  for (; at && *at <= end && count <= limits::kJitterInstants; ++count) at = cron.next(calendar::Zone::utc(), dst, *at);
+  return count;
+}
+
+/// A jitter longer than a period would let the runs of several instants wait, and one longer than a day is a mistake in the unit.
+Status check_jitter(const calendar::Schedule& schedule) {
+  const Duration jitter = schedule.jitter.most;
+  const std::string given = std::to_string(jitter / 1ms) + " ms are more than ";
+  if (jitter > limits::kJitter) return refuse("schedule.jitter", given + std::to_string(limits::kJitter / 3600s) + " h");
+  const auto* const rate = std::get_if<calendar::FixedRate>(&schedule.when);
+  if (rate != nullptr && jitter > rate->period)
+    return refuse("schedule.jitter", given + "the " + std::to_string(rate->period / 1ms) + " ms from one firing to the next");
+  const auto* const cron = std::get_if<calendar::Cron>(&schedule.when);
+  constexpr Duration kCronPeriodLeast{1s};
+  if (cron == nullptr || jitter / kCronPeriodLeast < static_cast<std::int64_t>(limits::kJitterInstants)) return {};
+  if (instants_within(*cron, schedule.dst, jitter) <= limits::kJitterInstants) return {};
+  return refuse("schedule.jitter", given + "the expression allows: it has more than " + std::to_string(limits::kJitterInstants) +
+                                       " instants in this time, which could all be due together");
+}
+
 Status check_facts(const Job& job) {
   if (job.required_facts.size() > limits::kJobFacts) return refuse("requires", "more than " + std::to_string(limits::kJobFacts));
   for (const std::string& fact : job.required_facts) {
@@ -174,6 +200,7 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
   schedule.until = text.until;
   schedule.jitter = {.most = text.jitter, .seed = seed};
   if (Status status = calendar::check(schedule); !status.ok()) return failure(status.with_context("schedule"));
+  if (Status status = check_jitter(schedule); !status.ok()) return failure(std::move(status));
   return schedule;
 }
 

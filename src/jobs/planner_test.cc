@@ -1,5 +1,6 @@
 // plan_job(): which scheduled instants become runs, in which band, and what becomes of those that were missed.
 #include "jobs/planner.h"
+#include "jobs/job_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -320,6 +321,25 @@ TEST(JobCheck, TextsAreUtf8AndHaveALimit) {
       "Gesch\xe4"
       "ft";
   EXPECT_THAT(message(job), testing::HasSubstr("note: it is not UTF-8"));
+}
+
+/// A job due each 10 ms accepted a jitter of 10^11 ms, and then all of its runs waited.
+TEST(JobCheck, AJitterHasALimit) {
+  const auto message = [](std::string when, Duration jitter) {
+    return check({.name = "a", .handler = "h", .schedule = {.when = std::move(when), .jitter = jitter}}).to_string();
+  };
+  EXPECT_THAT(message("manual", limits::kJitter), testing::HasSubstr("ok"));
+  EXPECT_THAT(message("manual", limits::kJitter + 1ms), testing::HasSubstr("schedule.jitter: 86400001 ms are more than 24 h"));
+  EXPECT_THAT(message("every 10ms", 10ms), testing::HasSubstr("ok"));
+  EXPECT_THAT(message("every 10ms", 11ms),
+              testing::HasSubstr("schedule.jitter: 11 ms are more than the 10 ms from one firing to the next"));
+  EXPECT_THAT(message("cron 0 0 * * *", limits::kJitter), testing::HasSubstr("ok"));
+  EXPECT_THAT(message("cron * * * * *", limits::kJitter), testing::HasSubstr("ok")) << "a day has 1,440 minutes";
+  EXPECT_THAT(message("cron * * * * * *", 1s * static_cast<int>(limits::kJitterInstants - 1)), testing::HasSubstr("ok"));
+  EXPECT_THAT(message("cron * * * * * *", 1s * static_cast<int>(limits::kJitterInstants)),
+              testing::HasSubstr("schedule.jitter: 1500000 ms are more than the expression allows: it has more than 1500 instants"));
+  const auto imported = job_from_json(R"({"name":"a","handler":"h","schedule":"every 10ms","jitter_ms":100000000000})");
+  EXPECT_THAT(check(*imported).to_string(), testing::HasSubstr("schedule.jitter: 100000000000 ms"));
 }
 
 TEST(JobCheck, NamesTheFieldAndTheReason) {

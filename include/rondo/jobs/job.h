@@ -53,6 +53,8 @@ struct ScheduleText {
   std::optional<WallTime> until = {};
   /// Days on which it is not due, as in calendar::ExcludedDays::parse(): "SAT, SUN, 12-24..01-01, 2026-04-03".
   std::string excluded = {};
+  /// A firing is due up to this time after its scheduled instant. At most limits::kJitter, the duration of "every", and
+  /// limits::kJitterInstants instants of a cron expression.
   Duration jitter{0};
   friend bool operator==(const ScheduleText&, const ScheduleText&) = default;
 };

@@ -121,6 +121,15 @@ inline constexpr std::size_t kBackfillInstants = 10'000;
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
 inline constexpr std::uint64_t kMissedCounted = 10'000;
 
+/// The longest jitter of a job. A longer one is a mistake in the unit. That of "every DURATION" is at most its duration.
+/// Reached: `check()` returns InvalidArgument with the field; a stored job with a longer one is not planned. Figure: none: the caller gets
+/// the error, and health() names the job. Test: `JobCheck.AJitterHasALimit`.
+inline constexpr Duration kJitter = 86'400s;
+
+/// Instants of a cron expression within its jitter: all of them could be due at the same time.
+/// Reached: as with kJitter. Figure: none: as with kJitter. Test: `JobCheck.AJitterHasALimit`.
+inline constexpr std::size_t kJitterInstants = 1'500;
+
 /// Bytes of the handler, the owner, a tag, the note and each text of the schedule of a job.
 /// Reached: InvalidArgument. Figure: none: the caller gets the error. Test: `JobCheck.TextsAreUtf8AndHaveALimit`.
 inline constexpr std::size_t kJobText = 1000;
