@@ -93,7 +93,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     for (std::size_t i = 0; i < why_.chain.size(); ++i) {
       const WhyLink& link = why_.chain[i];
       const bool is_done = link.state == WhyLink::State::Absent && (done_.contains(i) || link.plane != PlaneState::Unknown);
-      const std::string_view state = is_done ? "done" : state_name(link.state);
+      // Its Orch keeps it for a later time, without an unsettled change.
+      const bool is_kept = is_done && link.plane == PlaneState::Waiting;
+      const std::string_view state = is_kept ? "parked" : is_done ? "done" : state_name(link.state);
       json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
                        {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
                        {"note", sentence(link.note)},     {"parent", link.parent}};

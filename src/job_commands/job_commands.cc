@@ -57,15 +57,30 @@ json::object object_of(const Progress& progress) {
   return object;
 }
 
-/// Shows a job, with the runs that are carried out elsewhere at present.
+/// Adds what a run does at present to its row, whose other members are those of the store.
+void add_activity(json::object& row, const RunActivity& activity, const JobRun& run) {
+  if (activity.stage == RunActivity::Stage::Running) {
+    row["state"] = "running";
+    row["attempt"] = run.attempt + 1;
+    row["begun"] = time_of(activity.begun);
+  }
+  if (!activity.place.empty()) row["place"] = sentence(activity.place);
+  row["activity"] = sentence(activity.text);
+}
+
+/// Shows a job, with the runs whose handler runs at present.
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
     json::object object = object_of(*stored);
     json::array runs;
     for (const std::int64_t run : jobs.under_way(stored->job.name)) {
-      json::object one = object_of(jobs.progress(run).value_or(Progress{}));
+      const auto progress = jobs.progress(run);
+      json::object one = progress ? object_of(*progress) : json::object{};
       one["run"] = run;
+      const RunActivity activity = jobs.activity(run).value_or(RunActivity{});
+      one["begun"] = time_of(activity.begun);
+      if (!activity.place.empty()) one["place"] = sentence(activity.place);
       runs.push_back(std::move(one));
     }
     if (!runs.empty()) object["under_way"] = std::move(runs);
@@ -173,6 +188,8 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
               if (!runs) return reply.fail(runs.error());
               for (const JobRun& run : *runs) {
                 json::object row = object_of(run);
+                // It may have ended since the store was read.
+                if (const auto activity = jobs.activity(run.id); activity && !is_final(run.state)) add_activity(row, *activity, run);
                 if (const auto progress = jobs.progress(run.id)) row["progress"] = object_of(*progress);
                 reply.row(row);
               }

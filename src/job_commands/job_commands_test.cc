@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,6 +30,7 @@ class JobCommands : public ::testing::Test {
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
     jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
+    jobs->handle("gate", [opened = gate.get_future().share()](const JobContext&) { return opened.wait(), Status{}; });
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
     auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -66,6 +68,7 @@ class JobCommands : public ::testing::Test {
   }
 
   std::filesystem::path folder;
+  std::promise<void> gate;
   Runtime runtime;
   CommandRegistry registry{"test", "1"};
   std::unique_ptr<Jobs> jobs;
@@ -121,6 +124,23 @@ TEST_F(JobCommands, AStoppedJobSaysWhyAndAStartedOneWhenItIsNextDue) {
   EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
 }
 
+TEST_F(JobCommands, ARunThatRunsIsShownAsRunningWithItsBeginAndPlace) {
+  call("job-put", {{"definition", R"({"name":"long","handler":"gate"})"}});
+  const std::int64_t run = call("job-trigger", {{"name", "long"}}).at("run").as_int64();
+  const auto first = [this] { return call("job-runs", {{"name", "long"}}).at("rows").at(0).as_object(); };
+  while (first().at("state") != "running" && !HasFailure()) EXPECT_EQ(first().at("ended"), nullptr);
+  EXPECT_TRUE(first().at("begun").is_string());
+  EXPECT_EQ(first().at("place"), "pool fast");
+  EXPECT_EQ(first().at("attempt"), 1);
+  const json::object under_way = call("job", {{"name", "long"}}).at("under_way").at(0).as_object();
+  EXPECT_EQ(under_way.at("run"), run);
+  EXPECT_EQ(under_way.at("place"), "pool fast");
+  EXPECT_EQ(under_way.contains("percent"), false);
+  gate.set_value();
+  EXPECT_EQ(ended_runs("long", 1).at(0).at("attempt"), 1);
+  EXPECT_FALSE(call("job", {{"name", "long"}}).contains("under_way"));
+}
+
 TEST_F(JobCommands, JobsAreListedByTagAndOwner) {
   call("job-put", {{"definition", R"({"name":"a","handler":"ok","tags":["night","big"],"owner":"ann"})"}});
   call("job-put", {{"definition", R"({"name":"b","handler":"ok","tags":["night"],"owner":"bob"})"}});
@@ -153,6 +173,7 @@ TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-trigger", {{"name", "none"}}), HasSubstr("no job 'none'"));
   EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));
   EXPECT_THAT(error("job-runs", {{"name", "none"}, {"max", 0}}), HasSubstr("1 to 200"));
+  EXPECT_THAT(error("job-runs", {{"name", "none"}}), HasSubstr("no job 'none'"));
 }
 
 }  // namespace

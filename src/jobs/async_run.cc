@@ -30,6 +30,9 @@ void AsyncRun::progress(unsigned percent, std::string_view text) const {
   if (is_open()) state_->progress = {std::min(percent, 100U), std::string{text.substr(0, limits::kRunNote)}};
 }
 
+void AsyncRun::placed_at(std::string_view place) const { state_->place = place.substr(0, limits::kRunNote); }
+void AsyncRun::began_at(WallTime begun) const { state_->begun = begun; }
+
 void AsyncRun::on_stop(std::function<void()> stop) const {
   if (!is_open()) return;
   state_->stop = std::move(stop);

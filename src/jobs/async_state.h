@@ -25,6 +25,7 @@ struct AsyncRun::State {
   WallTime scheduled;
   std::uint32_t number = 0;
   WallTime begun;
+  std::string place = {};
   bool is_stop_requested = false;
   std::function<void()> stop;
   Progress progress;

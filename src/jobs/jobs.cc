@@ -125,12 +125,17 @@ void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
 void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
+std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? std::nullopt : std::optional{parts_->activity_of(*live)};
+}
 std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
 std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
   std::vector<std::int64_t> under_way;
   for (const auto& [id, live] : parts_->jobs) {
     if (live.job->name != job) continue;
-    std::ranges::copy_if(live.runs, std::back_inserter(under_way), [this](std::int64_t run) { return progress(run).has_value(); });
+    std::ranges::copy_if(live.runs, std::back_inserter(under_way),
+                         [this](std::int64_t run) { return parts_->find(run)->stage == LiveRun::Stage::Running; });
   }
   return under_way;
 }
@@ -270,7 +275,13 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
   parts_->record("runs", job, before, std::uint64_t{max});
   std::string work = "runs " + job;
   parts_->store.submit<std::vector<JobRun>>(
-      std::move(work), [job = std::move(job), before, max](JobStore& store, Planner&) { return store.runs(job, before, max); },
+      std::move(work),
+      [job = std::move(job), before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
+        auto runs = store.runs(job, before, max);
+        if (!runs || !runs->empty()) return runs;
+        const auto known = store.find(job);
+        return known ? std::move(runs) : failure(known.error());
+      },
       std::move(done));
 }
 

@@ -1,6 +1,7 @@
 // LiveRun and LiveJob: the runs without a stored end, and their jobs. Scheduler thread only.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -48,6 +49,9 @@ struct LiveRun {
   bool waits_for_turn = false;         // It is in LiveJob::waiting.
   std::vector<std::int64_t> children;  // Runs that wait for the success of this one.
   std::optional<PoolKind> pool;        // The pool for a place in which it waits.
+  std::optional<PoolKind> runs_in;     // The pool that runs it, or has it in its queue.
+  /// With 'runs_in': when its handler began, in nanoseconds; 0: not yet.
+  std::shared_ptr<std::atomic<std::int64_t>> begins;
   std::stop_source stop;
   std::weak_ptr<AsyncRun::State> async;  // Of the attempt under way, if its handler is asynchronous.
   std::optional<RunState> verdict;       // Why it was asked to stop: Killed or TimedOut.

@@ -99,6 +99,12 @@ struct Jobs::Parts {
   void read_last_end(const std::string& job);
   void note_end(const std::string& job, RunState state);
 
+  // --- for people (parts_activity.cc)
+  RunActivity activity_of(const LiveRun& live) const;
+  RunActivity of_due_run(const LiveRun& live) const;
+  /// What `why` adds about the row of a run.
+  RowInPlane row_state(std::string_view key);
+
   // --- running (parts_running.cc)
   void fire(LiveRun& live);
   Outcome begin(std::int64_t run, const Ticket& ticket);

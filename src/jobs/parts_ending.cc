@@ -100,6 +100,7 @@ void Jobs::Parts::skip_children(const std::vector<std::int64_t>& children, const
 void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
+  live.runs_in.reset();
   stop_waiting(live);
   live.deadline = Instant::never();
   live.verdict.reset();

@@ -86,6 +86,7 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
   (*hooks)->has_succeeded = [this](std::int64_t run) { return !runs.contains(run); };
   (*hooks)->has_job_succeeded = [this](std::string_view job) { return has_job_succeeded(job); };
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
+  (*hooks)->row_state = [this](std::string_view key) { return row_state(key); };
   explain_facts();
   for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
 }
@@ -224,6 +225,7 @@ void Jobs::Parts::wait_until_due(LiveRun& live) {
   // Runs that are late fire in the order of their ids, which is the order of their instants: a missed instant before a later one.
   live.fires = std::max(live.run.due, wall_now());
   if (!ring.push({live.fires, live.run.id}, wall_now())) later.emplace(live.fires, live.run.id);
+  static_cast<void>(queue(live.job->job->priority));  // So that `why` knows the table of a run that waits for its time.
   arm_ring();
 }
 

@@ -144,7 +144,11 @@ void Jobs::Parts::watch_timeout(LiveRun& live) {
 
 void Jobs::Parts::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler) {
   watch_timeout(live);
-  pools.submit(pool, attempt_of(live, handler), [this](Attempt& attempt) { attempt_ended(attempt); });
+  live.runs_in = pool;
+  live.begins = std::make_shared<std::atomic<std::int64_t>>(0);
+  Attempt begun = attempt_of(live, handler);
+  begun.begins = live.begins;
+  pools.submit(pool, std::move(begun), [this](Attempt& attempt) { attempt_ended(attempt); });
 }
 
 void Jobs::Parts::pool_has_room(PoolKind pool) {

@@ -11,6 +11,7 @@ namespace rondo::jobs {
 
 void run_attempt(Attempt& attempt, const Clock& clock) {
   attempt.begun = clock.wall_now();
+  if (attempt.begins) attempt.begins->store(attempt.begun.nanoseconds(), std::memory_order_relaxed);
   const Instant began = clock.now();
   try {
     attempt.status = (*attempt.handler)({.run = attempt.run,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,6 +30,8 @@ struct Attempt {
   WallTime scheduled;
   std::uint32_t number = 0;
   std::stop_token stop;
+  /// Receives the nanoseconds of 'begun' as soon as the handler begins. Null: not needed.
+  std::shared_ptr<std::atomic<std::int64_t>> begins = {};
   WallTime begun;
   Duration took{0};
   Status status;

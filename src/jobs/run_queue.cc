@@ -33,6 +33,9 @@ RunQueue::RunQueue(Runtime& runtime, Priority priority, HooksOf hooks)
   const auto removed = [](std::string_view) { return Outcome::done(); };
   consume(
       table_of(priority), [this](std::string_view key, const Fields& fields) { return set(key, fields); }, removed);
+  runtime.explain_state(table_of(priority), [hooks = hooks_](std::string_view key, const Record*) {
+    return *hooks == nullptr ? RowInPlane{} : (*hooks)->row_state(key);
+  });
 }
 
 Status RunQueue::add(const JobRun& run) {

@@ -37,6 +37,8 @@ struct RunHooks {
   std::function<bool(std::int64_t run)> has_succeeded;
   std::function<bool(std::string_view handler)> has_handler;
   std::function<bool(std::string_view job)> has_job_succeeded;
+  /// What `why` adds about the row of a run.
+  std::function<RowInPlane(std::string_view key)> row_state;
 };
 using HooksOf = std::shared_ptr<std::unique_ptr<RunHooks>>;
 

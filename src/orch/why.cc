@@ -79,7 +79,10 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
   }
   switch (link.state) {
     case WhyLink::State::Queued:
-    case WhyLink::State::InFlight: link.plane = PlaneState::Pending; return;
+    case WhyLink::State::InFlight:
+      link.plane = PlaneState::Pending;
+      if (in.state == PlaneState::Pending) add_note(link, in.note);
+      return;
     case WhyLink::State::Parked: {
       const bool is_known = in.state == PlaneState::Foreign || in.state == PlaneState::Refused;
       link.plane = is_known ? in.state : PlaneState::Waiting;

@@ -26,11 +26,12 @@ struct ReportedEnd {
 struct PlacedRun {
   std::string worker;
   std::string command;
-  std::uint32_t attempt = 0;       // As the worker knows it. Events about another attempt are refused.
-  std::optional<AsyncRun> open;    // Empty: the worker claims it, and it has not begun here.
-  bool is_confirmed = false;       // The worker has it, or had it.
-  bool has_ended = false;          // At the worker, by its claim.
-  std::optional<ReportedEnd> end;  // Of a claimed run that has not begun here.
+  std::uint32_t attempt = 0;           // As the worker knows it. Events about another attempt are refused.
+  std::optional<AsyncRun> open;        // Empty: the worker claims it, and it has not begun here.
+  bool is_confirmed = false;           // The worker has it, or had it.
+  bool has_ended = false;              // At the worker, by its claim.
+  std::optional<ReportedEnd> end;      // Of a claimed run that has not begun here.
+  std::optional<WallTime> begun = {};  // At the worker, by its report.
 };
 
 /// What a worker says about a run when it connects.

@@ -75,6 +75,7 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
   send_start(worker, command, run);
+  run.placed_at("worker " + name);
   run.on_stop([this, name, id = run.run()] { send_stop(name, id, "the run was stopped"); });
 }
 
@@ -102,6 +103,8 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
   ++stats.linked;
   PlacedRun& placed = runs.at(run);
   placed.open = open;
+  open.placed_at("worker " + placed.worker);
+  if (placed.begun) open.began_at(*placed.begun);
   if (placed.end) return finish(run, ReportedEnd{*placed.end});
   open.on_stop([this, name = placed.worker, run] { send_stop(name, run, "the run was stopped"); });
 }

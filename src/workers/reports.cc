@@ -28,6 +28,14 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() && number >= 0 ? std::optional{number} : std::nullopt;
 }
 
+/// When the command began, if the event has it. A clock of the worker that is ahead counts as 'now'.
+std::optional<WallTime> begin_of(const RowArgument& event, WallTime now) {
+  constexpr std::int64_t kNanoseconds = 1'000'000;
+  const std::int64_t milliseconds = number_of(field_of(event, "begun_ms")).value_or(0);
+  if (milliseconds == 0) return std::nullopt;
+  return WallTime::from_nanoseconds(std::min(milliseconds, now.nanoseconds() / kNanoseconds) * kNanoseconds);
+}
+
 ReportedEnd end_of(const RowArgument& event) {
   const std::string_view code = field_of(event, "code");
   ReportedEnd end{.status = {}, .note = std::string{field_of(event, "note").substr(0, limits::kRunNote)}};
@@ -67,6 +75,10 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   if (number_of(field_of(event, "attempt")) != std::optional<std::int64_t>{run.attempt}) return false;
   run.is_confirmed = true;
   worker.unconfirmed.erase(*id);
+  if (const auto begun = begin_of(event, runtime.clock().wall_now())) {
+    run.begun = begun;
+    if (run.open) run.open->began_at(*begun);
+  }
   if (event.table == "started") {
     look_for_room();
     return true;

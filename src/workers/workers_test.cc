@@ -323,6 +323,33 @@ TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded meanwhile"));
 }
 
+TEST_F(WorkersTest, AfterARestartARunHasTheBeginThatItsWorkerReports) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t goes_on = trigger("many");
+  const std::int64_t ended = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
+  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).place, "worker host1");
+  played.clear();
+  close();
+  open();
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(goes_on, "0 backup"), claim(ended, "0 backup ended")});
+  const WallTime since = WallTime::from_nanoseconds(1'700'000'000'123'000'000);
+  const auto begun = field("begun_ms", "1700000000123");
+  report(again, {event("started", goes_on, {begun}), event("end", ended, {field("code", "ok"), begun})});
+  ASSERT_TRUE(becomes([this] { return workers->stats().linked == 2; }));
+  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).begun, since);
+  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).place, "worker host1");
+  // A clock of a worker that is ahead.
+  report(again, {event("started", goes_on, {field("begun_ms", "9999999999999999")})});
+  EXPECT_LE(jobs->activity(goes_on).value_or(RunActivity{}).begun, runtime->clock().wall_now());
+  report(again, {event("started", goes_on, {begun}), event("end", goes_on, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  const auto stored = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("many", INT64_MAX, 2, done); });
+  ASSERT_TRUE(stored && stored->size() == 2);
+  for (const JobRun& run : *stored) EXPECT_EQ(run.begun, since) << run.id;
+}
+
 TEST_F(WorkersTest, TheEndOfAnEarlierAttemptDoesNotCountForALaterOne) {
   PlayedWorker& first = worker("host1", kBackup);
   put({.name = "nightly", .handler = "command/backup", .retries = 2, .backoff = 1ms});

@@ -177,7 +177,7 @@ def check_table_handler(daemon, checker):
     def run(name, parameters):
         expect(daemon, 0, "job", "add", name, "--handler", "table", "--parameters", parameters, "--manual")
         expect(daemon, 0, "job", "trigger", name)
-        return wait_for(daemon, checker, name, lambda runs: runs[0]["state"] != "due")[0]
+        return wait_for(daemon, checker, name, lambda runs: runs[0]["ended"])[0]
     assert run("mtu", "PORT_TABLE swp1 mtu=1500 admin_status=up")["state"] == "succeeded"
     assert ["mtu", "1500"] in json.loads(expect(daemon, 0, "--json", "get", "PORT_TABLE", "swp1"))["fields"]
     assert run("gone", "del PORT_TABLE swp1")["state"] == "succeeded"

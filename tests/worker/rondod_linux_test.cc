@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rondo/calendar/rfc3339.h"
 #include "rondod_testbed.h"
 
 namespace rondo::jobs {
@@ -22,6 +23,11 @@ class JobsOnLinux : public RondodWithWorker {
                        " ]; do sleep 0.01; done\necho $RONDO_RUN.$RONDO_ATTEMPT >> " + path("done") + "\necho 'rondo: result all'\n",
                    "concurrency = 8");
   }
+  /// When the newest run of a job began, in milliseconds.
+  std::int64_t begun_of(const std::string& job) const {
+    const auto begun = calendar::parse_rfc3339(runs_of(job).at(0).at("begun").as_string().c_str());
+    return begun ? begun->nanoseconds() / 1'000'000 : 0;
+  }
   void let_go() const { std::ofstream(folder / "go") << "now"; }
   std::vector<std::string> lines_of(const std::string& name) const {
     std::istringstream text(read(folder / name));
@@ -39,7 +45,7 @@ class JobsOnLinux : public RondodWithWorker {
   }
   /// Expects that the only run of the job has ended in this state. Returns its note.
   std::string expect_end(const std::string& job, std::string_view state, std::int64_t attempts = 1) const {
-    EXPECT_TRUE(becomes([&] { return runs_of(job).at(0).at("state").as_string() != "due"; }));
+    EXPECT_TRUE(becomes([&] { return !runs_of(job).at(0).at("ended").is_null(); }));
     const boost::json::array runs = runs_of(job);
     EXPECT_THAT(runs, SizeIs(1));
     EXPECT_EQ(runs[0].at("state").as_string(), state) << boost::json::serialize(runs);
@@ -121,12 +127,18 @@ TEST_F(JobsOnLinux, ARunGoesOnWhileRondodIsKilledAndEndsOnce) {
   run_once("work", "--handler command/gated --retries 3");
   run_once("other", "--handler command/gated");
   ASSERT_TRUE(begun(2));
+  // What the worker has written down.
+  const boost::json::value record = boost::json::parse(read(folder / "state/runs/1.json"));
+  const auto began = record.at("begun_ms").to_number<std::int64_t>();
   kill_server();
   start_rondod();
   ASSERT_TRUE(becomes([this] { return must("job runs work").find("running, ") != std::string::npos; }));
+  EXPECT_THAT(must("job runs work"), HasSubstr("worker host1"));
+  EXPECT_EQ(begun_of("work"), began);
   let_go();
   EXPECT_EQ(expect_end("work", "succeeded"), "all");
   EXPECT_EQ(expect_end("other", "succeeded"), "all");
+  EXPECT_EQ(begun_of("work"), began) << "the begin is that of the command, not of the link";
   EXPECT_THAT(lines_of("begun"), SizeIs(2)) << "no command was started twice";
   EXPECT_THAT(lines_of("done"), SizeIs(2));
 }

@@ -136,7 +136,7 @@ class WorkerOnLinux : public ::testing::Test {
     std::string found;
     EXPECT_TRUE(becomes([&] {
       found = state("job-of-" + command, run);
-      return !found.starts_with("due");
+      return !found.starts_with("due") && !found.starts_with("running");
     })) << found;
     return found;
   }

@@ -226,10 +226,14 @@ int next(const Caller& caller) {
   });
 }
 
-/// The note of a run that has ended, or how far it is.
+/// The note of a run that has ended, how far it is, or what it waits for.
 std::string run_note(const json::object& run) {
   const json::value* const progress = run.if_contains("progress");
-  if (progress == nullptr || !progress->is_object()) return run.contains("note") ? member(run, "note") : std::string{};
+  if (progress == nullptr || !progress->is_object()) {
+    const bool is_running = run.contains("state") && run.at("state") == "running";
+    const std::string_view text = run.contains("activity") && !is_running ? "activity" : "note";
+    return run.contains(text) ? member(run, text) : std::string{};
+  }
   std::string text = "running, " + member(progress->get_object(), "percent") + " %";
   if (progress->get_object().contains("text")) text += ": " + member(progress->get_object(), "text");
   return text;
@@ -244,7 +248,9 @@ int runs(const Caller& caller) {
     for (const json::value& one : result.at("rows").as_array()) {
       json::object row = one.as_object();
       row["note"] = run_note(row);
+      row["place"] = row.contains("place") ? row.at("place") : json::value("");
       row.erase("progress");
+      row.erase("activity");
       rows.push_back(std::move(row));
     }
     if (rows.empty()) print_error("(none)\n");

@@ -70,6 +70,7 @@ void Worker::finish(std::int64_t run) {
   RunRecord record{.run = run,
                    .attempt = running.order.attempt,
                    .command = running.order.command,
+                   .begun_ms = running.begun_ms,
                    .has_ended = true,
                    .status = status_of(running, end),
                    .note = running.result};
@@ -102,9 +103,14 @@ void Worker::report(Instant now) {
 void Worker::add_runs(WorkerReport& made) {
   for (const auto& [run, record] : ended_) {
     const std::string attempt = std::to_string(record.attempt);
+    const std::string begun = std::to_string(record.begun_ms);
     const std::string_view message = record.status.message().substr(0, kWords);
     if (!made.add("end", run,
-                  {{"attempt", attempt}, {"code", to_string(record.status.code())}, {"message", message}, {"note", record.note}})) {
+                  {{"attempt", attempt},
+                   {"code", to_string(record.status.code())},
+                   {"message", message},
+                   {"note", record.note},
+                   {"begun_ms", begun}})) {
       return;
     }
     reported_.ended.emplace_back(run, record.attempt);
@@ -112,7 +118,8 @@ void Worker::add_runs(WorkerReport& made) {
   for (auto& [run, running] : running_) {
     const std::string attempt = std::to_string(running.order.attempt);
     if (!running.is_start_reported) {
-      if (!made.add("started", run, {{"attempt", attempt}})) return;
+      const std::string begun = std::to_string(running.begun_ms);
+      if (!made.add("started", run, {{"attempt", attempt}, {"begun_ms", begun}})) return;
       reported_.started.push_back(run);
     }
     if (running.progress_version == running.progress_reported) continue;

@@ -121,19 +121,21 @@ Status Worker::try_start(const RunOrder& order) {
     return process.error();
   }
   // Written down before the program begins: if the worker dies, the next one finds it.
+  const std::int64_t begun_ms = clock_.wall_now().nanoseconds() / 1'000'000;
   Status written = records_.write({.run = order.run,
                                    .attempt = order.attempt,
                                    .command = order.command,
                                    .process = process->id(),
                                    .started = start_time_of(process->id()).value_or(0),
-                                   .boot = boot_});
+                                   .boot = boot_,
+                                   .begun_ms = begun_ms});
   if (!written.ok()) {
     static_cast<void>(logs_.end(order.run));
     return written;  // The process is killed before it has executed anything.
   }
   process->go();
   const Duration timeout = order.timeout > Duration{0} ? order.timeout : rule->timeout;
-  RunningCommand running{.order = order, .rule = rule, .process = *std::move(process)};
+  RunningCommand running{.order = order, .rule = rule, .process = *std::move(process), .begun_ms = begun_ms};
   if (timeout > Duration{0}) running.deadline = clock_.now() + timeout;
   log_.info("start", {{"run", order.run}, {"command", order.command}, {"job", order.job}, {"process", running.process.id()}});
   running_.emplace(order.run, std::move(running));

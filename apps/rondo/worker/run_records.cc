@@ -33,6 +33,7 @@ std::string text_of(const RunRecord& record) {
                                       {"process", record.process},
                                       {"started", record.started},
                                       {"boot", record.boot},
+                                      {"begun_ms", record.begun_ms},
                                       {"ended", record.has_ended},
                                       {"code", to_string(record.status.code())},
                                       {"message", escape_text(record.status.message())},
@@ -56,6 +57,7 @@ std::optional<RunRecord> parse(const std::string& text) {
                      .has_ended = object.at("ended").as_bool(),
                      .status = {},
                      .note = unescape_text(words("note"))};
+    if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = begun->to_number<std::int64_t>();
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
     return record.run < 1 ? std::nullopt : std::optional{std::move(record)};
   } catch (const std::exception&) {

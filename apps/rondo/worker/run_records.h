@@ -21,6 +21,8 @@ struct RunRecord {
   pid_t process = 0;          // Also the number of its session and group.
   std::uint64_t started = 0;  // The start time of the process, in ticks since the boot.
   std::string boot = {};      // The boot of the machine.
+  /// When the command began, since 1970-01-01 00:00:00 UTC; 0: it did not, or an earlier version wrote the record.
+  std::int64_t begun_ms = 0;
   bool has_ended = false;
   Status status = {};
   std::string note = {};

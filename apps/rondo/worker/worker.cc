@@ -51,6 +51,8 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                          [this](const Status& why, Duration) {
                            reported_ = {};
                            questions_.clear();
+                           // A server that was started again does not know when the commands began.
+                           for (auto& [run, running] : running_) running.is_start_reported = false;
                            if (!std::exchange(is_link_silent_, true)) log_.warn("no server; commands go on", {{"why", why}});
                          },
                      .report_taken = [this] { report_taken(); }}) {}

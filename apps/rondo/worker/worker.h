@@ -41,6 +41,7 @@ struct RunningCommand {
   std::uint64_t progress_reported = 0;
   bool is_start_reported = false;
   std::string result = {};
+  std::int64_t begun_ms = 0;
   std::optional<Status> stopped = {};   // Why it was asked to end.
   Instant deadline = Instant::never();  // Then it is asked to end.
   Instant kill_at = Instant::never();

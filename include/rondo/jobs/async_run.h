@@ -44,6 +44,11 @@ class AsyncRun {
 
   /// Shows how far the run is. 'percent' above 100 counts as 100. It is kept in memory until the attempt ends.
   void progress(unsigned percent, std::string_view text) const;
+  /// Shows where the work is done, such as "worker web-1": at most limits::kRunNote bytes.
+  void placed_at(std::string_view place) const;
+  /// The work began at this time, which is not in the future. Without it, begin() counts; but work that was under way already
+  /// (AsyncHandler::has_begun) began before.
+  void began_at(WallTime begun) const;
   /// Sets the function that is called when the attempt must stop: the run was killed or covered, its timeout has passed, or its job was
   /// removed. Called at most once, and immediately if that has happened before. The handler then ends the attempt when the work has
   /// stopped. 'stop' must not throw, and must not hold an AsyncRun, which would keep itself alive.

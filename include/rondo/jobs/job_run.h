@@ -57,4 +57,18 @@ struct JobRun {
   std::vector<std::int64_t> parents = {};
 };
 
+/// What a run without a stored end does at present: Jobs::activity().
+struct RunActivity {
+  enum class Stage : std::uint8_t {
+    Planned,  // It waits for its time, or for the time of its next attempt.
+    Waiting,  // It is due, and waits for facts, for other runs of its job, or for a place.
+    Running,  // Its handler runs.
+    Ending,   // The end of an attempt, or of the run, is being stored.
+  };
+  Stage stage = Stage::Planned;
+  std::optional<WallTime> begun{};  // Running: when the attempt began; empty in a replay.
+  std::string place = {};           // Where it runs, or waits for a place: "pool fast", "worker web-1". Empty: unknown.
+  std::string text = {};            // For people: "waits for its time, 2026-11-01T02:30:00Z".
+};
+
 }  // namespace rondo::jobs

@@ -156,11 +156,14 @@ class Jobs {
   Status kill(std::int64_t run);
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
+  /// At most 'max' runs of a job whose id is below 'before', the newest first. NotFound.
   void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
 
+  /// What a run without a stored end does at present; empty for another one. O(facts of its job).
+  std::optional<RunActivity> activity(std::int64_t run) const;
   /// How far a run is, if an asynchronous handler is carrying it out.
   std::optional<Progress> progress(std::int64_t run) const;
-  /// The runs of a job that an asynchronous handler is carrying out, the oldest first. O(live jobs).
+  /// The runs of a job whose handler runs, the oldest first. O(live jobs).
   std::vector<std::int64_t> under_way(std::string_view job) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
   std::shared_ptr<const Job> live_job(std::int64_t run) const;

@@ -1,0 +1,152 @@
+// Goal: what a run does at present, and for what it waits, can be read at each stage. Method: runs that are held at a stage, on a real
+// clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <utility>
+
+#include "jobs/testing/testbed.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::HasSubstr;
+using Stage = RunActivity::Stage;
+
+class ActivityTest : public test::JobsTestbed {
+ protected:
+  ActivityTest() { open(); }
+  RunActivity activity(std::int64_t run) { return jobs->activity(run).value_or(RunActivity{.text = "no such run"}); }
+  bool reaches(std::int64_t run, Stage stage) {
+    return becomes([=, this] {
+      const auto now = jobs->activity(run);
+      return now && now->stage == stage;
+    });
+  }
+  WhyLink why(const std::string& job, std::int64_t run) { return runtime->why("JOB_RUN_8", job + "#" + std::to_string(run)).chain.at(0); }
+};
+
+TEST_F(ActivityTest, ARunInAPoolIsRunningSinceItsHandlerBegan) {
+  std::promise<void> gate;
+  std::shared_future<void> opened = gate.get_future().share();
+  jobs->handle("gate", [opened](const JobContext&) { return opened.wait(), Status{}; });
+  jobs->start();
+  define({.name = "one", .handler = "gate"});
+  const WallTime before = runtime->clock().wall_now();
+  const std::int64_t run = trigger("one").id;
+  ASSERT_TRUE(reaches(run, Stage::Running));
+  EXPECT_EQ(activity(run).place, "pool fast");
+  ASSERT_TRUE(activity(run).begun.has_value());
+  EXPECT_GE(*activity(run).begun, before);
+  EXPECT_LE(*activity(run).begun, runtime->clock().wall_now());
+  EXPECT_EQ(jobs->under_way("one"), std::vector{run});
+  EXPECT_EQ(why("one", run).state, WhyLink::State::InFlight);
+  EXPECT_THAT(why("one", run).note, HasSubstr("runs since 20"));
+  // The next one of the job waits for it, and one of another job with it for the same pool.
+  const std::int64_t second = trigger("one").id;
+  ASSERT_TRUE(becomes([&] { return activity(second).text == "waits for another run of the job"; })) << activity(second).text;
+  EXPECT_EQ(activity(second).stage, Stage::Waiting);
+  gate.set_value();
+  ASSERT_TRUE(all_ended());
+  EXPECT_FALSE(jobs->activity(run).has_value());
+}
+
+TEST_F(ActivityTest, ARunInTheQueueOfItsPoolWaitsForAThread) {
+  close();
+  runtime = std::make_unique<Runtime>();
+  JobsOptions one_thread = options;
+  one_thread.fast = {.threads = 1, .runs_max = 2};
+  jobs = std::make_unique<Jobs>(*runtime, make_sqlite_job_store(path()).value(), one_thread);
+  std::promise<void> gate;
+  std::shared_future<void> opened = gate.get_future().share();
+  jobs->handle("gate", [opened](const JobContext&) { return opened.wait(), Status{}; });
+  jobs->start();
+  define({.name = "many", .handler = "gate", .overlap = Overlap::Concurrent, .concurrency = 9});
+  const std::int64_t first = trigger("many").id;
+  ASSERT_TRUE(reaches(first, Stage::Running));
+  const std::int64_t second = trigger("many").id;
+  const std::int64_t third = trigger("many").id;
+  ASSERT_TRUE(becomes([&] { return activity(second).text == "waits for a thread of its pool"; })) << activity(second).text;
+  ASSERT_TRUE(becomes([&] { return activity(third).text == "waits for a place in its pool"; })) << activity(third).text;
+  EXPECT_EQ(activity(third).place, "pool fast");
+  gate.set_value();
+  ASSERT_TRUE(all_ended());
+}
+
+TEST_F(ActivityTest, WhyNamesTheTimeOfARunThatIsNotDueYet) {
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  const std::string at = calendar::format_rfc3339(runtime->clock().wall_now() + 4s);
+  define({.name = "soon", .handler = "ok", .schedule = {.when = "at " + at}});
+  ASSERT_TRUE(becomes([this] { return jobs->stats().planned == 1; }));
+  const std::int64_t run = rows("soon").at(0).id;
+  EXPECT_EQ(activity(run).stage, Stage::Planned);
+  EXPECT_EQ(activity(run).text, "waits for its time, " + at);
+  EXPECT_EQ(why("soon", run).plane, PlaneState::Waiting);
+  EXPECT_EQ(why("soon", run).note, "waits for its time, " + at);
+}
+
+TEST_F(ActivityTest, WhyNamesTheTimeOfTheNextAttempt) {
+  jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no server"}; });
+  jobs->start();
+  define({.name = "again", .handler = "fail", .retries = 2, .backoff = 100s});
+  const std::int64_t run = trigger("again").id;
+  ASSERT_TRUE(becomes([&] { return rows("again").at(0).attempt == 1 && activity(run).stage == Stage::Planned; }));
+  const std::string at = calendar::format_rfc3339(rows("again").at(0).due);
+  EXPECT_EQ(activity(run).text, "waits for attempt 2 at " + at);
+  EXPECT_EQ(why("again", run).plane, PlaneState::Waiting);
+  EXPECT_EQ(why("again", run).note, "waits for attempt 2 at " + at);
+  // A key of another job with this number is no run.
+  EXPECT_EQ(why("other", run).plane, PlaneState::Unknown);
+}
+
+TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {
+  jobs->wait_for_handlers("away/", [](std::string_view) { return "no worker"; });
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  define({.name = "one", .handler = "away/x"});
+  define({.name = "two", .handler = "ok", .required_facts = {"job-succeeded:one"}});
+  const std::int64_t one = trigger("one").id;
+  const std::int64_t two = trigger("two").id;
+  ASSERT_TRUE(reaches(one, Stage::Waiting));
+  ASSERT_TRUE(reaches(two, Stage::Waiting));
+  EXPECT_EQ(activity(one).text, "waits: no worker");
+  EXPECT_EQ(activity(two).text, "waits for job-succeeded:one");
+}
+
+TEST_F(ActivityTest, WorkThatWasUnderWayBeforeARestartKeepsItsBeginAndItsPlace) {
+  std::vector<AsyncRun> begun;
+  const WallTime since = runtime->clock().wall_now() + -3600s;
+  jobs->handle_async("away", {.begin = [&begun](AsyncRun run) { begun.push_back(std::move(run)); }});
+  jobs->start();
+  define({.name = "copy", .handler = "away"});
+  const std::int64_t run = trigger("copy").id;
+  ASSERT_TRUE(reaches(run, Stage::Running));
+  EXPECT_EQ(activity(run).place, "");
+  begun[0].placed_at("worker web-1");
+  begun[0].began_at(since);
+  EXPECT_EQ(activity(run).place, "worker web-1");
+  EXPECT_EQ(activity(run).begun, since);
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+  ASSERT_TRUE(rows("copy").at(0).begun.has_value());
+  EXPECT_EQ(calendar::format_rfc3339(*rows("copy").at(0).begun), calendar::format_rfc3339(since));
+  begun.clear();
+}
+
+TEST_F(ActivityTest, RunsOfAnUnknownJobAreAnError) {
+  jobs->start();
+  define({.name = "known", .handler = "ok"});
+  const auto list = [this](const char* name) {
+    return answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 10, done); });
+  };
+  EXPECT_TRUE(list("known").has_value());
+  ASSERT_FALSE(list("none").has_value());
+  EXPECT_EQ(list("none").error().code(), StatusCode::NotFound);
+}
+
+}  // namespace
+}  // namespace rondo::jobs

@@ -1,0 +1,75 @@
+// parts.h: what the live runs do at present, for people.
+#include "jobs/async_state.h"
+#include "jobs/parts.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+
+namespace {
+
+std::string name_of(PoolKind pool) { return pool == PoolKind::Fast ? "pool fast" : "pool slow"; }
+
+/// A run of which the handler was called, or is in the queue of its pool.
+RunActivity of_begun_run(const LiveRun& live) {
+  RunActivity activity{.stage = RunActivity::Stage::Running};
+  if (const auto state = live.async.lock()) {
+    activity.begun = state->begun;
+    activity.place = state->place;
+  } else if (live.runs_in) {
+    activity.place = name_of(*live.runs_in);
+    const std::int64_t begins = live.begins->load(std::memory_order_relaxed);
+    if (begins == 0) return {.stage = RunActivity::Stage::Waiting, .place = activity.place, .text = "waits for a thread of its pool"};
+    activity.begun = WallTime::from_nanoseconds(begins);
+  }
+  activity.text = "runs";
+  if (activity.begun) activity.text += " since " + calendar::format_rfc3339(*activity.begun);
+  if (!activity.place.empty()) activity.text += ", " + activity.place;
+  if (live.verdict) activity.text += "; was asked to stop: " + live.verdict_note;
+  return activity;
+}
+
+}  // namespace
+
+RunActivity Jobs::Parts::activity_of(const LiveRun& live) const {
+  switch (live.stage) {
+    case LiveRun::Stage::Planned: {
+      const std::string at = calendar::format_rfc3339(live.fires);
+      const bool is_retry = live.run.attempt > 0;
+      return {.stage = RunActivity::Stage::Planned,
+              .text = is_retry ? "waits for attempt " + std::to_string(live.run.attempt + 1) + " at " + at : "waits for its time, " + at};
+    }
+    case LiveRun::Stage::Fired: return of_due_run(live);
+    case LiveRun::Stage::Running: return of_begun_run(live);
+    case LiveRun::Stage::Ending: return {.stage = RunActivity::Stage::Ending, .text = "its end is being stored"};
+  }
+  return {};
+}
+
+RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
+  RunActivity activity{.stage = RunActivity::Stage::Waiting};
+  const std::string& handler = live.job->job->handler;
+  if (live.pool) {
+    activity.place = name_of(*live.pool);
+    activity.text = "waits for a place in its pool";
+  } else if (live.ticket) {
+    activity.text = "waits for room at the handler " + handler;
+  } else if (const std::vector<Constraint> facts = missing_facts(live); !facts.empty()) {
+    activity.text = "waits for " + facts.front().to_string();
+  } else if (!handlers.contains(handler) && waits_for_handler(handler)) {
+    activity.text = "waits: " + no_handler(handler);
+  } else {
+    activity.text = live.waits_for_turn ? "waits for another run of the job" : "is about to begin";
+  }
+  return activity;
+}
+
+RowInPlane Jobs::Parts::row_state(std::string_view key) {
+  const std::optional<std::int64_t> id = run_of(key);
+  const LiveRun* const live = id ? find(*id) : nullptr;
+  if (live == nullptr || key_of(live->run) != key) return {};
+  RunActivity activity = activity_of(*live);
+  const bool is_planned = activity.stage == RunActivity::Stage::Planned;
+  return {is_planned ? PlaneState::Waiting : PlaneState::Pending, std::move(activity.text)};
+}
+
+}  // namespace rondo::jobs
