@@ -10,6 +10,7 @@
 #include "commands/answers.h"
 #include "job_commands/next_firings.h"
 #include "jobs/job_json.h"
+#include "jobs/planner.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
 
@@ -28,11 +29,12 @@ json::value time_of(const std::optional<WallTime>& time) {
   return time ? json::value(calendar::format_rfc3339(*time)) : json::value(nullptr);
 }
 
-json::object object_of(const StoredJob& stored) {
+/// 'next' as Jobs::next_of().
+json::object object_of(const StoredJob& stored, const std::optional<WallTime>& next) {
   // The store's own text: it always is an object.
   json::object object = json::parse(to_json(stored.job)).as_object();
   object["running"] = stored.is_running;
-  object["next"] = time_of(stored.next);
+  object["next"] = time_of(next);
   return object;
 }
 
@@ -72,7 +74,7 @@ void add_activity(json::object& row, const RunActivity& activity, const JobRun& 
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
-    json::object object = object_of(*stored);
+    json::object object = object_of(*stored, jobs.next_of(*stored));
     json::array runs;
     for (const std::int64_t run : jobs.under_way(stored->job.name)) {
       const auto progress = jobs.progress(run);
@@ -89,9 +91,9 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
 }
 
 /// Answers with the job of a result.
-Jobs::Done<StoredJob> answer_with_job(Reply reply) {
-  return [reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-    stored ? reply.finish(object_of(*stored)) : reply.fail(stored.error());
+Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
+  return [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    stored ? reply.finish(object_of(*stored, jobs.next_of(*stored))) : reply.fail(stored.error());
   };
 }
 
@@ -111,7 +113,7 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
   jobs.list(after, kPage, [&jobs, filter, reply = std::move(reply)](const Result<std::vector<StoredJob>>& page) mutable {
     if (!page) return reply.fail(page.error());
     for (const StoredJob& stored : *page) {
-      if (filter.has(stored.job)) reply.row(object_of(stored));
+      if (filter.has(stored.job)) reply.row(object_of(stored, jobs.next_of(stored)));
     }
     if (page->size() < kPage || !reply.wanted()) return reply.finish();
     reply.next_turn([&jobs, filter, last = page->back().job.name](Reply next) { list(jobs, last, filter, std::move(next)); });
@@ -123,16 +125,16 @@ void check_only(const Job& job, Reply reply) {
   if (const Status wrong = check(job); !wrong.ok()) return reply.fail(wrong);
   StoredJob stored{.job = job};
   const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
-  if (!firings) return reply.fail(firings.error());
+  if (!firings) return reply.fail(as_wrong_definition(firings.error()));
   if (!firings->empty()) stored.next = firings->front().scheduled;
-  reply.finish(object_of(stored));
+  reply.finish(object_of(stored, stored.next));
 }
 
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   auto job = job_from_json(arguments.text("definition"));
   if (!job) return reply.fail(job.error());
   if (arguments.flag("dry_run")) return check_only(*job, std::move(reply));
-  auto done = answer_with_job(std::move(reply));
+  auto done = answer_with_job(jobs, std::move(reply));
   arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
 }
 
@@ -175,6 +177,9 @@ void list_next(Jobs& jobs, const Arguments& arguments, Reply reply) {
     for (const calendar::Firing& firing : *firings) {
       reply.row(json::object{{"scheduled", calendar::format_rfc3339(firing.scheduled)}, {"due", calendar::format_rfc3339(firing.due)}});
     }
+    // Such a job has no instants of its own.
+    if (const auto& parents = stored->job.parents; !parents.empty())
+      return reply.finish({{"after", json::array(parents.begin(), parents.end())}});
     reply.finish();
   });
 }
@@ -255,13 +260,14 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
                            {"start", ArgumentKind::Flag, false, "Start a new job"},
                            {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
             put);
-  adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
-            [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(std::move(reply))); });
+  adder.add(
+      {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
+      [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });
   adder.add({.name = "job-stop",
              .help = "Stop a job; runs that have not begun are skipped",
              .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Why, for people"}}},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(std::move(reply)));
+              of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));
             });
   adder.add({.name = "job-next",
              .help = "List the next scheduled instants of a job",
@@ -272,7 +278,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
             list_next);
   adder.add(
       {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
-      [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(std::move(reply))); });
+      [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(of, std::move(reply))); });
   adder.add({.name = "job-trigger", .help = "Run a job once, now", .arguments = {name_argument()}},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.trigger(arguments.text("name"), [reply = std::move(reply)](const Result<JobRun>& run) mutable {

@@ -13,6 +13,8 @@
 
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
+#include "rondo/base/clock.h"
+#include "rondo/calendar/rfc3339.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
@@ -99,6 +101,8 @@ TEST_F(JobCommands, AChildShowsItsParentsAndTheRunsForWhichItWaited) {
   call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}, {"start", true}});
   const json::object child = call("job-put", {{"definition", R"({"name":"b","handler":"ok","parents":["a"]})"}, {"start", true}});
   EXPECT_EQ(child.at("parents"), json::array{"a"});
+  EXPECT_EQ(call("job-next", {{"name", "b"}}).at("after"), json::array{"a"});
+  EXPECT_FALSE(call("job-next", {{"name", "a"}}).contains("after"));
   const std::int64_t parent = call("job-trigger", {{"name", "a"}}).at("run").as_int64();
   EXPECT_EQ(ended_runs("b", 1).at(0).at("parents"), json::array{parent});
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","parents":["b"]})"}}), HasSubstr("a cycle: a -> b -> a"));
@@ -139,6 +143,18 @@ TEST_F(JobCommands, ARunThatRunsIsShownAsRunningWithItsBeginAndPlace) {
   gate.set_value();
   EXPECT_EQ(ended_runs("long", 1).at(0).at("attempt"), 1);
   EXPECT_FALSE(call("job", {{"name", "long"}}).contains("under_way"));
+}
+
+TEST_F(JobCommands, TheNextInstantIsThatOfARunWhichIsPlannedAlready) {
+  call("job-put", {{"definition", R"({"name":"tick","handler":"ok","schedule":"every 3s"})"}, {"start", true}});
+  while (call("job-runs", {{"name", "tick"}}).at("rows").as_array().empty() && !HasFailure()) continue;
+  // The planner is 5 s ahead, so the store has an instant that is at least one period behind the next one.
+  const auto is_within_a_period = [](const json::value& next) {
+    const auto instant = calendar::parse_rfc3339(next.as_string().c_str());
+    return instant && *instant <= SystemClock{}.wall_now() + 3s;
+  };
+  EXPECT_TRUE(is_within_a_period(call("job", {{"name", "tick"}}).at("next")));
+  EXPECT_TRUE(is_within_a_period(call("jobs").at("rows").at(0).at("next")));
 }
 
 TEST_F(JobCommands, JobsAreListedByTagAndOwner) {

@@ -85,6 +85,11 @@ TEST_F(ActivityTest, WhyNamesTheTimeOfARunThatIsNotDueYet) {
   const std::int64_t run = rows("soon").at(0).id;
   EXPECT_EQ(activity(run).stage, Stage::Planned);
   EXPECT_EQ(activity(run).text, "waits for its time, " + at);
+  // Its instant is the next one, although it is planned and the store has none after it.
+  const StoredJob stored = answer<StoredJob>([&](auto done) { jobs->find("soon", done); }).value_or(StoredJob{});
+  EXPECT_FALSE(stored.next.has_value());
+  ASSERT_TRUE(jobs->next_of(stored).has_value());
+  EXPECT_EQ(calendar::format_rfc3339(*jobs->next_of(stored)), at);
   EXPECT_EQ(why("soon", run).plane, PlaneState::Waiting);
   EXPECT_EQ(why("soon", run).note, "waits for its time, " + at);
 }

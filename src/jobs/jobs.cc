@@ -129,6 +129,19 @@ std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::nullopt : std::optional{parts_->activity_of(*live)};
 }
+std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
+  if (!stored.is_running || !stored.job.parents.empty()) return std::nullopt;
+  std::optional<WallTime> next = stored.next;
+  const auto live = parts_->jobs.find(stored.id);
+  if (live == parts_->jobs.end()) return next;
+  for (const std::int64_t id : live->second.runs) {
+    const LiveRun& run = *parts_->find(id);
+    // Further attempts and late runs fire, too, but their instants are over.
+    const bool is_ahead = run.stage == LiveRun::Stage::Planned && run.run.attempt == 0 && run.run.band == Band::Ring;
+    if (is_ahead && (!next || run.run.scheduled < *next)) next = run.run.scheduled;
+  }
+  return next;
+}
 std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
 std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
   std::vector<std::int64_t> under_way;
@@ -172,7 +185,7 @@ void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
         if (!facts.ok()) return failure(facts);
         // The zone is looked up before anything is stored.
         if (const auto first = planner.first_after(job, 0, now); !first)
-          return failure(first.error().with_context("job '" + job.name + "'"));
+          return failure(as_wrong_definition(first.error()).with_context("job '" + job.name + "'"));
         if (Status status = check_family(store, job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
         return store_job(store, planner, job, now, starts);
       },

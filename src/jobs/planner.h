@@ -42,6 +42,11 @@ std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, Wal
 Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
               std::size_t runs_max = limits::kRunsOfPlan);
 
+/// The error of a definition: an unknown zone is a wrong argument, and no row that is absent.
+inline Status as_wrong_definition(const Status& error) {
+  return error.code() == StatusCode::NotFound ? Status{StatusCode::InvalidArgument, std::string{error.message()}} : error;
+}
+
 class Planner {
  public:
   explicit Planner(PlannerOptions options) : options_(options) {}

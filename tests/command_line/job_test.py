@@ -29,6 +29,9 @@ def check_definitions(daemon, checker):
     assert "is no duration" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--manual", "--backoff", "soon")
     assert "next: 20" in expect(daemon, 0, "job", "add", "dry", "--handler", "log", "--every", "1h", "--dry-run")
     assert "no job 'dry'" in expect(daemon, 1, "job", "show", "dry")
+    assert "no job 'dry'" in expect(daemon, 1, "job", "runs", "dry")
+    for dry in ((), ("--dry-run",)):
+        assert "Mars/Base" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--cron", "* * * * *", "--zone", "Mars/Base", *dry)
     # A dry run of an edit shows what the edit then does, and an edit of nothing changes nothing.
     edit = ("job", "edit", "night", "--every", "2h", "--retries", "3")
     dry = expect(daemon, 0, *edit, "--dry-run")
@@ -90,6 +93,10 @@ def check_family(daemon, checker):
     expect(daemon, 0, "job", "add", "top", "--handler", "log", "--manual")
     child = checker.check("job-add", expect(daemon, 0, "--json", "job", "add", "below", "--handler", "log", "--parents", "top"))
     assert child["parents"] == ["top"], child
+    assert expect(daemon, 0, "job", "next", "below") == "after its parents: top\n"
+    assert checker.check("job-next", expect(daemon, 0, "--json", "job", "next", "below"))["after"] == ["top"]
+    assert "next: after top" in expect(daemon, 0, "job", "add", "lower", "--handler", "log", "--parents", "top", "--dry-run")
+    assert "after top" in expect(daemon, 0, "job", "list", "below")
     assert "a cycle: top -> below -> top" in expect(daemon, 2, "job", "edit", "top", "--parents", "below")
     run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "top"))["run"]
     runs = wait_for(daemon, checker, "below", lambda runs: runs and runs[0]["state"] == "succeeded")

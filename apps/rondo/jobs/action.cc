@@ -61,10 +61,25 @@ std::string member(const json::object& object, std::string_view name) {
   return value->is_string() ? std::string{value->get_string()} : json_text(*value);
 }
 
+/// "a, b" for a member that is a list of texts; empty if it is absent.
+std::string words_of(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  std::string words;
+  if (value == nullptr || !value->is_array()) return words;
+  for (const json::value& word : value->get_array()) words.append(words.empty() ? "" : ", ").append(std::string_view{word.as_string()});
+  return words;
+}
+
+/// When a job fires next.
+std::string next_of(const json::object& job) {
+  if (const std::string parents = words_of(job, "parents"); !parents.empty()) return "after " + parents;
+  return job.at("next").is_null() ? "never" : member(job, "next");
+}
+
 std::string state_line(const json::object& job) {
   const bool is_running = job.contains("running") && job.at("running") == true;
-  return member(job, "name") +
-         (is_running ? ": started" + (job.at("next").is_null() ? std::string{} : ", next " + member(job, "next")) : ": stopped") + "\n";
+  const std::string next = next_of(job);
+  return member(job, "name") + (is_running ? ": started" + (next == "never" ? std::string{} : ", next " + next) : ": stopped") + "\n";
 }
 
 int add(const Caller& caller) {
@@ -79,9 +94,8 @@ int add(const Caller& caller) {
   json::object arguments{{"definition", escape_text(json_text(definition))}};
   if (caller.call.find("--dry-run") != nullptr) {
     arguments["dry_run"] = true;
-    return caller.answer("job-put", arguments, [&definition](const json::object& job) {
-      return difference({}, definition) + "next: " + (job.at("next").is_null() ? "never" : member(job, "next")) + "\n";
-    });
+    return caller.answer("job-put", arguments,
+                         [&definition](const json::object& job) { return difference({}, definition) + "next: " + next_of(job) + "\n"; });
   }
   if (caller.call.find("--stopped") == nullptr) arguments["start"] = true;
   return caller.answer("job-put", arguments, state_line);
@@ -117,10 +131,12 @@ int remove(const Caller& caller) {
 }
 
 json::object list_row(const json::object& job) {
+  const std::string parents = words_of(job, "parents");
+  const std::string schedule = !parents.empty() ? "after " + parents : job.contains("schedule") ? member(job, "schedule") : "manual";
   return {{"job", member(job, "name")},
           {"state", job.at("running") == true ? "started" : "stopped"},
           {"next", job.at("next")},
-          {"schedule", job.contains("schedule") ? member(job, "schedule") : "manual"},
+          {"schedule", schedule},
           {"zone", job.contains("zone") ? member(job, "zone") : "UTC"},
           {"handler", member(job, "handler")},
           {"note", job.contains("note") ? job.at("note") : json::value("")}};
@@ -219,6 +235,7 @@ int next(const Caller& caller) {
   arguments["max"] = count;
   if (caller.call.find("--from") != nullptr) arguments["from"] = escape_text(caller.text("--from", ""));
   return caller.answer("job-next", arguments, [count](const json::object& result) {
+    if (const std::string parents = words_of(result, "after"); !parents.empty()) return "after its parents: " + parents + "\n";
     std::string lines;
     const json::array& rows = result.at("rows").as_array();
     for (const json::value& row : rows) lines += member(row.as_object(), "scheduled") + "\n";

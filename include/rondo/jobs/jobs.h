@@ -161,6 +161,9 @@ class Jobs {
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
+  /// The next scheduled instant at which a job fires: that of a run that is planned already, otherwise StoredJob::next. Empty for a stopped
+  /// job, and for one with parents. O(live runs of the job).
+  std::optional<WallTime> next_of(const StoredJob& stored) const;
   /// How far a run is, if an asynchronous handler is carrying it out.
   std::optional<Progress> progress(std::int64_t run) const;
   /// The runs of a job whose handler runs, the oldest first. O(live jobs).
