@@ -4,7 +4,6 @@
 #include <csignal>
 #include <utility>
 
-#include "rondo/admin/suggest.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/journal/journal.h"
 #include "rondod/configuration/user_names.h"
@@ -35,6 +34,7 @@ Daemon::~Daemon() {
   fpm_.reset();
   agent_.reset();
   runtime_.reset();
+  managers_.reset();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
@@ -116,7 +116,9 @@ Status Daemon::open_runtime() {
   });
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
   if (Status opened = plane_ == nullptr ? Status{} : open_agent(); !opened.ok()) return opened;
-  if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
+  if (Status opened = open_managers(); !opened.ok()) return opened;
+  if (Status unknown = check_groups(config_, runtime_->consumers()); !unknown.ok())
+    return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
@@ -147,6 +149,15 @@ Status Daemon::open_agent() {
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
   agent_->safety().on_event(
       [this](switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
+  return {};
+}
+
+/// A standby makes no rows. So the managers also wait for the leases of the tables.
+Status Daemon::open_managers() {
+  if (!config_.managers.enabled || !plane_holder_.empty()) return {};
+  auto managers = managers::Managers::open(*runtime_, [this] { return !redis_.waits_for_lease(); });
+  if (!managers) return managers.error().with_context("opening the managers");
+  managers_ = std::move(*managers);
   return {};
 }
 
@@ -235,20 +246,6 @@ StoreHooks Daemon::store_hooks() {
     feed_troubles_ += count;
   };
   return hooks;
-}
-
-Status Daemon::check_groups() const {
-  // Excludes the store's tables: a direct table exists even if no consumer uses it, and such a table stops its server.
-  std::vector<std::string> known;
-  for (const ConsumerStats& consumer : runtime_->consumers()) known.emplace_back(consumer.table);
-  const std::vector<std::string_view> names(known.begin(), known.end());
-  for (const StoreGroup& group : config_.store_groups) {
-    for (const std::string& table : group.tables) {
-      if (std::ranges::find(names, table) != names.end()) continue;
-      return {StatusCode::NotFound, "no table '" + table + "'" + did_you_mean(table, names)};
-    }
-  }
-  return {};
 }
 
 bool Daemon::has_damage() const {
@@ -402,6 +399,7 @@ Status Daemon::open_admin() {
                                                              .feeds = feeds_,
                                                              .files = files_,
                                                              .fpm = fpm_,
+                                                             .managers = managers_,
                                                              .redis = redis_,
                                                              .plane_holder = plane_holder_,
                                                              .config = config_,

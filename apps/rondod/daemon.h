@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "managers/managers.h"
 #include "rondo/base/log.h"
 #include "rondo/commands/log_keeper.h"
 #include "rondo/commands/standard_commands.h"
@@ -60,13 +61,12 @@ class Daemon {
   Status lock_plane();
   Status open_runtime();
   Status open_agent();
+  Status open_managers();
   Status open_jobs();
   StoreHooks store_hooks();
   void tell_long_turn(const LongTurn& turn);
   Status open_watchdog();
   void tell_stall(const Stall& stall);
-  /// Checks that each table of a group has a consumer.
-  Status check_groups() const;
   Status declare_tables();
   Status begin_journal();
   Status open_admin();
@@ -128,10 +128,11 @@ class Daemon {
   std::unique_ptr<DataPlane> plane_;
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
-  Journal* journal_ = nullptr;                  // Owned by the runtime; null without a file.
-  std::unique_ptr<switch_agent::Agent> agent_;  // Null without a data plane, as plane_.
-  std::unique_ptr<JobService> jobs_;            // Null if this rondod runs no jobs.
-  std::unique_ptr<FpmFeed> fpm_;                // Null unless it is enabled.
+  Journal* journal_ = nullptr;                    // Owned by the runtime; null without a file.
+  std::unique_ptr<switch_agent::Agent> agent_;    // Null without a data plane, as plane_.
+  std::unique_ptr<managers::Managers> managers_;  // Null unless they are enabled.
+  std::unique_ptr<JobService> jobs_;              // Null if this rondod runs no jobs.
+  std::unique_ptr<FpmFeed> fpm_;                  // Null unless it is enabled.
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.
   std::unique_ptr<StandardCommands> commands_;

@@ -121,7 +121,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
     const Constraint vrf{kVrf, row->vrf};
     if (!holds(vrf)) return Outcome::wait_for(vrf);
   }
-  const Constraint configured{kPort, port};
+  const Constraint configured{port.starts_with("Loopback") ? kDevice : kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   const MtuRows::Mtu before = mtus_.interface_row(port);

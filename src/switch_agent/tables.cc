@@ -40,7 +40,7 @@ constexpr std::array<TableReference, 5> kTables{{
     {.name = "INTF_TABLE",
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",
-     .key_help = "The port must have a row of PORT_TABLE; an address needs the row of its port.",
+     .key_help = "The port must have a row of PORT_TABLE, unless its name begins with Loopback; an address needs the row of its port.",
      .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "

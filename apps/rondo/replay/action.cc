@@ -58,6 +58,9 @@ struct RecordedSettings {
 Result<RecordedSettings> settings_of(replay::Replay& replay) {
   RecordedSettings settings;
   const bool has_jobs = replay.note("jobs").has_value();
+  if (replay.note("managers")) {
+    return failure(StatusCode::Unimplemented, "the run has the managers of CONFIG_DB ([managers]), which a replay does not repeat yet");
+  }
   if (!has_jobs || replay.note("agent.table")) {
     if (Status unfit = read_settings(replay, settings.agent.emplace()); !unfit.ok()) return failure(std::move(unfit));
   }

@@ -9,6 +9,7 @@
 
 #include "commands/command_adder.h"
 #include "commands/incidents.h"
+#include "managers/managers.h"
 #include "rondo/base/log.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
@@ -31,7 +32,8 @@ struct CommandContext {
   SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
-  const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled.
+  const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled, as the next one.
+  const std::unique_ptr<managers::Managers>& managers;
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
@@ -57,6 +59,9 @@ void add_health(CommandContext& context, boost::json::array& troubles, boost::js
 /// The member "fpm" of `stats`: null unless the FPM server is enabled.
 boost::json::value fpm_json(const CommandContext& context);
 void add_fpm_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// The member "managers" of `stats`: null unless they are enabled.
+boost::json::value managers_json(const CommandContext& context);
+void add_managers_health(const CommandContext& context, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
 /// Logs an event of the safety stop.

@@ -14,6 +14,7 @@
 #include <toml++/toml.h>
 
 #include "admin/unix_socket.h"
+#include "managers/managers.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/ip.h"
@@ -245,10 +246,31 @@ void read_fpm(const toml::table* table, const std::string& file, Status& error, 
   s.choice("weights", kWeights, fpm.plain_weights);
 }
 
+/// CONFIG_DB and STATE_DB have no other separator.
+StorePlace sonic_place(const std::string& url) { return {.url = url, .separator = "|"}; }
+
+void read_managers(const toml::table* table, const std::string& file, Status& error, Config& config) {
+  SectionReader s{table, "managers", file, error};
+  ManagersChoice& managers = config.managers;
+  s.flag("enabled", managers.enabled);
+  if (managers.enabled && config.plane == PlaneKind::None) s.complain("enabled", "needs a data plane: [dataplane] kind is \"none\"");
+  s.store_url("config_db", managers.config_db);
+  if (!managers.config_db.empty() && !is_remote(managers.config_db)) s.complain("config_db", "must be a database on a Redis");
+  if (!managers.enabled || managers.config_db.empty()) return;
+  managers.group = StoreGroup{.tables = managers::config_tables(), .place = sonic_place(managers.config_db)};
+  for (const StoreGroup& group : config.store_groups) {
+    for (const std::string& name : managers::config_tables()) {
+      if (std::ranges::find(group.tables, name) == group.tables.end()) continue;
+      s.complain("config_db", "and a group of [store] both have the table " + name);
+    }
+  }
+}
+
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 8> kSections{"scheduler", "admin", "log", "journal", "store", "jobs", "dataplane", "fpm"};
+  constexpr std::array<std::string_view, 9> kSections{"scheduler", "admin",     "log", "journal", "store",
+                                                      "jobs",      "dataplane", "fpm", "managers"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -304,11 +326,18 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.cpus("cpus", config.dataplane_cpus);
   }
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
+  read_managers(root["managers"].as_table(), file, error, config);
   if (!error.ok()) return failure(std::move(error));
   return config;
 }
 
 }  // namespace
+
+std::vector<StoreGroup> all_groups(const Config& config) {
+  std::vector<StoreGroup> groups = config.store_groups;
+  if (config.managers.group) groups.push_back(*config.managers.group);
+  return groups;
+}
 
 Status check_socket_path(const std::string& path) {
   const Result<sockaddr_un> address = unix_address(path);
@@ -518,7 +547,8 @@ toml::table to_table(const Config& config) {
                                          {"table", static_cast<std::int64_t>(config.fpm.table)},
                                          {"quiet_ms", config.fpm.quiet_ms},
                                          {"wait_s", config.fpm.wait_s},
-                                         {"weights", name_of(kWeights, config.fpm.plain_weights)}}}};
+                                         {"weights", name_of(kWeights, config.fpm.plain_weights)}}},
+                     {"managers", toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}}}};
 }
 
 }  // namespace

@@ -101,6 +101,14 @@ struct FpmChoice {
   friend bool operator==(const FpmChoice&, const FpmChoice&) = default;
 };
 
+/// The managers, which make rows of APPL_DB from SONiC's CONFIG_DB: [managers].
+struct ManagersChoice {
+  bool enabled = false;
+  std::string config_db = {};            // As StorePlace::url; empty: the tables of CONFIG_DB are where [store] and its groups say.
+  std::optional<StoreGroup> group = {};  // What config_db stands for.
+  friend bool operator==(const ManagersChoice&, const ManagersChoice&) = default;
+};
+
 struct Config {
   std::string path = {};  // The file it was read from; empty: none.
   // [scheduler]
@@ -142,7 +150,11 @@ struct Config {
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
   FpmChoice fpm;
+  ManagersChoice managers;
 };
+
+/// The groups of [store] and ManagersChoice::group.
+std::vector<StoreGroup> all_groups(const Config& config);
 
 /// Reads 'path'. InvalidArgument names file, line, key and the permitted values; otherwise NotFound or the error of reading.
 Result<Config> read_config(const std::string& path);

@@ -182,6 +182,18 @@ Section fpm() {
       }};
 }
 
+Section managers() {
+  return {
+      .name = "managers",
+      .help = "The managers: rows of SONiC's CONFIG_DB become rows of PORT_TABLE, INTF_TABLE and ROUTE_TABLE.",
+      .settings = {
+          {"enabled", "boolean", "false", "Whether rondod reads PORT, INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
+          {"config_db", "text", "\"\"",
+           "The Redis database with these tables, such as unix:///run/redis/redis.sock?db=4; as url in [store], and with the separator | "
+           "between table and key. Empty: the tables are where [store] and its groups say."},
+      }};
+}
+
 manual::Program described() {
   return {
       .name = "rondod",
@@ -256,7 +268,8 @@ manual::Program configuration_described() {
                direct(),
                jobs(),
                dataplane(),
-               fpm()},
+               fpm(),
+               managers()},
           .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
                         "A rondod that needs no rights and changes nothing:"}},
           .see_also = {"rondod(8)", "rondo(1)"}};

@@ -42,7 +42,7 @@ bool range_of(std::string_view type, long long& low, long long& high) {
 }
 
 /// True for options that need a server or a library that a small build omits.
-bool needs_a_place(std::string_view option) { return option == "url" || option.starts_with("replicas"); }
+bool needs_a_place(std::string_view option) { return option == "url" || option.ends_with("_db") || option.starts_with("replicas"); }
 
 TEST(Description, EachOptionIsTakenInItsRangeAndNowhereElse) {
   int ranges = 0;

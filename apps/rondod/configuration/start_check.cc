@@ -17,6 +17,7 @@
 #include "base/unique_fd.h"
 #include "dataplane/netlink/network_namespace.h"
 #include "journal/lock.h"
+#include "managers/managers.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
@@ -38,8 +39,9 @@ class StartCheck {
   std::vector<StartFinding> all() {
     check_place("admin.socket", config_.socket, S_IFSOCK, "a socket");
     check_journal();
-    check_store("store", config_.store);
+    check_store("store.url", config_.store);
     for (const StoreGroup& group : config_.store_groups) check_group(group);
+    check_managers();
     check_cpus("scheduler.cpus", config_.scheduler_cpus);
     check_jobs();
     if (config_.plane != PlaneKind::Linux) return std::move(findings_);
@@ -114,22 +116,27 @@ class StartCheck {
   }
 
   /// Reading the configuration has checked the address, and the files of passwords and keys.
-  void check_store(const std::string& section, const StorePlace& place) {
-    const std::string setting = section + ".url";
+  void check_store(const std::string& setting, const StorePlace& place) {
     if (const auto file = table_file(place.url)) return check_file(setting, *file, [&place] { return check_content(place.url); });
     if (place.url.empty()) return;
     for (const std::string& file : read_files(place.url)) check_readable(setting, file);
   }
 
   void check_group(const StoreGroup& group) {
-    check_store("store.group", group.place);
+    check_store("store.group.url", group.place);
     std::vector<std::string_view> known{switch_agent::kNexthopSetTable};
     for (const switch_agent::TableReference& table : switch_agent::tables()) known.push_back(table.name);
+    const std::vector<std::string> managed = config_.managers.enabled ? managers::config_tables() : std::vector<std::string>{};
+    known.insert(known.end(), managed.begin(), managed.end());
     for (const std::string& table : group.tables) {
       if (std::ranges::find(known, table) != known.end()) continue;
       complain("store.group.tables", "no table '" + table + "'" + did_you_mean(table, known));
     }
     if (group.direct) check_endpoint(group.direct->endpoint);
+  }
+
+  void check_managers() {
+    if (config_.managers.group) check_store("managers.config_db", config_.managers.group->place);
   }
 
   void check_endpoint(const std::string& endpoint) {

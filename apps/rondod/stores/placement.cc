@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "managers/managers.h"
+#include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "store/routed_store.h"
 
@@ -14,10 +16,10 @@ namespace {
 
 /// Returns null if the table is in the main store.
 const StoreGroup* group_of(const Config& config, std::string_view table) {
-  for (const StoreGroup& group : config.store_groups) {
-    if (std::ranges::find(group.tables, table) != group.tables.end()) return &group;
-  }
-  return nullptr;
+  const auto has = [table](const StoreGroup& group) { return std::ranges::find(group.tables, table) != group.tables.end(); };
+  const auto found = std::ranges::find_if(config.store_groups, has);
+  if (found != config.store_groups.end()) return &*found;
+  return config.managers.group && has(*config.managers.group) ? &*config.managers.group : nullptr;
 }
 
 constexpr std::string_view kRunTables = "JOB_RUN_";
@@ -45,7 +47,8 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
   if (!rest) return rest;
   std::map<StorePlace, std::vector<std::string>> tables;
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
-  for (const StoreGroup& group : config.store_groups) {
+  const std::vector<StoreGroup> groups = all_groups(config);
+  for (const StoreGroup& group : groups) {
     if (group.direct) {
       Result<StoreMaker> wrapped = make_store(group.place, hooks);
       if (!wrapped) return wrapped;
@@ -77,6 +80,21 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
   }};
 }
 
+Status check_groups(const Config& config, const std::vector<ConsumerStats>& consumers) {
+  // Excludes the store's tables: a direct table exists even if no consumer uses it, and such a table stops its server.
+  std::vector<std::string_view> names;
+  for (const ConsumerStats& consumer : consumers) names.push_back(consumer.table);
+  const std::vector<std::string> of_managers = config.managers.enabled ? managers::config_tables() : std::vector<std::string>{};
+  names.insert(names.end(), of_managers.begin(), of_managers.end());  // A standby has no managers.
+  for (const StoreGroup& group : config.store_groups) {
+    for (const std::string& table : group.tables) {
+      if (std::ranges::find(names, table) != names.end()) continue;
+      return {StatusCode::NotFound, "no table '" + table + "'" + did_you_mean(table, names)};
+    }
+  }
+  return {};
+}
+
 bool is_run_table(const Config& config, std::string_view table) { return config.jobs.enabled && table.starts_with(kRunTables); }
 
 bool ends_elsewhere(const Config& config, std::string_view table) { return is_on_redis(config, table) || waits_for_disk(config, table); }
@@ -96,14 +114,16 @@ bool waits_for_disk(const Config& config, std::string_view table) {
 
 bool may_stand_by(const Config& config) {
   const auto waits = [](const StorePlace& place) { return is_remote(place.url) && place.lease_ms > 0 && place.standby == Standby::Wait; };
+  const std::vector<StoreGroup> groups = all_groups(config);
   return waits(config.store) &&
-         std::ranges::all_of(config.store_groups, [&waits](const StoreGroup& group) { return !group.direct && waits(group.place); });
+         std::ranges::all_of(groups, [&waits](const StoreGroup& group) { return !group.direct && waits(group.place); });
 }
 
 std::string describe_stores(const Config& config) {
   const auto place = [](const std::string& url) { return url.empty() ? std::string{"embedded"} : url; };
   std::string text = place(config.store.url);
-  for (const StoreGroup& group : config.store_groups) {
+  const std::vector<StoreGroup> groups = all_groups(config);
+  for (const StoreGroup& group : groups) {
     std::string names;
     for (const std::string& name : group.tables) names.append(names.empty() ? "" : ",").append(name);
     text.append("; ").append(names).append(": ").append(place(group.place.url));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/base/result.h"
+#include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 #include "rondod/configuration/config.h"
@@ -22,6 +23,9 @@ Status check_store_url(const std::string& url);
 /// Makes the store that the configuration describes, for a Runtime. Returns the errors of check_store_url() and check_direct(); the maker
 /// returns the error of a file or a direct server that cannot be opened.
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
+
+/// NotFound, with the nearest name, if a table of a group has no consumer.
+Status check_groups(const Config& config, const std::vector<ConsumerStats>& consumers);
 
 /// True if a write to 'table' is accepted before it is done: on a Redis, or on the disk. A write to a direct table is staged in this
 /// process, so it returns false.

@@ -81,6 +81,10 @@ std::string RedisWatch::standby_for() const {
   return {};
 }
 
+bool RedisWatch::waits_for_lease() const {
+  return std::ranges::any_of(stores_, [](const std::unique_ptr<OpenRedis>& store) { return store->waits_for_lease(); });
+}
+
 bool RedisWatch::release_leases() {
   return std::ranges::count_if(stores_, [](const std::unique_ptr<OpenRedis>& store) { return !store->release_lease(); }) == 0;
 }

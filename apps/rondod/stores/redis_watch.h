@@ -33,6 +33,8 @@ class RedisWatch {
 
   /// The holder of the first lease for which this rondod waits; empty if it waits for none.
   std::string standby_for() const;
+  /// True while a store lacks a lease that its consumers need, and may get it.
+  bool waits_for_lease() const;
   boost::json::array figures() const;
   void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
 

@@ -1,0 +1,21 @@
+// The facts by which the managers depend on each other: each kind, its key, and the Orch that provides it.
+#pragma once
+
+#include <string_view>
+
+#include "rondo/orch/constraint.h"
+
+namespace rondo::managers {
+
+// kind                                                           key            provider           holds when
+inline constexpr ConstraintKind kManagedRead{"managed-read"};  // kAllTables     managed-rows       MANAGED_ROWS has been read once
+inline constexpr ConstraintKind kConfigRead{"config-read"};    // kAllTables     managed-rows       every table of CONFIG_DB, too
+inline constexpr ConstraintKind kManagedFree{"managed-free"};  // table:key      managed-rows       no row of CONFIG_DB has made it
+inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
+inline constexpr ConstraintKind kConfigInterface{
+    "config-interface"};  // port  interface-manager  the row of INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE
+inline constexpr ConstraintKind kConnected{"connected"};  // gateway  interface-manager  the subnet of a row of INTERFACE contains it
+
+inline constexpr std::string_view kAllTables = "all";
+
+}  // namespace rondo::managers

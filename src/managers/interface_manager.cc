@@ -1,0 +1,95 @@
+#include "managers/interface_manager.h"
+
+#include <vector>
+
+#include "managers/config_rows.h"
+#include "managers/facts.h"
+#include "managers/priorities.h"
+#include "rondo/orch/runtime.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::managers {
+
+namespace {
+constexpr std::string_view kLoopbacks = "LOOPBACK_INTERFACE";
+
+Target target_of(const ConfigInterfaceKey& key) {
+  return {"INTF_TABLE", key.address ? key.port + ":" + key.address->to_string() : key.port};
+}
+}  // namespace
+
+InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
+    : Manager(runtime, "interface-manager", kManagers, book), subnets_(subnets) {
+  for (const std::string& table : {std::string{"INTERFACE"}, std::string{kLoopbacks}}) {
+    consume(
+        table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
+        [this, table](std::string_view key) { return remove(table, key); }, {.kind = TableKind::Watched});
+  }
+  provide(kConfigInterface, [this](std::string_view port) { return written_.contains(port); });
+  provide(kConnected, [this](std::string_view gateway) {
+    const Result<IpAddress> address = IpAddress::parse(gateway);
+    return address && !subnets_.port_of(*address).empty();
+  });
+  runtime.explain(kConfigInterface, [](std::string_view port) {
+    return FactOrigin{port.starts_with("Loopback") ? std::string{kLoopbacks} : "INTERFACE", std::string{port}, ""};
+  });
+  runtime.explain(kConnected, [](std::string_view gateway) {
+    return FactOrigin{"", "", "no row of INTERFACE has a subnet with " + std::string{gateway} + ", and the route names no port"};
+  });
+}
+
+Outcome InterfaceManager::set(const std::string& table, std::string_view key, const Fields& fields) {
+  const std::string source = table + "|" + std::string{key};
+  if (auto waits = begin(source)) return *waits;
+  const Result<ConfigInterfaceKey> parsed = parse_config_interface_key(key);
+  if (!parsed) return Outcome::reject_key(parsed.error());
+  if (parsed->address) return set_address(source, parsed->port, *parsed->address);
+  return set_base(source, parsed->port, table == kLoopbacks, fields);
+}
+
+Outcome InterfaceManager::set_base(const std::string& source, const std::string& port, bool is_loopback, const Fields& fields) {
+  if (const auto row = switch_agent::parse_interface(fields); !row) return Outcome::reject(row.error());
+  const Constraint configured{kConfigPort, port};
+  if (!is_loopback && !holds(configured)) return Outcome::wait_for(configured);
+  const std::vector<Field> wanted{fields.begin(), fields.end()};
+  return put(source, {"INTF_TABLE", port}, wanted, [this, port] {
+    if (written_.insert(port).second) announce({kConfigInterface, port});
+    return Outcome::done();
+  });
+}
+
+Outcome InterfaceManager::set_address(const std::string& source, const std::string& port, const Prefix& address) {
+  const Constraint base{kConfigInterface, port};
+  if (!holds(base)) return Outcome::wait_for(base);
+  const Field wanted[] = {{"scope", "global"}, {"family", address.address.is_v6() ? "IPv6" : "IPv4"}};
+  return put(source, target_of({port, address}), wanted, [this, port, address] {
+    subnets_.add(port, address);
+    tell_gateways(address, true);
+    return Outcome::done();
+  });
+}
+
+Outcome InterfaceManager::remove(const std::string& table, std::string_view key) {
+  const std::string source = table + "|" + std::string{key};
+  const Result<ConfigInterfaceKey> parsed = parse_config_interface_key(key);
+  if (!parsed) return Outcome::reject_key(parsed.error());
+  return source_deleted(source, target_of(*parsed), [this, port = parsed->port, address = parsed->address] {
+    if (address) {
+      subnets_.remove(port, *address);
+      tell_gateways(*address, false);
+    } else if (written_.erase(port) != 0) {
+      withdraw({kConfigInterface, port});
+    }
+    return Outcome::done();
+  });
+}
+
+/// The routes of these gateways are handled again: another subnet may contain them, too.
+void InterfaceManager::tell_gateways(const Prefix& address, bool begins) {
+  for (const IpAddress& gateway : subnets_.gateways_in(address)) {
+    const Constraint fact{kConnected, gateway.to_string()};
+    begins ? announce(fact) : withdraw(fact);
+  }
+}
+
+}  // namespace rondo::managers

@@ -1,0 +1,112 @@
+#include "managers/managed_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "managers/facts.h"
+#include "managers/priorities.h"
+#include "managers/refused.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::managers {
+
+namespace {
+/// How often it checks, after the start, whether the tables have been read.
+constexpr Duration kLook = 20ms;
+}  // namespace
+
+ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, std::function<bool()> may_begin)
+    : Orch(runtime, "managed-rows", kManagers),
+      book_(book),
+      tables_(std::move(tables)),
+      may_begin_(std::move(may_begin)),
+      timer_("managed-rows", kManagers, [this] { look(); }) {
+  consume(kManagedTable, this, &ManagedRows::set, &ManagedRows::remove, {.kind = TableKind::Watched});
+  provide(kManagedRead, [this](std::string_view) { return managed_read_; });
+  provide(kConfigRead, [this](std::string_view) { return config_read_; });
+  provide(kManagedFree, [this](std::string_view target) { return book_.find(target) == nullptr; });
+  runtime.explain(kManagedRead, [](std::string_view) { return FactOrigin{"", "", "MANAGED_ROWS has not been read yet"}; });
+  runtime.explain(kConfigRead, [](std::string_view) { return FactOrigin{"", "", "CONFIG_DB has not been read completely yet"}; });
+  runtime.explain(kManagedFree, [this](std::string_view target) {
+    const ManagedRow* const row = book_.find(target);
+    return FactOrigin{"", "", row == nullptr ? "" : std::string{target} + " is made from " + row->source};
+  });
+  book_.on_free([this](const std::string& target) { announce({kManagedFree, target}); });
+}
+
+void ManagedRows::on_added() {
+  runtime().scheduler().add(timer_);
+  timer_.arm_at(runtime().scheduler().now() + kLook);
+}
+
+bool ManagedRows::has_read(const std::vector<std::string>& tables) {
+  const std::vector<ConsumerStats> consumers = runtime().consumers();
+  return std::ranges::all_of(tables, [&consumers](const std::string& table) {
+    const auto found = std::ranges::find(consumers, table, &ConsumerStats::table);
+    return found != consumers.end() && found->caught_up && found->queued == 0;
+  });
+}
+
+void ManagedRows::look() {
+  if (!managed_read_ && has_read({std::string{kManagedTable}}) && (!may_begin_ || may_begin_())) {
+    managed_read_ = true;
+    announce({kManagedRead, std::string{kAllTables}});
+  } else if (managed_read_ && has_read(tables_)) {
+    config_read_ = true;
+    return announce({kConfigRead, std::string{kAllTables}});
+  }
+  timer_.arm_at(runtime().scheduler().now() + kLook);
+}
+
+Outcome ManagedRows::set(std::string_view key, const Fields& fields) {
+  const std::string name{key};
+  ManagedRow* row = book_.find(name);
+  if (row != nullptr && row->here) return Outcome::done();  // Written by this process.
+  const std::string source{fields.find(kSourceField).value_or("")};
+  if (source.empty() || key.find(':') == std::string_view::npos) {
+    return Outcome::reject({StatusCode::InvalidArgument, "is not a row that a manager wrote"});
+  }
+  if (row == nullptr) row = &book_.add(name);
+  row->source = source;
+  row->fields = std::string{fields.find(kFieldsField).value_or("")};
+  row->stored = true;
+  const Constraint read{kConfigRead, std::string{kAllTables}};
+  if (!holds(read)) return Outcome::wait_for(read);
+  if (book_.has_source(source) || row->leaving) return Outcome::done();
+  return sweep(name);
+}
+
+/// Deletes a row of an earlier process, and then the record of its owner.
+Outcome ManagedRows::sweep(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  book_.find(name)->leaving = true;
+  const Status begun = write(name.substr(0, colon), Change::remove(name.substr(colon + 1)),
+                             [this, name, ticket = current_ticket(), life = std::weak_ptr{life_}](const Status& status) {
+                               if (life.expired()) return;
+                               if (!status.ok()) {
+                                 book_.find(name)->leaving = false;
+                                 return settle(ticket, refused(status));
+                               }
+                               static_cast<void>(write(kManagedTable, Change::remove(name)));  // If it is lost, the next start deletes it.
+                               book_.erase(name);
+                               settle(ticket, Outcome::done());
+                             });
+  if (begun.ok()) return Outcome::staged();
+  book_.find(name)->leaving = false;
+  return refused(begun);
+}
+
+Outcome ManagedRows::remove(std::string_view key) {
+  const ManagedRow* const row = book_.find(key);
+  if (row == nullptr) return Outcome::done();
+  if (!row->here) {
+    book_.erase(std::string{key});
+    return Outcome::done();
+  }
+  // Another program deleted it, while the row of CONFIG_DB is there.
+  if (row->leaving || !row->stored) return Outcome::done();
+  const Status written = write(kManagedTable, Change::set(key, {{kSourceField, row->source}, {kFieldsField, row->fields}}));
+  return written.ok() ? Outcome::done() : refused(written);
+}
+
+}  // namespace rondo::managers

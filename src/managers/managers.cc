@@ -1,0 +1,31 @@
+#include "managers/managers.h"
+
+#include <utility>
+
+#include "journal/recorder.h"
+#include "managers/interface_manager.h"
+#include "managers/managed_rows.h"
+#include "managers/port_manager.h"
+#include "managers/static_route_manager.h"
+
+namespace rondo::managers {
+
+std::vector<std::string> config_tables() { return {"PORT", "INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"}; }
+
+Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, std::function<bool()> may_begin) {
+  std::unique_ptr<Managers> managers{new Managers};
+  if (JournalRecorder* const journal = JournalRecorder::of(runtime)) journal->note("managers", "yes");
+  auto rows = runtime.try_add<ManagedRows>(managers->book_, config_tables(), std::move(may_begin));
+  if (!rows) return failure(rows.error());
+  managers->rows_ = *rows;
+  if (auto ports = runtime.try_add<PortManager>(managers->book_); !ports) return failure(ports.error());
+  if (auto interfaces = runtime.try_add<InterfaceManager>(managers->book_, managers->subnets_); !interfaces) {
+    return failure(interfaces.error());
+  }
+  if (auto routes = runtime.try_add<StaticRouteManager>(managers->book_, managers->subnets_); !routes) return failure(routes.error());
+  return managers;
+}
+
+bool Managers::has_read_config() const noexcept { return rows_->has_read_config(); }
+
+}  // namespace rondo::managers

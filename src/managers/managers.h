@@ -1,0 +1,39 @@
+// Managers: the Orchs that make rows of APPL_DB from CONFIG_DB, in the place of SONiC's portmgrd, intfmgrd and of the static routes of
+// bgpcfgd. The tables of CONFIG_DB are Watched. docs/guide/from-sonic.md describes them for users.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "managers/managed_book.h"
+#include "managers/subnets.h"
+#include "rondo/base/result.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::managers {
+
+class ManagedRows;
+
+/// The tables of CONFIG_DB that the managers read.
+std::vector<std::string> config_tables();
+
+class Managers {
+ public:
+  /// Adds the Orchs to 'runtime', which must end before this object. Returns the error of a table that the store refuses.
+  /// 'may_begin', which may be empty, returns false as long as another process may have the tables of APPL_DB; the managers wait for it.
+  static Result<std::unique_ptr<Managers>> open(Runtime& runtime, std::function<bool()> may_begin);
+
+  /// Rows of APPL_DB that the managers have made.
+  std::size_t managed() const noexcept { return book_.size(); }
+  bool has_read_config() const noexcept;
+
+ private:
+  Managers() = default;
+  ManagedBook book_;
+  Subnets subnets_;
+  ManagedRows* rows_ = nullptr;
+};
+
+}  // namespace rondo::managers

@@ -1,0 +1,269 @@
+// The managers in a simulated world: what rows of CONFIG_DB become in APPL_DB, what goes with them, and what a new process finds.
+#include "managers/managers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "managers/managed_book.h"
+#include "orch/runtime_fixture.h"
+
+namespace rondo::managers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A process with the managers. Takes the rows of APPL_DB in place of the switch agent.
+class Process {
+ public:
+  explicit Process(std::function<bool()> may_begin = {}) : may_begin_(std::move(may_begin)) {}
+  /// Begins after the test has written what an earlier process left.
+  void begin() {
+    auto& agent = fixture.runtime.add<OpenOrch>("agent");
+    for (const char* const table : {"PORT_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
+      agent.consume(
+          table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
+          [this, table](std::string_view key) { return remove(table, key); }, {.set_replaces_delete = true});
+    }
+    auto opened = Managers::open(fixture.runtime, may_begin_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    managers = std::move(*opened);
+    run();
+  }
+  void run() { fixture.run_for(200ms); }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+    fixture.set(table, key, fields);
+    run();
+  }
+  void remove_row(std::string_view table, std::string_view key) {
+    fixture.remove(table, key);
+    run();
+  }
+  std::string why(std::string_view table, std::string_view key) {
+    std::string text;
+    for (const WhyLink& link : fixture.runtime.why(table, key).chain) {
+      text.append(link.table).append(" ").append(link.key).append(" ").append(link.note).append("; ");
+    }
+    return text;
+  }
+
+  RuntimeFixture fixture;
+  std::unique_ptr<Managers> managers;
+  std::map<std::string, std::string> rows;  // Of APPL_DB.
+  std::vector<std::string> handled;         // Changes of APPL_DB.
+
+ private:
+  Outcome set(const std::string& table, std::string_view key, const Fields& fields) {
+    std::map<std::string, std::string> sorted;
+    for (const Field field : fields) sorted[std::string{field.name}] = field.value;
+    std::string text;
+    for (const auto& [name, value] : sorted) text += (text.empty() ? "" : " ") + name + "=" + value;
+    rows[table + ":" + std::string{key}] = text;
+    handled.push_back("S " + table + ":" + std::string{key});
+    return Outcome::done();
+  }
+  Outcome remove(const std::string& table, std::string_view key) {
+    rows.erase(table + ":" + std::string{key});
+    handled.push_back("D " + table + ":" + std::string{key});
+    return Outcome::done();
+  }
+
+  const std::function<bool()> may_begin_;
+};
+
+TEST(ManagersTest, APortHasTheDefaultsOfPortmgrd) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1", {{"lanes", "1"}});
+  EXPECT_EQ(process.rows["PORT_TABLE:swp1"], "admin_status=down lanes=1 mtu=9100");
+  process.set("PORT", "swp1", {{"admin_status", "up"}, {"mtu", "1500"}});
+  EXPECT_EQ(process.rows["PORT_TABLE:swp1"], "admin_status=up lanes=1 mtu=1500");
+}
+
+TEST(ManagersTest, AFieldThatLeavesConfigLeavesTheRow) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1", {{"admin_status", "up"}, {"fec", "rs"}});
+  process.fixture.remove("PORT", "swp1");
+  process.set("PORT", "swp1", {{"admin_status", "up"}});
+  EXPECT_EQ(process.rows["PORT_TABLE:swp1"], "admin_status=up mtu=9100");
+}
+
+TEST(ManagersTest, AnAddressWaitsForItsInterfaceAndThatForItsPort) {
+  Process process;
+  process.begin();
+  process.set("INTERFACE", "swp1|10.0.0.1/24");
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_THAT(process.why("INTERFACE", "swp1|10.0.0.1/24"), HasSubstr("INTERFACE swp1 "));
+  process.set("INTERFACE", "swp1");
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_THAT(process.why("INTERFACE", "swp1|10.0.0.1/24"), HasSubstr("PORT swp1 "));
+  process.set("PORT", "swp1");
+  EXPECT_THAT(process.handled, ElementsAre("S PORT_TABLE:swp1", "S INTF_TABLE:swp1", "S INTF_TABLE:swp1:10.0.0.1/24"));
+  EXPECT_EQ(process.rows["INTF_TABLE:swp1:10.0.0.1/24"], "family=IPv4 scope=global");
+}
+
+TEST(ManagersTest, ALoopbackNeedsNoPort) {
+  Process process;
+  process.begin();
+  process.set("LOOPBACK_INTERFACE", "Loopback0|fc00:1::32/128");
+  process.set("LOOPBACK_INTERFACE", "Loopback0");
+  EXPECT_THAT(process.handled, ElementsAre("S INTF_TABLE:Loopback0", "S INTF_TABLE:Loopback0:fc00:1::32/128"));
+  EXPECT_EQ(process.rows["INTF_TABLE:Loopback0:fc00:1::32/128"], "family=IPv6 scope=global");
+}
+
+TEST(ManagersTest, ARowGoesWithItsSourceAndNoOther) {
+  Process process;
+  process.begin();
+  process.set("PORT_TABLE", "other", {{"mtu", "1500"}});
+  process.set("PORT", "swp1");
+  process.remove_row("PORT", "other");
+  process.remove_row("PORT", "swp1");
+  EXPECT_THAT(process.rows, ElementsAre(testing::Pair("PORT_TABLE:other", "mtu=1500")));
+  EXPECT_EQ(process.managers->managed(), 0U);
+}
+
+TEST(ManagersTest, ABadRowIsRejectedWithItsReasonAndLeavesTheGoodOne) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1", {{"mtu", "1500"}});
+  process.set("PORT", "swp1", {{"mtu", "many"}});
+  process.set("INTERFACE", "swp1|10.0.0.300/24");
+  process.set("STATIC_ROUTE", "red|10.0.0.0/8", {{"nexthop", "10.0.0.2"}});
+  process.set("STATIC_ROUTE", "10.0.0.0/8", {{"nexthop", "10.0.0.2,10.0.0.3"}, {"ifname", "swp1"}});
+  EXPECT_THAT(process.rows, ElementsAre(testing::Pair("PORT_TABLE:swp1", "admin_status=down mtu=1500")));
+  EXPECT_THAT(process.fixture.rejects, ElementsAre(HasSubstr("'many'"), HasSubstr("10.0.0.300/24"), HasSubstr("begins with Vrf"),
+                                                   HasSubstr("as many entries as nexthop, 2")));
+  EXPECT_THAT(process.why("PORT", "swp1"), HasSubstr("many"));
+}
+
+TEST(ManagersTest, AStaticRouteIsOnThePortThatItsGatewayIsConnectedTo) {
+  Process process;
+  process.begin();
+  process.set("STATIC_ROUTE", "default|10.9.0.0/16", {{"nexthop", "10.0.0.2,10.0.1.2"}, {"ifname", ",swp9"}});
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_THAT(process.why("STATIC_ROUTE", "default|10.9.0.0/16"), HasSubstr("no row of INTERFACE has a subnet with 10.0.0.2"));
+  process.set("PORT", "swp1");
+  process.set("INTERFACE", "swp1");
+  process.set("INTERFACE", "swp1|10.0.0.1/24");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp1,swp9 nexthop=10.0.0.2,10.0.1.2 protocol=static");
+  process.remove_row("INTERFACE", "swp1|10.0.0.1/24");
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+  process.set("INTERFACE", "swp1|10.0.0.1/24");
+  EXPECT_TRUE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+  process.remove_row("STATIC_ROUTE", "default|10.9.0.0/16");
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+}
+
+TEST(ManagersTest, OfTheNextHopsThoseOfTheSmallestDistanceCount) {
+  Process process;
+  process.begin();
+  process.set(
+      "STATIC_ROUTE", "10.9.0.0/16",
+      {{"nexthop", "10.0.0.2,10.0.1.2,0.0.0.0"}, {"ifname", "swp1,swp2,"}, {"distance", "5,1,250"}, {"blackhole", "false,false,true"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp2 nexthop=10.0.1.2 protocol=static");
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"distance", "5,4,3"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "blackhole=true protocol=static");
+}
+
+TEST(ManagersTest, TheSecondOfTwoRowsForOneRouteWaitsForTheEndOfTheFirst) {
+  Process process;
+  process.begin();
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"blackhole", "true"}});
+  process.set("STATIC_ROUTE", "default|10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "blackhole=true protocol=static");
+  EXPECT_THAT(process.why("STATIC_ROUTE", "default|10.9.0.0/16"), HasSubstr("is made from STATIC_ROUTE|10.9.0.0/16"));
+  process.remove_row("STATIC_ROUTE", "10.9.0.0/16");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp1 nexthop=10.0.0.2 protocol=static");
+}
+
+TEST(ManagersTest, AManagerTakesARowOverFromAnotherProducer) {
+  Process process;
+  process.begin();
+  process.set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop_group", "102"}});
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp1 nexthop=10.0.0.2 protocol=static");
+}
+
+/// Declares the tables and writes what an earlier process has left in them.
+void leave_rows(Process& process) {
+  Store& store = process.fixture.runtime.store();
+  for (const std::string& table : config_tables()) ASSERT_TRUE(store.declare({.name = table, .kind = TableKind::Watched}).ok());
+  ASSERT_TRUE(store.declare({.name = std::string{kManagedTable}, .kind = TableKind::Watched}).ok());
+  process.fixture.set("PORT_TABLE", "other", {{"mtu", "1500"}});
+  process.fixture.set("PORT_TABLE", "swp1", {{"admin_status", "up"}, {"mtu", "9100"}});
+  process.fixture.set(kManagedTable, "PORT_TABLE:swp1", {{"source", "PORT|swp1"}, {"fields", "admin_status,mtu"}});
+  process.fixture.set("PORT_TABLE", "swp2", {{"admin_status", "up"}, {"mtu", "9100"}});
+  process.fixture.set(kManagedTable, "PORT_TABLE:swp2", {{"source", "PORT|swp2"}, {"fields", "admin_status,mtu"}});
+  process.fixture.set(kManagedTable, "PORT_TABLE:swp3", {{"source", "PORT|swp3"}});
+  process.fixture.set("PORT", "swp1", {{"admin_status", "up"}});
+}
+
+TEST(ManagersTest, ANewProcessDeletesWhatConfigNoLongerHasAndNothingElse) {
+  Process process;
+  leave_rows(process);
+  process.begin();
+  process.run();
+  EXPECT_EQ(process.rows,
+            (std::map<std::string, std::string>{{"PORT_TABLE:other", "mtu=1500"}, {"PORT_TABLE:swp1", "admin_status=up mtu=9100"}}));
+  EXPECT_THAT(process.handled, testing::Not(testing::Contains("D PORT_TABLE:swp1"))) << "an equal row is not deleted";
+  EXPECT_EQ(process.managers->managed(), 1U);
+}
+
+TEST(ManagersTest, ARowThatIsBadWhenANewProcessReadsItKeepsWhatItMadeBefore) {
+  Process process;
+  leave_rows(process);
+  process.fixture.set("PORT", "swp2", {{"mtu", "many"}});
+  process.begin();
+  process.run();
+  EXPECT_TRUE(process.rows.contains("PORT_TABLE:swp2"));
+}
+
+TEST(ManagersTest, NothingIsWrittenOrDeletedBeforeTheManagersMayBegin) {
+  bool may_begin = false;
+  Process process([&may_begin] { return may_begin; });
+  leave_rows(process);
+  process.begin();
+  process.handled.clear();
+  process.fixture.run_for(5s);
+  EXPECT_THAT(process.handled, IsEmpty());
+  may_begin = true;
+  process.run();
+  EXPECT_EQ(process.rows.size(), 2U);
+}
+
+/// The owner is stored before the row, so a process that is killed between the two leaves an owner without a row, never a row without one.
+TEST(ManagersTest, TheOwnerIsStoredBeforeTheRow) {
+  Process process;
+  process.begin();
+  process.fixture.set("PORT", "swp1");
+  bool has_owner = false;
+  for (int turns = 0; turns < 1000 && !has_owner; ++turns) {
+    process.fixture.runtime.run_until_idle(1);
+    process.fixture.runtime.store().get(kManagedTable, "PORT_TABLE:swp1", [&](const Result<Record>& row) { has_owner = row && *row; });
+    ASSERT_TRUE(has_owner || !process.rows.contains("PORT_TABLE:swp1"));
+  }
+  process.run();
+  EXPECT_TRUE(process.rows.contains("PORT_TABLE:swp1"));
+}
+
+TEST(ManagersTest, AnOwnerThatAnotherProgramDeletedIsStoredAgain) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1");
+  process.remove_row(kManagedTable, "PORT_TABLE:swp1");
+  std::string source;
+  process.fixture.runtime.store().get(kManagedTable, "PORT_TABLE:swp1", [&source](const Result<Record>& row) {
+    if (row && *row) source = row->fields().find(kSourceField).value_or("");
+  });
+  process.run();
+  EXPECT_EQ(source, "PORT|swp1");
+}
+
+}  // namespace
+}  // namespace rondo::managers

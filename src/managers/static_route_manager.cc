@@ -1,0 +1,87 @@
+#include "managers/static_route_manager.h"
+
+#include <utility>
+
+#include "managers/facts.h"
+#include "managers/priorities.h"
+#include "rondo/orch/runtime.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::managers {
+
+namespace {
+
+std::string source_of(std::string_view key) { return "STATIC_ROUTE|" + std::string{key}; }
+
+struct RouteTexts {
+  std::string nexthop;
+  std::string ifname;
+  void add(const IpAddress& gateway, const std::string& port) {
+    nexthop.append(nexthop.empty() ? "" : ",").append(gateway.to_string());
+    ifname.append(ifname.empty() ? "" : ",").append(port);
+  }
+};
+
+}  // namespace
+
+StaticRouteManager::StaticRouteManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
+    : Manager(runtime, "static-route-manager", kStaticRoutes, book), subnets_(subnets) {
+  consume("STATIC_ROUTE", this, &StaticRouteManager::set, &StaticRouteManager::remove, {.kind = TableKind::Watched});
+}
+
+Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
+  const std::string source = source_of(key);
+  if (auto waits = begin(source)) return *waits;
+  const Result<std::string> route = route_key_of(key);
+  if (!route) return Outcome::reject_key(route.error());
+  const Result<StaticRouteRow> row = parse_static_route(fields);
+  if (!row) return Outcome::reject(row.error());
+  const Target target{"ROUTE_TABLE", *route};
+  look_for(source, *row);
+  if (row->blackhole) {
+    const Field wanted[] = {{"blackhole", "true"}, {"protocol", "static"}};
+    return put(source, target, wanted, [] { return Outcome::done(); });
+  }
+  RouteTexts texts;
+  std::vector<Constraint> connected;
+  for (const StaticHop& hop : row->hops) {
+    const std::string port = hop.port.empty() ? subnets_.port_of(hop.gateway) : hop.port;
+    // A next hop that cannot be reached is left out, as FRR does. Its subnet may come, so the route is handled again then.
+    if (port.empty()) {
+      const Constraint fact{kConnected, hop.gateway.to_string()};
+      return drop(source, target, [fact] { return Outcome::wait_for(fact); });
+    }
+    if (hop.port.empty()) connected.emplace_back(kConnected, hop.gateway.to_string());
+    texts.add(hop.gateway, port);
+  }
+  const Field wanted[] = {{"nexthop", texts.nexthop}, {"ifname", texts.ifname}, {"protocol", "static"}};
+  if (const auto checked = switch_agent::parse_route(Record::make(target.key, wanted).fields()); !checked) {
+    return Outcome::reject(checked.error());
+  }
+  return put(source, target, wanted,
+             [connected = std::move(connected)] { return connected.empty() ? Outcome::done() : Outcome::done_while(connected); });
+}
+
+Outcome StaticRouteManager::remove(std::string_view key) {
+  const Result<std::string> route = route_key_of(key);
+  if (!route) return Outcome::reject_key(route.error());
+  const std::string source = source_of(key);
+  look_for(source, {});
+  return source_deleted(source, {"ROUTE_TABLE", *route}, [] { return Outcome::done(); });
+}
+
+void StaticRouteManager::look_for(const std::string& source, const StaticRouteRow& row) {
+  std::vector<IpAddress> wanted;
+  for (const StaticHop& hop : row.hops) {
+    if (hop.port.empty()) wanted.push_back(hop.gateway);
+  }
+  for (const IpAddress& gateway : wanted) subnets_.look_for(gateway);
+  for (const IpAddress& gateway : gateways_[source]) subnets_.forget(gateway);
+  if (wanted.empty()) {
+    gateways_.erase(source);
+  } else {
+    gateways_[source] = std::move(wanted);
+  }
+}
+
+}  // namespace rondo::managers
