@@ -536,6 +536,22 @@ TEST_F(JobsTest, OldRunsAreRemovedFasterThanTenThousandASecondCome) {
   close();
 }
 
+TEST_F(JobsTest, OfAJobThatRunsOftenTheNewestRunsAreKept) {
+  close();
+  auto store = make_sqlite_job_store((folder / "jobs.db").string()).value();
+  const StoredJob job = store->put({.name = "often", .handler = "h"}, std::nullopt).value();
+  std::vector<JobRun> old(500);
+  for (JobRun& run : old) run = {.job_id = job.id, .band = Band::Manual, .state = RunState::Skipped, .ended = SystemClock{}.wall_now()};
+  ASSERT_TRUE(store->add_runs(old).ok());
+  store.reset();
+  options.kept_runs = 100;
+  runtime = std::make_unique<Runtime>();
+  jobs = std::make_unique<Jobs>(*runtime, make_sqlite_job_store((folder / "jobs.db").string()).value(), options);
+  jobs->start();
+  EXPECT_TRUE(becomes([this] { return runs("often").size() == 100; }));
+  close();
+}
+
 TEST_F(JobsTest, ANoteThatIsNotUtf8IsRefusedAndTheJobStaysAsItIs) {
   jobs->start();
   defined({.name = "j", .handler = "h"});

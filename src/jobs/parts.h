@@ -65,7 +65,7 @@ struct Jobs::Parts {
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);
-  /// Removes ended runs that are old, each minute, a page in a transaction.
+  /// Removes ended runs that are old or too many, each minute, a page in a transaction.
   void forget_old();
   /// Removes a page of them, and then at most 'pages' - 1 further ones.
   void forget_page(int pages);

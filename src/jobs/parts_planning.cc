@@ -48,6 +48,15 @@ Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
   return found;
 }
 
+/// Removes at most a page of runs by their age, and at most a page by their number. Returns kPage if there may be more.
+Result<std::size_t> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
+  auto removed = store.forget(before, kPage);
+  if (!removed || *removed >= kPage || kept == 0) return removed;
+  const Result<bool> has_more = store.forget_beyond(kept, kPage);
+  if (!has_more) return failure(has_more.error());
+  return *has_more ? kPage : *removed;
+}
+
 }  // namespace
 
 Result<Jobs::Seat> Jobs::Seat::take(Runtime& runtime) {
@@ -195,7 +204,7 @@ void Jobs::Parts::forget_old() {
 void Jobs::Parts::forget_page(int pages) {
   const WallTime before = wall_now() + -options.kept;
   store.submit<std::size_t>(
-      "forget", [before](JobStore& of, Planner&) { return of.forget(before, kPage); },
+      "forget", [before, kept = options.kept_runs](JobStore& of, Planner&) { return forget_runs(of, before, kept); },
       [this, pages](Result<std::size_t> removed) {
         if (!removed || *removed < kPage) return;
         if (pages > 1) return forget_page(pages - 1);

@@ -65,6 +65,7 @@ class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
 
   std::filesystem::path folder;
   std::unique_ptr<JobStore> store;
+  std::int64_t last_ = 0;  // Seconds, for scheduled instants.
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JobStoreContract);
 
@@ -277,6 +278,67 @@ TEST_P(JobStoreContract, OldEndedRunsAreForgottenInSlices) {
   EXPECT_EQ(store->forget(at(8), 5).value(), 3U);
   EXPECT_EQ(store->forget(at(8), 5).value(), 0U);
   EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 3U) << "two ended later, one has no end";
+}
+
+TEST_P(JobStoreContract, OfEachJobTheNewestRunsAreKept) {
+  const StoredJob few = started("few", at(0));
+  const StoredJob many = started("many", at(0));
+  const auto ended = [this](const StoredJob& job, int count) {
+    std::vector<RunEnd> ends;
+    for (int i = 0; i < count; ++i, ++last_) {
+      ends.push_back({.id = planned(job, at(last_), at(last_ + 1)).id, .state = RunState::Failed, .ended = at(last_)});
+    }
+    ASSERT_TRUE(store->finish(ends).ok());
+  };
+  const auto removed = [this] {
+    int calls = 1;
+    while (store->forget_beyond(20, 7).value()) ++calls;
+    return calls;
+  };
+  ended(few, 20);
+  const std::int64_t open = planned(many, at(9'999), at(10'000)).id;
+  ended(many, 50);
+  EXPECT_GE(removed(), 4) << "30 runs are removed, 7 in a call";
+  EXPECT_EQ(store->runs("few", INT64_MAX, 100)->size(), 20U);
+  const auto kept = store->runs("many", INT64_MAX, 100).value();
+  ASSERT_EQ(kept.size(), 21U);
+  EXPECT_EQ(kept.back().id, open) << "a run without an end remains, however old it is";
+  EXPECT_EQ(kept[19].scheduled, at(last_ - 20));
+  ended(many, 1);
+  removed();
+  EXPECT_LE(store->runs("many", INT64_MAX, 100)->size(), 23U) << "a tenth more may be there";
+  ended(many, 5);
+  removed();
+  EXPECT_EQ(store->runs("many", INT64_MAX, 100)->size(), 21U);
+  ended(few, 1);
+  reopen();
+  removed();
+  EXPECT_EQ(store->runs("few", INT64_MAX, 100)->size(), 20U) << "after a start each job is looked at";
+}
+
+TEST_P(JobStoreContract, ARunThatAnotherOneNamesAsParentIsKept) {
+  const StoredJob parent = started("parent", at(0));
+  const StoredJob child = started("child", at(0));
+  std::vector<Plan> plans{{.job_id = parent.id,
+                           .next = at(1),
+                           .runs = {{.job_id = parent.id, .scheduled = at(0)}, {.job_id = child.id, .scheduled = at(0), .parents = {0}}}}};
+  ASSERT_TRUE(store->plan(plans).ok());
+  const std::int64_t named = plans[0].runs[0].id;
+  std::vector<RunEnd> ends{{.id = named, .state = RunState::Succeeded, .ended = at(1)}};
+  for (int i = 1; i < 10; ++i) {
+    ends.push_back({.id = planned(parent, at(i), at(i + 1)).id, .state = RunState::Succeeded, .ended = at(i)});
+  }
+  ASSERT_TRUE(store->finish(ends).ok());
+  while (store->forget_beyond(3, 100).value()) {
+  }
+  EXPECT_TRUE(store->run(named).has_value()) << "after a crash the child would be skipped without it";
+  EXPECT_EQ(store->runs("parent", INT64_MAX, 100)->size(), 4U);
+  ends = {{.id = plans[0].runs[1].id, .state = RunState::Succeeded, .ended = at(20)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  reopen();
+  while (store->forget_beyond(3, 100).value()) {
+  }
+  EXPECT_FALSE(store->run(named).has_value());
 }
 
 TEST_P(JobStoreContract, RunsComeInPagesNewestFirst) {

@@ -215,6 +215,7 @@ void read_jobs(SectionReader s, JobSettings& jobs) {
   s.integer("slow_run_ms", 1, 3'600'000, jobs.slow_run_ms);
   s.integer("slow_runs_per_minute", 1, 1'000'000, jobs.slow_runs_per_minute);
   s.integer("kept_days", 1, 36'500, jobs.kept_days);
+  s.integer("kept_runs", 0, 1'000'000'000, jobs.kept_runs);
   if (jobs.file.empty()) s.complain("file", "must name the database");
   if (jobs.grace_ms < jobs.window_ms) s.complain("grace_ms", "must be at least window_ms, " + std::to_string(jobs.window_ms));
   if (jobs.cycle_ms * 2 > jobs.window_ms) {
@@ -508,7 +509,8 @@ toml::table jobs_table(const JobSettings& jobs) {
                      {"slow_runs", static_cast<std::int64_t>(jobs.slow_runs)},
                      {"slow_run_ms", jobs.slow_run_ms},
                      {"slow_runs_per_minute", static_cast<std::int64_t>(jobs.slow_runs_per_minute)},
-                     {"kept_days", jobs.kept_days}};
+                     {"kept_days", jobs.kept_days},
+                     {"kept_runs", static_cast<std::int64_t>(jobs.kept_runs)}};
 }
 
 toml::table to_table(const Config& config) {

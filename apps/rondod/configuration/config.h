@@ -87,6 +87,7 @@ struct JobSettings {
   std::int64_t slow_run_ms = 500;
   unsigned slow_runs_per_minute = 10;
   std::int64_t kept_days = 30;
+  std::size_t kept_runs = 10'000;  // Of each job. 0: no bound.
 };
 
 /// The FPM server, to which zebra sends its routes: [fpm].

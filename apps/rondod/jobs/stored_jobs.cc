@@ -66,7 +66,8 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
           .slow = {.threads = settings.slow_threads, .runs_max = settings.slow_runs},
           .slow_run = std::chrono::milliseconds{settings.slow_run_ms},
           .slow_runs = settings.slow_runs_per_minute,
-          .kept = settings.kept_days * 24 * 3600s};
+          .kept = settings.kept_days * 24 * 3600s,
+          .kept_runs = settings.kept_runs};
 }
 
 class StoredJobs final : public JobService {

@@ -84,6 +84,10 @@ class JobStore {
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;
   /// Removes at most 'max' final runs that ended before 'before', and returns their number.
   virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
+  /// Removes the oldest final runs of jobs that have more than 'kept' runs; a job may have a tenth more for some time. At most 'max' runs. A
+  /// run that a run without a final state names as a parent remains. Returns true if there may be more to do. 'kept' is at least 1, and the
+  /// same in each call.
+  virtual Result<bool> forget_beyond(std::size_t kept, std::size_t max) = 0;
   /// Names rows that cannot be used: runs that were left out of an answer, with their number, and a started job that never becomes due.
   /// Empty: none is known. Rows that were removed or repaired since do not count. O(log rows).
   virtual Result<std::string> unusable_rows() { return std::string{}; }

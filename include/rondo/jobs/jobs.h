@@ -62,6 +62,8 @@ struct JobsOptions {
   Duration slow_run{500ms};
   unsigned slow_runs = 10;
   Duration kept{30 * 24 * 3600s};  // Ended runs are removed after this time.
+  /// Ended runs of a job are removed when it has so many newer ones, and up to a tenth more until they are removed. 0: none are.
+  std::size_t kept_runs = 10'000;
 };
 
 /// What a handler receives. Valid during the call.

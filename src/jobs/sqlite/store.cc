@@ -5,6 +5,7 @@
 
 #include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/retention.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/jobs/job_store.h"
@@ -162,6 +163,10 @@ class SqliteJobStore final : public JobStore {
     if (Status status = forget_.bind(before).bind(static_cast<std::int64_t>(max)).run(); !status.ok()) return failure(std::move(status));
     return static_cast<std::size_t>(sqlite3_changes(database_->handle()));
   }
+  Result<bool> forget_beyond(std::size_t kept, std::size_t max) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
+    return retention_.remove(kept, max);
+  }
 
  private:
   static Status no_job(std::string_view name) { return {StatusCode::NotFound, "no job '" + std::string{name} + "'"}; }
@@ -210,6 +215,7 @@ class SqliteJobStore final : public JobStore {
     add_.bind(parents);
     if (Status status = add_.run(); !status.ok()) return status;
     run.id = sqlite3_changes(database_->handle()) == 0 ? 0 : sqlite3_last_insert_rowid(database_->handle());
+    if (run.id != 0) retention_.note_added(run.job_id);
     return {};
   }
 
@@ -259,6 +265,7 @@ class SqliteJobStore final : public JobStore {
   }
 
   std::unique_ptr<Database> database_;
+  sqlite::RunRetention retention_{*database_};
   std::set<std::int64_t> unusable_;  // Runs that were left out of an answer.
   Statement put_{*database_,
                  "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "

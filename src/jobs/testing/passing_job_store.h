@@ -37,6 +37,7 @@ class PassingJobStore : public JobStore {
     return store_.instants(job_id, from, to, max);
   }
   Result<std::size_t> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
+  Result<bool> forget_beyond(std::size_t kept, std::size_t max) override { return store_.forget_beyond(kept, max); }
   Result<std::string> unusable_rows() override { return store_.unusable_rows(); }
 
  protected:
