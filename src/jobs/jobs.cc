@@ -15,6 +15,15 @@ namespace rondo::jobs {
 
 namespace {
 
+/// The next time of a job after an edit, where 'first' is the first instant from now on. With the same schedule no missed instant is lost,
+/// and a run that is planned stays.
+std::optional<WallTime> next_of_edited(const StoredJob& before, const Job& job, std::optional<WallTime> first) {
+  if (!before.is_running) return std::nullopt;
+  const bool is_in_order = before.job.schedule == job.schedule && before.job.parents == job.parents;
+  const bool is_delay = job.schedule.when.starts_with("after ");  // Without a next time: it follows from the end of a run.
+  return is_in_order && (before.next || is_delay) ? before.next : first;
+}
+
 /// Stores a job and its first time. 'starts': a new one is started.
 Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, WallTime now, bool starts) {
   auto stored = store.find(job.name);
@@ -34,7 +43,7 @@ Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, W
   const auto next = planner.first_after(job, stored->id, now);
   if (!next) return failure(next.error());
   if (!is_new) {
-    stored = store.put(job, is_running ? *next : std::nullopt);
+    stored = store.put(job, next_of_edited(*stored, job, *next));
   } else if (is_running) {
     if (Status started = store.set_running(job.name, true, *next, job.note); !started.ok()) return failure(std::move(started));
     stored = store.find(job.name);
@@ -160,11 +169,10 @@ std::int64_t Jobs::last_recovered() const noexcept { return parts_->recovered_to
 bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
 void Jobs::start() { parts_->recover(); }
 
-/// Calls 'done', takes over an edited job, and looks for due runs: the next one may be within the window.
+/// Takes over a job that was edited, started or stopped, looks for due runs, as the next one may be within the window, and calls 'done'.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
   if (stored) {
-    const auto live = parts_->jobs.find(stored->id);
-    if (live != parts_->jobs.end()) live->second.job = std::make_shared<const Job>(stored->job);
+    parts_->take_over(*stored);
     if (parts_->is_started) parts_->cycle();
   }
   if (done) done(stored);
@@ -207,7 +215,7 @@ void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
   parts_->store.submit<StoredJob>(
       std::move(work), [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
-        if (stored) parts_->skip_runs(stored->id, "the job was stopped");
+        if (stored) parts_->end_runs_of_stopped(stored->id);
         edited(stored, done);
       });
 }
@@ -229,9 +237,14 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
 void Jobs::trigger(std::string name, Done<JobRun> done) {
   parts_->record("trigger", name);
   const WallTime now = parts_->wall_now();
+  const bool is_full = parts_->runs.size() >= limits::kLiveRuns;
   std::string work = "trigger " + name;
   parts_->store.submit<FoundRuns>(
-      std::move(work), [name = std::move(name), now](JobStore& store, Planner&) { return trigger_job(store, name, now); },
+      std::move(work),
+      [name = std::move(name), now, is_full](JobStore& store, Planner&) -> Result<FoundRuns> {
+        if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+        return trigger_job(store, name, now);
+      },
       [this, done = std::move(done)](Result<FoundRuns> triggered) {
         if (triggered) {
           for (const JobRun& run : triggered->runs) parts_->adopt(run, triggered->jobs.at(run.job).job);

@@ -462,7 +462,8 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   jobs->start();
   defined({.name = "often", .handler = "none", .schedule = {.when = "every 10ms"}});
   ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
-  EXPECT_THAT(jobs->health().to_string(), HasSubstr("more than 100000 runs wait"));
+  EXPECT_THAT(jobs->health().to_string(),
+              HasSubstr("100000 runs wait, so no more are planned until some have ended; 100000 of them are of job 'many'"));
   EXPECT_EQ(jobs->stats().pending, limits::kLiveRuns);
   EXPECT_EQ(jobs->stats().planned, 0U);
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("many", done); }).has_value());
@@ -495,11 +496,70 @@ TEST_F(JobsTest, AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers) {
   defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
   EXPECT_TRUE(becomes([&] { return vital > 3; }));
   EXPECT_TRUE(becomes([this] { return !jobs->health().ok(); }));
-  EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away': more than 2000 of its runs wait"));
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away': 2001 of its runs wait"));
   const auto found = answer<StoredJob>([&](auto done) { jobs->find("away", done); });
   EXPECT_TRUE(found->next.has_value()) << "it is planned again when there is room";
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("away", {}, done); }).has_value());
   EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
+}
+
+/// Forty jobs with the limit of runs would use up most places.
+TEST_F(JobsTest, TheMoreRunsWaitTheFewerOfOneJobMay) {
+  close();
+  constexpr int kAway = 45;
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const WallTime now = SystemClock{}.wall_now();
+    for (int j = 0; j < kAway; ++j) {
+      const std::string name = "away" + std::to_string(100 + j);
+      const StoredJob job = store->put({.name = name, .handler = "command/away", .schedule = {.when = "every 10ms"}}, now).value();
+      ASSERT_TRUE(store->set_running(name, true, now, {}).ok());
+      std::vector<Plan> plans{{.job_id = job.id, .next = now}};
+      for (std::size_t i = 1; i < limits::kLiveRunsOfJob; ++i) {
+        const WallTime at = WallTime::from_nanoseconds(now.nanoseconds() - static_cast<std::int64_t>(i) * 1'000'000);
+        plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at});
+      }
+      ASSERT_TRUE(store->plan(plans).ok());
+    }
+  }
+  open();
+  jobs->wait_for_handlers("command/", [](std::string_view) { return "no worker"; });
+  int vital = 0;
+  jobs->handle_in_turn("note", [&vital](const JobContext&) {
+    ++vital;
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  EXPECT_TRUE(becomes([&] { return vital > 3; }));
+  ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away100': 1999 of its runs wait"));
+  EXPECT_THAT(jobs->health().to_string(), HasSubstr("and 44 more jobs are not planned"));
+  EXPECT_LT(jobs->stats().pending, limits::kLiveRuns);
+}
+
+TEST_F(JobsTest, JobsThatCannotBePlannedDoNotKeepTheOthersFromTheirTurn) {
+  close();
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const WallTime now = SystemClock{}.wall_now();
+    for (std::size_t j = 0; j <= limits::kJobsOfCycle; ++j) {
+      const std::string name = "lost" + std::to_string(j);
+      ASSERT_TRUE(store->put({.name = name, .handler = "note", .schedule = {.when = "every 1s", .zone = "Europe/Nowhere"}}, now));
+      ASSERT_TRUE(store->set_running(name, true, now, {}).ok());
+    }
+  }
+  open();
+  int vital = 0;
+  jobs->handle_in_turn("note", [&vital](const JobContext&) {
+    ++vital;
+    return Status{};
+  });
+  jobs->start();
+  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  EXPECT_TRUE(becomes([&] { return vital > 3; }));
+  ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
+  EXPECT_THAT(jobs->health().to_string(), testing::AllOf(HasSubstr("Europe/Nowhere"), HasSubstr("and 2000 more jobs are not planned")));
 }
 
 /// Has old runs without end, and counts the pages of them that are removed and the cycles of the planner.
@@ -510,9 +570,9 @@ struct FullOfOldRuns final : test::PassingJobStore {
     ++pages_;
     return max;
   }
-  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
+  Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override {
     ++cycles_;
-    return store().due(until, max);
+    return store().due(until, after, max);
   }
 
  private:

@@ -38,11 +38,12 @@ struct LiveRun {
     Planned,  // In the time ring, or in line for it.
     Fired,    // A row of its table; it has not begun.
     Running,  // Its handler runs.
-    Ending,   // The end of an attempt, or of the run, is being stored.
+    Ending,   // The end of an attempt, or of the run, or its withdrawal, is being stored.
   };
   JobRun run;
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
+  bool is_withdrawn = false;           // Its row is being removed.
   WallTime fires = {};                 // Its time in the time ring: run.due, or when it was found late.
   Priority priority;                   // Of the table that has its row.
   std::optional<Ticket> ticket;        // While its row is in flight: it runs, or waits for a place in a pool.

@@ -108,6 +108,7 @@ class MatrixLife {
     for (int seconds = 0; jobs_.lock()->stats().pending > 0 && seconds < 200; ++seconds) world_.run_for(1s);
   }
   ~MatrixLife() {
+    is_over_ = true;
     leave_runs();
     world_.crash();
     static_cast<void>(file_.store().remove("j"));
@@ -172,7 +173,7 @@ class MatrixLife {
     auto made = std::make_shared<Jobs>(runtime, std::move(killed), options);
     made->handle_async("work", {.begin = [this](const AsyncRun& run) { begin_run(run); }});
     made->start();
-    made->define(job());
+    if (!is_over_) made->define(job());
     jobs_ = made;
     return made;
   }
@@ -235,6 +236,7 @@ class MatrixLife {
   unsigned steps_ = 0;
   bool is_dead_ = false;
   bool has_died_ = false;
+  bool is_over_ = false;
 };
 
 class JobMatrixModel : public testing::TestWithParam<Ending> {

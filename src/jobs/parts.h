@@ -58,10 +58,12 @@ struct Jobs::Parts {
   // --- planning (parts_planning.cc)
   /// Takes up the runs that an earlier process left, a page at a time, and begins to plan.
   void recover();
+  /// Ends a run that an earlier process left, if there is a reason 'why'.
+  void end_recovered(LiveRun& live, std::string why);
   /// True, with planning_trouble set, at limits::kLiveRuns.
   bool is_full();
-  /// The jobs of which too many runs wait.
-  std::set<std::int64_t> full_jobs() const;
+  /// The runs that may be planned. The more runs wait in all, the fewer of one job may.
+  Planner::Room room() const;
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);
@@ -153,8 +155,19 @@ struct Jobs::Parts {
   /// The run ends without an attempt.
   void end(LiveRun& live, RunState state, std::string note);
   void end_attempt(LiveRun& live, const Attempt& attempt);
-  /// Skips the runs of a job that have not begun, except those for which someone asked.
-  void skip_runs(std::int64_t job_id, const std::string& note);
+  /// Ends the runs of a stopped job that have not begun, except those for which someone asked: those whose instants are still to come are
+  /// withdrawn, the others are skipped.
+  void end_runs_of_stopped(std::int64_t job_id);
+  /// Follows an edit or a start of a job. After a change of its schedule or its parents, planned instants that are still to come are
+  /// planned again.
+  void take_over(const StoredJob& stored);
+  /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
+  void replan_roots(const std::vector<std::string>& parents);
+  /// Whether the schedule has planned the run, and its instant is in the future.
+  bool is_to_come(const LiveRun& live) const;
+  void withdraw_runs_to_come(const LiveJob& job);
+  /// Removes the row of a run that is to come, and of the runs below it. Its job is planned again at this instant, if it is started.
+  void withdraw(LiveRun& live);
   /// The end of a run is stored: its children may begin, or are skipped.
   void end_family(const std::vector<std::int64_t>& children, const JobRun& parent);
   void skip_children(const std::vector<std::int64_t>& children, const std::string& note);
@@ -164,6 +177,7 @@ struct Jobs::Parts {
   void flush_ends();
   struct Ending;
   static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);
+  static Result<std::optional<WallTime>> next_of_withdrawn(JobStore& of, Planner& planner, const Ending& ending);
   void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
   void stop_waiting(LiveRun& live);
@@ -186,6 +200,7 @@ struct Jobs::Parts {
     RunEnd end;
     std::int64_t job_id;
     std::shared_ptr<const Job> job;
+    WallTime scheduled;
     bool is_scheduled;  // Of the schedule.
   };
 
@@ -222,6 +237,7 @@ struct Jobs::Parts {
   std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
   bool is_planning = false;
+  bool plans_again = false;                          // A cycle was asked for while one was under way.
   Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;

@@ -1,5 +1,7 @@
 // parts.h: the end of a run, and its way into the store.
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "jobs/parts.h"
@@ -28,6 +30,12 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
   return end;
 }
 
+constexpr const char* kStopped = "the job was stopped";
+
+bool is_delay(const Job& job) { return job.schedule.when.starts_with("after "); }
+
+bool has_begun(const LiveRun& live) { return live.stage == LiveRun::Stage::Running || live.stage == LiveRun::Stage::Ending; }
+
 }  // namespace
 
 Duration backoff_of(const Job& job, std::uint32_t attempt) {
@@ -53,14 +61,65 @@ void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
   store_end(live, std::move(end));
 }
 
-void Jobs::Parts::skip_runs(std::int64_t job_id, const std::string& note) {
+void Jobs::Parts::end_runs_of_stopped(std::int64_t job_id) {
   const auto job = jobs.find(job_id);
   if (job == jobs.end()) return;
+  withdraw_runs_to_come(job->second);
   const std::set<std::int64_t> of_job = job->second.runs;
   for (const std::int64_t id : of_job) {
     LiveRun& live = *find(id);
-    const bool has_begun = live.stage == LiveRun::Stage::Running || live.stage == LiveRun::Stage::Ending;
-    if (!has_begun && !is_requested(live.run.band)) end(live, RunState::Skipped, note);
+    if (!has_begun(live) && !is_requested(live.run.band)) end(live, RunState::Skipped, kStopped);
+  }
+}
+
+void Jobs::Parts::take_over(const StoredJob& stored) {
+  const auto found = jobs.find(stored.id);
+  bool is_changed = true;
+  if (found != jobs.end()) {
+    LiveJob& live = found->second;
+    is_changed = live.job->schedule != stored.job.schedule || live.job->parents != stored.job.parents;
+    live.job = std::make_shared<const Job>(stored.job);
+    if (is_changed) withdraw_runs_to_come(live);
+  }
+  if (is_changed && stored.is_running) replan_roots(stored.job.parents);
+}
+
+void Jobs::Parts::replan_roots(const std::vector<std::string>& parents) {
+  if (parents.empty()) return;
+  std::unordered_map<std::string_view, const LiveJob*> by_name;
+  for (const auto& [id, job] : jobs) by_name.emplace(job.job->name, &job);
+  std::vector<std::string> line = parents;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const auto found = by_name.find(line[at]);
+    if (found == by_name.end()) continue;
+    const LiveJob& job = *found->second;
+    by_name.erase(found);  // Once is enough.
+    // A run of a delay has no instant of the calendar that could be planned again: the child takes part in the run after it.
+    if (job.job->parents.empty() && !is_delay(*job.job)) withdraw_runs_to_come(job);
+    line.insert(line.end(), job.job->parents.begin(), job.job->parents.end());
+  }
+}
+
+bool Jobs::Parts::is_to_come(const LiveRun& live) const {
+  return live.stage == LiveRun::Stage::Planned && live.run.band == Band::Ring && live.run.attempt == 0 && live.run.scheduled > wall_now();
+}
+
+void Jobs::Parts::withdraw_runs_to_come(const LiveJob& job) {
+  const std::set<std::int64_t> of_job = job.runs;
+  for (const std::int64_t id : of_job) {
+    if (LiveRun& live = *find(id); is_to_come(live)) withdraw(live);
+  }
+}
+
+void Jobs::Parts::withdraw(LiveRun& live) {
+  live.is_withdrawn = true;
+  const std::vector<std::int64_t> children = live.children;
+  const std::string note = "the parent run " + key_of(live.run) + " was withdrawn";
+  store_end(live, {.id = live.run.id, .due = live.run.due, .is_withdrawn = true});
+  for (const std::int64_t id : children) {
+    LiveRun* const child = find(id);
+    if (child == nullptr || has_begun(*child)) continue;
+    is_to_come(*child) ? withdraw(*child) : end(*child, RunState::Skipped, note);
   }
 }
 
@@ -92,8 +151,7 @@ void Jobs::Parts::end_family(const std::vector<std::int64_t>& children, const Jo
 void Jobs::Parts::skip_children(const std::vector<std::int64_t>& children, const std::string& note) {
   for (const std::int64_t id : children) {
     LiveRun* const child = find(id);
-    const bool has_begun = child == nullptr || child->stage == LiveRun::Stage::Running || child->stage == LiveRun::Stage::Ending;
-    if (!has_begun) end(*child, RunState::Skipped, note);
+    if (child != nullptr && !has_begun(*child)) end(*child, RunState::Skipped, note);
   }
 }
 
@@ -108,7 +166,7 @@ void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   live.run.due = end.due;
   live.run.attempt = end.attempt;
   if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
-  ends.push_back({std::move(end), live.run.job_id, live.job->job, !is_requested(live.run.band)});
+  ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.scheduled, !is_requested(live.run.band)});
   LiveJob& job = *live.job;
   job.begun.erase(live.run.id);
   pass_turn(job);
@@ -123,22 +181,43 @@ void Jobs::Parts::flush_ends() {
 
 /// A schedule "after DURATION" continues from the end of its run, unless the job was edited meanwhile: then the edit has set the next time.
 std::optional<WallTime> Jobs::Parts::next_of_delay(JobStore& of, Planner& planner, const Ending& ending) {
-  if (!ending.job->schedule.when.starts_with("after ")) return std::nullopt;
+  if (!is_delay(*ending.job)) return std::nullopt;
   const auto stored = of.find(ending.job->name);
   if (!stored || stored->job.schedule != ending.job->schedule) return std::nullopt;
   const auto next = planner.first_after(*ending.job, ending.job_id, ending.end.ended);
   return next ? *next : std::nullopt;
 }
 
+/// The first instant of the job's schedule as it is now, from that of a withdrawn run on. Empty if the job is stopped, or its root decides.
+Result<std::optional<WallTime>> Jobs::Parts::next_of_withdrawn(JobStore& of, Planner& planner, const Ending& ending) {
+  std::optional<WallTime> next;
+  const auto stored = of.find(ending.job->name);
+  if (!stored && stored.error().code() != StatusCode::NotFound) return failure(stored.error());
+  if (!stored || stored->id != ending.job_id || !stored->is_running || !stored->job.parents.empty()) return next;
+  if (is_delay(stored->job)) return next;  // It was started or edited since, which has set its next time.
+  const auto first = planner.first_after(stored->job, stored->id, ending.scheduled + Duration{-1});
+  if (!first) return std::optional{ending.scheduled};  // Its zone cannot be read now.
+  return *first;
+}
+
 void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done) {
   std::string work = "finish";
-  for (const Ending& ending : endings) work += " " + std::to_string(ending.end.id) + ":" + std::string{to_string(ending.end.state)};
+  for (const Ending& ending : endings) {
+    work += " " + std::to_string(ending.end.id) + ":";
+    work += ending.end.is_withdrawn ? "withdrawn" : to_string(ending.end.state);
+  }
   store.submit<bool>(
       std::move(work),
       [endings = std::move(endings)](JobStore& of, Planner& planner) mutable -> Result<bool> {
         std::vector<RunEnd> all;
         for (Ending& ending : endings) {
-          if (is_final(ending.end.state) && ending.is_scheduled) ending.end.next = next_of_delay(of, planner, ending);
+          if (ending.end.is_withdrawn) {
+            auto next = next_of_withdrawn(of, planner, ending);
+            if (!next) return failure(std::move(next.error()));
+            ending.end.next = *next;
+          } else if (is_final(ending.end.state) && ending.is_scheduled) {
+            ending.end.next = next_of_delay(of, planner, ending);
+          }
           all.push_back(std::move(ending.end));
         }
         if (Status status = of.finish(all); !status.ok()) return failure(std::move(status));
@@ -155,10 +234,14 @@ void Jobs::Parts::ends_stored(const Status& status) {
     ends = std::move(stored);
     return;
   }
+  bool has_withdrawn = false;
   for (const Ending& ending : stored) {
     LiveRun* const live = find(ending.end.id);
     if (live == nullptr) continue;
-    if (is_final(ending.end.state)) {
+    if (ending.end.is_withdrawn) {
+      has_withdrawn = true;
+      forget(*live);
+    } else if (is_final(ending.end.state)) {
       const std::vector<std::int64_t> children = std::move(live->children);
       const JobRun run = live->run;
       forget(*live);
@@ -170,6 +253,7 @@ void Jobs::Parts::ends_stored(const Status& status) {
     }
   }
   flush_ends();
+  if (has_withdrawn && is_started) cycle();  // Their instants may be near.
 }
 
 /// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses

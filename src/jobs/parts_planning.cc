@@ -18,7 +18,8 @@ constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
 /// Pages of old runs that one cycle removes at most. More than 10,000 runs a second may end.
 constexpr int kPagesOfForgetting = 20;
-constexpr const char* kStopped = "the job was stopped";
+/// A job may have a twentieth of the places that are free: so forty, four hundred or four thousand jobs without a worker all leave room.
+constexpr std::size_t kShares = 20;
 
 /// Why a run cannot begin any more; empty if the runs of its parents have succeeded, or have no end.
 Result<std::string> lost_parent(JobStore& store, const JobRun& run) {
@@ -29,6 +30,14 @@ Result<std::string> lost_parent(JobStore& store, const JobRun& run) {
     if (is_final(parent->state) && parent->state != RunState::Succeeded) return note_of_parent(*parent);
   }
   return std::string{};
+}
+
+/// Why a run that an earlier process left does not run any more; empty if it does.
+std::string why_not_run(const FoundRuns& found, const JobRun& run) {
+  if (const auto lost = found.lost.find(run.id); lost != found.lost.end()) return lost->second;
+  const StoredJob& job = found.jobs.at(run.job);
+  if (!is_readable(job)) return job.job.note;
+  return job.is_running || is_requested(run.band) ? "" : "the job was stopped";
 }
 
 Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
@@ -113,7 +122,8 @@ Jobs::Parts::~Parts() {
 void Jobs::Parts::recover() {
   // Without all of them an instant could be planned twice. So it tries again until the store can be read and there is room.
   const auto try_again = [this] { cycle_timer.arm_at(runtime.scheduler().now() + options.cycle); };
-  if (is_full()) return try_again();
+  // No process leaves more of them than kLiveRuns and one cycle.
+  if (runs.size() >= limits::kLiveRuns + limits::kRunsOfCycle && is_full()) return try_again();
   store.submit<FoundRuns>(
       "recover " + std::to_string(recovered_to), [after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
       [this, try_again](Result<FoundRuns> found) {
@@ -121,35 +131,38 @@ void Jobs::Parts::recover() {
         if (!found) return try_again();
         for (const JobRun& run : found->runs) {
           if (find(run.id) == nullptr) ++stats.recovered;
-          const StoredJob& job = found->jobs.at(run.job);
-          adopt(run, job.job);
+          adopt(run, found->jobs.at(run.job).job);
           recovered_to = run.id;
-          if (!is_readable(job)) {
-            stop(*find(run.id), RunState::Skipped, job.job.note);
-          } else if (!job.is_running && !is_requested(run.band)) {
-            stop(*find(run.id), RunState::Skipped, kStopped);
-          }
-          if (const auto lost = found->lost.find(run.id); lost != found->lost.end()) {
-            stop(*find(run.id), RunState::Skipped, lost->second);
-          }
+          end_recovered(*find(run.id), why_not_run(*found, run));
         }
         found->runs.size() == kPage ? recover() : begin_planning();
       });
 }
 
-bool Jobs::Parts::is_full() {
-  const bool full = runs.size() >= limits::kLiveRuns;
-  if (full)
-    planning_trouble = "more than " + std::to_string(limits::kLiveRuns) + " runs wait, so no more are planned until some have ended";
-  return full;
+void Jobs::Parts::end_recovered(LiveRun& live, std::string why) {
+  for (const std::int64_t id : live.run.parents) {
+    const LiveRun* const parent = find(id);
+    if (parent != nullptr && parent->is_withdrawn) why = "the parent run " + key_of(parent->run) + " was withdrawn";
+  }
+  if (why.empty()) return;
+  is_to_come(live) ? withdraw(live) : stop(live, RunState::Skipped, std::move(why));
 }
 
-std::set<std::int64_t> Jobs::Parts::full_jobs() const {
-  std::set<std::int64_t> full;
+bool Jobs::Parts::is_full() {
+  if (runs.size() < limits::kLiveRuns) return false;
+  const auto most = std::ranges::max_element(jobs, {}, [](const auto& job) { return job.second.runs.size(); });
+  planning_trouble = std::to_string(runs.size()) + " runs wait, so no more are planned until some have ended; " +
+                     std::to_string(most->second.runs.size()) + " of them are of job '" + most->second.job->name + "'";
+  return true;
+}
+
+Planner::Room Jobs::Parts::room() const {
+  Planner::Room room{.runs = limits::kLiveRuns - std::min(limits::kLiveRuns, runs.size())};
+  const std::size_t most = std::min(limits::kLiveRunsOfJob, room.runs / kShares);
   for (const auto& [id, job] : jobs) {
-    if (job.runs.size() > limits::kLiveRunsOfJob) full.insert(id);
+    if (job.runs.size() > most) room.full_jobs.emplace(id, job.runs.size());
   }
-  return full;
+  return room;
 }
 
 void Jobs::Parts::begin_planning() {
@@ -168,10 +181,11 @@ void Jobs::Parts::cycle() {
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
   forget_old();
+  plans_again = is_planning;
   if (is_planning || is_full()) return;
   is_planning = true;
   store.submit<Planner::Cycle>(
-      "plan", [now, full = full_jobs()](JobStore& of, Planner& planner) { return planner.run(of, now, full); },
+      "plan", [now, room = room()](JobStore& of, Planner& planner) { return planner.run(of, now, room); },
       [this](Result<Planner::Cycle> found) {
         is_planning = false;
         plan_status = found ? Status{} : found.error();
@@ -191,7 +205,7 @@ void Jobs::Parts::planned(Planner::Cycle& found) {
                           : adopt(run, run.job_id == found.jobs[i].id ? found.jobs[i].job : *children.at(run.job_id));
     }
   }
-  if (!found.is_complete) cycle();
+  if (plans_again || !found.is_complete) cycle();
 }
 
 void Jobs::Parts::forget_old() {

@@ -127,52 +127,78 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
 
 namespace {
 
-/// The name of the first of these jobs of which too many runs wait.
-const std::string* full_job(const StoredJob& job, const std::vector<Descendant>& below, const std::set<std::int64_t>& full) {
-  if (full.contains(job.id)) return &job.job.name;
-  const auto found = std::ranges::find_if(below, [&full](const Descendant& descendant) { return full.contains(descendant.job.id); });
-  return found == below.end() ? nullptr : &found->job.job.name;
+/// The first of these jobs of which too many runs wait.
+const StoredJob* full_job(const StoredJob& job, const std::vector<Descendant>& below, const Planner::Room& room) {
+  if (room.full_jobs.contains(job.id)) return &job;
+  const auto found =
+      std::ranges::find_if(below, [&room](const Descendant& descendant) { return room.full_jobs.contains(descendant.job.id); });
+  return found == below.end() ? nullptr : &found->job;
 }
 
 }  // namespace
 
-Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const std::set<std::int64_t>& full) {
+void Planner::Troubles::add(const std::string& job, std::string_view why) {
+  if (count++ == 0) first = "job '" + job + "': " + std::string{why};
+}
+
+std::string Planner::Troubles::text() const {
+  if (count < 2) return first;
+  return first + "; and " + std::to_string(count - 1) + (count == 2 ? " more job is not planned" : " more jobs are not planned");
+}
+
+Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& room) {
   Cycle cycle;
-  auto due = store.due(now + options_.window, limits::kJobsOfCycle);
+  const auto before = walk_;
+  auto due = store.due(now + options_.window, walk_.place, limits::kJobsOfCycle);
   if (!due) return failure(std::move(due.error()));
-  cycle.is_complete = due->size() < limits::kJobsOfCycle;
+  const std::size_t rows_max = std::min(limits::kRunsOfCycle, room.runs);
   std::size_t rows = 0;
+  bool is_over = due->size() < limits::kJobsOfCycle || !due->back().next;  // Behind a job without a usable time is no place to go on.
   for (StoredJob& job : *due) {
-    if (Status wrong = can_be_planned(job); !wrong.ok()) {
-      cycle.trouble = "job '" + job.job.name + "': " + std::string{wrong.message()};
-      continue;  // It keeps its next time until it can be planned again.
+    if (rows >= rows_max) {
+      is_over = false;
+      break;
     }
-    auto descendants = descendants_of(store, job.job.name);
-    if (!descendants) return failure(std::move(descendants.error()));
-    if (const std::string* const name = full_job(job, *descendants, full)) {
-      cycle.trouble = "job '" + *name + "': more than " + std::to_string(limits::kLiveRunsOfJob) +
-                      " of its runs wait, so no more are planned until some have ended";
-      continue;
+    auto descendants = plannable(store, job, room);
+    if (!descendants) {
+      walk_ = before;
+      return failure(std::move(descendants.error()));
     }
-    Plan plan = plan_family(job, std::move(*descendants), now, cycle);
-    if (plan.next && *plan.next <= now + options_.window) cycle.is_complete = false;
+    if (job.next) walk_.place = {*job.next, job.id};
+    if (!*descendants) continue;  // It keeps its next time until it can be planned again.
+    Plan plan = plan_family(job, std::move(**descendants), now, rows_max - rows, cycle);
+    walk_.has_rest = walk_.has_rest || (plan.next && *plan.next <= now + options_.window);
     job.next = plan.next;
     rows += plan.runs.size();
     cycle.plans.push_back(std::move(plan));
     cycle.jobs.push_back(std::move(job));
-    if (rows < limits::kRunsOfCycle) continue;
-    cycle.is_complete = false;
-    break;
   }
-  auto unusable = store.unusable_rows();
-  if (!unusable) return failure(std::move(unusable.error()));
-  if (!unusable->empty()) cycle.trouble += (cycle.trouble.empty() ? "" : "; ") + *unusable;
-  if (cycle.plans.empty()) {
-    cycle.is_complete = true;
-    return cycle;
+  const auto unusable = store.unusable_rows();
+  Status status = !unusable ? unusable.error() : cycle.plans.empty() ? Status{} : store.plan(cycle.plans);
+  if (!status.ok()) {
+    walk_ = before;
+    return failure(std::move(status));
   }
-  if (Status status = store.plan(cycle.plans); !status.ok()) return failure(std::move(status));
+  cycle.is_complete = is_over && !walk_.has_rest;
+  if (is_over) trouble_ = std::exchange(walk_, {}).troubles.text();
+  cycle.trouble = trouble_ + (trouble_.empty() || unusable->empty() ? "" : "; ") + *unusable;
   return cycle;
+}
+
+Result<std::optional<std::vector<Descendant>>> Planner::plannable(JobStore& store, const StoredJob& job, const Room& room) {
+  using Found = std::optional<std::vector<Descendant>>;
+  if (Status wrong = can_be_planned(job); !wrong.ok()) {
+    walk_.troubles.add(job.job.name, wrong.message());
+    return Found{};
+  }
+  auto descendants = descendants_of(store, job.job.name);
+  if (!descendants) return failure(std::move(descendants.error()));
+  if (const StoredJob* const full = full_job(job, *descendants, room)) {
+    walk_.troubles.add(full->job.name,
+                       std::to_string(room.full_jobs.at(full->id)) + " of its runs wait, so no more are planned until some have ended");
+    return Found{};
+  }
+  return Found{std::move(*descendants)};
 }
 
 Status Planner::can_be_planned(const StoredJob& job) {
@@ -182,8 +208,8 @@ Status Planner::can_be_planned(const StoredJob& job) {
   return compiled ? Status{} : compiled.error();
 }
 
-Plan Planner::plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, Cycle& cycle) {
-  const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + descendants.size()), 1);
+Plan Planner::plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, std::size_t room, Cycle& cycle) {
+  const std::size_t runs_max = std::max<std::size_t>(std::min(limits::kRunsOfPlan, room) / (1 + descendants.size()), 1);
   Plan plan = plan_job(job, **compiled(job.job, job.id), now, options_, runs_max);  // can_be_planned() has compiled it.
   if (descendants.empty()) return plan;
   for (JobRun& run : std::exchange(plan.runs, {})) append_family(plan.runs, std::move(run), descendants);

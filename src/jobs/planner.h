@@ -5,10 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -56,10 +57,18 @@ class Planner {
     std::vector<Plan> plans;          // In the same order.
     std::vector<StoredJob> children;  // The jobs below them.
     bool is_complete = true;          // False: more jobs are due; another cycle should follow immediately.
-    std::string trouble;              // Why a job could not be planned, and rows that cannot be used; empty: none.
+    std::string trouble;              // Why jobs could not be planned at the last visit of all, and rows that cannot be used; empty: none.
   };
-  /// One transaction. On an error nothing was planned. Jobs of 'full', and those above them, are not planned: their next times stay.
-  Result<Cycle> run(JobStore& store, WallTime now, const std::set<std::int64_t>& full = {});
+  /// The runs that one cycle may plan.
+  struct Room {
+    std::size_t runs = limits::kRunsOfCycle;          // In all; a family may exceed it.
+    std::map<std::int64_t, std::size_t> full_jobs{};  // Those of which too many runs wait, with their number, by id.
+  };
+  /// One transaction. On an error nothing was planned. Full jobs, and those above them, are not planned: their next times stay. A cycle
+  /// visits at most limits::kJobsOfCycle due jobs. The next one goes on behind them, so that jobs that cannot be planned do not keep
+  /// the others from their turn.
+  Result<Cycle> run(JobStore& store, WallTime now, const Room& room);
+  Result<Cycle> run(JobStore& store, WallTime now) { return run(store, now, Room{}); }
 
   struct Replanned {
     std::string last;  // The last job of the page.
@@ -79,14 +88,31 @@ class Planner {
  private:
   /// Why a job cannot be planned: its row, its schedule or its zone cannot be read.
   Status can_be_planned(const StoredJob& job);
-  /// The plan of a due job and of the jobs below it, which are added to 'cycle'.
-  Plan plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, Cycle& cycle);
+  /// The jobs that cannot be planned.
+  struct Troubles {
+    std::size_t count = 0;
+    std::string first;
+
+    void add(const std::string& job, std::string_view why);
+    std::string text() const;
+  };
+  /// The jobs below a due job. Empty, with walk_ saying why, if it cannot be planned.
+  Result<std::optional<std::vector<Descendant>>> plannable(JobStore& store, const StoredJob& job, const Room& room);
+  /// The plan of a due job and of the jobs below it, which are added to 'cycle': at most 'room' runs, and one of each job.
+  Plan plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, std::size_t room, Cycle& cycle);
   /// Whether the next time of a job, which is after 'now', follows from its schedule.
   bool is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const;
 
   const PlannerOptions options_;
   calendar::ZoneDirectory zones_;
   std::unordered_map<std::int64_t, CompiledSchedule> schedules_;  // By job id: only those that were due lately.
+  /// The visit of all due jobs that is under way: it may take several cycles.
+  struct {
+    DuePlace place{};
+    bool has_rest = false;  // Instants of a visited job remain.
+    Troubles troubles{};
+  } walk_;
+  std::string trouble_;  // Of the last visit that is over.
 };
 
 }  // namespace rondo::jobs

@@ -174,7 +174,7 @@ TEST_F(PlanTest, AZoneThatDoesNotExistIsAnErrorWithItsName) {
 /// A store whose jobs are all due: as many as the caller takes.
 class AllDue final : public JobStore {
  public:
-  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
+  Result<std::vector<StoredJob>> due(WallTime until, DuePlace, std::size_t max) override {
     std::vector<StoredJob> jobs;
     while (jobs.size() < std::min(max, due_jobs)) {
       jobs.push_back(

@@ -117,10 +117,48 @@ TEST_P(JobStoreContract, DueJobsAreTheStartedOnesInTheOrderOfTheirTimes) {
   started("early", at(10));
   started("beyond", at(31));
   ASSERT_TRUE(store->put({.name = "stopped", .handler = "h"}, at(1)).has_value());
-  EXPECT_THAT(names(store->due(at(30), 10)), testing::ElementsAre("early", "late"));
-  EXPECT_THAT(names(store->due(at(30), 1)), testing::ElementsAre("early"));
+  EXPECT_THAT(names(store->due(at(30), {}, 10)), testing::ElementsAre("early", "late"));
+  EXPECT_THAT(names(store->due(at(30), {}, 1)), testing::ElementsAre("early"));
   EXPECT_THAT(names(store->list("", 3)), testing::ElementsAre("beyond", "early", "late"));
   EXPECT_THAT(names(store->list("late", 3)), testing::ElementsAre("stopped"));
+}
+
+TEST_P(JobStoreContract, DueJobsAreReadInPages) {
+  started("a", at(10));
+  started("b", at(10));
+  started("c", at(20));
+  const StoredJob first = store->due(at(30), {}, 1)->front();
+  const auto rest = store->due(at(30), {*first.next, first.id}, 10);
+  EXPECT_EQ(first.job.name, "a");
+  EXPECT_THAT(names(rest), testing::ElementsAre("b", "c"));
+  EXPECT_THAT(names(store->due(at(30), {*rest->back().next, rest->back().id}, 10)), testing::IsEmpty());
+}
+
+TEST_P(JobStoreContract, AWithdrawnRunGivesItsInstantBack) {
+  const StoredJob job = started("a", at(10));
+  const JobRun run = planned(job, at(10), at(20));
+  const std::vector<RunEnd> ends{{.id = run.id, .next = at(10), .is_withdrawn = true}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  EXPECT_THAT(ids(store->runs("a", INT64_MAX, 10)), testing::IsEmpty());
+  EXPECT_EQ(store->find("a")->next, at(10));
+  EXPECT_GT(planned(job, at(10), at(20)).id, run.id) << "an id is not used again";
+}
+
+TEST_P(JobStoreContract, AWithdrawalDoesNotDelayAJobNorStartOneNorRemoveARunThatHasEnded) {
+  const StoredJob job = started("a", at(5));
+  const JobRun run = planned(job, at(10), at(5));
+  const JobRun ended = planned(job, at(20), at(5));
+  ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = ended.id, .state = RunState::Killed}}).ok());
+  ASSERT_TRUE(store
+                  ->finish(std::vector<RunEnd>{{.id = run.id, .next = at(10), .is_withdrawn = true},
+                                               {.id = ended.id, .next = at(1), .is_withdrawn = true}})
+                  .ok());
+  EXPECT_EQ(store->find("a")->next, at(5));
+  EXPECT_THAT(ids(store->runs("a", INT64_MAX, 10)), testing::ElementsAre(ended.id));
+  const JobRun other = planned(job, at(30), at(40));
+  ASSERT_TRUE(store->set_running("a", false, std::nullopt, {}).ok());
+  ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = other.id, .next = at(30), .is_withdrawn = true}}).ok());
+  EXPECT_EQ(store->find("a")->next, std::nullopt);
 }
 
 TEST_P(JobStoreContract, APlanMovesTheNextTimeAndWritesTheRunTogether) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -146,7 +147,89 @@ TEST_F(JobClockTest, ARunOfAJobThatWasStoppedBeforeACrashDoesNotFireAfterIt) {
   world.set_faults({});
   world.run_for(10s);
   EXPECT_EQ(calls, 0);
-  EXPECT_THAT(runs(), testing::Each("skipped the job was stopped"));
+  EXPECT_THAT(runs(), testing::IsEmpty()) << "its instants were to come";
+}
+
+TEST_F(JobClockTest, AnInstantIsNotLostByAStopAndAStartBeforeIt) {
+  define("every 10s");
+  world.run_for(7s);  // The run of the next instant is planned.
+  jobs().stop("j", "", {});
+  world.run_for(1s);
+  jobs().start("j", {});
+  world.run_for(4s);
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(runs(), testing::ElementsAre("succeeded "));
+}
+
+TEST_F(JobClockTest, AnInstantIsNotLostByAStopACrashAndAStartBeforeIt) {
+  define("every 10s");
+  world.run_for(7s);
+  jobs().stop("j", "", {});
+  world.run_for(10ms);
+  world.crash();
+  world.run_for(1s);
+  jobs().start("j", {});
+  world.run_for(4s);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(JobClockTest, AnEditedScheduleHoldsFromTheEditOn) {
+  define("every 10s");
+  world.run_for(7s);
+  define("at " + calendar::format_rfc3339(world.clock().wall_now() + 20s));
+  world.run_for(15s);
+  EXPECT_EQ(calls, 0) << "the instant of the old schedule was to come";
+  world.run_for(15s);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(JobClockTest, AnEditThatKeepsTheScheduleKeepsThePlannedRun) {
+  define("every 10s");
+  world.run_for(7s);
+  const jobs::StoredJob before = stored();
+  define("every 10s", 2s);  // Another backoff.
+  EXPECT_EQ(stored().next, before.next);
+  world.run_for(3s);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(JobClockTest, AChildThatIsStoppedAndStartedTakesPartInTheNextInstant) {
+  std::vector<std::string> order;
+  work = [&order](const jobs::JobContext& context) { return order.push_back(context.job), Status{}; };
+  define("every 10s");
+  jobs().define({.name = "child", .handler = "turn", .parents = {"j"}});
+  jobs().define({.name = "grandchild", .handler = "turn", .parents = {"child"}});
+  world.run_for(7s);  // The runs of all three are planned.
+  jobs().stop("child", "", {});
+  world.run_for(500ms);
+  jobs().start("child", {});
+  world.run_for(5s);
+  EXPECT_THAT(order, testing::ElementsAre("j", "child", "grandchild"));
+  world.run_for(3s);
+  jobs().define({.name = "late", .handler = "turn", .parents = {"j"}});  // The next instant is planned without it.
+  world.run_for(7s);
+  EXPECT_THAT(order, testing::Contains("late"));
+}
+
+/// The store is slow, so the planner works while the job is stopped, edited and started.
+TEST_F(JobClockTest, EachInstantRunsOnceWhateverIsDoneToTheJobInBetween) {
+  std::vector<WallTime> scheduled;
+  work = [&scheduled](const jobs::JobContext& context) { return scheduled.push_back(context.scheduled), Status{}; };
+  sim::FaultPlan slow;
+  slow.operation_time_high = 300ms;
+  world.set_faults(slow);
+  define("every 1s");
+  for (int i = 0; i < 40; ++i) {
+    world.run_for(370ms);
+    if (i % 3 == 0) jobs().stop("j", "", {});
+    jobs().start("j", {});
+    if (i % 5 == 0) define("every 1s", Duration{1s} * (1 + i));
+  }
+  world.run_for(10s);
+  ASSERT_GT(scheduled.size(), 20U);
+  const std::set<WallTime> once(scheduled.begin(), scheduled.end());
+  EXPECT_EQ(once.size(), scheduled.size());
+  EXPECT_EQ(*once.rbegin() - *once.begin(), Duration{1s} * (once.size() - 1)) << "none is missing";
 }
 
 }  // namespace

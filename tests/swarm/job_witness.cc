@@ -57,8 +57,8 @@ class JobWitness::ReportingStore final : public jobs::test::PassingJobStore {
     if (jobs) witness_.read(*jobs);
     return jobs;
   }
-  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
-    auto due = store().due(until, max);
+  Result<std::vector<StoredJob>> due(WallTime until, jobs::DuePlace after, std::size_t max) override {
+    auto due = store().due(until, after, max);
     if (due) witness_.read(*due);
     return due;
   }
@@ -183,6 +183,7 @@ void JobWitness::end(const RunEnd& end) {
   if (found == runs_.end()) return fail("a run without a row has an end: " + std::to_string(end.id));
   SeenRun& seen = found->second;
   if (!open_.contains(end.id)) return;  // The first end counts, and a removed job has no runs.
+  if (end.is_withdrawn) return withdrawn(seen);
   if (const std::string why = reason_against(seen, end); !why.empty()) {
     fail("the run " + text_of(seen.run) + " ended as " + std::string{to_string(end.state)} + ", but " + why);
   }
@@ -192,6 +193,14 @@ void JobWitness::end(const RunEnd& end) {
   if (!is_final(end.state)) return;
   ++ends_[end.state];
   open_.erase(end.id);
+}
+
+void JobWitness::withdrawn(const SeenRun& seen) {
+  // A clock that was set back, and a crash before the end was stored: its instant is to come a second time.
+  if (wall_is_steady_ && !seen.attempts.empty()) fail("the run " + text_of(seen.run) + " was withdrawn after its handler was called");
+  if (is_requested(seen.run.band)) fail("the run " + text_of(seen.run) + " was withdrawn, but a user asked for it");
+  ++withdrawn_;
+  open_.erase(seen.run.id);
 }
 
 std::string JobWitness::reason_against(const SeenRun& seen, const RunEnd& end) const {

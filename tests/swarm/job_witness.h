@@ -2,6 +2,7 @@
 // - A plan that moves a job's next time has a run for each scheduled instant in between, or counts it as missed, once.
 // - A handler is called only for a run that is stored and has not ended, with the number of its next attempt, and not before its time.
 // - A run ends once, for a reason that its job and the actions of the life allow.
+// - A withdrawn run was not called, and no user asked for it.
 // - At rest, when all jobs are stopped, each run has ended, and one that succeeded had its handler called.
 #pragma once
 
@@ -37,6 +38,7 @@ class JobWitness final : public sim::Checker {
   std::int64_t unfinished_run(std::uint64_t which) const;
 
   std::uint64_t planned() const noexcept { return planned_; }
+  std::uint64_t withdrawn() const noexcept { return withdrawn_; }
   std::uint64_t missed() const noexcept { return missed_; }
   std::uint64_t calls() const noexcept { return calls_; }
   std::uint64_t calls_again() const noexcept { return calls_again_; }
@@ -65,6 +67,7 @@ class JobWitness final : public sim::Checker {
   void check_instants(const jobs::StoredJob& before, const jobs::Plan& plan);
   void add(const jobs::JobRun& run);
   void end(const jobs::RunEnd& end);
+  void withdrawn(const SeenRun& seen);
   /// Empty if the run may end so; otherwise why not.
   std::string reason_against(const SeenRun& seen, const jobs::RunEnd& end) const;
   /// Whether the run of a parent has ended without success, or has gone.
@@ -84,6 +87,7 @@ class JobWitness final : public sim::Checker {
   Status failure_;
   bool wall_is_steady_ = true;
   std::uint64_t planned_ = 0;
+  std::uint64_t withdrawn_ = 0;
   std::uint64_t missed_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t calls_again_ = 0;

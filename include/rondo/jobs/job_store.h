@@ -45,6 +45,15 @@ struct RunEnd {
   std::string note = {};
   /// For a schedule "after DURATION": the next scheduled instant of its job.
   std::optional<WallTime> next{};
+  /// The row of the run is removed: its instant is still to come, and its job was stopped or edited. With 'next', the job is due again at
+  /// that time, unless it is due earlier.
+  bool is_withdrawn = false;
+};
+
+/// A place in the order of the due jobs: by next time, then by id. The default is before all of them.
+struct DuePlace {
+  WallTime next = WallTime::from_nanoseconds(INT64_MIN);
+  std::int64_t id = 0;
 };
 
 class JobStore {
@@ -61,8 +70,9 @@ class JobStore {
   virtual Result<StoredJob> find(std::string_view name) = 0;
   /// At most 'max' jobs in the order of their names, beginning behind 'after'. O(result).
   virtual Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) = 0;
-  /// At most 'max' started jobs whose next time is at most 'until', the earliest first. O(log jobs + result).
-  virtual Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) = 0;
+  /// At most 'max' started jobs whose next time is at most 'until', in the order of DuePlace, beginning behind 'after'. O(log jobs +
+  /// result).
+  virtual Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) = 0;
 
   /// At most limits::kJobsOfFamily jobs that name 'parent' as a parent, in the order of their names. O(result).
   virtual Result<std::vector<StoredJob>> children(std::string_view parent) = 0;
@@ -71,7 +81,7 @@ class JobStore {
   virtual Status plan(std::span<Plan> plans) = 0;
   /// Adds runs of Band::Manual or Band::Backfill, and sets 'id' and 'parents'. Runs of Band::Backfill are left out as in plan().
   virtual Status add_runs(std::span<JobRun> runs) = 0;
-  /// Sets the ends of runs. A run that has a final state keeps it: the first one wins.
+  /// Sets the ends of runs, and removes the withdrawn ones. A run that has a final state keeps it: the first one wins.
   virtual Status finish(std::span<const RunEnd> ends) = 0;
   /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
   virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
@@ -84,9 +94,9 @@ class JobStore {
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;
   /// Removes at most 'max' final runs that ended before 'before', and returns their number.
   virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
-  /// Removes the oldest final runs of jobs that have more than 'kept' runs; a job may have a tenth more for some time. At most 'max' runs. A
-  /// run that a run without a final state names as a parent remains. Returns true if there may be more to do. 'kept' is at least 1, and the
-  /// same in each call.
+  /// Removes the oldest final runs of jobs that have more than 'kept' runs; a job may have a tenth more for some time. At most 'max' runs.
+  /// A run that a run without a final state names as a parent remains. Returns true if there may be more to do. 'kept' is at least 1, and
+  /// the same in each call.
   virtual Result<bool> forget_beyond(std::size_t kept, std::size_t max) = 0;
   /// Names rows that cannot be used: runs that were left out of an answer, with their number, and a started job that never becomes due.
   /// Empty: none is known. Rows that were removed or repaired since do not count. O(log rows).

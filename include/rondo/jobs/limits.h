@@ -55,11 +55,12 @@ inline constexpr Duration kJobBackoff = 3600s;
 inline constexpr std::size_t kRunNote = 1024;
 
 /// Runs without a stored end: each takes some hundred bytes of memory.
-/// Reached: no more are planned until some have ended; instants that are missed follow the job's misfire rule. Figure: none: health() says
-/// so. Test: `JobsTest.AtTheLimitOfLiveRunsNoMoreArePlanned`.
+/// Reached: no more are planned until some have ended, and trigger() returns ResourceExhausted; instants that are missed follow the job's
+/// misfire rule. Figure: none: health() says so. Test: `JobsTest.AtTheLimitOfLiveRunsNoMoreArePlanned`.
 inline constexpr std::size_t kLiveRuns = 100'000;
 
-/// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns.
+/// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns. Fewer when many runs wait in all: a
+/// twentieth of the places that are free.
 /// Reached: no more runs of this job, and of those above it, are planned until some have ended; instants that are missed follow the misfire
 /// rule. Figure: none: health() names the job. Test: `JobsTest.AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers`.
 inline constexpr std::size_t kLiveRunsOfJob = 2'000;

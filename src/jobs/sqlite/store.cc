@@ -92,8 +92,8 @@ class SqliteJobStore final : public JobStore {
   Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override {
     return jobs_of(list_.bind(after).bind(static_cast<std::int64_t>(max)));
   }
-  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override {
-    return jobs_of(due_.bind(until).bind(static_cast<std::int64_t>(max)));
+  Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override {
+    return jobs_of(due_.bind(until).bind(after.next).bind(after.id).bind(static_cast<std::int64_t>(max)));
   }
 
   Result<std::vector<StoredJob>> children(std::string_view parent) override {
@@ -219,7 +219,15 @@ class SqliteJobStore final : public JobStore {
     return {};
   }
 
+  Status withdraw_one(const RunEnd& end) {
+    if (end.next) {
+      if (Status given_back = give_back_.bind(*end.next).bind(end.id).bind(*end.next).run(); !given_back.ok()) return given_back;
+    }
+    return withdraw_.bind(end.id).run();
+  }
+
   Status finish_one(const RunEnd& end) {
+    if (end.is_withdrawn) return withdraw_one(end);
     finish_.bind(static_cast<std::int64_t>(end.state)).bind(end.due).bind(std::int64_t{end.attempt}).bind(end.begun);
     finish_.bind(is_final(end.state) ? std::optional{end.ended} : std::nullopt).bind(cut(end.note)).bind(end.id);
     if (Status status = finish_.run(); !status.ok()) return status;
@@ -257,7 +265,7 @@ class SqliteJobStore final : public JobStore {
     return wrong;
   }
 
-  /// A started job whose next time is beyond all times, so that it never becomes due; also one whose next time is a text.
+  /// A started job whose next time is before or beyond all times, so that it never becomes due; also one whose next time is a text.
   Result<std::string> job_that_is_never_due() {
     auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd));
     if (!found) return failure(std::move(found.error()));
@@ -280,10 +288,11 @@ class SqliteJobStore final : public JobStore {
   Statement find_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name = ?").c_str()};
   Statement list_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name > ? ORDER BY name LIMIT ?").c_str()};
   Statement due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
-                              "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next <= ? ORDER BY next LIMIT ?")
+                              "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next >= 0 AND next <= ? AND (next, id) > (?, ?) "
+                              "ORDER BY next, id LIMIT ?")
                                  .c_str()};
   Statement never_due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
-                                    "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next >= ? ORDER BY next LIMIT 1")
+                                    "FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?) LIMIT 1")
                                        .c_str()};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{*database_,
@@ -293,6 +302,10 @@ class SqliteJobStore final : public JobStore {
   Statement finish_{*database_,
                     "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
   Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
+  Statement give_back_{*database_,
+                       "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ? AND state = 0) AND running = 1 "
+                       "AND (next IS NULL OR next > ?)"};
+  Statement withdraw_{*database_, "DELETE FROM runs WHERE id = ? AND state = 0"};
   Statement unfinished_{*database_,
                         (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id").c_str()};
   Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};

@@ -23,7 +23,7 @@ class PassingJobStore : public JobStore {
   }
   Result<StoredJob> find(std::string_view name) override { return store_.find(name); }
   Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override { return store_.list(after, max); }
-  Result<std::vector<StoredJob>> due(WallTime until, std::size_t max) override { return store_.due(until, max); }
+  Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override { return store_.due(until, after, max); }
   Result<std::vector<StoredJob>> children(std::string_view parent) override { return store_.children(parent); }
   Status plan(std::span<Plan> plans) override { return store_.plan(plans); }
   Status add_runs(std::span<JobRun> runs) override { return store_.add_runs(runs); }
