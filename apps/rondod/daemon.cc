@@ -32,6 +32,7 @@ Daemon::~Daemon() {
   context_.reset();
   jobs_.reset();
   fpm_.reset();
+  state_db_.reset();
   agent_.reset();
   runtime_.reset();
   managers_.reset();
@@ -144,6 +145,7 @@ Status Daemon::open_agent() {
               [this](const LinkEvent& event) {
                 events_.link(event, runtime_->clock().now());
                 if (fpm_ != nullptr) fpm_->link_event(event);
+                if (state_db_ != nullptr) state_db_->link_event(event);
               },
           .audit = {.period = std::chrono::seconds{config_.audit_s},
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
@@ -158,7 +160,9 @@ Status Daemon::open_managers() {
   auto managers = managers::Managers::open(*runtime_, [this] { return !redis_.waits_for_lease(); });
   if (!managers) return managers.error().with_context("opening the managers");
   managers_ = std::move(*managers);
-  return {};
+  auto state = StateDb::open(config_.managers, *runtime_, *agent_, *managers_, redis_);
+  if (state) state_db_ = std::move(*state);
+  return state ? Status{} : state.error().with_context("opening STATE_DB");
 }
 
 /// A standby runs no jobs: the process that it stands by for may use the database.
@@ -400,6 +404,7 @@ Status Daemon::open_admin() {
                                                              .files = files_,
                                                              .fpm = fpm_,
                                                              .managers = managers_,
+                                                             .state_db = state_db_,
                                                              .redis = redis_,
                                                              .plane_holder = plane_holder_,
                                                              .config = config_,

@@ -20,6 +20,7 @@
 #include "rondod/jobs/job_service.h"
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
+#include "rondod/managers/state_db.h"
 #include "rondod/process/plane_lock.h"
 #include "rondod/process/signals.h"
 #include "rondod/process/unflushed_work.h"
@@ -131,6 +132,7 @@ class Daemon {
   Journal* journal_ = nullptr;                    // Owned by the runtime; null without a file.
   std::unique_ptr<switch_agent::Agent> agent_;    // Null without a data plane, as plane_.
   std::unique_ptr<managers::Managers> managers_;  // Null unless they are enabled.
+  std::unique_ptr<StateDb> state_db_;             // Null unless [managers] state_db names it.
   std::unique_ptr<JobService> jobs_;              // Null if this rondod runs no jobs.
   std::unique_ptr<FpmFeed> fpm_;                  // Null unless it is enabled.
   CommandRegistry registry_;

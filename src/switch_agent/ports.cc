@@ -220,6 +220,11 @@ std::vector<Drift> Ports::differences() const {
   return found;
 }
 
+const Ports::Port* Ports::find(std::string_view name) const {
+  const auto it = ports_.find(name);
+  return it == ports_.end() ? nullptr : &it->second;
+}
+
 std::vector<Ports::Port> Ports::ports() const {
   std::vector<Port> all;
   for (const auto& [name, state] : ports_) all.push_back(state);

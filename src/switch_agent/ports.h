@@ -56,6 +56,8 @@ class Ports final : public Orch {
   };
   /// All ports that exist or have a row.
   std::vector<Port> ports() const;
+  /// Null for a port that neither exists nor has a row.
+  const Port* find(std::string_view name) const;
   /// Returns the state in the data plane of the row 'key' of PORT_TABLE. O(log(ports)).
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(ports).

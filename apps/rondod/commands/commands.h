@@ -16,6 +16,7 @@
 #include "rondod/configuration/config.h"
 #include "rondod/fpm/fpm_feed.h"
 #include "rondod/jobs/job_service.h"
+#include "rondod/managers/state_db.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/file.h"
 #include "rondod/stores/redis_watch.h"
@@ -34,6 +35,7 @@ struct CommandContext {
   const std::vector<std::unique_ptr<TableFile>>& files;
   const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled, as the next one.
   const std::unique_ptr<managers::Managers>& managers;
+  const std::unique_ptr<StateDb>& state_db;  // Null unless it is written.
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
@@ -61,7 +63,7 @@ boost::json::value fpm_json(const CommandContext& context);
 void add_fpm_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// The member "managers" of `stats`: null unless they are enabled.
 boost::json::value managers_json(const CommandContext& context);
-void add_managers_health(const CommandContext& context, boost::json::array& notes);
+void add_managers_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
 /// Logs an event of the safety stop.

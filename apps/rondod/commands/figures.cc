@@ -231,7 +231,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   add_fpm_health(context, troubles, notes);
-  add_managers_health(context, notes);
+  add_managers_health(context, troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
   if (context.jobs != nullptr) context.jobs->add_health(troubles);
   if (context.agent == nullptr) return;

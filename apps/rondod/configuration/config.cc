@@ -247,16 +247,15 @@ void read_fpm(const toml::table* table, const std::string& file, Status& error, 
   s.choice("weights", kWeights, fpm.plain_weights);
 }
 
-/// CONFIG_DB and STATE_DB have no other separator.
-StorePlace sonic_place(const std::string& url) { return {.url = url, .separator = "|"}; }
-
 void read_managers(const toml::table* table, const std::string& file, Status& error, Config& config) {
   SectionReader s{table, "managers", file, error};
   ManagersChoice& managers = config.managers;
   s.flag("enabled", managers.enabled);
   if (managers.enabled && config.plane == PlaneKind::None) s.complain("enabled", "needs a data plane: [dataplane] kind is \"none\"");
-  s.store_url("config_db", managers.config_db);
-  if (!managers.config_db.empty() && !is_remote(managers.config_db)) s.complain("config_db", "must be a database on a Redis");
+  for (const auto& [key, url] : {std::pair{"config_db", &managers.config_db}, std::pair{"state_db", &managers.state_db}}) {
+    s.store_url(key, *url);
+    if (!url->empty() && !is_remote(*url)) s.complain(key, "must be a database on a Redis");
+  }
   if (!managers.enabled || managers.config_db.empty()) return;
   managers.group = StoreGroup{.tables = managers::config_tables(), .place = sonic_place(managers.config_db)};
   for (const StoreGroup& group : config.store_groups) {
@@ -333,6 +332,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
 }
 
 }  // namespace
+
+StorePlace sonic_place(const std::string& url) { return {.url = url, .separator = "|"}; }
 
 std::vector<StoreGroup> all_groups(const Config& config) {
   std::vector<StoreGroup> groups = config.store_groups;
@@ -550,7 +551,9 @@ toml::table to_table(const Config& config) {
                                          {"quiet_ms", config.fpm.quiet_ms},
                                          {"wait_s", config.fpm.wait_s},
                                          {"weights", name_of(kWeights, config.fpm.plain_weights)}}},
-                     {"managers", toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}}}};
+                     {"managers", toml::table{{"enabled", config.managers.enabled},
+                                              {"config_db", config.managers.config_db},
+                                              {"state_db", config.managers.state_db}}}};
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ struct FpmChoice {
 struct ManagersChoice {
   bool enabled = false;
   std::string config_db = {};            // As StorePlace::url; empty: the tables of CONFIG_DB are where [store] and its groups say.
+  std::string state_db = {};             // Empty: STATE_DB is not written.
   std::optional<StoreGroup> group = {};  // What config_db stands for.
   friend bool operator==(const ManagersChoice&, const ManagersChoice&) = default;
 };
@@ -154,6 +155,8 @@ struct Config {
   ManagersChoice managers;
 };
 
+/// A database that has SONiC's separator of CONFIG_DB and STATE_DB.
+StorePlace sonic_place(const std::string& url);
 /// The groups of [store] and ManagersChoice::group.
 std::vector<StoreGroup> all_groups(const Config& config);
 

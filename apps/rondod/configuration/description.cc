@@ -193,6 +193,9 @@ Section managers() {
           {"config_db", "text", "\"\"",
            "The Redis database with these tables, such as unix:///run/redis/redis.sock?db=4; as url in [store], and with the separator | "
            "between table and key. Empty: the tables are where [store] and its groups say."},
+          {"state_db", "text", "\"\"",
+           "The Redis database STATE_DB, such as unix:///run/redis/redis.sock?db=6: rondod writes the state of ports and interfaces "
+           "there, as portsyncd and intfmgrd do. Empty: it writes none."},
       }};
 }
 

@@ -137,6 +137,7 @@ class StartCheck {
 
   void check_managers() {
     if (config_.managers.group) check_store("managers.config_db", config_.managers.group->place);
+    if (config_.managers.enabled) check_store("managers.state_db", sonic_place(config_.managers.state_db));
   }
 
   void check_endpoint(const std::string& endpoint) {

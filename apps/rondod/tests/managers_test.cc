@@ -46,11 +46,17 @@ class RondodManagers : public RondodProcess {
     RondodProcess::SetUp();
     server = std::make_unique<redis_kit::RedisServer>();
     config_db = std::make_unique<redis_kit::RedisClient>(server->address(4));
+    state_db = std::make_unique<redis_kit::RedisClient>(server->address(6));
   }
   std::string url(int database) const { return "unix://" + server->socket() + "?db=" + std::to_string(database); }
   /// The content of [store], and the section of the managers.
   std::string sections() const {
     return "url = \"" + url(0) + "\"\nlease_ms = 3000\n[managers]\nenabled = true\nconfig_db = \"" + url(4) + "\"\n";
+  }
+  std::string sections_with_state() const { return sections() + "state_db = \"" + url(6) + "\"\n"; }
+  std::string state(const std::string& row, const std::string& field) const { return state_db->command({"HGET", row, field}); }
+  bool state_becomes(const std::string& row, const std::string& field, const std::string& value) const {
+    return becomes([&] { return state(row, field) == value; });
   }
   /// Writes a row as SONiC's configuration tools do.
   void configure_row(std::vector<std::string> words) const {
@@ -67,6 +73,7 @@ class RondodManagers : public RondodProcess {
 
   std::unique_ptr<redis_kit::RedisServer> server;
   std::unique_ptr<redis_kit::RedisClient> config_db;
+  std::unique_ptr<redis_kit::RedisClient> state_db;
 };
 
 TEST_F(RondodManagers, ConfigBecomesRoutesAndGoesWithThem) {
@@ -95,6 +102,74 @@ TEST_F(RondodManagers, ANewRunDeletesWhatConfigLostMeanwhileAndNothingElse) {
   EXPECT_TRUE(becomes([this] { return has_route("203.0.113.0/24") && has_route("198.51.100.0/24") && !has_route("192.0.2.0/24"); }))
       << json::serialize(call("parked")) << log_text();
   EXPECT_EQ(server->command({"EXISTS", "ROUTE_TABLE:192.0.2.0/24"}), "0");
+}
+
+TEST_F(RondodManagers, StateDbShowsPortsAndAddressesAsTheyAre) {
+  start(sections_with_state());
+  configure_all();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1", "vrf", ""));
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "admin_status", "up"));
+  EXPECT_EQ(state("PORT_TABLE|swp1", "state"), "ok");
+  EXPECT_EQ(state("PORT_TABLE|swp1", "mtu"), "9100");
+  EXPECT_EQ(state("PORT_TABLE|swp1", "netdev_oper_status"), "up");
+  EXPECT_TRUE(state_becomes("NEIGH_RESTORE_TABLE|Flags", "restored", "true"));
+  call("sim-carrier", {{"port", "swp1"}, {"up", false}});
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "netdev_oper_status", "down"));
+  config_db->command({"DEL", "INTERFACE|swp1|10.0.0.1/24"});
+  EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "INTERFACE_TABLE|swp1|10.0.0.1/24"}) == "0"; }));
+}
+
+TEST_F(RondodManagers, ANewRunCorrectsStateDbAndLeavesTheRowsOfOthers) {
+  state_db->command({"HSET", "PORT_TABLE|gone", "state", "ok", "netdev_oper_status", "up"});
+  state_db->command({"HSET", "PORT_TABLE|PortInitDone", "lanes", "0"});
+  state_db->command({"HSET", "PORT_TABLE|swp1", "state", "ok", "netdev_oper_status", "down", "host_tx_ready", "true"});
+  state_db->command({"HSET", "INTERFACE_TABLE|swp1|10.0.0.9/24", "state", "ok"});
+  configure_all();
+  start(sections_with_state());
+  EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "PORT_TABLE|gone", "INTERFACE_TABLE|swp1|10.0.0.9/24"}) == "0"; }));
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "netdev_oper_status", "up"));
+  EXPECT_EQ(state("PORT_TABLE|swp1", "host_tx_ready"), "true");
+  EXPECT_EQ(state("PORT_TABLE|PortInitDone", "lanes"), "0");
+}
+
+/// SONiC's SubscriberStateTable: it subscribes to the keyspace, and reads the row of each key that an event names.
+TEST_F(RondodManagers, AKeyspaceSubscriberSeesEachStateOfAPort) {
+  server->command({"CONFIG", "SET", "notify-keyspace-events", "AKE"});
+  redis_kit::RedisClient subscriber{server->address(6)};
+  subscriber.command({"PSUBSCRIBE", "__keyspace@6__:PORT_TABLE|*"});
+  redis_kit::RedisClient channel{server->address()};
+  channel.command({"SUBSCRIBE", "NOTIFICATIONS"});
+  start(sections_with_state());
+  configure_all();
+  const auto hears = [&](const std::string& value) {
+    for (int events = 0; events < 100; ++events) {
+      const std::string event = subscriber.next();
+      EXPECT_THAT(event, testing::StartsWith("[pmessage, __keyspace@6__:PORT_TABLE|*, __keyspace@6__:PORT_TABLE|swp1, hset"));
+      if (state("PORT_TABLE|swp1", "netdev_oper_status") == value) return true;
+    }
+    return false;
+  };
+  const auto event = [](const std::string& status, const std::string& text) {
+    return R"([message, NOTIFICATIONS, ["port_state_change","[{\"port_id\":\"oid:0x1000000000001\",\"port_state\":\"SAI_PORT_OPER_STATUS_)" +
+           status + R"(\"}]","port","swp1","oper_status",")" + text + "\"]]";
+  };
+  EXPECT_TRUE(hears("up"));
+  EXPECT_EQ(channel.next(), event("UP", "up"));
+  call("sim-carrier", {{"port", "swp1"}, {"up", false}});
+  EXPECT_TRUE(hears("down"));
+  EXPECT_EQ(channel.next(), event("DOWN", "down"));
+}
+
+TEST_F(RondodManagers, AnEmptiedStateDbIsWrittenAgain) {
+  start(sections_with_state());
+  configure_all();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  server->kill9();
+  server->start();
+  config_db = std::make_unique<redis_kit::RedisClient>(server->address(4));
+  state_db = std::make_unique<redis_kit::RedisClient>(server->address(6));
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "state", "ok")) << log_text();
 }
 
 TEST_F(RondodManagers, ABadRowIsNamedByHealthAndWhy) {

@@ -1,0 +1,55 @@
+#include "rondod/managers/state_db.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondod/stores/registry.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, std::string_view name) {
+  const switch_agent::Ports::Port* const port = ports.find(name);
+  if (port == nullptr || !port->exists || !port->has_row) return std::nullopt;
+  return managers::PortState{.admin_up = port->admin_up, .carrier = port->carrier, .mtu = port->mtu};
+}
+
+/// Whether every row of ports and interfaces that APPL_DB and CONFIG_DB had at the start has been handled.
+bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const managers::Managers& managers) {
+  if (!agent.has_restarted() || !managers.has_read_config()) return false;
+  const std::vector<ConsumerStats> consumers = runtime.consumers();
+  return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
+    const bool counts = consumer.table == "PORT_TABLE" || consumer.table == "INTF_TABLE";
+    return !counts || (consumer.caught_up && consumer.queued == 0 && consumer.in_flight == 0);
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
+                                               const managers::Managers& managers, RedisWatch& redis) {
+  if (choice.state_db.empty()) return std::unique_ptr<StateDb>{};
+  std::unique_ptr<StateDb> state{new StateDb};
+  StoreHooks hooks;
+  hooks.redis = redis.hooks();
+  hooks.redis.on_failover = [told = std::move(hooks.redis.on_failover), state = state.get()](const std::string& where,
+                                                                                             std::uint64_t epoch) {
+    told(where, epoch);
+    if (state->rows_ != nullptr) state->rows_->write_again();
+  };
+  const Result<StoreMaker> maker = make_store(sonic_place(choice.state_db), hooks);
+  if (!maker) return failure(maker.error());
+  Result<std::unique_ptr<Store>> store = (*maker)(runtime.scheduler());
+  if (!store) return failure(store.error());
+  state->store_ = std::move(*store);
+  auto rows = managers::StateRows::open(runtime, *state->store_,
+                                        {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name); },
+                                         .is_settled = [&runtime, &agent, &managers] { return is_settled(runtime, agent, managers); },
+                                         .may_write = [&redis] { return !redis.waits_for_lease(); }});
+  if (!rows) return failure(rows.error());
+  state->rows_ = std::move(*rows);
+  return state;
+}
+
+}  // namespace rondo::daemon

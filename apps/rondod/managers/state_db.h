@@ -1,0 +1,37 @@
+// StateDb: rondod's connection to STATE_DB, and what it writes there (managers/state_rows.h).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "managers/managers.h"
+#include "managers/state_rows.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/store/store.h"
+#include "rondod/configuration/config.h"
+#include "rondod/stores/redis_watch.h"
+#include "switch_agent/agent.h"
+
+namespace rondo::daemon {
+
+class StateDb {
+ public:
+  /// 'managers', 'redis', 'agent' and 'runtime' must outlive it. Null if the
+  /// configuration names no STATE_DB. Does not wait for the server.
+  static Result<std::unique_ptr<StateDb>> open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
+                                               const managers::Managers& managers, RedisWatch& redis);
+
+  /// Called before the agent handles the event.
+  void link_event(const LinkEvent& event) { rows_->link_event(event); }
+  std::size_t rows() const noexcept { return rows_->rows(); }
+  std::uint64_t refused() const noexcept { return rows_->refused(); }
+  /// Ok while STATE_DB can be reached.
+  Status health() const { return store_->health(); }
+
+ private:
+  StateDb() = default;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<managers::StateRows> rows_;
+};
+
+}  // namespace rondo::daemon

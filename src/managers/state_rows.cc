@@ -1,0 +1,269 @@
+#include "managers/state_rows.h"
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "managers/priorities.h"
+
+namespace rondo::managers {
+
+namespace {
+
+constexpr Duration kTick = 100ms;
+constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
+
+/// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
+std::string exchange_first(std::string_view key, char from, char to) {
+  std::string text{key};
+  if (const std::size_t at = text.find(from); at != std::string::npos) text[at] = to;
+  return text;
+}
+
+/// SONiC's numbers of ports, with the number of the device in the kernel.
+std::string object_id(IfIndex device) {
+  char text[32];
+  std::snprintf(text, sizeof text, "oid:0x%llx", 0x1000000000000ULL + device.value());
+  return text;
+}
+
+/// Whether the event may change what the data plane has for the row.
+bool is_end(RowEvent::What what) {
+  using What = RowEvent::What;
+  return what == What::Done || what == What::Rejected || what == What::Parked || what == What::Delayed || what == What::Redone;
+}
+
+}  // namespace
+
+StateRows::StateRows(Runtime& runtime, Store& store, StateRowsOptions options)
+    : Source("state rows", kStateRows),
+      runtime_(runtime),
+      store_(store),
+      options_(std::move(options)),
+      timer_("state rows again", kStateRows, [this] { tick(); }) {}
+
+StateRows::~StateRows() = default;
+
+Result<std::unique_ptr<StateRows>> StateRows::open(Runtime& runtime, Store& store, StateRowsOptions options) {
+  std::unique_ptr<StateRows> rows{new StateRows(runtime, store, std::move(options))};
+  if (Status declared = rows->declare(); !declared.ok()) return failure(std::move(declared));
+  if (Status followed = rows->follow(); !followed.ok()) return failure(std::move(followed));
+  runtime.scheduler().add(*rows);
+  runtime.scheduler().add(rows->timer_);
+  rows->timer_.arm_at(runtime.scheduler().now());
+  return rows;
+}
+
+Status StateRows::declare() {
+  for (const std::string_view table : {kStatePorts, kStateInterfaces, kStateNeighbors}) {
+    if (Status declared = store_.declare({.name = std::string{table}, .kind = TableKind::Watched}); !declared.ok()) return declared;
+  }
+  return store_.declare({.name = std::string{kNotifications}, .kind = TableKind::Channel});
+}
+
+Status StateRows::follow() {
+  auto ports = runtime_.tap("PORT_TABLE", [this](const RowEvent& event) {
+    if (is_end(event.what)) note(kStatePorts, std::string{event.key});
+  });
+  if (!ports) return ports.error();
+  port_rows_ = std::move(*ports);
+  auto interfaces = runtime_.tap("INTF_TABLE", [this](const RowEvent& event) {
+    if (!is_end(event.what)) return;
+    const std::string key = exchange_first(event.key, ':', '|');
+    if (event.what == RowEvent::What::Done && event.op == ChangeOp::Delete) {
+      interfaces_.erase(key);
+    } else {
+      interfaces_.insert(key);
+    }
+    note(kStateInterfaces, key);
+  });
+  if (!interfaces) return interfaces.error();
+  interface_rows_ = std::move(*interfaces);
+  return {};
+}
+
+void StateRows::note(std::string_view table, std::string key) {
+  changed_.emplace(table, std::move(key));
+  if (may_write_) wake();
+}
+
+void StateRows::note_interfaces_of(const std::string& port) {
+  for (auto key = interfaces_.lower_bound(port); key != interfaces_.end() && key->starts_with(port); ++key) {
+    if (key->size() == port.size() || (*key)[port.size()] == '|') note(kStateInterfaces, *key);
+  }
+}
+
+void StateRows::link_event(const LinkEvent& event) {
+  std::string& name = names_[event.port];
+  if (!name.empty() && name != event.name) {  // It was renamed.
+    note(kStatePorts, name);
+    note_interfaces_of(name);
+  }
+  name = event.name;
+  if (event.removed) names_.erase(event.port);
+  note(kStatePorts, event.name);
+  note_interfaces_of(event.name);
+  note_carrier(event);
+}
+
+void StateRows::note_carrier(const LinkEvent& event) {
+  const bool up = event.carrier && !event.removed;
+  Carrier& carrier = carriers_.try_emplace(event.name, Carrier{event.port, up, up}).first->second;
+  carrier.device = event.port;
+  carrier.now = up;
+  tell_carrier(event.name, carrier);
+  if (event.removed) carriers_.erase(event.name);
+}
+
+/// Before this process may write, the changes of a port merge. An event that is lost with the connection is not repeated, as in SONiC.
+void StateRows::tell_carrier(const std::string& port, Carrier& carrier) {
+  if (!may_write_ || carrier.told == carrier.now) return;
+  carrier.told = carrier.now;
+  if (!options_.port(port)) return;
+  const std::string data =
+      "[{\"port_id\":\"" + object_id(carrier.device) + "\",\"port_state\":\"SAI_PORT_OPER_STATUS_" + (carrier.now ? "UP" : "DOWN") + "\"}]";
+  const Field fields[] = {{"port", port}, {"oper_status", carrier.now ? "up" : "down"}};
+  if (!store_.write(kNotifications, Change::event("port_state_change", data, fields)).ok()) ++refused_;
+}
+
+Turn StateRows::run(const Budget& budget) {
+  if (!may_write_) return {};
+  Turn turn;
+  while (turn.items < budget.items && !changed_.empty() && !time_is_up(budget)) {
+    const Name name = *changed_.begin();
+    changed_.erase(changed_.begin());
+    if (!refresh(name)) later_.insert(name);
+    ++turn.items;
+  }
+  if (!later_.empty() && settled_) timer_.arm_at(runtime_.scheduler().now() + kTick);
+  turn.backlog = changed_.empty() ? Backlog::Empty : Backlog::More;
+  return turn;
+}
+
+bool StateRows::refresh(const Name& name) {
+  Content content;
+  const Look look = look_at(name, content);
+  if (look == Look::AsIs || look == Look::Later) return look == Look::AsIs;
+  const auto row = written_.find(name);
+  if (look == Look::NoRow) return row == written_.end() || remove(name);
+  return (row != written_.end() && row->second == content) || write(name, content);
+}
+
+StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
+  const auto& [table, key] = name;
+  if (table == kStatePorts) return look_at_port(key, content);
+  if (table == kStateInterfaces) return look_at_interface(key, content);
+  content["restored"] = "true";
+  return Look::Row;
+}
+
+StateRows::Look StateRows::look_at_port(const std::string& port, Content& content) const {
+  const std::optional<PortState> state = options_.port(port);
+  if (!state) return Look::NoRow;
+  content = {{"state", "ok"},
+             {"netdev_oper_status", state->carrier ? "up" : "down"},
+             {"admin_status", state->admin_up ? "up" : "down"},
+             {"mtu", std::to_string(state->mtu)}};
+  return Look::Row;
+}
+
+StateRows::Look StateRows::look_at_interface(std::string key, Content& content) const {
+  const bool is_address = key.find('|') != std::string::npos;
+  const WhyLink row = runtime_.row_state("INTF_TABLE", exchange_first(key, '|', ':'));
+  using Row = WhyLink::State;
+  if (row.state == Row::Queued || row.state == Row::InFlight) return Look::AsIs;
+  if (row.state == Row::Parked && row.op == ChangeOp::Delete) return Look::AsIs;
+  if (row.plane == PlaneState::Pending) return Look::Later;
+  if (row.plane != PlaneState::Installed && row.plane != PlaneState::Lost) return Look::NoRow;
+  if (is_address) {
+    content["state"] = "ok";
+  } else {
+    content["vrf"] = "";
+  }
+  return Look::Row;
+}
+
+WriteDone StateRows::answered(const Name& name) {
+  return [this, name, life = std::weak_ptr{life_}](const Status& status) {
+    if (status.ok() || life.expired()) return;
+    ++refused_;
+    written_[name] = std::nullopt;
+    later_.insert(name);
+    timer_.arm_at(runtime_.scheduler().now() + kTick);
+  };
+}
+
+bool StateRows::write(const Name& name, const Content& content) {
+  std::vector<Field> fields;
+  for (const auto& [field, value] : content) fields.push_back({field, value});
+  if (!store_.write(name.first, Change::set(name.second, fields), answered(name)).ok()) {
+    ++refused_;
+    return false;
+  }
+  written_[name] = content;
+  return true;
+}
+
+bool StateRows::remove(const Name& name) {
+  if (!store_.write(name.first, Change::remove(name.second), answered(name)).ok()) {
+    ++refused_;
+    return false;
+  }
+  written_.erase(name);
+  return true;
+}
+
+/// Runs every kTick until the start is over, and then while rows have to be compared again.
+void StateRows::tick() {
+  if (!may_write_ && options_.may_write()) {
+    may_write_ = true;
+    for (auto& [port, carrier] : carriers_) tell_carrier(port, carrier);
+  }
+  if (may_write_) {
+    changed_.merge(later_);
+    later_.clear();
+    if (!changed_.empty()) wake();
+    if (!settled_ && !is_adopting_ && options_.is_settled()) {
+      is_adopting_ = true;
+      adopt(std::string{kStatePorts}, {}, [this] { adopt(std::string{kStateInterfaces}, {}, [this] { end_start(); }); });
+    }
+  }
+  if (!settled_) timer_.arm_at(runtime_.scheduler().now() + kTick);
+}
+
+void StateRows::adopt(const std::string& table, const std::string& cursor, std::function<void()> then) {
+  store_.scan(table, cursor, kPage, [this, table, then = std::move(then), life = std::weak_ptr{life_}](const Result<RowPage>& page) {
+    if (life.expired()) return;
+    if (!page) {
+      is_adopting_ = false;  // The next tick begins again.
+      return;
+    }
+    adopt_rows(table, *page);
+    page->next.empty() ? then() : adopt(table, page->next, then);
+  });
+}
+
+/// Other programs of SONiC have rows here, too: those without the fields that are written here stay.
+void StateRows::adopt_rows(const std::string& table, const RowPage& page) {
+  for (const Record& row : page.rows) {
+    const Fields fields = row.fields();
+    const bool is_ok = fields.find("state") == "ok";
+    const bool is_port = table == kStatePorts && is_ok && fields.contains("netdev_oper_status");
+    const bool is_address = row.key().find('|') != std::string_view::npos;
+    const bool is_interface = table == kStateInterfaces && (is_address ? is_ok : fields.contains("vrf"));
+    if (!is_port && !is_interface) continue;
+    const std::string key{row.key()};
+    if (written_.try_emplace({table, key}, std::nullopt).second) note(table, key);
+  }
+}
+
+void StateRows::end_start() {
+  settled_ = true;
+  note(kStateNeighbors, "Flags");
+}
+
+void StateRows::write_again() {
+  for (const auto& [name, content] : std::exchange(written_, {})) note(name.first, name.second);
+}
+
+}  // namespace rondo::managers

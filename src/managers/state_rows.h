@@ -1,0 +1,126 @@
+// StateRows: writes the tables of STATE_DB that SONiC's portsyncd and intfmgrd write, as the data plane is: PORT_TABLE|<port> for each port
+// that exists and has a row of PORT_TABLE, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address> for each one that is installed, and
+// NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is also an event on the channel
+// NOTIFICATIONS.
+//
+// Level-triggered: an event notes the names that may have changed, and a turn compares them with what is written, and writes the
+// difference. Rows that an earlier process left are compared when all rows of APPL_DB have been handled. Bounded by the ports and
+// addresses. Scheduler's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/orch/row_tap.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
+#include "rondo/store/store.h"
+
+namespace rondo::managers {
+
+inline constexpr std::string_view kStatePorts = "PORT_TABLE";
+inline constexpr std::string_view kStateInterfaces = "INTERFACE_TABLE";
+inline constexpr std::string_view kStateNeighbors = "NEIGH_RESTORE_TABLE";
+inline constexpr std::string_view kNotifications = "NOTIFICATIONS";
+
+/// A port as STATE_DB shows it.
+struct PortState {
+  bool admin_up = false;
+  bool carrier = false;
+  std::uint32_t mtu = 0;
+};
+
+struct StateRowsOptions {
+  /// The state of a port; nothing for one that does not exist or has no row of PORT_TABLE.
+  std::function<std::optional<PortState>(std::string_view port)> port = {};
+  /// Whether every row that the tables had at the start has been handled. Called until it returns true.
+  std::function<bool()> is_settled = {};
+  /// False while another process may write the rows. Called until it returns true.
+  std::function<bool()> may_write = {};
+};
+
+class StateRows final : public Source {
+ public:
+  /// Adds itself to the runtime's scheduler. 'store' is STATE_DB. Both must outlive it. Returns the error of a table that the store
+  /// refuses.
+  static Result<std::unique_ptr<StateRows>> open(Runtime& runtime, Store& store, StateRowsOptions options);
+  ~StateRows() override;
+
+  /// May be called before the agent handles the event.
+  void link_event(const LinkEvent& event);
+  /// The Redis was emptied or is another one: everything is written again.
+  void write_again();
+
+  std::size_t rows() const noexcept { return written_.size(); }
+  std::uint64_t refused() const noexcept { return refused_; }
+
+  Turn run(const Budget& budget) override;
+  bool has_backlog() const override { return may_write_ && !changed_.empty(); }
+  std::size_t depth() const override { return changed_.size(); }
+
+ private:
+  /// A row of STATE_DB: its table and its key, with '|'.
+  using Name = std::pair<std::string, std::string>;
+  using Content = std::map<std::string, std::string>;
+  /// What STATE_DB should have.
+  enum class Look : std::uint8_t {
+    Row,
+    NoRow,
+    AsIs,   // A change is under way, and an event follows.
+    Later,  // An order is under way, and nothing tells of its end.
+  };
+
+  struct Carrier {
+    IfIndex device;
+    bool told = false;  // By the last event.
+    bool now = false;
+  };
+
+  StateRows(Runtime& runtime, Store& store, StateRowsOptions options);
+  Status declare();
+  Status follow();
+  void note(std::string_view table, std::string key);
+  void note_interfaces_of(const std::string& port);
+  /// Compares a row and writes the difference. False if it has to be compared again later.
+  bool refresh(const Name& name);
+  Look look_at(const Name& name, Content& content) const;
+  Look look_at_port(const std::string& port, Content& content) const;
+  Look look_at_interface(std::string key, Content& content) const;
+  bool write(const Name& name, const Content& content);
+  bool remove(const Name& name);
+  WriteDone answered(const Name& name);
+  void note_carrier(const LinkEvent& event);
+  void tell_carrier(const std::string& port, Carrier& carrier);
+  void tick();
+  void adopt(const std::string& table, const std::string& cursor, std::function<void()> then);
+  void adopt_rows(const std::string& table, const RowPage& page);
+  void end_start();
+
+  Runtime& runtime_;
+  Store& store_;
+  const StateRowsOptions options_;
+  std::unique_ptr<RowTap> port_rows_;
+  std::unique_ptr<RowTap> interface_rows_;
+  std::map<std::string, Carrier> carriers_;         // By port.
+  std::map<IfIndex, std::string> names_;            // Of the devices that exist.
+  std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.
+  std::map<Name, std::optional<Content>> written_;  // The rows of STATE_DB, with their content if it is known.
+  std::set<Name> changed_;
+  std::set<Name> later_;
+  bool may_write_ = false;
+  bool is_adopting_ = false;
+  bool settled_ = false;
+  std::uint64_t refused_ = 0;
+  TimerSource timer_;
+  std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
+};
+
+}  // namespace rondo::managers
