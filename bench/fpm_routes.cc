@@ -1,10 +1,10 @@
 // fpm_routes: the routes of a zebra that sends its whole table over FPM (one frame a route, next-hop groups of four), through rondod's FPM
 // server, its tables and Orchs, into the data plane. The sender is a process of its own, so its CPU time is not counted. Parts:
 //   own   on a data plane that answers immediately: the cost of our own code for a route
-//   real  on the kernel, in a namespace (needs root): routes a second, and CPU time of all threads for a route; a bare netlink loop beside
-//   it wait  on the kernel: the time of single IPv6 routes from send() to the kernel's notification, to an idle server, and among as many
-//   IPv4
-//         routes as above
+//   real  on the kernel, in a namespace (needs root): routes a second, and CPU time of all threads for a route; a bare netlink loop
+//         beside it
+//   wait  on the kernel: the time of single IPv6 routes from send() to the kernel's notification, to an idle server, and among as many
+//         IPv4 routes as above. They are in another lane of the server than the table (write_order.h)
 // Usage: bench_fpm_routes [own|real|wait|all] [rounds] [routes]
 #include <arpa/inet.h>
 #include <linux/nexthop.h>
@@ -24,7 +24,6 @@
 #include <map>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -46,7 +45,19 @@ constexpr int kPorts = 4;
 constexpr std::uint32_t kGroups = 32;
 constexpr std::uint32_t kFirstGroup = 1000;
 constexpr unsigned kSingles = 200;
-constexpr std::size_t kPacedRate = 40'000;  // Routes a second: the most that zebra sends while it works out a table.
+
+/// How the routes among which single ones are measured arrive: 'step' of them, then a single one, then the rest of 'pause'.
+struct Pace {
+  const char* what;
+  std::size_t share_percent;  // Of the table.
+  std::size_t step;           // 0: as many as make kSingles steps.
+  Duration pause;
+};
+constexpr std::array<Pace, 3> kPaces{{
+    {"a single route behind 1,000 others, 40,000 a second (zebra works out a table)", 20, 1000, 25ms},
+    {"a single route behind 1,800 others, 360,000 a second (zebra sends a table again)", 40, 1800, 5ms},
+    {"a single route among a table as fast as the session takes it", 40, 0, 0ms},
+}};
 
 [[noreturn]] void give_up(const std::string& why) {
   std::fprintf(stderr, "fpm_routes: %s\n", why.c_str());
@@ -200,7 +211,9 @@ class Daemon {
     fpm::ServerOptions options;
     options.port = 0;
     options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
+    options.under_way = [this] { return runtime_.store().size("ROUTE_TABLE")->staged + agent_.programmer().in_flight(); };
     server_ = fpm::Server::open(runtime_.scheduler(), runtime_.store(), std::move(options)).value();
+    agent_.on_route_answers([this] { server_->routes_answered(); });
     server_->begin();
   }
   std::uint16_t port() const { return server_->port(); }
@@ -208,7 +221,7 @@ class Daemon {
   void run_until(const std::function<bool()>& done) {
     while (!done()) runtime_.scheduler().run_for(5ms);
   }
-  Duration longest_wait() const { return server_->figures().longest_wait; }
+  Duration longest_wait() const { return server_->figures().book.longest_wait; }
 
  private:
   Runtime runtime_;
@@ -355,23 +368,23 @@ void send_singles(std::uint16_t port, const std::string& network_namespace, cons
     ::poll(nullptr, 0, 2);
   }
   print_waits("a single route, idle server", sent, arrived);
-  // First at the rate of zebra's own work, then as fast as the session takes it.
-  const std::size_t paced = prefixes.size() / 5;
-  for (const auto& [begin, end, pause] : {std::tuple{std::size_t{0}, paced, 25ms}, std::tuple{paced, prefixes.size(), 0ms}}) {
+  std::size_t begin = 0;
+  for (const Pace& pace : kPaces) {
+    const std::size_t end = begin + prefixes.size() * pace.share_percent / 100;
     sent.clear();
-    const std::size_t step = pause > 0ms ? kPacedRate / 40 : (end - begin) / kSingles;
+    const std::size_t step = pace.step != 0 ? pace.step : (end - begin) / kSingles;
     Instant next = clock.now();
-    for (std::size_t i = begin; i < end; i += step) {
+    for (; begin < end; begin += std::min(step, end - begin)) {
       std::string frames;
-      for (std::size_t k = i; k < std::min(i + step, end); ++k) add_route(frames, prefixes[k], static_cast<std::uint32_t>(k) % kGroups);
+      for (std::size_t k = begin; k < std::min(begin + step, end); ++k)
+        add_route(frames, prefixes[k], static_cast<std::uint32_t>(k) % kGroups);
       zebra.send(frames);
       send_single();
-      for (next = next + pause; pause > 0ms && clock.now() < next;) listener.receive(arrived, 1ms);
+      for (next = next + pace.pause; pace.pause > 0ms && clock.now() < next;) listener.receive(arrived, 1ms);
       listener.receive(arrived, Duration{0});
     }
     while (!arrived.contains(single_prefix(number - 1))) listener.receive(arrived, 1s);
-    print_waits(pause > 0ms ? "a single route behind 1,000 others, 40,000 a second" : "a single route among a table at full speed", sent,
-                arrived);
+    print_waits(pace.what, sent, arrived);
   }
   std::fflush(stdout);
 }

@@ -1,5 +1,6 @@
 #include "fpm/route_book.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rondo::fpm {
@@ -78,9 +79,11 @@ std::uint32_t RouteBook::find_or_add(const Prefix& prefix) {
   });
 }
 
+/// For what zebra has sent.
 void RouteBook::queue(std::uint32_t place) {
-  if (std::exchange(routes_[place].queued, true)) return;
-  unwritten_.push_back(place);
+  const Route& route = routes_[place];
+  const bool has_row = route.written != HopSets::kNone;
+  order_.add(place, has_row ? WriteOrder::kChanged : WriteOrder::lane_of(route.protocol, route.prefix.address.is_v6()), now_);
 }
 
 /// The route belongs to this session now.
@@ -360,27 +363,33 @@ RouteBook::Written RouteBook::write(std::size_t most) {
   retry_refused(most);
   examine(most);
   sweep_some(most);
+  if (std::exchange(was_refused_, false)) accepts_since_ = now_;
   Written result;
-  while (result.rows < most && !unwritten_.empty()) {
-    const std::uint32_t place = unwritten_.front();
+  while (result.rows < most && !order_.empty()) {
     ++result.rows;
-    result.refused = write_route(place);
+    result.refused = write_route(order_.front());
     if (!result.refused.ok()) {
       ++figures_.refused;
+      was_refused_ = true;
       return result;
     }
-    routes_[place].queued = false;
-    unwritten_.pop_front();
+    note_wait();
+    order_.pop();
   }
   result.refused = sets_.delete_unused();
   return result;
+}
+
+void RouteBook::note_wait() {
+  const Duration waited = now_ - std::max(order_.front_since(), accepts_since_);
+  figures_.longest_wait = std::max(figures_.longest_wait, waited);
 }
 
 /// Queues routes of this session, because next hops have changed.
 void RouteBook::examine(std::size_t most) {
   for (std::size_t i = 0; i < most && examined_ < routes_.limit(); ++i, ++examined_) {
     const Route& route = routes_[examined_];
-    if (route.used && route.aim == Aim::Row && route.session == session_) queue(examined_);
+    if (route.used && route.aim == Aim::Row && route.session == session_) queue_in_bulk(examined_);
   }
 }
 
@@ -391,7 +400,7 @@ void RouteBook::retry_refused(std::size_t most) {
     if (!route.used || route.session != session_ || route.lack != Lack::Room) continue;
     if (route.inline_hops == HopLists::kNone || !lists_.admit(route.inline_hops)) continue;
     set_lack(route, Lack::Nothing);
-    queue(retried_);
+    queue_in_bulk(retried_);
   }
   if (retried_ >= routes_.limit() && std::exchange(retries_again_, false)) retried_ = 0;
 }
@@ -402,7 +411,7 @@ void RouteBook::sweep_some(std::size_t most) {
     if (!route.used || route.session == session_ || (!sweeps_all_ && !heard_[route.protocol])) continue;
     touch(route);
     route.aim = Aim::NoRow;
-    queue(swept_);
+    queue_in_bulk(swept_);
   }
 }
 
@@ -439,7 +448,7 @@ BookFigures RouteBook::figures() const {
   figures.routes = routes_.live();
   figures.stale = stale_;
   figures.silent = silent();
-  figures.unwritten = unwritten_.size();
+  figures.unwritten = order_.size();
   figures.waiting = waiting_;
   figures.nexthops = nexthops_.size();
   figures.hop_lists = lists_.size();

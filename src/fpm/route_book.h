@@ -16,7 +16,6 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -29,6 +28,7 @@
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
 #include "fpm/quota.h"
+#include "fpm/write_order.h"
 
 namespace rondo::fpm {
 
@@ -61,6 +61,7 @@ struct BookFigures {
   std::uint64_t unchanged = 0;              // Changes that left the row as it was written.
   std::uint64_t refused = 0;                // Times that the store refused a write; it was repeated.
   std::uint64_t rejects_as_blackholes = 0;  // Unreachable and prohibit routes, which become blackholes.
+  Duration longest_wait{0};                 // From a change to having written its row, while the store accepted rows.
   std::array<std::uint64_t, kSkips> skipped{};
 };
 
@@ -69,6 +70,8 @@ class RouteBook {
   /// 'store' must outlive the book; both tables are declared.
   RouteBook(Store& store, BookOptions options);
 
+  /// Sets the time from which and until which rows wait, for BookFigures::longest_wait. It must not decrease.
+  void set_now(Instant now) noexcept { now_ = now; }
   /// zebra sends everything again: its numbers of next hops begin anew, and every route is stale.
   void begin_session();
   /// Takes a change. Never refuses: what has no effect is counted by its reason.
@@ -88,7 +91,7 @@ class RouteBook {
     Status refused;
   };
   Written write(std::size_t most);
-  bool has_unwritten() const noexcept { return !unwritten_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit(); }
+  bool has_unwritten() const noexcept { return !order_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit(); }
 
   /// Begins the removal of stale routes, without those of silent protocols unless 'all': write() removes them step by step until
   /// is_sweeping() is false.
@@ -113,7 +116,6 @@ class RouteBook {
     std::uint8_t written_protocol = 0;
     Aim aim = Aim::NoRow;
     bool used = false;                            // The place has a route.
-    bool queued = false;                          // In 'unwritten_'.
     bool waiting = false;                         // Counted in 'waiting_'.
     bool black = false;                           // The written row has blackhole=true.
     Lack lack = Lack::Nothing;                    // Valid, like 'inline_hops', while 'session' is the book's.
@@ -137,6 +139,8 @@ class RouteBook {
   std::uint32_t find(const Prefix& prefix) const;
   std::uint32_t find_or_add(const Prefix& prefix);
   void queue(std::uint32_t place);
+  void queue_in_bulk(std::uint32_t place) { order_.add(place, WriteOrder::kBulk, now_); }
+  void note_wait();
   void touch(Route& route);
   void set_protocol(Route& route, std::uint8_t protocol);
   std::size_t silent() const noexcept;
@@ -171,7 +175,10 @@ class RouteBook {
   std::unordered_map<std::uint32_t, Nexthop> nexthops_;
   Quota members_;
   HopLists lists_;  // Of routes of this session.
-  std::deque<std::uint32_t> unwritten_;
+  WriteOrder order_;
+  Instant now_;
+  Instant accepts_since_;  // Rows that waited before this waited for the store.
+  bool was_refused_ = false;
   std::uint32_t session_ = 0;
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.

@@ -170,6 +170,27 @@ TEST_F(RouteBookTest, ASweepRemovesWhatWasNotSentAgain) {
   EXPECT_EQ(book_->figures().stale, 0U);
 }
 
+TEST_F(RouteBookTest, AChangeOfARouteThatHasARowGoesBeforeNewRoutes) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 66}) +
+       kit::route("10.2.0.0/16", {.nexthop = 66}));
+  write();
+  for (int i = 0; i < 200; ++i) hear(kit::route("20.0." + std::to_string(i) + ".0/24", {.nexthop = 66}));
+  hear(kit::route("10.1.0.0/16", {.nexthop = 67}) + kit::no_route("10.2.0.0/16"));
+  EXPECT_TRUE(book_->write(3).refused.ok());
+  EXPECT_THAT(lines(*routes_, rows_),
+              ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.1.2@v1", "-10.2.0.0/16", "+20.0.0.0/24 nexthop_group=fpm:10.0.0.2@v0"));
+}
+
+TEST_F(RouteBookTest, AFewRoutesOfAnotherProtocolOrFamilyDoNotWaitForATable) {
+  hear(kit::nexthop(66, "10.0.0.2", 3));
+  for (int i = 0; i < 200; ++i) hear(kit::route("20.0." + std::to_string(i) + ".0/24", {.nexthop = 66}));
+  hear(kit::route("10.1.0.0/16", {.nexthop = 66, .protocol = 188}) + kit::route("2001:db8::/32", {.nexthop = 66}));
+  EXPECT_TRUE(book_->write(6).refused.ok());
+  lines(*routes_, rows_);
+  EXPECT_THAT(rows_, testing::IsSupersetOf(
+                         {Pair("10.1.0.0/16", "nexthop_group=fpm:10.0.0.2@v0"), Pair("2001:db8::/32", "nexthop_group=fpm:10.0.0.2@v0")}));
+}
+
 TEST_F(RouteBookTest, GroupsGoWithTheirLastRoute) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}));
   write();

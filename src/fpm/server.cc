@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -16,6 +17,9 @@ namespace {
 
 /// How often the server checks whether a resend has ended, and tries again to write what the store refused.
 constexpr Duration kLook = 100ms;
+/// How soon the server looks again whether fewer routes are under way. Rows that wait for something else are not under way, and the data
+/// plane does not answer them.
+constexpr Duration kRoomWait = 1ms;
 /// The receive buffer asked for, so that zebra can send while a long turn runs.
 constexpr int kSessionBuffer = 4 * 1024 * 1024;
 
@@ -78,7 +82,8 @@ Server::Server(Scheduler& scheduler, Store& store, ServerOptions options)
       scheduler_(scheduler),
       options_(std::move(options)),
       book_(store, options_.book),
-      timer_("fpm resync", options_.priority, [this] { look(); }) {}
+      timer_("fpm resync", options_.priority, [this] { look(); }),
+      room_timer_("fpm room", options_.priority, [this] { wake(); }) {}
 
 Server::~Server() {
   if (scheduler() != nullptr) scheduler_.reactor().unwatch_all(*this);
@@ -88,6 +93,7 @@ Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, Store& store,
   std::unique_ptr<Server> server{new Server(scheduler, store, std::move(options))};
   scheduler.add(*server);
   scheduler.add(server->timer_);
+  scheduler.add(server->room_timer_);
   if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
   server->timer_.arm_every(kLook, scheduler.now() + kLook);
   return server;
@@ -130,9 +136,12 @@ void Server::stop() {
 }
 
 void Server::devices_changed() {
-  note_oldest();
   book_.devices_changed();
   wake();
+}
+
+void Server::routes_answered() {
+  if (!has_room_ && room() >= limits::kFpmUnderWay / 4) wake();
 }
 
 // --- sessions
@@ -190,11 +199,6 @@ Result<Backlog> Server::collect() {
   return Backlog::More;
 }
 
-/// Called before work is added: what is unwritten is not older than this.
-void Server::note_oldest() {
-  if (!book_.has_unwritten() && !book_.is_sweeping()) oldest_ = scheduler_.now();
-}
-
 /// Reads once. False: nothing has arrived.
 bool Server::read_some() {
   const std::span<std::byte> room = reader_.room();
@@ -203,8 +207,7 @@ bool Server::read_some() {
     reader_.add(static_cast<std::size_t>(length));
     bytes_ += static_cast<std::uint64_t>(length);
     has_frames_ = true;
-    note_oldest();
-    last_read_ = scheduler_.now();
+    book_.set_now(scheduler_.now());
     return true;
   }
   if (length < 0 && errno == EINTR) return true;
@@ -275,17 +278,21 @@ std::uint32_t Server::take_frames(std::uint32_t most) {
 
 // --- turns
 
+/// How many more rows may be under way.
+std::size_t Server::room() const {
+  if (!options_.under_way) return SIZE_MAX;
+  return limits::kFpmUnderWay - std::min(limits::kFpmUnderWay, options_.under_way());
+}
+
 void Server::write(std::uint32_t most) {
-  if (store_refuses_ && scheduler_.now() < retry_at_) return;
-  const bool had = book_.has_unwritten() && !store_refuses_;
-  const RouteBook::Written written = book_.write(most);
+  const Instant now = scheduler_.now();
+  if (store_refuses_ && now < retry_at_) return;
+  book_.set_now(now);
+  const RouteBook::Written written = book_.write(std::min<std::size_t>(most, room()));
   store_refuses_ = !written.refused.ok();
-  if (store_refuses_) {
-    retry_at_ = scheduler_.now() + kLook;
-  } else if (had && !book_.has_unwritten()) {
-    longest_wait_ = std::max(longest_wait_, scheduler_.now() - oldest_);
-    oldest_ = last_read_;  // Of the frames that the reader still holds.
-  }
+  if (store_refuses_) retry_at_ = now + kLook;
+  has_room_ = room() > 0;
+  if (!has_room_ && book_.has_unwritten() && !room_timer_.is_armed()) room_timer_.arm_at(now + kRoomWait);
 }
 
 Turn Server::run(const Budget& budget) {
@@ -296,10 +303,12 @@ Turn Server::run(const Budget& budget) {
     frames += take_frames(budget.items - frames);
     if (time_is_up(budget)) break;
   }
-  write(2 * budget.items);
+  // zebra sends faster than rows are written. What has arrived is read first, so that a change which goes first is known early.
+  const bool may_read_more = session_ && (has_frames_ || may_read_);
+  write(may_read_more ? std::max(budget.items / 4, 1U) : 2 * budget.items);
   if (resync_ == Resync::Sweeping && !book_.is_sweeping() && !book_.has_unwritten()) finish_resync();
   const bool reads = session_ && (has_frames_ || may_read_);
-  const bool writes = !store_refuses_ && (book_.has_unwritten() || book_.is_sweeping());
+  const bool writes = !store_refuses_ && has_room_ && (book_.has_unwritten() || book_.is_sweeping());
   return {.items = std::max(frames, 1U), .backlog = reads || writes ? Backlog::More : Backlog::Empty};
 }
 
@@ -326,7 +335,6 @@ void Server::look() {
   if (store_refuses_) wake();
   const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
   if (!session_ || !is_quiet || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;
-  note_oldest();
   if (!may_sweep(book_.figures())) return;
   resync_ = Resync::Sweeping;
   wake();
@@ -358,7 +366,6 @@ ServerFigures Server::figures() const {
           .routes_deleted = routes_deleted_,
           .nexthops_set = nexthops_set_,
           .nexthops_deleted = nexthops_deleted_,
-          .longest_wait = longest_wait_,
           .book = book_.figures()};
 }
 

@@ -3,7 +3,8 @@
 //
 // Sessions: one at a time. A new connection replaces the session, because a zebra that restarted cannot end its old one. Malformed input
 // ends the session with a reason; rows stay.
-// Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes.
+// Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes. What is not written yet
+// stays in the book, where it merges and where a later change can go first (write_order.h).
 // Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the
 // server removes the routes that the session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect
 // to it later than zebra to the server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
@@ -37,6 +38,10 @@ struct ServerOptions {
   BookOptions book = {};
   /// Asked before stale routes are removed, and again every 100 ms while it returns false.
   std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
+  /// Returns how many routes are written and not answered by the data plane. The server writes no more than limits::kFpmUnderWay ahead of
+  /// it, so that a row which is written next does not wait behind a whole table; routes_answered() tells it to go on. Empty: it writes
+  /// everything immediately.
+  std::function<std::size_t()> under_way = {};
   /// Called when nothing is to be removed any more.
   std::function<void()> none_stale = {};
 };
@@ -76,7 +81,6 @@ struct ServerFigures {
   std::uint64_t routes_deleted = 0;
   std::uint64_t nexthops_set = 0;
   std::uint64_t nexthops_deleted = 0;
-  Duration longest_wait{0};  // From reading a message to having written its row, while the store accepted rows.
   BookFigures book;
 };
 
@@ -91,6 +95,8 @@ class Server final : public Source {
   void on_event(std::function<void(const Event&)> handler) { on_event_ = std::move(handler); }
   /// Devices have names that they did not have: next hops are resolved again.
   void devices_changed();
+  /// The data plane has answered routes: ServerOptions::under_way returns fewer now.
+  void routes_answered();
   /// Whether a session's resend is complete and everything else of FPM is removed.
   bool has_resynced() const noexcept { return resyncs_ > 0; }
   /// Accepts no more sessions and ends the current one.
@@ -109,12 +115,12 @@ class Server final : public Source {
   void accept_all();
   void begin_session(UniqueFd socket, std::string peer);
   void end_session(Event::Kind kind, std::string why);
-  void note_oldest();
   bool read_some();
   std::uint32_t take_frames(std::uint32_t most);
   Status take(const Frame& frame);
   void take(const netlink::Message& message);
   void write(std::uint32_t most);
+  std::size_t room() const;
   void look();
   bool may_sweep(const BookFigures& figures);
   void finish_resync();
@@ -134,15 +140,13 @@ class Server final : public Source {
   Instant since_;
   Instant last_frame_;
   Instant retry_at_;  // The store refused a write: when to try again.
-  Instant oldest_;    // When the oldest unwritten change was read.
-  Instant last_read_;
-  Duration longest_wait_{0};
   FrameReader reader_;
   Decoded decoded_;
   bool may_accept_ = false;  // Edge-triggered: until EAGAIN.
   bool may_read_ = false;
   bool has_frames_ = false;  // A whole frame may be in the reader.
   bool store_refuses_ = false;
+  bool has_room_ = true;  // Fewer rows than limits::kFpmUnderWay were under way when the last turn ended.
   Resync resync_ = Resync::NoSession;
   std::uint64_t stale_at_sweep_ = 0;
   std::uint64_t messages_ = 0;  // Of the session.
@@ -156,6 +160,7 @@ class Server final : public Source {
   std::uint64_t nexthops_set_ = 0;
   std::uint64_t nexthops_deleted_ = 0;
   TimerSource timer_;
+  TimerSource room_timer_;
 };
 
 }  // namespace rondo::fpm

@@ -45,6 +45,7 @@ class FpmServer : public testing::Test {
       stale_asked_ = stale;
       return may_delete_;
     };
+    options.under_way = [this] { return bounded_ ? under_way_ + store_->size("ROUTE_TABLE")->staged : 0; };
     server_ = std::move(Server::open(scheduler_, *store_, std::move(options)).value());
     server_->on_event([this](const Event& event) { events_.push_back(event); });
     server_->begin();
@@ -86,6 +87,8 @@ class FpmServer : public testing::Test {
   std::unique_ptr<Server> server_;
   std::vector<Event> events_;
   bool may_delete_ = true;
+  bool bounded_ = false;
+  std::size_t under_way_ = 0;
   std::uint64_t stale_asked_ = 0;
 };
 
@@ -116,7 +119,7 @@ TEST_F(FpmServer, WhatZebraDoesNotSendAgainIsRemoved) {
   send(zebra, one_route("10.2.0.0/16"));
   EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
   EXPECT_EQ(routes(), 1U);
-  EXPECT_LT(server_->figures().longest_wait, 10s);
+  EXPECT_LT(server_->figures().book.longest_wait, 10s);
   EXPECT_EQ(events_.back().removed, 1U);
   EXPECT_THAT(written(), testing::IsSupersetOf({"-10.1.0.0/16"}));
 }
@@ -153,23 +156,52 @@ TEST_F(FpmServer, RoutesOfAProtocolThatStaysSilentAreRemovedInTheEnd) {
   EXPECT_GT(clock_.at, begin + 100s) << "120 s from the connect on";
 }
 
+/// Method: routes arrive in pieces, each before the one before it is written, so that the server is busy all the time.
 TEST_F(FpmServer, ARowWaitsForWhatWasReadWithItAndNotForAllThatArrives) {
   const UniqueFd zebra = connect();
-  std::string frames = kit::frame(kit::nexthop(66, "10.0.0.2", 3));
-  constexpr int kRoutes = 8000;  // Several reads, and many turns for each.
-  for (int i = 0; i < kRoutes; ++i) {
-    frames += kit::frame(kit::route("20." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {.nexthop = 66}));
-  }
   EXPECT_TRUE(becomes([this] { return !server_->figures().peer.empty(); }));
-  send(zebra, frames);
+  send(zebra, kit::frame(kit::nexthop(66, "10.0.0.2", 3)));
   clock_.at = clock_.now();
   clock_.step = 1us;  // No turn runs out of time.
   const Instant begin = clock_.at;
-  while (routes() < kRoutes) scheduler_.turn();
+  constexpr std::size_t kRoutes = 8000;
+  constexpr std::size_t kPiece = 500;
+  for (std::size_t sent = 0; routes() < kRoutes; scheduler_.turn()) {
+    const BookFigures book = server_->figures().book;
+    if (sent == kRoutes || book.routes < sent || book.unwritten > kPiece * 3 / 4) continue;
+    EXPECT_TRUE(sent == 0 || book.unwritten > 0) << "the server is idle at " << sent;
+    std::string frames;
+    for (const std::size_t end = sent + kPiece; sent < end; ++sent) {
+      frames += kit::frame(kit::route("20." + std::to_string(sent / 256) + "." + std::to_string(sent % 256) + ".0/24", {.nexthop = 66}));
+    }
+    send(zebra, frames);
+  }
   const Duration took = clock_.at - begin;
   clock_.step = Duration{0};
-  EXPECT_GT(server_->figures().longest_wait, 0us);
-  EXPECT_LT(server_->figures().longest_wait * 4, took) << server_->figures().longest_wait.count() << " of " << took.count();
+  EXPECT_GT(server_->figures().book.longest_wait, 0us);
+  EXPECT_LT(server_->figures().book.longest_wait * 4, took) << server_->figures().book.longest_wait.count() << " of " << took.count();
+}
+
+TEST_F(FpmServer, NoMoreRoutesThanTheLimitAreUnderWay) {
+  bounded_ = true;
+  const UniqueFd zebra = connect();
+  std::string frames = kit::frame(kit::nexthop(66, "10.0.0.2", 3));
+  constexpr std::size_t kRoutes = 3000;
+  for (std::size_t i = 0; i < kRoutes; ++i) {
+    frames += kit::frame(kit::route("20." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {.nexthop = 66}));
+  }
+  send(zebra, frames);
+  const auto unwritten = [this] { return server_->figures().book.unwritten; };
+  EXPECT_TRUE(becomes([&] { return routes() == kRoutes && unwritten() == kRoutes - limits::kFpmUnderWay; })) << "all is read";
+  scheduler_.run_for(20ms);
+  EXPECT_EQ(written().size(), limits::kFpmUnderWay);
+  under_way_ = limits::kFpmUnderWay - 100;
+  server_->routes_answered();
+  scheduler_.run_for(20ms);
+  EXPECT_EQ(written().size(), 100U);
+  under_way_ = 0;  // Without an answer: the rows waited for something else.
+  std::size_t rows = limits::kFpmUnderWay + 100;
+  EXPECT_TRUE(becomes([&] { return (rows += written().size()) == kRoutes; })) << unwritten();
 }
 
 TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {

@@ -98,6 +98,8 @@ class Agent {
   const PortIds& port_ids() const noexcept { return port_ids_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
+  /// See Routes::on_answers.
+  void on_route_answers(std::function<void()> handler) { routes_.on_answers(std::move(handler)); }
   const Programmer& programmer() const noexcept { return programmer_; }
   RowStates& row_states() noexcept { return row_states_; }
   const RowStates& row_states() const noexcept { return row_states_; }

@@ -387,6 +387,7 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
     }
   }
   counts_.last_answer = runtime().clock().now();
+  if (on_answers_) on_answers_();
 }
 
 void Routes::set_answered(const Ordered& ordered, const Operation& operation) {

@@ -46,6 +46,8 @@ class Routes final : public Orch {
     Instant last_answer;          // The time of the latest answer.
   };
   Counts counts() const;
+  /// Sets what is called after the data plane has answered orders for routes: a producer of routes may write more.
+  void on_answers(std::function<void()> handler) { on_answers_ = std::move(handler); }
 
   /// Returns the state in the data plane of the row 'key' of ROUTE_TABLE; 'row' as in Runtime::StateOf. O(1).
   RowInPlane state_of(std::string_view key, const Record* row) const;
@@ -187,6 +189,7 @@ class Routes final : public Orch {
   TimerSource sweep_timer_;
   RetryTimer sets_again_;
   Counts counts_;
+  std::function<void()> on_answers_;
 };
 
 }  // namespace rondo::switch_agent

@@ -44,7 +44,7 @@ json::value fpm_json(const CommandContext& context) {
       {"nexthops_set", figures.nexthops_set},
       {"nexthops_deleted", figures.nexthops_deleted},
       {"skipped", skipped_json(book)},
-      {"longest_wait_us", microseconds(figures.longest_wait)},
+      {"longest_wait_us", microseconds(book.longest_wait)},
       {"routes", book.routes},
       {"stale", book.stale},
       {"silent", book.silent},

@@ -8,9 +8,10 @@ namespace rondo::daemon {
 Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, Log& log) {
   std::unique_ptr<FpmFeed> feed{new FpmFeed(agent, choice, log)};
   feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};
-  auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options());
+  auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options(runtime.store()));
   if (!server) return failure(server.error());
   feed->server_ = std::move(*server);
+  agent.on_route_answers([server = feed->server_.get()] { server->routes_answered(); });
   feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
   feed->adoption_ = std::make_unique<fpm::Adoption>(runtime.store(), feed->server_->book(), [self = feed.get()](const Status& status) {
     if (!status.ok()) self->log_.warn("FPM: rows of an earlier run cannot be read, those that zebra does not send stay", {{"why", status}});
@@ -19,7 +20,7 @@ Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::A
   return feed;
 }
 
-fpm::ServerOptions FpmFeed::options() {
+fpm::ServerOptions FpmFeed::options(const Store& store) {
   fpm::ServerOptions options;
   options.address = choice_.address;
   options.port = choice_.port;
@@ -30,6 +31,10 @@ fpm::ServerOptions FpmFeed::options() {
   options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
   options.may_delete = [this](std::uint64_t stale, std::uint64_t total) {
     return agent_.safety().allows(kHeld, stale, total, std::to_string(stale) + " routes");
+  };
+  options.under_way = [this, &store, table = options.book.routes] {
+    const auto size = store.size(table);
+    return (size ? size->staged : 0) + agent_.programmer().in_flight();
   };
   options.none_stale = [this] { agent_.safety().forget(kHeld); };
   return options;

@@ -16,6 +16,7 @@ namespace rondo::daemon {
 
 class FpmFeed {
  public:
+  ~FpmFeed() { agent_.on_route_answers({}); }
   /// Adopts FPM's rows in the tables, and then listens. The others must outlive the feed.
   static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, Log& log);
 
@@ -30,7 +31,7 @@ class FpmFeed {
 
  private:
   FpmFeed(switch_agent::Agent& agent, const FpmChoice& choice, Log& log) : agent_(agent), choice_(choice), log_(log) {}
-  fpm::ServerOptions options();
+  fpm::ServerOptions options(const Store& store);
   void tell(const fpm::Event& event);
 
   switch_agent::Agent& agent_;
