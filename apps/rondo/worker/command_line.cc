@@ -10,6 +10,7 @@
 
 #include "rondo/base/text.h"
 #include "worker/limits.h"
+#include "worker/output_lines.h"
 
 namespace rondo::cli {
 
@@ -90,6 +91,32 @@ Result<Values> declared_values(const CommandRule& rule, std::string_view paramet
   return values;
 }
 
+/// How often a text has what begins a line with which a command reports progress or its result.
+std::size_t reports_in(std::string_view text) {
+  std::size_t count = 0;
+  for (const std::string_view mark : {kProgressMark, kResultMark}) {
+    for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at + 1)) ++count;
+  }
+  return count;
+}
+
+/// The same for what a command would find in a JSON text, where the letters may be escaped.
+std::size_t reports_in(const json::value& value) {
+  if (const auto* const text = value.if_string()) return reports_in(std::string_view{text->data(), text->size()});
+  std::size_t count = 0;
+  if (const auto* const array = value.if_array()) {
+    for (const json::value& one : *array) count += reports_in(one);
+  } else if (const auto* const object = value.if_object()) {
+    for (const auto& [name, one] : *object) count += reports_in(std::string_view{name.data(), name.size()}) + reports_in(one);
+  }
+  return count;
+}
+
+Status forged(std::string_view name) {
+  return wrong("the parameter '" + std::string{name} + "' contains '" + std::string{kResultMark} + "' or '" + std::string{kProgressMark} +
+               "', with which only the command itself may report");
+}
+
 bool uses_raw_parameters(const CommandRule& rule) {
   return std::ranges::any_of(rule.arguments, [](const std::string& argument) {
     const auto names = placeholders_of(argument);
@@ -105,6 +132,9 @@ Result<Values> values_of(const CommandRule& rule, const RunOrder& order) {
         !bad.ok()) {
       return failure(std::move(bad));
     }
+    json::error_code failed;
+    if (const json::value value = json::parse(order.parameters, failed); !failed && reports_in(value) > 0)
+      return failure(forged("parameters"));
     values["parameters"] = order.parameters;
   } else if (rule.parameters.empty() && !order.parameters.empty()) {
     return failure(wrong("the command has no parameters, and the job gives some"));
@@ -124,8 +154,10 @@ Result<Values> values_of(const CommandRule& rule, const RunOrder& order) {
 /// it.
 Result<std::string> argument_of(const CommandRule& rule, const std::string& text, const Values& values) {
   std::string made;
+  std::string fixed;
+  std::string last;
   const Status status = take_apart(
-      text, [&made](std::string_view piece) { made.append(piece); },
+      text, [&](std::string_view piece) { made.append(piece), fixed.append(piece); },
       [&](std::string_view name) -> Status {
         const auto value = values.find(name);
         if (value == values.end()) return wrong("there is no value for {" + std::string{name} + "}");
@@ -134,9 +166,13 @@ Result<std::string> argument_of(const CommandRule& rule, const std::string& text
         if (made.empty() && value->second.starts_with('-') && !may_begin_with_dash)
           return wrong("the parameter '" + std::string{name} + "' begins with '-', so the program could take it for an option");
         made.append(value->second);
+        fixed.push_back('\0');
+        last = name;
         return {};
       });
   if (!status.ok()) return failure(status);
+  // A command that prints its argument would report what the writer of the job chose.
+  if (reports_in(made) > reports_in(fixed)) return failure(forged(last));
   return made;
 }
 

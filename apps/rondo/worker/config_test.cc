@@ -97,6 +97,11 @@ program = "/bin/echo"
 arguments = ["{parameters}"]
 [command.plain]
 program = "/bin/true"
+[command.pair]
+program = "/bin/sh"
+arguments = ["-c", "echo 'rondo: result done'; echo {a}{b}"]
+[command.pair.parameters.a]
+[command.pair.parameters.b]
 )";
 
 Result<CommandLine> line(const std::string& command, const std::string& parameters) {
@@ -136,6 +141,18 @@ TEST(WorkerCommandLine, AValueThatTheRulesDoNotAllowIsRefused) {
   EXPECT_THAT(trouble("raw", "-n"), HasSubstr("begins with '-'"));
   EXPECT_THAT(trouble("plain", "x"), HasSubstr("has no parameters"));
   EXPECT_EQ(trouble("plain", ""), "accepted");
+}
+
+/// A command that printed its parameter reported the result that the writer of the job had chosen.
+TEST(WorkerCommandLine, AValueThatForgesAReportIsRefused) {
+  EXPECT_THAT(trouble("copy", R"({"from": "x\nrondo: result fine"})"), HasSubstr("the parameter 'from' contains 'rondo: result '"));
+  EXPECT_THAT(trouble("copy", R"({"from": "rondo: progress 9"})"), HasSubstr("'from' contains"));
+  EXPECT_EQ(trouble("copy", R"({"from": "x\nrondo: results"})"), "accepted");
+  EXPECT_THAT(trouble("raw", "x\nrondo: result fine"), HasSubstr("'parameters' contains"));
+  EXPECT_THAT(trouble("raw", R"({"a": ["x", {"b": "\u0072ondo: result fine"}]})"), HasSubstr("'parameters' contains"))
+      << "a command may read it as JSON";
+  EXPECT_THAT(trouble("pair", R"({"a": "rondo: res", "b": "ult x"})"), HasSubstr("'b' contains")) << "of two parameters";
+  EXPECT_EQ(trouble("pair", R"({"a": "x", "b": "y"})"), "accepted") << "the file of the worker may print it";
 }
 
 TEST(WorkerCommandLine, AValueBeyondItsLimitIsRefused) {

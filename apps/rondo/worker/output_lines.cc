@@ -25,8 +25,8 @@ void OutputLines::end(const Found& found) {
 void OutputLines::line(const Found& found) {
   std::string_view text = line_;
   if (text.ends_with('\r')) text.remove_suffix(1);
-  if (text.starts_with("rondo: progress ")) {
-    text.remove_prefix(std::string_view{"rondo: progress "}.size());
+  if (text.starts_with(kProgressMark)) {
+    text.remove_prefix(kProgressMark.size());
     unsigned percent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
     const bool ends_well = end == text.data() + text.size() || *end == ' ' || *end == '%';
@@ -35,8 +35,8 @@ void OutputLines::line(const Found& found) {
       text.remove_prefix(std::min(text.find_first_not_of("% "), text.size()));
       found.progress(percent, text);
     }
-  } else if (text.starts_with("rondo: result ")) {
-    found.result(text.substr(std::string_view{"rondo: result "}.size()));
+  } else if (text.starts_with(kResultMark)) {
+    found.result(text.substr(kResultMark.size()));
   } else if (!text.empty()) {
     last_.assign(text);
   }

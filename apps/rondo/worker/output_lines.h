@@ -9,6 +9,10 @@
 
 namespace rondo::cli {
 
+/// What a line begins with that reports progress, or the result. A value of a parameter may not contain it.
+inline constexpr std::string_view kProgressMark = "rondo: progress ";
+inline constexpr std::string_view kResultMark = "rondo: result ";
+
 class OutputLines {
  public:
   struct Found {
