@@ -210,6 +210,7 @@ void Workers::Parts::gone(const std::string& name, const std::string& session) {
 void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.orders.reset();
   worker.session.clear();
+  worker.trouble.clear();
   worker.heard = runtime.scheduler().now();
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   if (worker.runs.empty()) workers.erase(name);

@@ -48,8 +48,9 @@ struct WorkerEntry {
   std::uint64_t places = 0;                     // Of all commands together.
   std::set<std::int64_t> runs;                  // Those that occupy a place.
   std::set<std::int64_t> unconfirmed;
-  Instant heard;       // The last report, or since when it is away.
-  WallTime connected;  // Since when it is connected.
+  std::string trouble = {};  // By its report: its state on the disk cannot be written.
+  Instant heard;             // The last report, or since when it is away.
+  WallTime connected;        // Since when it is connected.
 };
 
 /// A reader of a log that waits for a worker.
@@ -104,6 +105,7 @@ struct Workers::Parts {
   void report(const Arguments& arguments, Reply reply);
   bool take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event);
   bool take_log(const std::string& name, const RowArgument& event, std::int64_t request);
+  Status health() const;
   void list(Reply reply) const;
 
   // --- logs (logs.cc)

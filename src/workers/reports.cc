@@ -55,6 +55,7 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   if (arguments.has("offers")) {
     if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
   }
+  if (arguments.has("trouble")) found->second.trouble = arguments.text("trouble").substr(0, limits::kRunNote);
   std::uint64_t refused = 0;
   for (const RowArgument& event : arguments.rows("events")) {
     // An event may end what belongs to the worker, so it is looked up each time.
@@ -121,6 +122,12 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
   return true;
 }
 
+Status Workers::Parts::health() const {
+  const auto found = std::ranges::find_if(workers, [](const auto& entry) { return entry.second.orders && !entry.second.trouble.empty(); });
+  if (found == workers.end()) return {};
+  return {StatusCode::Unavailable, "worker '" + found->first + "': " + found->second.trouble};
+}
+
 void Workers::Parts::list(Reply reply) const {
   reply.expect_rows();
   const Instant now = runtime.scheduler().now();
@@ -134,15 +141,17 @@ void Workers::Parts::list(Reply reply) const {
       if (placed.open) one["job"] = commands::text(placed.open->job().name);
       running.push_back(std::move(one));
     }
-    reply.row(json::object{{"worker", name},
-                           {"connected", worker.orders.has_value()},
-                           {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
-                           {"commands", std::move(offers)},
-                           {"places", worker.places},
-                           {"free", worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size())},
-                           {"runs", worker.runs.size()},
-                           {"running", std::move(running)},
-                           {"heard_ms", (now - worker.heard) / 1ms}});
+    json::object row{{"worker", name},
+                     {"connected", worker.orders.has_value()},
+                     {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
+                     {"commands", std::move(offers)},
+                     {"places", worker.places},
+                     {"free", worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size())},
+                     {"runs", worker.runs.size()},
+                     {"running", std::move(running)},
+                     {"heard_ms", (now - worker.heard) / 1ms}};
+    if (!worker.trouble.empty()) row["trouble"] = commands::sentence(worker.trouble);
+    reply.row(std::move(row));
   }
   reply.finish();
 }

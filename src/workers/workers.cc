@@ -10,6 +10,7 @@ Workers::Workers(Runtime& runtime, Jobs& jobs, WorkersOptions options) : parts_(
 Workers::~Workers() = default;
 
 const WorkersStats& Workers::stats() const noexcept { return parts_->stats; }
+Status Workers::health() const { return parts_->health(); }
 
 Status Workers::add_commands(CommandRegistry& registry) {
   Parts* const parts = parts_.get();
@@ -27,7 +28,8 @@ Status Workers::add_commands(CommandRegistry& registry) {
                         .arguments = {{"session", ArgumentKind::Text, true, "From the answer of worker-orders"},
                                       {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader"},
                                       {"places", ArgumentKind::Integer, false, "With offers: the runs that it takes at a time from now on"},
-                                      {"offers", ArgumentKind::Fields, false, "Its commands from now on, as in worker-orders"}},
+                                      {"offers", ArgumentKind::Fields, false, "Its commands from now on, as in worker-orders"},
+                                      {"trouble", ArgumentKind::Text, false, "Why it cannot write its state; empty: it can"}},
                         .is_told = false},
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });
   if (!added.ok()) return added;

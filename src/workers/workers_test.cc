@@ -531,6 +531,28 @@ TEST_F(QuickWorkers, AWorkerThatDoesNotAnswerAReaderIsGivenUp) {
   EXPECT_THAT(call(*reader, "job-log", {{"run", 1}}).error().to_string(), HasSubstr("the worker did not answer"));
 }
 
+TEST_F(WorkersTest, TheTroubleOfAWorkerIsListedAndInTheHealthUntilItEnds) {
+  PlayedWorker& host = worker("host1", kBackup);
+  const auto reader = connect();
+  const auto listed = [&] { return call(*reader, "workers", {})->at("rows").at(0).as_object(); };
+  EXPECT_FALSE(listed().contains("trouble"));
+  EXPECT_TRUE(workers->health().ok());
+  const auto say = [&](const char* text) {
+    const auto told = call(*host.reports, "worker-report", {{"session", host.session}, {"events", json::array{}}, {"trouble", text}});
+    EXPECT_TRUE(told.has_value()) << told.error().to_string();
+  };
+  say("no space \\x1b[31mleft");
+  EXPECT_EQ(listed().at("trouble"), "no space \\x1b[31mleft") << "it is shown escaped";
+  EXPECT_THAT(workers->health().to_string(), HasSubstr("worker 'host1': no space"));
+  report(host, {});
+  EXPECT_FALSE(workers->health().ok()) << "a report without it changes nothing";
+  say("");
+  EXPECT_TRUE(workers->health().ok());
+  say("again");
+  host.orders.reset();
+  EXPECT_TRUE(becomes([this] { return workers->health().ok(); })) << "it is gone with its worker";
+}
+
 TEST_F(WorkersTest, WorkersAreListed) {
   worker("host1", kBackup, 7);
   const auto client = connect();

@@ -54,6 +54,39 @@ TEST_F(WorkerOperationOnLinux, RondoWorkersShowsWhoIsConnectedAndWhatItRuns) {
   EXPECT_THAT(log, Not(HasSubstr("worker-report"))) << "it would fill the log";
 }
 
+TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUntilItCan) {
+  start_rondod();
+  start_worker(command("good", "true\n"));
+  ASSERT_TRUE(becomes([this] { return offers("good"); }));
+  must("job add work --manual --handler command/good");
+  // As on a full disk: no file can be made.
+  std::filesystem::rename(folder / "state" / "runs", folder / "state" / "gone");
+  must("job trigger work");
+  EXPECT_TRUE(comes_to("work", "failed"));
+  ASSERT_TRUE(becomes([this] { return workers()[0].as_object().contains("trouble"); }));
+  EXPECT_THAT(must("workers"), HasSubstr("cannot write '"));
+  EXPECT_THAT(rondo("--json health").out, HasSubstr("worker 'host1': cannot write '"));
+  std::filesystem::rename(folder / "state" / "gone", folder / "state" / "runs");
+  must("job trigger work");
+  ASSERT_TRUE(becomes([this] { return !workers()[0].as_object().contains("trouble"); }));
+  EXPECT_THAT(must("--json health"), Not(HasSubstr("host1")));
+}
+
+TEST_F(WorkerOperationOnLinux, ASecondWorkerWithTheSameNameLogsThatReason) {
+  start_rondod();
+  start_worker(command("good", "true\n"));
+  ASSERT_TRUE(becomes([this] { return offers("good"); }));
+  const pid_t first = std::exchange(worker, 0);
+  std::ofstream(folder / "worker.toml") << "[worker]\nname = \"host1\"\nstate = \"" << (folder / "second").string() << "\"\n"
+                                        << command("good", "true\n");
+  start_worker();
+  EXPECT_TRUE(worker_says("the server has another worker with this name; commands go on"));
+  EXPECT_TRUE(worker_says("a worker with the name 'host1' is connected"));
+  EXPECT_THAT(read(folder / "worker.err"), Not(HasSubstr("no server")));
+  kill_worker(SIGKILL);
+  worker = first;
+}
+
 TEST_F(WorkerOperationOnLinux, SighupReadsTheCommandsAgainWhileRunsGoOn) {
   start_rondod();
   start_worker(slow());
@@ -70,7 +103,7 @@ TEST_F(WorkerOperationOnLinux, SighupReadsTheCommandsAgainWhileRunsGoOn) {
   EXPECT_EQ(workers()[0].at("places").as_int64(), 3);
   EXPECT_EQ(workers()[0].at("since").as_string(), since) << "the connection stays";
   EXPECT_TRUE(worker_says("a changed setting needs a restart key=worker.logs"));
-  EXPECT_EQ(runs_of("old")[0].at("state").as_string(), "due");
+  EXPECT_EQ(runs_of("old")[0].at("state").as_string(), "running");
   std::ofstream(folder / "go") << "now";
   EXPECT_TRUE(comes_to("old", "succeeded"));
   must("job trigger old");

@@ -416,6 +416,7 @@ json::array worker_lines(json::array rows) {
       const json::value* const value = worker.if_contains(name);
       return value == nullptr ? json::value(nullptr) : *value;
     };
+    const json::value worker_trouble = member("trouble");
     std::string commands;
     if (const json::value offers = member("commands"); offers.is_object()) {
       for (const auto& [command, places] : offers.get_object())
@@ -424,6 +425,7 @@ json::array worker_lines(json::array rows) {
     row = json::object{{"worker", member("worker")},     {"connected", member("connected")}, {"since", member("since")},
                        {"runs", member("runs")},         {"free", member("free")},           {"heard_ms", member("heard_ms")},
                        {"commands", std::move(commands)}};
+    if (worker_trouble.is_string()) row.as_object()["trouble"] = worker_trouble;
   }
   return rows;
 }

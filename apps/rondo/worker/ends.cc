@@ -81,8 +81,9 @@ void Worker::finish(std::int64_t run) {
 
 void Worker::end_run(RunRecord record) {
   record.has_ended = true;
-  if (const Status written = records_.write(record); !written.ok())
-    log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
+  const Status written = records_.write(record);
+  if (!written.ok()) log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
+  note_disk(written);
   ended_[record.run] = std::move(record);
 }
 
@@ -95,7 +96,10 @@ void Worker::report(Instant now) {
   json::object more;
   // If the connection ends before the server has them, the next hello has them.
   if (std::exchange(has_new_offers_, false)) more = {{"places", config_.places}, {"offers", offers()}};
-  if (made.empty() && more.empty() && now - last_report_ < kHeartbeat) return;
+  const bool is_heartbeat = now - last_report_ >= kHeartbeat;
+  if (is_heartbeat) note_disk(records_.check());
+  if (std::exchange(has_new_trouble_, false)) more["trouble"] = escape_text(std::string_view{trouble_}.substr(0, kWords));
+  if (made.empty() && more.empty() && !is_heartbeat) return;
   last_report_ = now;
   link_.report(made.take(), std::move(more), now);
 }

@@ -72,6 +72,13 @@ std::string whole(const std::string& path) {
   return text.str();
 }
 
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.flush();
+  return file ? Status{} : status_from_errno(errno == 0 ? EIO : errno, "cannot write '" + path + "'");
+}
+
 /// The group of a process; 0 if there is no such process.
 pid_t group_of(const std::string& process) {
   const std::string text = whole("/proc/" + process + "/stat");
@@ -129,15 +136,17 @@ Result<RunRecords> RunRecords::open(const std::string& state) {
 
 std::string RunRecords::path(std::int64_t run) const { return folder_ + "/" + std::to_string(run) + ".json"; }
 
+Status RunRecords::check() const {
+  const std::string file = folder_ + "/check";
+  Status written = write_file(file, std::string(1024, ' '));
+  std::remove(file.c_str());
+  return written;
+}
+
 Status RunRecords::write(const RunRecord& record) {
   const std::string target = path(record.run);
   const std::string draft = target + ".new";
-  {
-    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-    file << text_of(record);
-    file.flush();
-    if (!file) return status_from_errno(errno == 0 ? EIO : errno, "cannot write '" + draft + "'");
-  }
+  if (Status written = write_file(draft, text_of(record)); !written.ok()) return written;
   return std::rename(draft.c_str(), target.c_str()) == 0 ? Status{} : status_from_errno(errno, "cannot write '" + target + "'");
 }
 

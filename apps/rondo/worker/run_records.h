@@ -35,6 +35,8 @@ class RunRecords {
 
   /// Writes a record, or replaces it.
   Status write(const RunRecord& record);
+  /// Whether a record could be written now.
+  Status check() const;
   void remove(std::int64_t run);
   /// All records in the folder. A file that cannot be read is moved out of the way.
   std::vector<RunRecord> read_all() const;

@@ -31,6 +31,17 @@ std::string host_name() {
   return made.empty() ? "worker" : made.substr(0, 100);
 }
 
+/// What is the matter with the link, for the log.
+std::string_view link_text(const Status& why) {
+  switch (why.code()) {
+    case StatusCode::Unavailable:
+    case StatusCode::NotFound:
+    case StatusCode::DeadlineExceeded: return "no server; commands go on";
+    case StatusCode::AlreadyExists: return "the server has another worker with this name; commands go on";
+    default: return "the server refuses this worker; commands go on";
+  }
+}
+
 }  // namespace
 
 Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords records, RunLogs logs, Log& log)
@@ -45,7 +56,7 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                      .up =
                          [this] {
                            log_.info("connected", {{"worker", name_}});
-                           is_link_silent_ = false;
+                           link_trouble_ = {};
                          },
                      .down =
                          [this](const Status& why, Duration) {
@@ -53,7 +64,8 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                            questions_.clear();
                            // A server that was started again does not know when the commands began.
                            for (auto& [run, running] : running_) running.is_start_reported = false;
-                           if (!std::exchange(is_link_silent_, true)) log_.warn("no server; commands go on", {{"why", why}});
+                           has_new_trouble_ = !trouble_.empty();
+                           if (std::exchange(link_trouble_, why).code() != why.code()) log_.warn(link_text(why), {{"why", why}});
                          },
                      .report_taken = [this] { report_taken(); }}) {}
 
@@ -138,6 +150,13 @@ void Worker::run(int signals, const std::function<void()>& on_hangup) {
     if (is_over(now)) return;
     wait(signals, on_hangup);
   }
+}
+
+void Worker::note_disk(const Status& written) {
+  const std::string trouble = written.ok() ? std::string{} : std::string{written.message()};
+  if (trouble == trouble_) return;
+  trouble_ = trouble;
+  has_new_trouble_ = true;
 }
 
 bool Worker::is_over(Instant now) const { return is_ending_ && running_.empty() && (ended_.empty() || !link_.is_up() || now >= give_up_); }

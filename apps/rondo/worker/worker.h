@@ -94,6 +94,8 @@ class Worker {
   static Status status_of(const RunningCommand& running, const ProcessEnd& end);
   void end_run(RunRecord record);
   void watch_times(Instant now);
+  /// Reports to the server whether the state can be written.
+  void note_disk(const Status& written);
 
   // --- reports
   void report(Instant now);
@@ -126,7 +128,9 @@ class Worker {
   } reported_;
   Instant last_report_;
   Link link_;
-  bool is_link_silent_ = false;  // Its failure has been logged.
+  Status link_trouble_;           // Already logged.
+  std::string trouble_ = {};      // Of the state on the disk. Empty: it can be written.
+  bool has_new_trouble_ = false;  // The next report has it.
   bool is_ending_ = false;
   Instant give_up_ = Instant::never();
 };

@@ -119,6 +119,7 @@ class StoredJobs final : public JobService {
 
   void add_health(json::array& troubles) const override {
     if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
+    if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
   }
 
  private:

@@ -52,6 +52,8 @@ class Workers {
   /// Adds the commands. AlreadyExists if one of the names is in use. This must outlive the server that uses 'registry'.
   Status add_commands(CommandRegistry& registry);
   const WorkersStats& stats() const noexcept;
+  /// Ok, or the trouble that a connected worker reports, such as a full disk under its state.
+  Status health() const;
 
  private:
   struct Parts;
