@@ -107,11 +107,15 @@ Status check_root(Ancestry& ancestry, const std::string& name) {
 Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top) {
   auto found = below(store, top);
   if (!found) return failure(std::move(found.error()));
+  return placed_below(top, *found);
+}
+
+std::vector<Descendant> placed_below(const std::string& top, const std::map<std::string, StoredJob>& below) {
   std::vector<Descendant> placed;
   std::map<std::string, std::size_t> places{{top, 0}};
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    for (auto& [name, job] : *found) {
+    for (const auto& [name, job] : below) {
       if (places.contains(name) || !job.is_running || !is_readable(job)) continue;
       Descendant next{.job = job, .parents = {}};
       bool is_ready = true;
@@ -119,7 +123,7 @@ Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::strin
         const auto place = places.find(parent);
         if (place != places.end()) next.parents.push_back(place->second);
         // A parent elsewhere in the family does not run now: the top was triggered.
-        is_ready = is_ready && (place != places.end() || !found->contains(parent));
+        is_ready = is_ready && (place != places.end() || !below.contains(parent));
       }
       if (!is_ready) continue;
       placed.push_back(std::move(next));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Descendant {
 /// The jobs below 'top' that run when it runs, each behind its parents. A stopped job is left out, and so are the jobs below it. One query
 /// of the store a job.
 Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top);
+
+/// The same, where 'below' are all jobs below 'top', by name.
+std::vector<Descendant> placed_below(const std::string& top, const std::map<std::string, StoredJob>& below);
 
 /// Appends 'top', a run, and unless it has ended a run of each of 'descendants'.
 void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Descendant>& descendants);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <queue>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "jobs/family.h"
 #include "jobs/planner.h"
 #include "rondo/jobs/limits.h"
 
@@ -23,10 +26,44 @@ std::int64_t minute_of(WallTime time) {
   return at >= 0 ? at / width : -((-at + width - 1) / width);
 }
 
-/// A started job in simulated time.
+/// A started job with a schedule, in simulated time, and the jobs below it.
 struct Planned {
   StoredJob job;
   std::shared_ptr<const CompiledSchedule> compiled;
+  std::vector<Descendant> below = {};
+};
+
+/// The started jobs with parents.
+class Children {
+ public:
+  void add(const StoredJob& child) {
+    const std::size_t place = children_.size();
+    children_.push_back(child);
+    for (const std::string& parent : child.job.parents) of_parent_.emplace(parent, place);
+  }
+  std::vector<Descendant> below(const std::string& top) const {
+    std::map<std::string, StoredJob> found;
+    std::vector<std::string> line{top};
+    for (std::size_t at = 0; at < line.size(); ++at) {
+      const auto [first, last] = of_parent_.equal_range(line[at]);
+      for (auto child = first; child != last; ++child) {
+        const StoredJob& stored = children_[child->second];
+        if (found.emplace(stored.job.name, stored).second) line.push_back(stored.job.name);
+      }
+    }
+    return placed_below(top, found);
+  }
+
+ private:
+  std::vector<StoredJob> children_;
+  std::multimap<std::string, std::size_t> of_parent_;
+};
+
+/// A run that the forecast has not shown yet. Equal times follow the ids of the roots; a run is behind those of its parents.
+struct Expected {
+  JobRun run;
+  std::int64_t root = 0;
+  std::size_t place = 0;  // In the family.
 };
 
 /// A job's next turn at the planner.
@@ -37,7 +74,9 @@ struct Look {
 };
 
 struct LaterDue {
-  bool operator()(const JobRun& a, const JobRun& b) const { return std::pair{a.due, a.job_id} > std::pair{b.due, b.job_id}; }
+  bool operator()(const Expected& a, const Expected& b) const {
+    return std::tuple{a.run.due, a.root, a.run.scheduled, a.place} > std::tuple{b.run.due, b.root, b.run.scheduled, b.place};
+  }
 };
 
 class World {
@@ -47,7 +86,9 @@ class World {
   }
 
   void add(const StoredJob& stored) {
-    if (!stored.is_running || !stored.next) return;
+    if (!stored.is_running || !is_readable(stored)) return;
+    if (!stored.job.parents.empty()) return children_.add(stored);
+    if (!stored.next) return;
     const auto compiled = planner_.compiled(stored.job, stored.id);
     if (!compiled) {
       found_.troubles.push_back("job '" + stored.job.name + "': " + std::string{compiled.error().message()});
@@ -64,6 +105,7 @@ class World {
   }
 
   Forecast run() {
+    for (Planned& planned : jobs_) planned.below = children_.below(planned.job.job.name);
     while (!looks_.empty() && !found_.cut_short) {
       const Look look = looks_.top();
       looks_.pop();
@@ -95,12 +137,13 @@ class World {
 
   void plan(const Look& look) {
     Planned& planned = jobs_[look.job];
-    Plan made = plan_job(planned.job, *planned.compiled, look.at, {.window = options_.window, .grace = options_.grace});
+    const std::size_t runs_max = std::max<std::size_t>(limits::kRunsOfPlan / (1 + planned.below.size()), 1);
+    Plan made = plan_job(planned.job, *planned.compiled, look.at, {.window = options_.window, .grace = options_.grace}, runs_max);
     planned.job.next = made.next;
     for (JobRun& run : made.runs) {
       run.due = up_at(run.due);
       const WallTime ended = run.due;
-      runs_.push(std::move(run));
+      expect(std::move(run), planned);
       // The run takes no time, and the next one counts from its end.
       if (planned.job.next || !std::holds_alternative<calendar::FixedDelay>(planned.compiled->schedule.when)) continue;
       const auto next = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, ended);
@@ -109,9 +152,16 @@ class World {
     look_later(look.job);
   }
 
+  /// A run of a root, and those of the jobs below.
+  void expect(JobRun run, const Planned& planned) {
+    family_.clear();
+    append_family(family_, std::move(run), planned.below);
+    for (std::size_t place = 0; place < family_.size(); ++place) runs_.push({std::move(family_[place]), planned.job.id, place});
+  }
+
   void emit_until(WallTime time) {
-    while (!runs_.empty() && runs_.top().due <= time && !found_.cut_short) {
-      const JobRun& run = runs_.top();
+    while (!runs_.empty() && runs_.top().run.due <= time && !found_.cut_short) {
+      const JobRun& run = runs_.top().run;
       if (run.due < options_.to) emit(run);
       runs_.pop();
     }
@@ -160,7 +210,9 @@ class World {
       auto at = next_after(*planned.compiled, minute + Duration{-1});
       for (; at && at->scheduled < minute + kMinute && count < limits::kRunsOfPlan; at = next_after(*planned.compiled, at->scheduled))
         ++count;
-      if (count > 0) counts.emplace_back(count, &planned.job.job.name);
+      if (count == 0) continue;
+      counts.emplace_back(count, &planned.job.job.name);
+      for (const Descendant& descendant : planned.below) counts.emplace_back(count, &descendant.job.job.name);
     }
     std::ranges::stable_sort(counts, std::ranges::greater{}, &std::pair<std::uint64_t, const std::string*>::first);
     std::vector<std::string> names;
@@ -175,8 +227,10 @@ class World {
   const std::function<void(const JobRun&)>& visit_;
   Planner planner_;
   std::vector<Planned> jobs_;
+  Children children_;
+  std::vector<JobRun> family_;  // Of one instant.
   std::priority_queue<Look, std::vector<Look>, std::greater<>> looks_;
-  std::priority_queue<JobRun, std::vector<JobRun>, LaterDue> runs_;
+  std::priority_queue<Expected, std::vector<Expected>, LaterDue> runs_;
   std::uint64_t emitted_ = 0;
   Forecast found_;
 };

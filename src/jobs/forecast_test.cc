@@ -66,6 +66,23 @@ TEST_F(ForecastTest, FiringsOfAllJobsAreInTheOrderOfTime) {
   EXPECT_EQ(found.misfires, 0U);
 }
 
+TEST_F(ForecastTest, AJobWithParentsRunsWithItsRootAndCountsInTheLoad) {
+  add({.name = "last", .parents = {"left", "right"}});
+  add({.name = "left", .parents = {"root"}});
+  add({.name = "right", .parents = {"root"}});
+  add({.name = "root", .schedule = {.when = "every 30min"}, .misfire = Misfire::DoNothing});
+  add({.name = "stopped", .parents = {"root"}});
+  jobs.back().is_running = false;
+  add({.name = "below", .parents = {"stopped"}});
+  options.outages = {{at("2026-03-01T00:29:00Z"), at("2026-03-01T00:40:00Z")}};
+  EXPECT_THAT(runs(), ElementsAre("2026-03-01T00:00:00Z root ring", "2026-03-01T00:00:00Z left ring", "2026-03-01T00:00:00Z right ring",
+                                  "2026-03-01T00:00:00Z last ring", "2026-03-01T00:40:00Z root misfire skipped"));
+  EXPECT_EQ(found.firings, 4U);
+  ASSERT_THAT(found.peaks, SizeIs(1));
+  EXPECT_EQ(found.peaks[0].firings, 4U);
+  EXPECT_THAT(found.peaks[0].jobs, ElementsAre("root", "left", "right", "last"));
+}
+
 TEST_F(ForecastTest, AfterAnOutageMisfireDecides) {
   options.outages = {{at("2026-03-01T00:10:30Z"), at("2026-03-01T00:20:00Z")}, {at("2026-03-01T00:15:00Z"), at("2026-03-01T00:30:30Z")}};
   add({.name = "fires", .schedule = {.when = "every 10min"}});

@@ -54,8 +54,9 @@ struct Forecast {
 };
 
 /// Calls 'visit' for each run in the order of due times, with JobRun::job, scheduled, due, band, state and missed. Jobs that are not
-/// started have none, and jobs with parents. Triggers by hand, jitter of the handlers' duration, overlap and waits are not simulated: a run
-/// of "after DURATION" takes no time. InvalidArgument unless 'from' is before 'to', and at most limits::kForecastSpan. O(runs x log jobs).
+/// started have none. Each run succeeds and takes no time: a job with parents runs at the time of its root, and "after DURATION" counts
+/// from the same time. Triggers by hand, overlap and waits are not simulated. InvalidArgument unless 'from' is before 'to', and at most
+/// limits::kForecastSpan. O(runs x log jobs).
 Result<Forecast> forecast(std::span<const StoredJob> jobs, const ForecastOptions& options,
                           const std::function<void(const JobRun& run)>& visit);
 
