@@ -59,14 +59,13 @@ Outcome InterfaceManager::set_base(const std::string& source, const std::string&
 }
 
 Outcome InterfaceManager::set_address(const std::string& source, const std::string& port, const Prefix& address) {
+  // Known from now on, also while the row waits: a static route that an earlier process made must not go meanwhile.
+  subnets_.add(port, address);
+  tell_gateways(address, true);
   const Constraint base{kConfigInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
   const Field wanted[] = {{"scope", "global"}, {"family", address.address.is_v6() ? "IPv6" : "IPv4"}};
-  return put(source, target_of({port, address}), wanted, [this, port, address] {
-    subnets_.add(port, address);
-    tell_gateways(address, true);
-    return Outcome::done();
-  });
+  return put(source, target_of({port, address}), wanted, [] { return Outcome::done(); });
 }
 
 Outcome InterfaceManager::remove(const std::string& table, std::string_view key) {

@@ -215,6 +215,34 @@ TEST(ManagersTest, ANewProcessDeletesWhatConfigNoLongerHasAndNothingElse) {
   EXPECT_EQ(process.managers->managed(), 1U);
 }
 
+/// The route was deleted and written again, because it was read before the interface.
+TEST(ManagersTest, ANewProcessKeepsARouteWhoseGatewayIsConnected) {
+  Process process;
+  leave_rows(process);
+  process.fixture.set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}, {"protocol", "static"}});
+  process.fixture.set(kManagedTable, "ROUTE_TABLE:10.9.0.0/16",
+                      {{"source", "STATIC_ROUTE|10.9.0.0/16"}, {"fields", "ifname,nexthop,protocol"}});
+  process.fixture.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}});
+  process.fixture.set("INTERFACE", "swp1|10.0.0.1/24");
+  process.fixture.set("INTERFACE", "swp1");
+  process.begin();
+  process.run();
+  EXPECT_TRUE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+  EXPECT_THAT(process.handled, testing::Not(testing::Contains("D ROUTE_TABLE:10.9.0.0/16")));
+}
+
+TEST(ManagersTest, ANewProcessDeletesARouteWhoseGatewayIsConnectedNoMore) {
+  Process process;
+  leave_rows(process);
+  process.fixture.set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}, {"protocol", "static"}});
+  process.fixture.set(kManagedTable, "ROUTE_TABLE:10.9.0.0/16",
+                      {{"source", "STATIC_ROUTE|10.9.0.0/16"}, {"fields", "ifname,nexthop,protocol"}});
+  process.fixture.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}});
+  process.begin();
+  process.run();
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+}
+
 TEST(ManagersTest, ARowThatIsBadWhenANewProcessReadsItKeepsWhatItMadeBefore) {
   Process process;
   leave_rows(process);

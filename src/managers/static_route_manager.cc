@@ -46,8 +46,10 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
   std::vector<Constraint> connected;
   for (const StaticHop& hop : row->hops) {
     const std::string port = hop.port.empty() ? subnets_.port_of(hop.gateway) : hop.port;
-    // A next hop that cannot be reached is left out, as FRR does. Its subnet may come, so the route is handled again then.
+    // The route is handled again when the subnet comes.
     if (port.empty()) {
+      const Constraint read{kConfigRead, std::string{kAllTables}};
+      if (!holds(read)) return Outcome::wait_for(read);  // Its subnet may be read next.
       const Constraint fact{kConnected, hop.gateway.to_string()};
       return drop(source, target, [fact] { return Outcome::wait_for(fact); });
     }
