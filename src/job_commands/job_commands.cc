@@ -120,21 +120,30 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
   });
 }
 
+/// A job that was put, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
+json::object object_with_warning(const Jobs& jobs, const StoredJob& stored, const std::optional<WallTime>& next) {
+  json::object object = object_of(stored, next);
+  if (const std::string trouble = jobs.handler_trouble(stored.job.handler); !trouble.empty()) object["warning"] = sentence(trouble);
+  return object;
+}
+
 /// Answers with the job as it would be, or with what is wrong with it.
-void check_only(const Job& job, Reply reply) {
+void check_only(const Jobs& jobs, const Job& job, Reply reply) {
   if (const Status wrong = check(job); !wrong.ok()) return reply.fail(wrong);
   StoredJob stored{.job = job};
   const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
   if (!firings) return reply.fail(as_wrong_definition(firings.error()));
   if (!firings->empty()) stored.next = firings->front().scheduled;
-  reply.finish(object_of(stored, stored.next));
+  reply.finish(object_with_warning(jobs, stored, stored.next));
 }
 
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   auto job = job_from_json(arguments.text("definition"));
   if (!job) return reply.fail(job.error());
-  if (arguments.flag("dry_run")) return check_only(*job, std::move(reply));
-  auto done = answer_with_job(jobs, std::move(reply));
+  if (arguments.flag("dry_run")) return check_only(jobs, *job, std::move(reply));
+  auto done = [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    stored ? reply.finish(object_with_warning(jobs, *stored, jobs.next_of(*stored))) : reply.fail(stored.error());
+  };
   arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
 }
 

@@ -118,12 +118,20 @@ TEST_F(JobCommands, AFailureIsShownWithoutItsControlCharacters) {
 }
 
 TEST_F(JobCommands, AStoppedJobSaysWhyAndAStartedOneWhenItIsNextDue) {
-  call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 1h"})"}});
+  call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 1h","note":"of the disks"})"}});
   EXPECT_TRUE(call("job", {{"name", "hourly"}}).at("next").is_null());
   EXPECT_TRUE(call("job-start", {{"name", "hourly"}}).at("next").is_string());
   const json::object stopped = call("job-stop", {{"name", "hourly"}, {"note", "maintenance"}});
   EXPECT_EQ(stopped.at("running"), false);
-  EXPECT_EQ(stopped.at("note"), "maintenance");
+  EXPECT_EQ(stopped.at("stop_note"), "maintenance");
+  EXPECT_EQ(stopped.at("note"), "of the disks");
+  // An edit knows nothing of the stop.
+  const json::object edited =
+      call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 2h","note":"of the disks"})"}});
+  EXPECT_EQ(edited.at("stop_note"), "maintenance");
+  const json::object started = call("job-start", {{"name", "hourly"}});
+  EXPECT_FALSE(started.contains("stop_note"));
+  EXPECT_EQ(started.at("note"), "of the disks");
   call("job-remove", {{"name", "hourly"}});
   EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
 }

@@ -98,6 +98,7 @@ Status check_texts(const Job& job) {
                                                                    {"parameters", job.parameters},
                                                                    {"owner", job.owner},
                                                                    {"note", job.note},
+                                                                   {"stop_note", job.stop_note},
                                                                    {"schedule.when", job.schedule.when},
                                                                    {"schedule.dialect", job.schedule.dialect},
                                                                    {"schedule.zone", job.schedule.zone},

@@ -169,6 +169,8 @@ const std::vector<JsonField>& fields() {
           "tags", [](auto& job) -> auto& { return job.tags; }),
       text(
           "note", [](auto& job) -> auto& { return job.note; }),
+      text(
+          "stop_note", [](auto& job) -> auto& { return job.stop_note; }),
   };
   return all;
 }

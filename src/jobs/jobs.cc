@@ -32,6 +32,7 @@ Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, W
   if (stored && starts) {
     Job known = stored->job;
     known.note = job.note;
+    known.stop_note = job.stop_note;
     if (known == job) return stored;  // Its next time stays, too.
   }
   // The first time of a new job needs its id, so it is set below.
@@ -43,9 +44,11 @@ Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, W
   const auto next = planner.first_after(job, stored->id, now);
   if (!next) return failure(next.error());
   if (!is_new) {
-    stored = store.put(job, next_of_edited(*stored, job, *next));
+    Job edited = job;
+    edited.stop_note = stored->job.stop_note;
+    stored = store.put(edited, next_of_edited(*stored, job, *next));
   } else if (is_running) {
-    if (Status started = store.set_running(job.name, true, *next, job.note); !started.ok()) return failure(std::move(started));
+    if (Status started = store.set_running(job.name, true, *next, {}); !started.ok()) return failure(std::move(started));
     stored = store.find(job.name);
   }
   return stored;
@@ -132,6 +135,9 @@ void Jobs::has_room(const std::string& handler) {
 }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
+}
+std::string Jobs::handler_trouble(std::string_view handler) const {
+  return parts_->handlers.contains(handler) ? std::string{} : parts_->no_handler(handler);
 }
 void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
 std::optional<RunActivity> Jobs::activity(std::int64_t run) const {

@@ -299,11 +299,14 @@ TEST_P(JobStoreContract, ARemovedJobTakesItsRunsWithItAndItsIdIsNotUsedAgain) {
 }
 
 TEST_P(JobStoreContract, RunsOfAStoppedJobKeepItStopped) {
-  const StoredJob job = started("a", at(10));
+  Job noted = started("a", at(10)).job;
+  noted.note = "n";
+  const StoredJob job = *store->put(noted, at(10));
   ASSERT_TRUE(store->set_running("a", false, std::nullopt, "maintenance").ok());
   planned(job, at(10), at(20));
   EXPECT_EQ(store->find("a")->next, std::nullopt) << "a plan that was made before the stop does not start it again";
-  EXPECT_EQ(store->find("a")->job.note, "maintenance");
+  EXPECT_EQ(store->find("a")->job.stop_note, "maintenance");
+  EXPECT_EQ(store->find("a")->job.note, "n");
 }
 
 TEST_P(JobStoreContract, OldEndedRunsAreForgottenInSlices) {

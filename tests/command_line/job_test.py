@@ -43,7 +43,27 @@ def check_definitions(daemon, checker):
     assert len(checker.check("job-next", expect(daemon, 0, "--json", "job", "next", "night", "--count", "3"))["rows"]) == 3
     assert expect(daemon, 0, "job", "next", "night", "--count", "2", "--from", "2030-01-01T01:00:00Z") == "2030-01-01T02:00:00Z\n2030-01-01T04:00:00Z\n"
     assert checker.check("job-start", expect(daemon, 0, "--json", "job", "start", "night"))["running"]
-    assert checker.check("job-stop", expect(daemon, 0, "--json", "job", "stop", "night", "--note", "disk"))["note"] == "disk"
+    assert checker.check("job-stop", expect(daemon, 0, "--json", "job", "stop", "night", "--note", "disk"))["stop_note"] == "disk"
+    assert checker.check("job-show", expect(daemon, 0, "--json", "job", "show", "night"))["note"] == "x", "the job's own note stays"
+    assert "stopped: disk; x" in expect(daemon, 0, "job", "list", "night")
+    assert expect(daemon, 0, "job", "edit", "night", "--note", "x") == "nothing changes\n"
+    # An instant in the past is a mistake, unless the user says otherwise.
+    past = ("job", "add", "once", "--handler", "log", "--at", "2020-01-01T00:00:00Z")
+    assert "'once' would never run" in expect(daemon, 2, *past)
+    assert "'once' would never run" in expect(daemon, 2, *past, "--dry-run")
+    assert "no job 'once'" in expect(daemon, 1, "job", "show", "once")
+    assert expect(daemon, 0, *past, "--past") == "once: started\n"
+    assert "'once' would never run" in expect(daemon, 2, "job", "edit", "once", "--at", "2021-01-01T00:00:00Z")
+    expect(daemon, 0, "job", "edit", "once", "--note", "an edit of something else")
+    expect(daemon, 0, "job", "remove", "once", "--yes")
+    # A handler that is not there is accepted with a warning.
+    said = daemon.run("job", "add", "typo", "--handler", "lgo", "--manual")
+    assert said.returncode == 0 and "warning: this program has no handler 'lgo'" in said.stderr, said
+    said = daemon.run("--json", "job", "edit", "typo", "--handler", "command/bakcup")
+    assert "no worker offers command bakcup" in said.stderr and "warning" in checker.check("job-edit", said.stdout), said
+    said = daemon.run("job", "edit", "typo", "--handler", "log")
+    assert said.returncode == 0 and not said.stderr, said
+    expect(daemon, 0, "job", "remove", "typo", "--yes")
     assert "nothing was done without --yes" in expect(daemon, 2, "job", "remove", "night", stdin=subprocess.DEVNULL)
     checker.check("job-remove", expect(daemon, 0, "--json", "job", "remove", "night", "--yes"))
     assert "no job" in expect(daemon, 1, "job", "start", "night")

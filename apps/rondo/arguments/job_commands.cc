@@ -35,6 +35,7 @@ std::vector<Option> schedule_options() {
        .choices = {"vixie", "quartz", "spring"}},
       {.name = "--from", .value = "INSTANT", .help = "Not due before this instant"},
       {.name = "--until", .value = "INSTANT", .help = "Not due from this instant on"},
+      {.name = "--past", .value = {}, .help = "Accept a schedule of which no instant is ahead: it never runs by itself"},
       {.name = "--excluded", .value = "DAYS", .help = "Not due on these days, such as 'SAT, SUN, 12-24..01-01, 2026-04-03'"},
       {.name = "--jitter", .value = "DURATION", .help = "Each run is delayed by up to this time"},
   };

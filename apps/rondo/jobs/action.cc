@@ -1,6 +1,7 @@
 // `rondo job`: calls the commands of add_job_commands() (rondo/job_commands/job_commands.h) and prints their answers.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <charconv>
@@ -82,6 +83,30 @@ std::string state_line(const json::object& job) {
   return member(job, "name") + (is_running ? ": started" + (next == "never" ? std::string{} : ", next " + next) : ": stopped") + "\n";
 }
 
+/// Whether the call sets anything on which the instants of a job depend.
+bool sets_schedule(const JobCall& call) {
+  constexpr std::array<std::string_view, 7> kOptions{"--cron", "--every", "--after", "--at", "--from", "--until", "--excluded"};
+  return std::ranges::any_of(kOptions, [&call](std::string_view option) { return call.find(option) != nullptr; });
+}
+
+/// InvalidArgument if no instant of a new schedule is ahead, unless the user accepts that. 'job' is the answer of a dry run.
+Status check_is_ahead(const Caller& caller, const json::object& job) {
+  const bool has_instants = job.contains("schedule") && !job.contains("parents");
+  if (!sets_schedule(caller.call) || !has_instants || !job.at("next").is_null() || caller.call.find("--past") != nullptr) return {};
+  return {StatusCode::InvalidArgument, "no instant of '" + member(job, "schedule") + "' is ahead, so '" + member(job, "name") +
+                                           "' would never run: --past accepts that, and `rondo job trigger` runs a job now"};
+}
+
+/// What job-put would store. Prints its warning.
+Result<json::object> check_definition(const Caller& caller, json::object arguments) {
+  arguments["dry_run"] = true;
+  Result<json::object> checked = caller.backend.call("job-put", arguments, {});
+  if (!checked) return checked;
+  if (const Status past = check_is_ahead(caller, *checked); !past.ok()) return failure(past);
+  if (checked->contains("warning")) print_error("rondo: warning: " + member(*checked, "warning") + "\n");
+  return checked;
+}
+
 int add(const Caller& caller) {
   json::object definition{{"name", caller.call.word("NAME")}};
   if (Status bad = apply_options(caller.call, definition); !bad.ok()) return report(caller.options, bad);
@@ -92,10 +117,11 @@ int add(const Caller& caller) {
   }
   if (found.error().code() != StatusCode::NotFound) return report(caller.options, found.error());
   json::object arguments{{"definition", escape_text(json_text(definition))}};
+  const Result<json::object> checked = check_definition(caller, arguments);
+  if (!checked) return report(caller.options, checked.error());
   if (caller.call.find("--dry-run") != nullptr) {
-    arguments["dry_run"] = true;
-    return caller.answer("job-put", arguments,
-                         [&definition](const json::object& job) { return difference({}, definition) + "next: " + next_of(job) + "\n"; });
+    print(caller.options.json ? json_text(*checked) + "\n" : difference({}, definition) + "next: " + next_of(*checked) + "\n");
+    return finish_output();
   }
   if (caller.call.find("--stopped") == nullptr) arguments["start"] = true;
   return caller.answer("job-put", arguments, state_line);
@@ -107,6 +133,8 @@ int edit(const Caller& caller) {
   json::object definition = definition_of(*found);
   if (Status bad = apply_options(caller.call, definition); !bad.ok()) return report(caller.options, bad);
   json::object arguments{{"definition", escape_text(json_text(definition))}};
+  const Result<json::object> checked = check_definition(caller, arguments);
+  if (!checked) return report(caller.options, checked.error());
   if (caller.call.find("--dry-run") != nullptr) arguments["dry_run"] = true;
   return caller.answer("job-put", arguments, [&found](const json::object& job) {
     const std::string lines = difference(definition_of(*found), definition_of(job));
@@ -131,6 +159,8 @@ int remove(const Caller& caller) {
 }
 
 json::object list_row(const json::object& job) {
+  std::string note = job.contains("stop_note") ? "stopped: " + member(job, "stop_note") : std::string{};
+  if (job.contains("note")) note += (note.empty() ? "" : "; ") + member(job, "note");
   const std::string parents = words_of(job, "parents");
   const std::string schedule = !parents.empty() ? "after " + parents : job.contains("schedule") ? member(job, "schedule") : "manual";
   return {{"job", member(job, "name")},
@@ -139,7 +169,7 @@ json::object list_row(const json::object& job) {
           {"schedule", schedule},
           {"zone", job.contains("zone") ? member(job, "zone") : "UTC"},
           {"handler", member(job, "handler")},
-          {"note", job.contains("note") ? job.at("note") : json::value("")}};
+          {"note", note}};
 }
 
 int list(const Caller& caller) {

@@ -44,7 +44,9 @@ struct Imported {
 std::string difference_of(const Imported& one) {
   json::object before = one.current;
   before.erase("next");
+  before.erase("stop_note");  // A part of its state, which an import does not edit.
   json::object after = one.definition;
+  after.erase("stop_note");
   after["running"] = one.running;
   return difference(before, after);
 }
@@ -107,6 +109,10 @@ class Import {
   Status check(Imported& one) {
     const auto checked = backend_.call("job-put", {{"definition", escape_text(json_text(one.definition))}, {"dry_run", true}}, {});
     if (!checked) return checked.error();
+    if (const json::value* const warning = checked->if_contains("warning")) {
+      const std::string_view text = warning->as_string();
+      if (warned_.emplace(text).second) print_error("rondo: warning: " + std::string{text} + "\n");
+    }
     one.definition = definition_of(*checked);  // Without members that have their default value.
     auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
     if (current) one.current = std::move(*current);
@@ -135,6 +141,7 @@ class Import {
   const Options& options_;
   Backend& backend_;
   bool is_dry_;
+  std::set<std::string> warned_;  // Many jobs may have one handler.
 };
 
 Result<std::vector<Imported>> parse(const std::string& text) {

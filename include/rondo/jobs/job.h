@@ -86,7 +86,8 @@ struct Job {
   std::vector<std::string> required_facts = {};
   std::string owner = {};
   std::vector<std::string> tags = {};
-  std::string note = {};  // For people, such as why the job is stopped.
+  std::string note = {};       // For people.
+  std::string stop_note = {};  // For people: why the job is stopped. Jobs::stop() sets it, Jobs::start() clears it, an edit keeps it.
   friend bool operator==(const Job&, const Job&) = default;
 };
 

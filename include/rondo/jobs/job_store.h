@@ -64,7 +64,7 @@ class JobStore {
   virtual Result<StoredJob> put(const Job& job, std::optional<WallTime> next) = 0;
   /// Removes a job and its runs; NotFound.
   virtual Status remove(std::string_view name) = 0;
-  /// Starts or stops a job; NotFound.
+  /// Starts or stops a job, with 'note' as its Job::stop_note; NotFound.
   virtual Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) = 0;
   /// NotFound.
   virtual Result<StoredJob> find(std::string_view name) = 0;

@@ -130,6 +130,8 @@ class Jobs {
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
   /// handler is set. 'reason' returns what `rondo why` shows, such as "no worker offers command backup".
   void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
+  /// Why runs of a job with this handler would not begin at present; empty if it is set.
+  std::string handler_trouble(std::string_view handler) const;
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start().
   void offer_facts(ConstraintKind kind);
   /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
@@ -143,7 +145,7 @@ class Jobs {
   void put(Job job, Done<StoredJob> done = {});
   /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
-  /// Stops a job: runs that have not begun are skipped, also those that a later process finds. 'note' is for people.
+  /// Stops a job: runs that have not begun are skipped, also those that a later process finds. 'note' becomes Job::stop_note.
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});

@@ -54,6 +54,8 @@ constexpr std::array kMigrations{
     "  PRIMARY KEY (parent, child)) WITHOUT ROWID;"
     "CREATE INDEX parents_of_child ON parents (child);",
     // Runs may be of Band::Backfill, which a program that knows the step before refuses.
+    "SELECT 1;",
+    // Definitions may have Job::stop_note; the same.
     "SELECT 1;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
@@ -80,7 +82,7 @@ class SqliteJobStore final : public JobStore {
     auto stored = find(name);
     if (!stored) return stored.error();
     if (!is_readable(*stored)) return {StatusCode::DataLoss, stored->job.note};
-    stored->job.note = note;
+    stored->job.stop_note = note;
     return changed_one(set_running_.bind(is_running ? 1 : 0).bind(next).bind(to_json(stored->job)).bind(name), name);
   }
   Result<StoredJob> find(std::string_view name) override {
