@@ -159,6 +159,12 @@ void RouteBook::leave_out() {
   ++left_out_;
 }
 
+bool RouteBook::wants_resend() const noexcept {
+  const auto has_room = [](std::size_t used, std::size_t max) { return max - std::min(used, max) > max / 16; };
+  return left_out_ > 0 && has_room(routes_.live(), options_.routes_max) && has_room(nexthops_.size(), options_.nexthops_max) &&
+         has_room(lists_.size(), options_.nexthops_max) && has_room(members_.used(), members_.max());
+}
+
 void RouteBook::apply(const RouteChange& change) {
   if (change.table != options_.table) return skip(Skip::Table);
   if (change.gone) return remove_route(change);

@@ -102,6 +102,9 @@ class RouteBook {
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
+  /// Whether something was left out in this session and there is room now: more than a sixteenth of each limit is free.
+  bool wants_resend() const noexcept;
+
   const BookOptions& options() const noexcept { return options_; }
   BookFigures figures() const;
 

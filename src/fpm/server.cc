@@ -17,6 +17,8 @@ namespace {
 
 /// How often the server checks whether a resend has ended, and tries again to write what the store refused.
 constexpr Duration kLook = 100ms;
+/// How long a session lasts at least before the server ends it, so that zebra sends everything again.
+constexpr Duration kResendPause = 60s;
 /// How soon the server looks again whether fewer routes are under way. Rows that wait for something else are not under way, and the data
 /// plane does not answer them.
 constexpr Duration kRoomWait = 1ms;
@@ -333,6 +335,10 @@ bool Server::may_sweep(const BookFigures& figures) {
 /// A resend without a message is none: a stranger that connects removes nothing.
 void Server::look() {
   if (store_refuses_) wake();
+  const bool is_complete = resync_ == Resync::Done || resync_ == Resync::Silent;
+  if (is_complete && book_.wants_resend() && scheduler_.now() - since_ >= kResendPause) {
+    return end_session(Event::Kind::Closed, "zebra is to send again what there was no room for");
+  }
   const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
   if (!session_ || !is_quiet || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;
   if (!may_sweep(book_.figures())) return;

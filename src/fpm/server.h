@@ -5,6 +5,7 @@
 // ends the session with a reason; rows stay.
 // Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes. What is not written yet
 // stays in the book, where it merges and where a later change can go first (write_order.h).
+// What the book left out at a limit, zebra must send again: when there is room, the server ends the session, at most once a minute.
 // Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the
 // server removes the routes that the session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect
 // to it later than zebra to the server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.

@@ -37,6 +37,9 @@ class FpmServer : public testing::Test {
   FpmServer() {
     for (const char* const table : {"ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"}) EXPECT_TRUE(store_->declare({.name = table}).ok());
     routes_ = std::move(store_->subscribe("ROUTE_TABLE").value());
+    open(options());
+  }
+  ServerOptions options() {
     ServerOptions options;
     options.port = 0;
     options.quiet = 200ms;
@@ -46,6 +49,9 @@ class FpmServer : public testing::Test {
       return may_delete_;
     };
     options.under_way = [this] { return bounded_ ? under_way_ + store_->size("ROUTE_TABLE")->staged : 0; };
+    return options;
+  }
+  void open(ServerOptions options) {
     server_ = std::move(Server::open(scheduler_, *store_, std::move(options)).value());
     server_->on_event([this](const Event& event) { events_.push_back(event); });
     server_->begin();
@@ -202,6 +208,33 @@ TEST_F(FpmServer, NoMoreRoutesThanTheLimitAreUnderWay) {
   under_way_ = 0;  // Without an answer: the rows waited for something else.
   std::size_t rows = limits::kFpmUnderWay + 100;
   EXPECT_TRUE(becomes([&] { return (rows += written().size()) == kRoutes; })) << unwritten();
+}
+
+TEST_F(FpmServer, WhatWasLeftOutIsSentAgainWhenThereIsRoom) {
+  ServerOptions small = options();
+  small.book.routes_max = 2;
+  open(std::move(small));
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16") + one_route("10.3.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_EQ(server_->figures().book.left_out, 1U);
+  clock_.at = clock_.now();
+  clock_.step = 10ms;
+  const Instant begin = clock_.at;
+  const auto turns_until = [&](Resync state, Duration most) {
+    for (const Instant end = clock_.at + most; clock_.at < end && resync() != state;) scheduler_.turn();
+    return resync() == state;
+  };
+  EXPECT_FALSE(turns_until(Resync::NoSession, 100s)) << "there is no room";
+  send(zebra, kit::frame(kit::no_route("10.1.0.0/16")));
+  EXPECT_TRUE(turns_until(Resync::NoSession, 100s));
+  EXPECT_GT(clock_.at, begin + 60s);
+  EXPECT_THAT(server_->figures().last_end, HasSubstr("send again"));
+  zebra = connect();
+  send(zebra, one_route("10.2.0.0/16") + one_route("10.3.0.0/16"));
+  EXPECT_TRUE(turns_until(Resync::Done, 1000s));
+  EXPECT_EQ(routes(), 2U);
+  EXPECT_EQ(server_->figures().book.left_out, 0U);
 }
 
 TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {

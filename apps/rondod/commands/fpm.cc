@@ -79,8 +79,9 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
                                 " routes wait for fpm:limit, because it holds as many next hops as it may"));
   }
   if (figures.book.left_out != 0) {
-    troubles.push_back(sentence(who + std::to_string(figures.book.left_out) +
-                                " routes or next hops were left out, because it holds as many as it may; zebra must send them again"));
+    troubles.push_back(
+        sentence(who + std::to_string(figures.book.left_out) +
+                 " routes or next hops were left out, because it holds as many as it may; zebra must send them again when there is room"));
   }
   if (const std::uint64_t refused = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Members)]; refused != 0) {
     notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
