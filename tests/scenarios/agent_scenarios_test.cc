@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "agent_testbed.h"
+#include "base/testing/sanitized.h"
 #include "rondo/base/limits.h"
 #include "switch_agent/limits.h"
 
@@ -273,6 +274,39 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
     ASSERT_EQ(testbed.agent.routes().counts().routes, testbed.plane.route_count());
     ASSERT_EQ(testbed.runtime.scheduler().stats().sweep_rescues, 0U);
   }
+}
+
+/// SONiC's document has a peer that flaps with 50,000 routes: they freeze an orchagent without a limit of a turn for more than 10 s. Here
+/// the event of a port that carries some of them is handled within one turn of the routes.
+TEST_F(SwitchAgent, RoutesThatAreWithdrawnAndAnnouncedAgainDoNotDelayTheEventOfAPort) {
+  constexpr int kRoutes = plain_or_sanitized(50'000, 5'000);
+  set_up(kRoutes);
+  const Lines before = testbed.actual();
+  const auto route_turns = [this] {
+    std::uint64_t turns = 0;
+    testbed.runtime.scheduler().for_each_source([&turns](const Source& source) {
+      if (source.name() == "ROUTE_TABLE") turns = source.stats().turns;
+    });
+    return turns;
+  };
+  const std::uint64_t turns = route_turns();
+  const Instant start = testbed.world.clock().now();
+  for (int i = 0; i < kRoutes; ++i) testbed.remove("ROUTE_TABLE", prefix(i));
+  add_routes(kRoutes, "1");
+  testbed.world.after(200us, [this] { testbed.plane.set_carrier("A", false); });
+  const auto is_handled = [this] {
+    const auto handled = testbed.agent.ports().handled_since(0);
+    return !handled.empty() && !handled.back().carrier;
+  };
+  while (!is_handled() && testbed.world.clock().now() < start + 1s) testbed.run_for(10us);
+  EXPECT_LE(testbed.world.clock().now() - start, 200us + 1ms) << "the routes are far from done";
+  EXPECT_GT(testbed.owed(), 0U);
+  testbed.plane.set_carrier("A", true);
+  testbed.run_for(30s);
+  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(difference(testbed.actual(), before), Lines{});
+  EXPECT_GE(route_turns() - turns, static_cast<std::uint64_t>(kRoutes) / limits::kBatchItems) << "each turn is bounded";
+  EXPECT_EQ(testbed.runtime.scheduler().stats().sweep_rescues, 0U);
 }
 
 // --- Ports and devices.

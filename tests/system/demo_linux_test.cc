@@ -77,6 +77,17 @@ TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
   expect_report(kernel);
 }
 
+/// The report has what the kernel has after the flap.
+TEST_F(DemoOnLinux, RoutesThatFlapWhileTheirPortFailsEndAsAskedFor) {
+  ASSERT_EQ(run("--flap-routes 2000 --no-floor"), 0) << text_of("output");
+  expect_report(false);
+  const json::object flap = json::parse(text_of("report.json")).at("route_flap").as_object();
+  EXPECT_EQ(flap.at("rows_written").to_number<int>(), 5 * 2 * 2000);
+  EXPECT_EQ(flap.at("rows_done").to_number<int>() + flap.at("rows_superseded").to_number<int>(), 5 * 2 * 2000);
+  EXPECT_GT(flap.at("turns").to_number<int>(), 0);
+  EXPECT_TRUE(flap.at("port_event_us").at("p99").is_number());
+}
+
 TEST_F(DemoOnLinux, ItsRecordedDayReplaysTheSame) {
   // A name that must be escaped in a configuration file.
   const std::string day = "'" + (directory_ / "a \"day\".journal").string() + "'";

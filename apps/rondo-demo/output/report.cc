@@ -21,6 +21,44 @@ namespace {
 
 double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
 
+void add_ports(std::string& text, const PortEvents& ports) {
+  line(text, "port events         %llu, from the kernel's word to the handler p50 %.0f us, p99 %.0f us, max %.0f us (%llu unseen)",
+       static_cast<unsigned long long>(ports.count), us(ports.handled_ns.quantile(0.5)), us(ports.handled_ns.quantile(0.99)),
+       us(ports.handled_ns.max()), static_cast<unsigned long long>(ports.unseen));
+  line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(ports.cable_ns.quantile(0.5)),
+       us(ports.cable_ns.quantile(0.99)));
+}
+
+void add_flap(std::string& text, const RouteFlap& flap) {
+  line(text, "flap of routes      %llu withdrawn and announced again, %llu times, in %.2f s", static_cast<unsigned long long>(flap.routes),
+       static_cast<unsigned long long>(flap.rounds), flap.seconds);
+  line(text, "                    %llu rows written, %llu done, and %llu superseded by a newer one of their key",
+       static_cast<unsigned long long>(flap.written), static_cast<unsigned long long>(flap.done),
+       static_cast<unsigned long long>(flap.superseded()));
+  line(text, "                    %llu turns of the routes, the longest %.0f us", static_cast<unsigned long long>(flap.turns),
+       flap.longest_turn_us);
+  add_ports(text, flap.ports);
+}
+
+boost::json::object quantiles(const Histogram& times) {
+  return {{"p50", us(times.quantile(0.5))}, {"p99", us(times.quantile(0.99))}, {"max", us(times.max())}};
+}
+
+boost::json::object json_of(const RouteFlap& flap) {
+  return {{"routes", flap.routes},
+          {"rounds", flap.rounds},
+          {"rows_written", flap.written},
+          {"rows_done", flap.done},
+          {"rows_superseded", flap.superseded()},
+          {"turns", flap.turns},
+          {"longest_turn_us", flap.longest_turn_us},
+          {"port_event_us", quantiles(flap.ports.handled_ns)},
+          {"cable_to_handler_us", quantiles(flap.ports.cable_ns)},
+          {"port_events", flap.ports.count},
+          {"port_events_unseen", flap.ports.unseen},
+          {"seconds", flap.seconds}};
+}
+
 }  // namespace
 
 std::string to_text(const Report& r) {
@@ -39,11 +77,7 @@ std::string to_text(const Report& r) {
     line(text, "bare netlink loop   %.0f routes a second: this run reached %.0f %% of it", *r.floor_per_second,
          100.0 * r.routes_per_second / *r.floor_per_second);
   }
-  line(text, "port events         %llu, from the kernel's word to the handler p50 %.0f us, p99 %.0f us, max %.0f us (%llu unseen)",
-       static_cast<unsigned long long>(r.port_events), us(r.port_event_ns.quantile(0.5)), us(r.port_event_ns.quantile(0.99)),
-       us(r.port_event_ns.max()), static_cast<unsigned long long>(r.port_events_unseen));
-  line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(r.cable_ns.quantile(0.5)),
-       us(r.cable_ns.quantile(0.99)));
+  add_ports(text, r.ports);
   line(text, "longest turn        %.0f us (%s), %.0f us of them on a CPU", r.longest_turn_us, r.longest_turn_of.c_str(),
        r.longest_turn_cpu_us);
   line(text, "                    %llu of %llu turns above 5 ms", static_cast<unsigned long long>(r.long_turns),
@@ -58,39 +92,37 @@ std::string to_text(const Report& r) {
     line(text, "jobs beside them    %llu runs of sample jobs, p99 %.2f ms late", static_cast<unsigned long long>(r.sample_runs),
          r.sample_late_us / 1000.0);
   }
+  if (r.flap) add_flap(text, *r.flap);
   line(text, "took                %.1f s", r.seconds);
   return text;
 }
 
 std::string to_json(const Report& r) {
-  boost::json::object object{
-      {"dataplane", r.dataplane},
-      {"routes", r.routes},
-      {"verified_equal", r.comparison.equal},
-      {"all_equal", r.comparison.all_equal()},
-      {"routes_per_second", r.routes_per_second},
-      {"netlink_floor_per_second", nullptr},
-      {"port_event_us",
-       boost::json::object{
-           {"p50", us(r.port_event_ns.quantile(0.5))}, {"p99", us(r.port_event_ns.quantile(0.99))}, {"max", us(r.port_event_ns.max())}}},
-      {"cable_to_handler_us",
-       boost::json::object{{"p50", us(r.cable_ns.quantile(0.5))}, {"p99", us(r.cable_ns.quantile(0.99))}, {"max", us(r.cable_ns.max())}}},
-      {"port_events", r.port_events},
-      {"port_events_unseen", r.port_events_unseen},
-      {"longest_turn_us", r.longest_turn_us},
-      {"longest_turn_cpu_us", r.longest_turn_cpu_us},
-      {"longest_turn_of", r.longest_turn_of},
-      {"turns", r.turns},
-      {"long_turns", r.long_turns},
-      {"peak_rss_bytes", r.peak_rss_bytes},
-      {"parked_peak", r.parked_peak},
-      {"resolve_us", r.resolve_us},
-      {"retried", r.retried},
-      {"put_back", r.put_back},
-      {"sweep_rescues", r.sweep_rescues},
-      {"feed_rows_per_second", r.feed_rows_per_second},
-      {"seconds", r.seconds}};
+  boost::json::object object{{"dataplane", r.dataplane},
+                             {"routes", r.routes},
+                             {"verified_equal", r.comparison.equal},
+                             {"all_equal", r.comparison.all_equal()},
+                             {"routes_per_second", r.routes_per_second},
+                             {"netlink_floor_per_second", nullptr},
+                             {"port_event_us", quantiles(r.ports.handled_ns)},
+                             {"cable_to_handler_us", quantiles(r.ports.cable_ns)},
+                             {"port_events", r.ports.count},
+                             {"port_events_unseen", r.ports.unseen},
+                             {"longest_turn_us", r.longest_turn_us},
+                             {"longest_turn_cpu_us", r.longest_turn_cpu_us},
+                             {"longest_turn_of", r.longest_turn_of},
+                             {"turns", r.turns},
+                             {"long_turns", r.long_turns},
+                             {"peak_rss_bytes", r.peak_rss_bytes},
+                             {"parked_peak", r.parked_peak},
+                             {"resolve_us", r.resolve_us},
+                             {"retried", r.retried},
+                             {"put_back", r.put_back},
+                             {"sweep_rescues", r.sweep_rescues},
+                             {"feed_rows_per_second", r.feed_rows_per_second},
+                             {"seconds", r.seconds}};
   if (r.floor_per_second) object["netlink_floor_per_second"] = *r.floor_per_second;
+  if (r.flap) object["route_flap"] = json_of(*r.flap);
   return boost::json::serialize(object);
 }
 

@@ -11,6 +11,28 @@
 
 namespace rondo::demo {
 
+/// How long rondod took for the moves of one port's cable.
+struct PortEvents {
+  Histogram handled_ns;  // From the kernel's announcement to rondod's handler.
+  Histogram cable_ns;    // From the cable's move, so it includes the kernel's work before its announcement.
+  std::uint64_t count = 0;
+  std::uint64_t unseen = 0;
+};
+
+/// Routes that are withdrawn and announced again, several times, while a port that carries some of them fails.
+struct RouteFlap {
+  std::uint64_t routes = 0;
+  std::uint64_t rounds = 0;
+  std::uint64_t written = 0;   // Rows: a withdrawal and an announcement of each route in each round.
+  std::uint64_t done = 0;      // Of these: the others were superseded by a newer row of their key.
+  std::uint64_t turns = 0;     // Of the table of routes.
+  double longest_turn_us = 0;  // Of these turns, since the start.
+  PortEvents ports;
+  double seconds = 0;
+
+  std::uint64_t superseded() const noexcept { return written > done ? written - done : 0; }
+};
+
 struct Report {
   std::string dataplane;
   std::uint64_t routes = 0;
@@ -18,10 +40,8 @@ struct Report {
   double feed_rows_per_second = 0;
   double routes_per_second = 0;  // From the first order to the data plane to its last answer.
   std::optional<double> floor_per_second;
-  Histogram port_event_ns;  // From the kernel's announcement to rondod's handler.
-  Histogram cable_ns;       // From the cable's move, so it includes the kernel's work before its announcement.
-  std::uint64_t port_events = 0;
-  std::uint64_t port_events_unseen = 0;
+  PortEvents ports;
+  std::optional<RouteFlap> flap;
   double longest_turn_us = 0;
   double longest_turn_cpu_us = 0;  // The CPU time of that turn, at most.
   std::string longest_turn_of;     // The source of that turn.
