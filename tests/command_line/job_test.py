@@ -162,12 +162,37 @@ def check_files(daemon, checker):
     expect(daemon, 1, "job", "show", "fresh")
     said = daemon.run("--json", "job", "import-crontab", "-", input=CRONTAB)
     assert said.returncode == 0 and "MAILTO" in said.stderr, said
-    assert [row["became"] for row in checker.check("job-import-crontab", said.stdout)["rows"]] == ["added", "added"]
-    job = json.loads(expect(daemon, 0, "--json", "job", "show", "crontab/5"))
+    imported = checker.check("job-import-crontab", said.stdout)
+    assert [row["became"] for row in imported["rows"]] == ["added", "added"] and imported["others"] == [], imported
+    nightly = imported["rows"][0]["name"]
+    assert nightly.startswith("crontab/backup-"), nightly
+    job = json.loads(expect(daemon, 0, "--json", "job", "show", nightly))
     assert job["note"] == "nightly backup" and job["parameters"] == "/usr/bin/backup --all 100%" and job["zone"] == "Europe/Berlin", job
+    # Once more: nothing changes, also what people have set since. Another line above the others doubles nothing.
+    expect(daemon, 0, "job", "edit", nightly, "--retries", "2")
+    expect(daemon, 0, "job", "stop", nightly, "--note", "disk")
+    said = daemon.run("job", "import-crontab", "-", input=CRONTAB)
+    assert said.returncode == 0 and "nothing changes: all 2 jobs are as the file says" in said.stdout, said
+    job = json.loads(expect(daemon, 0, "--json", "job", "show", nightly))
+    assert job["retries"] == 2 and not job["running"] and job["stop_note"] == "disk", job
+    more = "5 5 * * * first\n" + CRONTAB.replace("@daily clean", "@hourly clean")
+    said = daemon.run("--json", "job", "import-crontab", "-", "--zone", "Asia/Tokyo", input=more)
+    imported = checker.check("job-import-crontab", said.stdout)
+    assert [row["became"] for row in imported["rows"]] == ["added", "same", "added"], imported
+    assert imported["zone"] == "Asia/Tokyo" and imported["zone_source"] == "--zone", imported
+    # The job of the line that was changed is named.
+    assert len(imported["others"]) == 1 and imported["others"][0].startswith("crontab/clean-"), imported
+    assert f"the job {imported['others'][0]} is not in the file and goes on" in said.stderr, said
+    assert json.loads(expect(daemon, 0, "--json", "job", "show", imported["rows"][0]["name"]))["zone"] == "Asia/Tokyo"
+    said = daemon.run("job", "import-crontab", "-", "--dry-run", input=CRONTAB, env={**os.environ, "TZ": "America/New_York"})
+    assert said.returncode == 0 and "zone: America/New_York (TZ)" in said.stdout, said
+    said = daemon.run("job", "import-crontab", "-", "--prefix", "named", input="# rondo-job: x\n@daily a\n# rondo-job: x\n@daily b\n")
+    assert said.returncode == 78 and "'named/x' is there twice" in said.stderr, said
+    said = daemon.run("job", "import-crontab", "-", "--zone", "Mars/Base", "--prefix", "mars", input="@daily a\n")
+    assert said.returncode == 78 and "Mars/Base" in said.stderr, said
     said = daemon.run("job", "import-crontab", "-", "--prefix", "other", input=REFUSED)
     assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (1, 2, 3, 4)), said
-    expect(daemon, 1, "job", "show", "other/5")
+    assert "(none)" in daemon.run("job", "list", "other/*").stderr
 
 
 def check_without_plane(daemon):

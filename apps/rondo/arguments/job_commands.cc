@@ -120,11 +120,14 @@ std::vector<Command> defining_commands() {
       {.name = "import-crontab",
        .help = "Add one job for each line of a crontab",
        .details =
-           "A job is named after its line: PREFIX/LINE. Its parameters are the command of the line, comments above the line become its\n"
-           "note. CRON_TZ sets the zone. A line that cannot be imported is named, and then nothing is added.",
+           "A job is named after its program with a digest of its line, PREFIX/PROGRAM-DIGEST, or by a comment '# rondo-job: NAME' above\n"
+           "the line, so an import may be repeated. Its parameters are the command of the line, comments above the line become its note.\n"
+           "Times are in the zone of this machine, or that of --zone; CRON_TZ sets another one for the lines below it.\n"
+           "A line that cannot be imported is named, and then nothing is added.",
        .arguments = {{.name = "FILE", .help = "A crontab without a column for users; - is standard input", .word = Word::File}},
        .options = {{.name = "--handler", .value = "HANDLER", .help = "What runs the commands", .fallback = "command/shell"},
                    {.name = "--prefix", .value = "PREFIX", .help = "First part of the names", .fallback = "crontab"},
+                   {.name = "--zone", .value = "ZONE", .help = "Time zone of the lines; that of this machine without it"},
                    {.name = "--stopped", .value = {}, .help = "Add the jobs stopped"},
                    dry_run()},
        .answered_by = Daemon,

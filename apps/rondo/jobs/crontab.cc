@@ -1,6 +1,12 @@
 #include "jobs/crontab.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -59,31 +65,72 @@ std::optional<std::string> command_of(std::string_view written) {
   return command;
 }
 
+bool may_be_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-'; }
+
+/// FNV-1a, of which the names need no more than that they differ.
+std::uint32_t digest(std::string_view text) {
+  std::uint32_t sum = 2'166'136'261U;
+  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 16'777'619U;
+  return sum;
+}
+
+/// "backup-1f7a90c3" for "/usr/bin/backup --all".
+std::string name_of(std::string_view expression, std::string_view command) {
+  constexpr std::size_t kProgram = 40;
+  std::string_view program = command.substr(0, command.find_first_of(kBlanks));
+  if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos) program.remove_prefix(slash + 1);
+  std::string name;
+  std::ranges::copy_if(program.substr(0, kProgram), std::back_inserter(name), may_be_in_name);
+  std::array<char, 10> hex{};
+  std::snprintf(hex.data(), hex.size(), "-%08x", digest(std::string{expression}.append("\n").append(command)));
+  return (name.empty() ? "line" : name) + hex.data();
+}
+
+/// Fields of an expression are the same whatever is between them.
+std::string one_blank_between(std::string_view text) {
+  std::string made;
+  for (const char c : text) {
+    const bool is_blank = kBlanks.find(c) != std::string_view::npos;
+    if (!is_blank || (!made.empty() && made.back() != ' ')) made += is_blank ? ' ' : c;
+  }
+  return made;
+}
+
 class Reader {
  public:
-  explicit Reader(const CrontabForm& form) : form_(form) {}
+  explicit Reader(const CrontabForm& form) : form_(form), zone_(form.zone) {}
 
   void read(std::string_view line) {
     ++number_;
     line = trimmed(line);
-    if (line.empty()) return note_.clear();
+    if (line.empty()) return forget_comments();
     if (line.front() == '#') return take_comment(line);
     if (const auto name = variable_of(line)) return take_variable(*name, unquoted(trimmed(line.substr(line.find('=') + 1))));
     take_entry(line);
-    note_.clear();
+    forget_comments();
   }
   Crontab take() && { return std::move(read_); }
 
  private:
+  void forget_comments() {
+    note_.clear();
+    name_.clear();
+  }
+
   void take_comment(std::string_view line) {
+    constexpr std::string_view kName = "rondo-job:";
     const std::string_view text = trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size())));
     if (text.empty()) return;
+    if (text.starts_with(kName)) {
+      name_ = trimmed(text.substr(kName.size()));
+      return;
+    }
     note_.append(note_.empty() ? "" : " ").append(text);
   }
 
   void take_variable(std::string_view name, std::string_view value) {
     if (name == "CRON_TZ") {
-      zone_ = std::string{value};
+      zone_ = value.empty() ? form_.zone : std::string{value};
     } else {
       read_.left_out.push_back("line " + std::to_string(number_) + ": " + std::string{name});
     }
@@ -95,26 +142,34 @@ class Reader {
     const std::size_t end = end_of_words(line, line.front() == '@' ? 1 : 5);
     if (line.starts_with("@reboot")) return refuse("@reboot is no instant: let the service manager start the command");
     if (end == std::string_view::npos) return refuse("five fields or a word such as @daily, and a command, are expected");
-    const std::string expression{trimmed(line.substr(0, end))};
+    const std::string expression = one_blank_between(trimmed(line.substr(0, end)));
     const auto cron = calendar::Cron::parse(expression, calendar::CronDialect::Unix);
     if (!cron) return refuse("'" + expression + "', " + cron.error().to_string());
     const std::optional<std::string> command = command_of(line.substr(end));
     if (!command) return refuse("'%' begins the command's standard input, which a job has not");
-    json::object definition{{"name", form_.prefix + "/" + std::to_string(number_)},
+    json::object definition{{"name", form_.prefix + "/" + (name_.empty() ? unused_name(name_of(expression, *command)) : name_)},
                             {"handler", form_.handler},
                             {"parameters", *command},
                             {"schedule", "cron " + expression},
-                            {"dialect", "unix"}};
-    if (!zone_.empty()) definition["zone"] = zone_;
+                            {"dialect", "unix"},
+                            {"zone", zone_}};
     if (!note_.empty()) definition["note"] = note_;
     read_.definitions.push_back(std::move(definition));
+  }
+
+  /// The same line once more has another job.
+  std::string unused_name(const std::string& name) {
+    const int uses = ++uses_[name];
+    return uses == 1 ? name : name + "-" + std::to_string(uses);
   }
 
   const CrontabForm& form_;
   Crontab read_;
   int number_ = 0;
   std::string note_;
+  std::string name_;  // By a comment.
   std::string zone_;
+  std::map<std::string, int> uses_;  // By name.
 };
 
 }  // namespace

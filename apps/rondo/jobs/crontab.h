@@ -10,7 +10,8 @@ namespace rondo::cli {
 
 struct CrontabForm {
   std::string handler;  // What runs the commands.
-  std::string prefix;   // The jobs are named PREFIX/LINE.
+  std::string prefix;   // The jobs are named PREFIX/NAME.
+  std::string zone;     // Of lines without CRON_TZ above them.
 };
 
 struct Crontab {
@@ -21,6 +22,9 @@ struct Crontab {
 
 /// Vixie cron's form without a column for users: five fields or @daily, then the command. Comments directly above a line are its note.
 /// CRON_TZ holds for the lines below it. The expressions are checked; the zones are not.
+///
+/// A comment "rondo-job: NAME" above a line names its job. Other jobs are named after the program and a digest of the expression and the
+/// command, such as "backup-1f7a90c3": so a line keeps its job when others come and go. A line that stands there twice has two jobs.
 Crontab read_crontab(std::string_view text, const CrontabForm& form);
 
 }  // namespace rondo::cli

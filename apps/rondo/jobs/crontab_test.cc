@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
 namespace rondo::cli {
 namespace {
 
-const CrontabForm kForm{.handler = "command/shell", .prefix = "tab"};
+const CrontabForm kForm{.handler = "command/shell", .prefix = "tab", .zone = ""};
 
 std::string member(const boost::json::object& object, const char* name) {
   const auto* const value = object.if_contains(name);
@@ -20,7 +22,7 @@ TEST(Crontab, ALineBecomesAJobWithItsCommentsAndTheZoneAboveIt) {
       read_crontab("# first\n#\n# second\n30 2 * * 1-5\t backup  --all\n\n# of nothing\n\nCRON_TZ = \"Europe/Berlin\"\n@daily x", kForm);
   ASSERT_EQ(read.definitions.size(), 2U);
   EXPECT_TRUE(read.refused.empty());
-  EXPECT_EQ(member(read.definitions[0], "name"), "tab/4");
+  EXPECT_TRUE(member(read.definitions[0], "name").starts_with("tab/backup-")) << member(read.definitions[0], "name");
   EXPECT_EQ(member(read.definitions[0], "note"), "first second");
   EXPECT_EQ(member(read.definitions[0], "schedule"), "cron 30 2 * * 1-5");
   EXPECT_EQ(member(read.definitions[0], "parameters"), "backup  --all");
@@ -28,6 +30,42 @@ TEST(Crontab, ALineBecomesAJobWithItsCommentsAndTheZoneAboveIt) {
   EXPECT_EQ(member(read.definitions[1], "note"), "") << "an empty line separates a comment from what follows";
   EXPECT_EQ(member(read.definitions[1], "zone"), "Europe/Berlin");
   EXPECT_EQ(member(read.definitions[1], "schedule"), "cron @daily");
+}
+
+std::vector<std::string> names(const Crontab& read) {
+  std::vector<std::string> all;
+  for (const auto& definition : read.definitions) all.push_back(member(definition, "name"));
+  return all;
+}
+
+TEST(Crontab, ALineKeepsItsNameWhenOthersComeAndGo) {
+  const std::vector<std::string> before = names(read_crontab("1 2 * * * /usr/bin/a -x\n@daily 'b c'\n", kForm));
+  const std::vector<std::string> after =
+      names(read_crontab("# new\n0 0 * * * c\n\n# other note\n1  2\t* * *  /usr/bin/a -x\nMAILTO=x\n@daily 'b c'\n", kForm));
+  ASSERT_EQ(after.size(), 3U);
+  EXPECT_EQ(before, (std::vector<std::string>{after[1], after[2]}));
+  // Another schedule, command or argument is another job; the same line once more is, too.
+  const std::vector<std::string> all = names(read_crontab("1 2 * * * a\n1 3 * * * a\n1 2 * * * a -x\n1 2 * * * a\n", kForm));
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 4U);
+  EXPECT_EQ(all[3], all[0] + "-2");
+}
+
+TEST(Crontab, ACommentNamesAJob) {
+  const Crontab read = read_crontab("# of the disks\n# rondo-job: nightly\n1 2 * * * a\n1 2 * * * b\n", kForm);
+  ASSERT_EQ(read.definitions.size(), 2U);
+  EXPECT_EQ(member(read.definitions[0], "name"), "tab/nightly");
+  EXPECT_EQ(member(read.definitions[0], "note"), "of the disks");
+  EXPECT_TRUE(member(read.definitions[1], "name").starts_with("tab/b-"));
+}
+
+TEST(Crontab, LinesAboveCronTzHaveTheZoneOfTheForm) {
+  CrontabForm form = kForm;
+  form.zone = "Asia/Tokyo";
+  const Crontab read = read_crontab("@daily a\nCRON_TZ=Europe/Berlin\n@daily b\nCRON_TZ=\n@daily c\n", form);
+  ASSERT_EQ(read.definitions.size(), 3U);
+  EXPECT_EQ(member(read.definitions[0], "zone"), "Asia/Tokyo");
+  EXPECT_EQ(member(read.definitions[1], "zone"), "Europe/Berlin");
+  EXPECT_EQ(member(read.definitions[2], "zone"), "Asia/Tokyo");
 }
 
 TEST(Crontab, VariablesWithoutAMeaningAreNamed) {

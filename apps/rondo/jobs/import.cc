@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -13,6 +14,7 @@
 
 #include "jobs/crontab.h"
 #include "jobs/definition.h"
+#include "jobs/machine_zone.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
@@ -35,7 +37,8 @@ Result<std::string> content_of(const std::string& path) {
 struct Imported {
   json::object definition;
   bool running = true;
-  json::object current = {};  // Empty: there is none.
+  bool is_of_crontab = false;  // Then what the crontab does not say stays as it is.
+  json::object current = {};   // Empty: there is none.
   bool is_new() const { return current.empty(); }
   bool is_running() const { return !is_new() && current.at("running") == true; }
 };
@@ -80,7 +83,9 @@ Status parents_first(std::vector<Imported>& jobs) {
 
 class Import {
  public:
-  Import(const Options& options, Backend& backend, bool is_dry) : options_(options), backend_(backend), is_dry_(is_dry) {}
+  /// 'result' has further members of the answer. With a prefix the other jobs that have it are named.
+  Import(const Options& options, Backend& backend, bool is_dry, json::object result = {}, std::string prefix = {})
+      : options_(options), backend_(backend), is_dry_(is_dry), prefix_(std::move(prefix)), result_(std::move(result)) {}
 
   int run(std::vector<Imported> jobs) {
     for (Imported& one : jobs) {
@@ -88,12 +93,14 @@ class Import {
     }
     if (const Status order = parents_first(jobs); !order.ok()) return report(options_, order, kExitBadFile);
     json::array rows;
+    std::size_t same = 0;
     for (const Imported& one : jobs) {
       const std::string lines = difference_of(one);
       const std::string_view became = one.is_new() ? "added" : lines.empty() ? "same" : "changed";
       if (!is_dry_ && !lines.empty()) {
         if (Status failed = store(one); !failed.ok()) return fail(one, failed);
       }
+      if (became == "same") ++same;
       const std::string name = name_of(one);
       if (options_.json) {
         rows.push_back(json::object{{"name", name}, {"became", became}});
@@ -101,12 +108,48 @@ class Import {
         print(name + ": " + (is_dry_ && became != "same" ? "would be " : "") + std::string{became} + "\n" + (is_dry_ ? lines : ""));
       }
     }
-    if (options_.json) print(json_text(json::object{{"rows", std::move(rows)}}) + "\n");
+    result_["rows"] = std::move(rows);
+    if (!prefix_.empty()) result_["others"] = name_others(jobs);
+    if (options_.json) {
+      print(json_text(result_) + "\n");
+    } else if (same == jobs.size()) {
+      print("nothing changes: all " + std::to_string(same) + " jobs are as the file says\n");
+    }
     return finish_output();
   }
 
+  /// Names the jobs with the prefix that are not among the imported ones, such as those of a line that was changed. Returns their names.
+  json::array name_others(const std::vector<Imported>& jobs) const {
+    std::set<std::string> imported;
+    for (const Imported& one : jobs) imported.insert(name_of(one));
+    json::array others;
+    const auto listed = backend_.call("jobs", {}, [&](const json::value& row) {
+      const json::object& job = row.as_object();
+      const std::string name{job.at("name").as_string()};
+      if (!name.starts_with(prefix_ + "/") || imported.contains(name)) return;
+      print_error("rondo: warning: the job " + name + " is not in the file and " +
+                  (job.at("running") == true ? "goes on" : "stays stopped") + ": `rondo job remove` removes it\n");
+      others.emplace_back(name);
+    });
+    return listed ? others : json::array{};
+  }
+
  private:
+  /// For a job of a crontab: keeps what people have set since it was imported.
+  Status take_over_current(Imported& one) {
+    auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
+    if (!current) return current.error().code() == StatusCode::NotFound ? Status{} : current.error();
+    json::object merged = definition_of(*current);
+    for (const auto& member : one.definition) merged[member.key()] = member.value();
+    one.definition = std::move(merged);
+    if (one.running) one.running = current->at("running") == true;
+    return {};
+  }
+
   Status check(Imported& one) {
+    if (one.is_of_crontab) {
+      if (Status taken = take_over_current(one); !taken.ok()) return taken;
+    }
     const auto checked = backend_.call("job-put", {{"definition", escape_text(json_text(one.definition))}, {"dry_run", true}}, {});
     if (!checked) return checked.error();
     if (const json::value* const warning = checked->if_contains("warning")) {
@@ -141,6 +184,8 @@ class Import {
   const Options& options_;
   Backend& backend_;
   bool is_dry_;
+  const std::string prefix_;
+  json::object result_;
   std::set<std::string> warned_;  // Many jobs may have one handler.
 };
 
@@ -172,21 +217,28 @@ int import_jobs(const Options& options, const JobCall& call, Backend& backend) {
 int import_crontab(const Options& options, const JobCall& call, Backend& backend) {
   const Result<std::string> text = content_of(call.word("FILE"));
   if (!text) return report(options, text.error());
-  const std::string* const handler = call.find("--handler");
-  const std::string* const prefix = call.find("--prefix");
-  const Crontab read =
-      read_crontab(*text, {.handler = handler == nullptr ? "command/shell" : *handler, .prefix = prefix == nullptr ? "crontab" : *prefix});
+  const auto given = [&call](std::string_view option, std::string absent) {
+    const std::string* const word = call.find(option);
+    return word == nullptr ? std::move(absent) : *word;
+  };
+  const Result<MachineZone> zone =
+      call.find("--zone") != nullptr ? MachineZone{*call.find("--zone"), "--zone"} : machine_zone(std::getenv("TZ"));
+  if (!zone) return report(options, {StatusCode::InvalidArgument, std::string{zone.error().message()} + ": give --zone ZONE"});
+  const std::string prefix = given("--prefix", "crontab");
+  const Crontab read = read_crontab(*text, {.handler = given("--handler", "command/shell"), .prefix = prefix, .zone = zone->name});
   for (const std::string& line : read.left_out) print_error("rondo: warning: " + line + " is not taken over\n");
   if (!read.refused.empty()) {
     std::string all;
     for (const std::string& line : read.refused) all.append(all.empty() ? "" : "; ").append(line);
     return report(options, {StatusCode::InvalidArgument, "nothing was imported: " + all}, kExitBadFile);
   }
+  if (!options.json) print("zone: " + zone->name + " (" + zone->source + "), except below CRON_TZ\n");
   std::vector<Imported> jobs;
   for (const json::object& definition : read.definitions) {
-    jobs.push_back({.definition = definition, .running = call.find("--stopped") == nullptr});
+    jobs.push_back({.definition = definition, .running = call.find("--stopped") == nullptr, .is_of_crontab = true});
   }
-  return Import{options, backend, call.find("--dry-run") != nullptr}.run(std::move(jobs));
+  json::object result{{"zone", zone->name}, {"zone_source", zone->source}};
+  return Import{options, backend, call.find("--dry-run") != nullptr, std::move(result), prefix}.run(std::move(jobs));
 }
 
 }  // namespace rondo::cli

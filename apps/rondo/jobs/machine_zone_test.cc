@@ -1,0 +1,58 @@
+// Goal: the name of the machine's zone, from each place where a system has it. Method: TZ as a text, and a folder in place of /etc.
+#include "jobs/machine_zone.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace rondo::cli {
+namespace {
+
+class MachineZoneTest : public ::testing::Test {
+ protected:
+  MachineZoneTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-zone-XXXXXX").string();
+    etc = ::mkdtemp(pattern.data());
+  }
+  ~MachineZoneTest() override { std::filesystem::remove_all(etc); }
+  std::string zone(const char* tz = nullptr) const {
+    const auto found = machine_zone(tz, etc);
+    return found ? found->name : "error: " + found.error().to_string();
+  }
+  std::string etc;
+};
+
+TEST_F(MachineZoneTest, TzGoesFirst) {
+  std::filesystem::create_symlink("/usr/share/zoneinfo/Asia/Tokyo", etc + "/localtime");
+  EXPECT_EQ(zone("Europe/Berlin"), "Europe/Berlin");
+  EXPECT_EQ(zone(":America/New_York"), "America/New_York");
+  EXPECT_EQ(zone("/usr/share/zoneinfo/Europe/Paris"), "Europe/Paris");
+  EXPECT_EQ(zone(""), "UTC");
+  EXPECT_EQ(zone(), "Asia/Tokyo");
+}
+
+TEST_F(MachineZoneTest, ARuleInTzHasNoName) {
+  EXPECT_NE(zone("CET-1CEST,M3.5.0,M10.5.0/3").find("is no name"), std::string::npos);
+  EXPECT_NE(zone("/home/me/zone").find("is no name"), std::string::npos);
+}
+
+TEST_F(MachineZoneTest, LocaltimeIsALink) {
+  std::filesystem::create_symlink("../usr/share/zoneinfo/posix/Europe/Berlin", etc + "/localtime");
+  EXPECT_EQ(zone(), "Europe/Berlin");
+  EXPECT_EQ(machine_zone(nullptr, etc)->source, etc + "/localtime");
+}
+
+TEST_F(MachineZoneTest, ACopyNeedsTheFileTimezone) {
+  std::ofstream(etc + "/localtime") << "TZif";
+  EXPECT_NE(zone().find("error: "), std::string::npos);
+  std::ofstream(etc + "/timezone") << "Europe/Madrid\n";
+  EXPECT_EQ(zone(), "Europe/Madrid");
+}
+
+TEST_F(MachineZoneTest, WithoutAFileItIsUtc) { EXPECT_EQ(zone(), "UTC"); }
+
+}  // namespace
+}  // namespace rondo::cli
