@@ -37,7 +37,7 @@ Result<std::string> content_of(const std::string& path) {
 struct Imported {
   json::object definition;
   bool running = true;
-  bool is_of_crontab = false;  // Then what the crontab does not say stays as it is.
+  bool is_of_crontab = false;  // The import then keeps the other members that the job has.
   json::object current = {};   // Empty: there is none.
   bool is_new() const { return current.empty(); }
   bool is_running() const { return !is_new() && current.at("running") == true; }
