@@ -412,6 +412,7 @@ Status Daemon::open_admin() {
   DaemonAdder own(registry_, context_);
   add_config_command(own);
   add_fpm_command(own);
+  if (Status opened = add_restart_command(own); !opened.ok()) return opened.with_context("the channel RESTARTCHECK");
   if (agent_ == nullptr) {
     add_absent_switch_commands(own);
   } else {

@@ -83,6 +83,7 @@ def check_calls(daemon, checker):
         checker.check(name, said.stdout)
     checker.check("schema", daemon.run("--json", "schema", "ROUTE_TABLE").stdout)
     checker.check("health", daemon.run("--json", "health").stdout)
+    checker.check("restart-check", daemon.run("--json", "restart-check").stdout)
     assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp7").stdout)["fields"] == [["note", "x" * 100_000]]
     assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)["plane"] == "installed"
     assert "installed" in daemon.run("get", "PORT_TABLE", "swp1").stdout

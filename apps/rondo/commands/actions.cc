@@ -37,13 +37,16 @@ namespace json = boost::json;
 /// Typed text as JSON text: \xHH remains a byte, and each byte that JSON cannot represent becomes \xHH.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
-/// Returns the exit code after the answer was printed. The answers of doctor, health and verify also contain a verdict.
+/// Returns the exit code after the answer was printed. The answers of doctor, health, restart-check and verify also contain a
+/// verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
   const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
   if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
   const json::value* const differences = command == "verify" ? result.if_contains("differences") : nullptr;
   if (printed == kExitDone && differences != nullptr && *differences != 0) return kExitFailed;
+  const json::value* const ready = command == "restart-check" ? result.if_contains("ready") : nullptr;
+  if (printed == kExitDone && ready != nullptr && ready->is_bool() && !ready->get_bool()) return kExitFailed;
   const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
   return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }

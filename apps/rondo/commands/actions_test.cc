@@ -495,6 +495,21 @@ TEST_F(Program, VerifyEndsWithOneOnADifferenceAndDiffAndResyncWithZero) {
   EXPECT_EQ(rondo("diff 2>&1").out, "differences  0\nshown        0\n");
 }
 
+TEST_F(Program, RestartCheckEndsWithOneIfThereIsAReason) {
+  add("restart-check", {{"skip_waiting", ArgumentKind::Text, false, ""}}, [](const Arguments& arguments, Reply reply) {
+    const bool ready = arguments.text("skip_waiting") == "yes";
+    json::array rows;
+    if (!ready) rows.push_back(json::object{{"count", 3}, {"what", "rows of ROUTE_TABLE wait"}});
+    reply.finish(json::object{{"ready", ready}, {"rows", std::move(rows)}});
+  });
+  open();
+  const Outcome refused = rondo("restart-check 2>&1");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.out, "count  what\n    3  rows of ROUTE_TABLE wait\n\nready  no\n");
+  EXPECT_EQ(rondo("restart-check --skip-waiting").code, 0);
+  EXPECT_EQ(rondo("--json restart-check").code, 1);
+}
+
 TEST_F(Program, SourcesShowSevenColumnsAndWithWideAllOfThem) {
   add("sources", {}, [](const Arguments&, Reply reply) {
     reply.expect_rows();

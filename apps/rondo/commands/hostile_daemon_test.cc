@@ -96,6 +96,7 @@ constexpr Action kActions[] = {
     {"Diff", "diff"},
     {"DiffTable", "diff ROUTE_TABLE"},
     {"Verify", "verify"},
+    {"RestartCheck", "restart-check"},
     {"Resync", "resync"},
     {"Why", "why ROUTE_TABLE 10.0.0.0/24"},
     {"WhyJson", "--json why ROUTE_TABLE 10.0.0.0/24"},

@@ -48,6 +48,8 @@ using DaemonAdder = commands::CommandAdder<CommandContext>;
 void add_port_commands(DaemonAdder& commands);   // ports, port-events, and the commands that move simulated ports.
 void add_config_command(DaemonAdder& commands);  // config.
 void add_fpm_command(DaemonAdder& commands);     // fpm.
+/// restart-check; also begins to answer on the channel RESTARTCHECK. Returns the error of a channel that the store refuses.
+Status add_restart_command(DaemonAdder& adder);
 void add_safety_command(DaemonAdder& commands);  // confirm.
 void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
 /// Commands that say why they are absent: without a data plane those about it, without jobs those about them.

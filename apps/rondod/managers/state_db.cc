@@ -49,7 +49,16 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
                                          .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!rows) return failure(rows.error());
   state->rows_ = std::move(*rows);
+  state->scheduler_ = &runtime.scheduler();
+  state->redis_ = &redis;
   return state;
+}
+
+Status StateDb::answer_restart_checks(managers::RestartChannel::Answer answer) {
+  auto channel = managers::RestartChannel::open(
+      *scheduler_, *store_, [redis = redis_] { return !redis->waits_for_lease(); }, std::move(answer));
+  if (channel) restart_checks_ = std::move(*channel);
+  return channel ? Status{} : channel.error();
 }
 
 }  // namespace rondo::daemon

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "managers/managers.h"
+#include "managers/restart_channel.h"
 #include "managers/state_rows.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"
@@ -21,6 +22,8 @@ class StateDb {
   static Result<std::unique_ptr<StateDb>> open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
                                                const managers::Managers& managers, RedisWatch& redis);
 
+  /// Answers requests on the channel RESTARTCHECK with 'answer', which is called until this object ends.
+  Status answer_restart_checks(managers::RestartChannel::Answer answer);
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event) { rows_->link_event(event); }
   std::size_t rows() const noexcept { return rows_->rows(); }
@@ -30,8 +33,11 @@ class StateDb {
 
  private:
   StateDb() = default;
+  Scheduler* scheduler_ = nullptr;
+  RedisWatch* redis_ = nullptr;
   std::unique_ptr<Store> store_;
   std::unique_ptr<managers::StateRows> rows_;
+  std::unique_ptr<managers::RestartChannel> restart_checks_;
 };
 
 }  // namespace rondo::daemon

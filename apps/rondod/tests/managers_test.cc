@@ -170,6 +170,32 @@ TEST_F(RondodManagers, AnEmptiedStateDbIsWrittenAgain) {
   EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "state", "ok"));
 }
 
+TEST_F(RondodManagers, ARestartCheckIsAnsweredWithTheReasons) {
+  redis_kit::RedisClient replies{server->address()};
+  replies.command({"SUBSCRIBE", "RESTARTCHECKREPLY"});
+  start(sections_with_state());
+  const auto asked = [&](const std::string& request) {
+    EXPECT_EQ(server->command({"PUBLISH", "RESTARTCHECK", request}), "1");
+    return replies.next();
+  };
+  const auto is_ready = [this] { return call("restart-check").at("ready").as_bool(); };
+  configure_all();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  // For the neighbour.
+  EXPECT_TRUE(becomes([&] {
+    return json::serialize(call("restart-check")) ==
+           R"({"ready":false,"rows":[{"count":1,"what":"rows of NEXTHOP_SET wait"},{"count":1,"what":"rows of ROUTE_TABLE wait"}]})";
+  })) << json::serialize(call("restart-check"));
+  EXPECT_EQ(asked(R"(["orchagent",""])"),
+            R"([message, RESTARTCHECKREPLY, ["orchagent","NOT_READY","rows of NEXTHOP_SET wait","1","rows of ROUTE_TABLE wait","1"]])");
+  EXPECT_EQ(asked(R"(["orchagent","","NoFreeze","true","SkipPendingTaskCheck","true"])"),
+            R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
+  EXPECT_TRUE(call("restart-check", {{"skip_waiting", "yes"}}).at("ready").as_bool());
+  call("set", {{"table", "NEIGH_TABLE"}, {"key", "swp1:10.0.0.2"}, {"fields", json::array{json::array{"neigh", "02:00:00:00:00:02"}}}});
+  EXPECT_TRUE(becomes(is_ready)) << json::serialize(call("restart-check"));
+  EXPECT_EQ(asked(R"(["orchagent",""])"), R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
+}
+
 TEST_F(RondodManagers, ABadRowIsNamedByHealthAndWhy) {
   start(sections());
   configure_row({"STATIC_ROUTE|192.0.2.0/24", "blackhole", "maybe"});

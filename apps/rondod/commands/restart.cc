@@ -1,0 +1,80 @@
+// The command restart-check, and the answers on the channel RESTARTCHECK: whether a restart now would interrupt work.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/answers.h"
+#include "rondod/commands/commands.h"
+#include "rondod/stores/placement.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using managers::RestartReason;
+
+void add(std::vector<RestartReason>& reasons, std::string what, std::uint64_t count) {
+  if (count != 0) reasons.push_back({std::move(what), count});
+}
+
+void add_tables(const CommandContext& context, bool skip_waiting, std::vector<RestartReason>& reasons) {
+  std::uint64_t unread = 0;
+  const std::vector<ConsumerStats> consumers = context.runtime.consumers();
+  for (const ConsumerStats& consumer : consumers) {
+    if (is_run_table(context.config, consumer.table)) continue;  // A run that has not ended runs again after the start.
+    unread += consumer.caught_up ? 0 : 1;
+    add(reasons, "rows of " + consumer.table + " are being handled", consumer.queued + consumer.in_flight);
+    if (!skip_waiting) add(reasons, "rows of " + consumer.table + " wait", consumer.parked);
+  }
+  add(reasons, "tables have not been read since the start", unread);
+}
+
+void add_stores(const CommandContext& context, std::vector<RestartReason>& reasons) {
+  std::uint64_t writes = 0;
+  for (const auto& store : context.redis.stores()) writes += store->unanswered();
+  add(reasons, "writes are not confirmed by a Redis", writes);
+  std::uint64_t records = 0;
+  for (const auto& file : context.files) records += file->figures().waiting;
+  add(reasons, "records are not in their file", records);
+  std::uint64_t changes = 0;
+  for (const auto& feed : context.feeds) changes += feed->figures().staged + feed->figures().behind;
+  add(reasons, "changes of direct tables are not in their store", changes);
+}
+
+/// In the order in which an operator would look.
+std::vector<RestartReason> reasons_against(const CommandContext& context, bool skip_waiting) {
+  std::vector<RestartReason> reasons;
+  if (context.agent != nullptr) {
+    add(reasons, "what an earlier run left has not been compared yet", context.agent->has_restarted() ? 0 : 1);
+    add(reasons, "orders are under way to the data plane", context.agent->programmer().in_flight());
+  }
+  add_tables(context, skip_waiting, reasons);
+  if (context.fpm != nullptr) add(reasons, "routes of zebra are not written", context.fpm->figures().book.unwritten);
+  add_stores(context, reasons);
+  return reasons;
+}
+
+void command_restart_check(CommandContext& context, const Arguments& arguments, Reply reply) {
+  const std::vector<RestartReason> reasons = reasons_against(context, arguments.text("skip_waiting") == "yes");
+  json::array rows;
+  for (const RestartReason& reason : reasons) {
+    rows.push_back(json::object{{"count", reason.count}, {"what", commands::sentence(reason.what)}});
+  }
+  reply.finish(json::object{{"ready", reasons.empty()}, {"rows", std::move(rows)}});
+}
+
+}  // namespace
+
+Status add_restart_command(DaemonAdder& adder) {
+  adder.add({"restart-check",
+             "Whether a restart now would interrupt work, and which",
+             {commands::optional("skip_waiting", ArgumentKind::Text, "yes: rows that wait for facts are no reason")},
+             CommandEffect::Reads},
+            command_restart_check);
+  CommandContext& context = adder.target();
+  if (context.state_db == nullptr) return {};
+  return context.state_db->answer_restart_checks([&context](bool skip_waiting) { return reasons_against(context, skip_waiting); });
+}
+
+}  // namespace rondo::daemon
