@@ -171,6 +171,22 @@ std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? nullptr : live->job->job;
 }
+void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
+  parts_->record("worker", run, worker);
+  if (LiveRun* const live = parts_->find(run)) live->run.worker = worker;
+  std::string work = "worker " + std::to_string(run) + " " + worker;
+  parts_->store.submit<bool>(
+      std::move(work),
+      [run, worker = std::move(worker)](JobStore& store, Planner&) -> Result<bool> {
+        if (Status noted = store.note_worker(run, worker); !noted.ok()) return failure(std::move(noted));
+        return true;
+      },
+      std::move(done));
+}
+std::string Jobs::worker_of(std::int64_t run) const {
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? std::string{} : live->run.worker;
+}
 std::int64_t Jobs::last_recovered() const noexcept { return parts_->recovered_to; }
 bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
 void Jobs::start() { parts_->recover(); }
@@ -326,6 +342,12 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "list" || verb == "runs") return repeat_read(verb, call);
   if (verb == "end") return repeat_end(call);
   if (verb == "backfill") return repeat_backfill(call);
+  if (verb == "worker") {
+    const std::int64_t run = call.number();
+    std::string worker = call.text();
+    if (call.is_whole()) note_worker(run, std::move(worker));
+    return call.is_whole();
+  }
   if (verb == "kill") {
     const std::int64_t run = call.number();
     if (call.is_whole()) static_cast<void>(kill(run));

@@ -214,6 +214,7 @@ class AllDue final : public JobStore {
     return failure(StatusCode::Unavailable, "not used");
   }
   Result<std::size_t> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
+  Status note_worker(std::int64_t, std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
   Result<bool> forget_beyond(std::size_t, std::size_t) override { return false; }
 
   std::size_t due_jobs = 0;

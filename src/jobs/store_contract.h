@@ -321,6 +321,19 @@ TEST_P(JobStoreContract, OldEndedRunsAreForgottenInSlices) {
   EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 3U) << "two ended later, one has no end";
 }
 
+TEST_P(JobStoreContract, ARunHasTheWorkerToWhichItWasGivenLast) {
+  const JobRun run = planned(started("a", at(0)), at(0), at(1));
+  EXPECT_EQ(store->run(run.id)->worker, "");
+  ASSERT_TRUE(store->note_worker(run.id, "web-1").ok());
+  ASSERT_TRUE(store->note_worker(run.id, "web-2").ok());
+  reopen();
+  EXPECT_EQ(store->unfinished(0, 10)->front().worker, "web-2");
+  std::vector<RunEnd> ends{{.id = run.id, .state = RunState::Succeeded, .ended = at(1)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  ASSERT_TRUE(store->note_worker(run.id, "web-3").ok());
+  EXPECT_EQ(store->run(run.id)->worker, "web-2");
+}
+
 TEST_P(JobStoreContract, OfEachJobTheNewestRunsAreKept) {
   const StoredJob few = started("few", at(0));
   const StoredJob many = started("many", at(0));

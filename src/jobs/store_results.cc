@@ -40,7 +40,8 @@ json::value json_of(const JobRun& run) {
                      json_of(run.begun),
                      json_of(run.ended),
                      run.note,
-                     json_of(run.parents)};
+                     json_of(run.parents),
+                     run.worker};
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
@@ -121,6 +122,11 @@ bool read_all(const json::value& from, Members&... members) {
   return (read(from.get_array()[at++], members) && ...);
 }
 bool read(const json::value& from, JobRun& to) {
+  // A journal of an earlier version does not have the worker.
+  if (read_all(from, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed, to.begun, to.ended, to.note,
+               to.parents, to.worker)) {
+    return true;
+  }
   return read_all(from, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed, to.begun, to.ended,
                   to.note, to.parents);
 }

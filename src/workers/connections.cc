@@ -176,6 +176,10 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   const std::shared_ptr<const Job> job = jobs.live_job(run);
   if (job == nullptr && jobs.is_recovered()) return refuse("the run has an end");
   if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
+  if (jobs.is_recovered() && !was_given(run, name)) {
+    ++stats.refused;
+    return refuse(kNotGiven);
+  }
   runs.emplace(run, PlacedRun{.worker = name,
                               .command = claimed.command,
                               .attempt = claimed.attempt,
@@ -193,6 +197,7 @@ void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& work
     if (claimed.contains(run)) continue;
     const auto found = runs.find(run);
     if (found == runs.end()) continue;
+    if (found->second.open && !found->second.is_recorded) continue;  // It gets the run when that is recorded.
     if (found->second.open && !found->second.is_confirmed && !found->second.open->is_stop_requested()) {
       send_start(worker, found->second.command, *found->second.open);
     } else {
@@ -261,6 +266,7 @@ void Workers::Parts::tick() {
       remove(run);
     }
   }
+  record_again();
   std::vector<std::int64_t> late;
   for (const auto& [request, reader] : readers) {
     if (reader.until <= now || !reader.reply.wanted()) late.push_back(request);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,9 @@
 #include "rondo/workers/workers.h"
 
 namespace rondo::jobs {
+
+/// Why a claim is refused.
+inline constexpr const char* kNotGiven = "the run was not given to this worker";
 
 /// What a worker says about the end of a run.
 struct ReportedEnd {
@@ -30,6 +34,7 @@ struct PlacedRun {
   std::optional<AsyncRun> open;        // Empty: the worker claims it, and it has not begun here.
   bool is_confirmed = false;           // The worker has it, or had it.
   bool has_ended = false;              // At the worker, by its claim.
+  bool is_recorded = false;            // The store has the worker of the run. Before that the worker does not get it.
   std::optional<ReportedEnd> end;      // Of a claimed run that has not begun here.
   std::optional<WallTime> begun = {};  // At the worker, by its report.
 };
@@ -93,6 +98,12 @@ struct Workers::Parts {
   bool may_be_elsewhere(std::int64_t run) const;
   void begin(const std::string& command, const AsyncRun& run);
   void give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run);
+  /// Has the store record the worker of a run, and then gives it the run.
+  void record_and_start(std::int64_t run);
+  /// The runs whose worker could not be recorded.
+  void record_again();
+  /// Whether the run was given to this worker, as far as the store knows.
+  bool was_given(std::int64_t run, const std::string& worker) const;
   void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
   void send_stop(const std::string& name, std::int64_t run, std::string_view why);
   void link(std::int64_t run, const AsyncRun& open);
@@ -124,6 +135,8 @@ struct Workers::Parts {
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.
   TimerSource timer;
+  /// For calls that come back later: it is gone with the Parts.
+  std::shared_ptr<Parts*> self = std::make_shared<Parts*>(this);
 };
 
 }  // namespace rondo::jobs

@@ -33,7 +33,11 @@ void Workers::Parts::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
                               .has_room = [this, command](std::int64_t run) { return !may_be_elsewhere(run) && has_room(command); },
-                              .has_begun = [this](std::int64_t run) { return runs.contains(run); }});
+                              .has_begun =
+                                  [this](std::int64_t run) {
+                                    const auto found = runs.find(run);
+                                    return found != runs.end() && was_given(run, found->second.worker);
+                                  }});
   jobs.has_room(handler);
 }
 
@@ -50,9 +54,11 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
   if (const auto known = runs.find(run.run()); known != runs.end()) {
     const PlacedRun& placed = known->second;
     const bool is_old = placed.has_ended && placed.attempt < run.attempt();
-    if (placed.command == command && !is_old) return link(run.run(), run);
+    const bool is_given = was_given(run.run(), placed.worker);
+    if (placed.command == command && !is_old && is_given) return link(run.run(), run);
     // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
-    if (!is_old) send_stop(placed.worker, run.run(), "the run is of another handler");
+    if (!is_given) ++stats.refused;
+    if (!is_old) send_stop(placed.worker, run.run(), is_given ? "the run is of another handler" : kNotGiven);
     remove(run.run());
   }
   const Instant heard_since = runtime.scheduler().now() + -options.silent;
@@ -74,9 +80,35 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
           .worker = name, .command = command, .attempt = run.attempt(), .open = run, .is_confirmed = false, .has_ended = false, .end = {}});
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
-  send_start(worker, command, run);
   run.placed_at("worker " + name);
   run.on_stop([this, name, id = run.run()] { send_stop(name, id, "the run was stopped"); });
+  record_and_start(run.run());
+}
+
+void Workers::Parts::record_and_start(std::int64_t id) {
+  const PlacedRun& placed = runs.at(id);
+  jobs.note_worker(id, placed.worker,
+                   [weak = std::weak_ptr<Parts*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
+                     const auto parts = weak.lock();
+                     if (parts == nullptr || !recorded) return;  // record_again() tries again.
+                     const auto found = (*parts)->runs.find(id);
+                     if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
+                     PlacedRun& run = found->second;
+                     if (std::exchange(run.is_recorded, true) || !run.open) return;
+                     (*parts)->send_start((*parts)->workers.at(name), run.command, *run.open);
+                     if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
+                   });
+}
+
+void Workers::Parts::record_again() {
+  for (const auto& [id, run] : runs) {
+    if (run.open && !run.is_recorded) record_and_start(id);
+  }
+}
+
+bool Workers::Parts::was_given(std::int64_t run, const std::string& worker) const {
+  const std::string known = jobs.worker_of(run);
+  return known == worker || known == kUnknownWorker;
 }
 
 void Workers::Parts::send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
@@ -103,6 +135,7 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
   ++stats.linked;
   PlacedRun& placed = runs.at(run);
   placed.open = open;
+  placed.is_recorded = true;
   open.placed_at("worker " + placed.worker);
   if (placed.begun) open.began_at(*placed.begun);
   if (placed.end) return finish(run, ReportedEnd{*placed.end});

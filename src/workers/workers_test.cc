@@ -323,6 +323,47 @@ TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded meanwhile"));
 }
 
+/// A worker could end each run of its commands that waited for a worker, also one of another worker after a restart.
+TEST_F(WorkersTest, AClaimOfARunThatTheWorkerWasNeverGivenIsRefused) {
+  PlayedWorker& first = worker("host1", {field("backup", "1")});
+  put(many());
+  const std::int64_t at_first = trigger("many");
+  const std::int64_t waits = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  const auto lie = [&](const char* name) {
+    PlayedWorker& liar = worker(name, {field("other", "1")}, 1, {claim(at_first, "0 backup ended"), claim(waits, "0 backup ended")});
+    EXPECT_EQ(report(liar, {event("end", waits, {field("code", "ok"), field("note", "forged")}),
+                            event("end", at_first, {field("code", "ok"), field("note", "forged")})}),
+              2);
+    ASSERT_TRUE(becomes([&] { return liar.stops.size() == 2; }));
+    EXPECT_EQ(liar.stops.back().at("why"), "the run was not given to this worker");
+    liar.orders.reset();
+  };
+  lie("liar");
+  played.clear();
+  close();
+  open();
+  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  lie("liar");
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(at_first, "0 backup")});
+  report(again, {event("end", at_first, {field("code", "ok"), field("note", "true")})});
+  EXPECT_TRUE(becomes([&] { return runs("many").at(0) == "succeeded true"; }));
+  EXPECT_THAT(runs("many").at(1), Not(HasSubstr("forged")));
+}
+
+/// The claim comes before the runs of the earlier process are known.
+TEST_F(WorkersTest, AnEarlyClaimOfARunThatTheWorkerWasNeverGivenIsRefused) {
+  put(many());
+  const std::int64_t waits = trigger("many");
+  close();
+  open();
+  PlayedWorker& liar = worker("liar", kBackup, 10, {claim(waits, "0 backup ended")});
+  report(liar, {event("end", waits, {field("code", "ok"), field("note", "forged")})});
+  ASSERT_TRUE(becomes([&] { return liar.stops.size() == 1; }));
+  EXPECT_EQ(liar.stops[0].at("why"), "the run was not given to this worker");
+  EXPECT_THAT(runs("many"), ElementsAre("due"));
+}
+
 TEST_F(WorkersTest, AfterARestartARunHasTheBeginThatItsWorkerReports) {
   PlayedWorker& first = worker("host1", kBackup);
   put(many());

@@ -39,6 +39,9 @@ std::optional<Band> band_of(std::string_view name) noexcept;
 /// Whether a user or a program asked for the run: it runs although its job is stopped.
 constexpr bool is_requested(Band band) noexcept { return band == Band::Manual || band == Band::Backfill; }
 
+/// No worker has this name.
+inline constexpr std::string_view kUnknownWorker = "*";
+
 struct JobRun {
   std::int64_t id = 0;  // Given by the store, never used again. It stays the same over restarts and attempts.
   std::int64_t job_id = 0;
@@ -55,6 +58,8 @@ struct JobRun {
   /// The runs of its job's parents, after whose success it begins. They stay the same when the job is edited. In a list of runs that are
   /// not stored yet: their places in the list, each before this one.
   std::vector<std::int64_t> parents = {};
+  /// The worker to which the run was given last; empty: it was given to none. kUnknownWorker for a run of a database of an earlier version.
+  std::string worker = {};
 };
 
 /// What a run without a stored end does at present: Jobs::activity().

@@ -83,6 +83,8 @@ class JobStore {
   virtual Status add_runs(std::span<JobRun> runs) = 0;
   /// Sets the ends of runs, and removes the withdrawn ones. A run that has a final state keeps it: the first one wins.
   virtual Status finish(std::span<const RunEnd> ends) = 0;
+  /// Records to which worker a run without a final state is given. A run that has a final state keeps its worker.
+  virtual Status note_worker(std::int64_t run, std::string_view worker) = 0;
   /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
   virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
   /// NotFound.

@@ -172,6 +172,11 @@ class Jobs {
   std::optional<Progress> progress(std::int64_t run) const;
   /// The runs of a job whose handler runs, the oldest first. O(live jobs).
   std::vector<std::int64_t> under_way(std::string_view job) const;
+  /// For handlers that give runs to workers: records that a run without a stored end is given to 'worker'. Give it when 'done' has been
+  /// called with a value, so that after a crash the worker that has the run is known.
+  void note_worker(std::int64_t run, std::string worker, Done<bool> done = {});
+  /// The worker to which a run without a stored end was given last: see JobRun::worker. Empty, too, if there is no such run.
+  std::string worker_of(std::int64_t run) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.

@@ -116,6 +116,7 @@ std::string read_run(const Statement& row, JobRun& run) {
   run.ended = columns.optional_time(10, "ended");
   run.note = row.text(11);
   run.parents = ids_of(columns, row.text(12));
+  run.worker = row.text(13);
   if (columns.wrong.empty()) return {};
   return "table runs, run " + std::to_string(run.id) + " of the job '" + run.job + "', " + columns.wrong;
 }

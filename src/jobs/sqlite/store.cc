@@ -56,7 +56,10 @@ constexpr std::array kMigrations{
     // Runs may be of Band::Backfill, which a program that knows the step before refuses.
     "SELECT 1;",
     // Definitions may have Job::stop_note; the same.
-    "SELECT 1;"};
+    "SELECT 1;",
+    // The worker that has a run; '*' (kUnknownWorker): it was given to one that was not recorded, if to any.
+    "ALTER TABLE runs ADD COLUMN worker TEXT NOT NULL DEFAULT '';"
+    "UPDATE runs SET worker = '*' WHERE state = 0;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
@@ -121,6 +124,10 @@ class SqliteJobStore final : public JobStore {
       }
       return Status{};
     });
+  }
+  Status note_worker(std::int64_t run, std::string_view worker) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return wrong;
+    return note_worker_.bind(worker).bind(run).run();
   }
   Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return runs_of(unfinished_.bind(after), max); }
   Result<JobRun> run(std::int64_t id) override {
@@ -303,6 +310,7 @@ class SqliteJobStore final : public JobStore {
                  "ON CONFLICT DO NOTHING"};
   Statement finish_{*database_,
                     "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
+  Statement note_worker_{*database_, "UPDATE runs SET worker = ? WHERE id = ? AND state = 0"};
   Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
   Statement give_back_{*database_,
                        "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ? AND state = 0) AND running = 1 "

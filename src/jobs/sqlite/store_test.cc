@@ -84,6 +84,7 @@ TEST_F(SqliteJobStore, ADatabaseOfTheFirstVersionKeepsItsJobsAndRuns) {
   EXPECT_EQ(store->children("a")->size(), 1U);
   ASSERT_EQ(store->unfinished(0, 10)->size(), 1U);
   EXPECT_TRUE(store->run(9)->parents.empty());
+  EXPECT_EQ(store->run(9)->worker, kUnknownWorker) << "it may be at a worker";
 }
 
 TEST_F(SqliteJobStore, AFileThatIsNoDatabaseIsDataLoss) {

@@ -1,0 +1,29 @@
+// The results of the store's works in a journal: what is written is read, also by a later version.
+#include "jobs/store_results.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rondo::jobs {
+namespace {
+
+TEST(StoreResults, ARunKeepsItsWorker) {
+  std::string text;
+  write_result(JobRun{.id = 7, .job = "a", .worker = "web-1"}, text);
+  JobRun read;
+  ASSERT_TRUE(read_result(text, read)) << text;
+  EXPECT_EQ(read.id, 7);
+  EXPECT_EQ(read.worker, "web-1");
+}
+
+TEST(StoreResults, ARunOfAJournalWithoutWorkersIsRead) {
+  JobRun read;
+  ASSERT_TRUE(read_result(R"([7,1,"a",5,6,0,0,2,0,null,null,"note",[3]])", read));
+  EXPECT_EQ(read.parents, std::vector<std::int64_t>{3});
+  EXPECT_EQ(read.worker, "");
+  EXPECT_FALSE(read_result(R"([7,1,"a",5,6,0,0,2,0,null,null,"note",[3],"w",1])", read));
+}
+
+}  // namespace
+}  // namespace rondo::jobs
