@@ -50,7 +50,9 @@ void RouteBook::begin_session() {
   }
   nexthops_.clear();
   lists_.clear();
-  without_room_ = left_out_ = 0;
+  for (const std::uint32_t place : asked_for_) routes_[place].asked_for = false;
+  asked_for_.clear();
+  without_room_ = left_out_ = unanswered_ = 0;
   retried_ = UINT32_MAX;
   ++epoch_;
 }
@@ -70,7 +72,7 @@ std::uint32_t RouteBook::find_or_add(const Prefix& prefix) {
   const auto is_it = [&](std::uint32_t row) { return routes_[row].prefix == prefix; };
   return by_prefix_.find_or_add(IpHash{}(prefix), is_it, [&] {
     const std::uint32_t place = routes_.take();
-    routes_[place] = Route{};
+    reset(routes_[place]);
     routes_[place].prefix = prefix;
     routes_[place].used = true;
     routes_[place].session = session_;
@@ -92,6 +94,7 @@ void RouteBook::touch(Route& route) {
   route.session = session_;
   route.inline_hops = HopLists::kNone;
   route.lack = Lack::Nothing;
+  route.unanswered = false;
   --stale_;
   --stale_of_[route.protocol];
 }
@@ -125,9 +128,16 @@ void RouteBook::set_lack(Route& route, Lack lack) {
   route.lack = lack;
 }
 
+void RouteBook::reset(Route& route) {
+  const bool asked_for = route.asked_for;
+  route = Route{};
+  route.asked_for = asked_for;
+}
+
 /// Ends the route's use of a list of its own. Only of a route of this session.
 void RouteBook::drop_hops(Route& route) {
   set_lack(route, Lack::Nothing);
+  set_unanswered(route, false);
   const std::uint32_t list = std::exchange(route.inline_hops, HopLists::kNone);
   if (list == HopLists::kNone || !lists_.release(list) || without_room_ == 0) return;
   if (retried_ < routes_.limit()) {
@@ -183,6 +193,7 @@ void RouteBook::apply(const RouteChange& change) {
   heard_.set(change.protocol);
   route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
   drop_hops(route);
+  set_unanswered(route, options_.answers);
   if (change.way == Way::Unicast && change.nexthop == 0) take_hops(route, change);
   if (change.way == Way::Unreachable || change.way == Way::Prohibit) ++figures_.rejects_as_blackholes;
   queue(place);
@@ -338,7 +349,7 @@ void RouteBook::forget(std::uint32_t place) {
   }
   --live_of_[route.protocol];
   by_prefix_.erase(IpHash{}(route.prefix), place);
-  route = Route{};
+  reset(route);
   routes_.give_back(place);
 }
 
@@ -360,9 +371,39 @@ Status RouteBook::write_route(std::uint32_t place) {
   note_waiting(route, target.kind == Target::Kind::Waits);
   if (route.written == target.set && route.written_protocol == route.protocol) {
     ++figures_.unchanged;
-    return {};
+  } else if (Status status = set_row(route, target); !status.ok()) {
+    return status;
   }
-  return set_row(route, target);
+  if (route.unanswered && target.kind == Target::Kind::Set) ask_for(place);
+  return {};
+}
+
+// --- answers to zebra
+
+void RouteBook::set_unanswered(Route& route, bool unanswered) {
+  if (std::exchange(route.unanswered, unanswered) == unanswered) return;
+  unanswered ? ++unanswered_ : --unanswered_;
+}
+
+void RouteBook::ask_for(std::uint32_t place) {
+  if (!std::exchange(routes_[place].asked_for, true)) asked_for_.push_back(place);
+}
+
+void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_programmed, std::vector<Programmed>& programmed) {
+  for (std::size_t left = std::min(most, asked_for_.size()); left > 0; --left) {
+    const std::uint32_t place = asked_for_.front();
+    asked_for_.pop_front();
+    Route& route = routes_[place];
+    route.asked_for = false;
+    if (!route.unanswered) continue;
+    const bool is_written = route.written != HopSets::kNone && !order_.contains(place);
+    if (!is_written || !is_programmed(route.prefix, sets_.name(route.written), route.black)) {
+      ask_for(place);
+      continue;
+    }
+    set_unanswered(route, false);
+    programmed.push_back({route.prefix, route.protocol, route.black});
+  }
 }
 
 RouteBook::Written RouteBook::write(std::size_t most) {
@@ -461,6 +502,7 @@ BookFigures RouteBook::figures() const {
   figures.members = members_.used();
   figures.without_room = without_room_;
   figures.left_out = left_out_;
+  figures.unanswered = unanswered_;
   figures.groups = sets_.rows();
   return figures;
 }

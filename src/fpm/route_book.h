@@ -16,6 +16,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@
 
 #include "base/row_index.h"
 #include "base/slab.h"
+#include "fpm/answer.h"
 #include "fpm/decode.h"
 #include "fpm/hop_lists.h"
 #include "fpm/hop_sets.h"
@@ -40,6 +42,8 @@ struct BookOptions {
   std::size_t routes_max = limits::kFpmRoutes;
   std::size_t nexthops_max = limits::kFpmNexthops;
   std::size_t members_max = limits::kFpmMembers;
+  /// Whether routes wait for take_programmed() after their rows are written.
+  bool answers = false;
   /// Returns the name of zebra's device; empty if it is unknown, and then device_named() tells of its arrival.
   std::function<std::string(std::uint32_t device)> device_name = {};
 };
@@ -55,6 +59,7 @@ struct BookFigures {
   std::size_t members = 0;                  // Next hops of these lists, and members of groups.
   std::size_t without_room = 0;             // Routes that wait for fpm:limit, because their next hops find no room.
   std::size_t left_out = 0;                 // Routes and next hops of this session that are not kept; zebra must send them again.
+  std::size_t unanswered = 0;               // Routes that wait for the data plane, so that zebra can be told.
   std::size_t groups = 0;                   // Rows of NEXTHOP_GROUP_TABLE.
   std::uint64_t written = 0;                // Sets of routes written.
   std::uint64_t deleted = 0;                // Deletes of routes written.
@@ -102,6 +107,13 @@ class RouteBook {
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
+  /// Whether the data plane has a route that refers to the group 'set', or that drops its packets.
+  using IsProgrammed = std::function<bool(const Prefix& prefix, std::string_view set, bool blackhole)>;
+  /// Asks for at most 'most' routes of this session whose rows are written, in turns, and appends those that are programmed. Each is
+  /// returned once, and again after zebra has sent it again.
+  void take_programmed(std::size_t most, const IsProgrammed& is_programmed, std::vector<Programmed>& programmed);
+  /// Whether take_programmed() has routes to ask for.
+  bool has_unanswered() const noexcept { return !asked_for_.empty(); }
   /// Whether something was left out in this session and there is room now: more than a sixteenth of each limit is free.
   bool wants_resend() const noexcept;
 
@@ -121,6 +133,8 @@ class RouteBook {
     bool used = false;                            // The place has a route.
     bool waiting = false;                         // Counted in 'waiting_'.
     bool black = false;                           // The written row has blackhole=true.
+    bool unanswered = false;                      // Valid while 'session' is the book's: zebra is to be told when the data plane has it.
+    bool asked_for = false;                       // In 'asked_for_'. It stays when the place is freed.
     Lack lack = Lack::Nothing;                    // Valid, like 'inline_hops', while 'session' is the book's.
     std::uint32_t nexthop = 0;                    // zebra's number; 0: 'inline_hops'.
     std::uint32_t inline_hops = HopLists::kNone;  // The route refers to this list.
@@ -149,6 +163,9 @@ class RouteBook {
   std::size_t silent() const noexcept;
   void remove_route(const RouteChange& change);
   void set_lack(Route& route, Lack lack);
+  void ask_for(std::uint32_t place);
+  void set_unanswered(Route& route, bool unanswered);
+  static void reset(Route& route);
   void drop_hops(Route& route);
   void take_hops(Route& route, const RouteChange& change);
   void leave_out();
@@ -182,6 +199,8 @@ class RouteBook {
   Instant now_;
   Instant accepts_since_;  // Rows that waited before this waited for the store.
   bool was_refused_ = false;
+  std::deque<std::uint32_t> asked_for_;  // Routes, each once, some of which are answered by now.
+  std::size_t unanswered_ = 0;
   std::uint32_t session_ = 0;
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.

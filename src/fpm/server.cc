@@ -22,6 +22,8 @@ constexpr Duration kResendPause = 60s;
 /// How soon the server looks again whether fewer routes are under way. Rows that wait for something else are not under way, and the data
 /// plane does not answer them.
 constexpr Duration kRoomWait = 1ms;
+/// How soon the server asks again for routes that the data plane did not have.
+constexpr Duration kAnswerWait = 10ms;
 /// The receive buffer asked for, so that zebra can send while a long turn runs.
 constexpr int kSessionBuffer = 4 * 1024 * 1024;
 
@@ -55,6 +57,12 @@ std::uint16_t port_of(const sockaddr_storage& address) {
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
+BookOptions book_options(const ServerOptions& options) {
+  BookOptions book = options.book;
+  book.answers = static_cast<bool>(options.is_programmed);
+  return book;
+}
+
 std::string to_text(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const bool is_v6 = address.ss_family == AF_INET6;
@@ -83,7 +91,7 @@ Server::Server(Scheduler& scheduler, Store& store, ServerOptions options)
     : Source("fpm", options.priority),
       scheduler_(scheduler),
       options_(std::move(options)),
-      book_(store, options_.book),
+      book_(store, book_options(options_)),
       timer_("fpm resync", options_.priority, [this] { look(); }),
       room_timer_("fpm room", options_.priority, [this] { wake(); }) {}
 
@@ -143,7 +151,7 @@ void Server::devices_changed() {
 }
 
 void Server::routes_answered() {
-  if (!has_room_ && room() >= limits::kFpmUnderWay / 4) wake();
+  if (book_.has_unanswered() || (!has_room_ && room() >= limits::kFpmUnderWay / 4)) wake();
 }
 
 // --- sessions
@@ -177,6 +185,7 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   has_frames_ = false;
   may_read_ = true;
   book_.begin_session();
+  answers_.clear();
   resync_ = Resync::Receiving;
   stale_at_sweep_ = 0;
   tell({.kind = Event::Kind::Connected, .peer = peer_});
@@ -294,7 +303,37 @@ void Server::write(std::uint32_t most) {
   store_refuses_ = !written.refused.ok();
   if (store_refuses_) retry_at_ = now + kLook;
   has_room_ = room() > 0;
-  if (!has_room_ && book_.has_unwritten() && !room_timer_.is_armed()) room_timer_.arm_at(now + kRoomWait);
+  if (!has_room_ && book_.has_unwritten()) arm_timer(kRoomWait);
+}
+
+void Server::arm_timer(Duration wait) {
+  const Instant due = scheduler_.now() + wait;
+  if (room_timer_.is_armed() && timer_due_ <= due) return;
+  timer_due_ = due;
+  room_timer_.arm_at(due);
+}
+
+/// Tells zebra what the data plane has. While zebra does not read, nothing more is taken from the book.
+void Server::answer(std::uint32_t most) {
+  if (!options_.is_programmed || !session_) return;
+  if (answers_.empty()) {
+    programmed_.clear();
+    book_.take_programmed(most, options_.is_programmed, programmed_);
+    for (const Programmed& route : programmed_) append_answer(answers_, route);
+    answered_ += programmed_.size();
+  }
+  send_answers();
+  if (book_.has_unanswered() || !answers_.empty()) arm_timer(kAnswerWait);
+}
+
+void Server::send_answers() {
+  while (!answers_.empty()) {
+    const ssize_t sent = ::send(session_.get(), answers_.data(), answers_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) answers_.clear();  // Reading reports the end of the session.
+    if (sent <= 0) return;
+    answers_.erase(0, static_cast<std::size_t>(sent));
+  }
 }
 
 Turn Server::run(const Budget& budget) {
@@ -308,6 +347,7 @@ Turn Server::run(const Budget& budget) {
   // zebra sends faster than rows are written. What has arrived is read first, so that a change which goes first is known early.
   const bool may_read_more = session_ && (has_frames_ || may_read_);
   write(may_read_more ? std::max(budget.items / 4, 1U) : 2 * budget.items);
+  answer(budget.items);
   if (resync_ == Resync::Sweeping && !book_.is_sweeping() && !book_.has_unwritten()) finish_resync();
   const bool reads = session_ && (has_frames_ || may_read_);
   const bool writes = !store_refuses_ && has_room_ && (book_.has_unwritten() || book_.is_sweeping());
@@ -372,6 +412,7 @@ ServerFigures Server::figures() const {
           .routes_deleted = routes_deleted_,
           .nexthops_set = nexthops_set_,
           .nexthops_deleted = nexthops_deleted_,
+          .answers = answered_,
           .book = book_.figures()};
 }
 

@@ -43,6 +43,8 @@ struct ServerOptions {
   /// it, so that a row which is written next does not wait behind a whole table; routes_answered() tells it to go on. Empty: it writes
   /// everything immediately.
   std::function<std::size_t()> under_way = {};
+  /// If set, the server tells zebra of each route that the data plane has (answer.h). It asks again and again, so this must be cheap.
+  RouteBook::IsProgrammed is_programmed = {};
   /// Called when nothing is to be removed any more.
   std::function<void()> none_stale = {};
 };
@@ -82,6 +84,7 @@ struct ServerFigures {
   std::uint64_t routes_deleted = 0;
   std::uint64_t nexthops_set = 0;
   std::uint64_t nexthops_deleted = 0;
+  std::uint64_t answers = 0;  // Sent to zebra, each for one route.
   BookFigures book;
 };
 
@@ -122,6 +125,9 @@ class Server final : public Source {
   void take(const netlink::Message& message);
   void write(std::uint32_t most);
   std::size_t room() const;
+  void answer(std::uint32_t most);
+  void send_answers();
+  void arm_timer(Duration wait);
   void look();
   bool may_sweep(const BookFigures& figures);
   void finish_resync();
@@ -148,6 +154,10 @@ class Server final : public Source {
   bool has_frames_ = false;  // A whole frame may be in the reader.
   bool store_refuses_ = false;
   bool has_room_ = true;  // Fewer rows than limits::kFpmUnderWay were under way when the last turn ended.
+  Instant timer_due_;
+  std::vector<Programmed> programmed_;
+  std::string answers_;  // Frames that are not sent yet, at most those of one turn.
+  std::uint64_t answered_ = 0;
   Resync resync_ = Resync::NoSession;
   std::uint64_t stale_at_sweep_ = 0;
   std::uint64_t messages_ = 0;  // Of the session.

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <functional>
+#include <set>
 
 #include "fpm/fpm_kit.h"
 #include "rondo/base/clock.h"
@@ -67,6 +68,24 @@ class FpmServer : public testing::Test {
   }
   static void send(const UniqueFd& socket, std::string_view bytes) {
     EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  /// The routes of the answers that have arrived.
+  static std::vector<std::string> told(const UniqueFd& socket) {
+    FrameReader reader;
+    const std::span<std::byte> room = reader.room();
+    const ssize_t length = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (length > 0) reader.add(static_cast<std::size_t>(length));
+    std::vector<std::string> routes;
+    for (Frame frame; reader.next(frame).value();) {
+      netlink::MessageReader messages{frame.content};
+      netlink::Message message;
+      EXPECT_TRUE(messages.next(message));
+      Decoded decoded;
+      decode(message, HopWeights::MinusOne, decoded);
+      EXPECT_EQ(decoded.kind, Decoded::Kind::Route);
+      routes.push_back(decoded.route.prefix.to_string());
+    }
+    return routes;
   }
   bool becomes(const std::function<bool()>& done) {
     for (const Instant deadline = clock_.now() + 20s; clock_.now() < deadline;) {
@@ -235,6 +254,36 @@ TEST_F(FpmServer, WhatWasLeftOutIsSentAgainWhenThereIsRoom) {
   EXPECT_TRUE(turns_until(Resync::Done, 1000s));
   EXPECT_EQ(routes(), 2U);
   EXPECT_EQ(server_->figures().book.left_out, 0U);
+}
+
+TEST_F(FpmServer, ZebraIsToldOfRoutesThatTheDataPlaneHas) {
+  ServerOptions telling = options();
+  std::set<std::string> plane;
+  telling.is_programmed = [&](const Prefix& prefix, std::string_view group, bool) {
+    return plane.contains(prefix.to_string() + " " + std::string{group});
+  };
+  open(std::move(telling));
+  UniqueFd zebra = connect();
+  send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return server_->figures().book.unanswered == 2; }));
+  scheduler_.run_for(30ms);
+  EXPECT_THAT(told(zebra), testing::IsEmpty()) << "the data plane has none";
+  plane.insert("10.1.0.0/16 fpm:10.0.0.2@v3");
+  EXPECT_TRUE(becomes([this] { return server_->figures().answers == 1; }));
+  EXPECT_THAT(told(zebra), ElementsAre("10.1.0.0/16"));
+  send(zebra, kit::frame(kit::nexthop(67, "10.0.1.2", 5)) + kit::frame(kit::route("10.1.0.0/16", {.nexthop = 67})) +
+                  kit::frame(kit::no_route("10.2.0.0/16")));
+  EXPECT_TRUE(becomes([this] { return routes() == 1; }));
+  scheduler_.run_for(30ms);
+  EXPECT_THAT(told(zebra), testing::IsEmpty()) << "the data plane has the earlier next hop";
+  EXPECT_EQ(server_->figures().book.unanswered, 1U);
+  plane.insert("10.1.0.0/16 fpm:10.0.1.2@v5");
+  EXPECT_TRUE(becomes([this] { return server_->figures().answers == 2; }));
+  EXPECT_THAT(told(zebra), ElementsAre("10.1.0.0/16"));
+  zebra = connect();
+  send(zebra, one_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return server_->figures().answers == 3; })) << "a new zebra does not know yet";
+  EXPECT_THAT(told(zebra), ElementsAre("10.1.0.0/16"));
 }
 
 TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {

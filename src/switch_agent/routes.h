@@ -46,6 +46,8 @@ class Routes final : public Orch {
     Instant last_answer;          // The time of the latest answer.
   };
   Counts counts() const;
+  /// Whether the data plane has answered that it has this route of the default VRF: on the group of this name, or one that drops packets.
+  bool is_programmed(const Prefix& prefix, std::string_view group, bool blackhole) const;
   /// Sets what is called after the data plane has answered orders for routes: a producer of routes may write more.
   void on_answers(std::function<void()> handler) { on_answers_ = std::move(handler); }
 
@@ -128,7 +130,7 @@ class Routes final : public Orch {
   std::uint32_t lose(std::uint32_t route);
   static void answer_restoring(Batch& batch, std::size_t index);
   /// True if the kernel dropped it with its group, so that another program's route may be in its place.
-  bool is_dropped(const RouteMap::Route& route);
+  bool is_dropped(const RouteMap::Route& route) const;
   /// Records from 'answer' whether another program has a route in place of ours.
   void note_holder(const Prefix& prefix, const Status& answer) {
     if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(prefix, answer);

@@ -1,13 +1,24 @@
 // The states of ROUTE_TABLE rows in the data plane.
 #include <algorithm>
 
+#include "switch_agent/facts.h"
 #include "switch_agent/routes.h"
 
 namespace rondo::switch_agent {
 
-bool Routes::is_dropped(const RouteMap::Route& route) {
+bool Routes::is_dropped(const RouteMap::Route& route) const {
   const RouteMap::Group& group = routes_.group(route.group);
   return !group.entry->usable || route.losses != group.entry->losses;
+}
+
+bool Routes::is_programmed(const Prefix& prefix, std::string_view group, bool blackhole) const {
+  const std::uint32_t slot = routes_.find(prefix);
+  if (slot == RouteMap::kNone) return false;
+  const RouteMap::Route& route = routes_[slot];
+  if (route.busy || route.restoring || route.drifted || route.group == RouteMap::kNone) return false;
+  if (blackhole) return route.type == RouteType::Blackhole;
+  const RouteMap::Group& known = routes_.group(route.group);
+  return route.type == RouteType::Unicast && known.fact.kind == kNexthopGroup && known.fact.key == group && !is_dropped(route);
 }
 
 void Routes::keep_holder(const Prefix& prefix, const Status& answer) {

@@ -39,7 +39,8 @@ class FrrOnLinux : public SystemRondod {
       std::cerr << "SKIPPED: " << why << '\n';
       GTEST_SKIP() << why;
     }
-    configure("rondod.toml", "socket", "[store]\nurl = \"file://" + file("tables") + "\"\n[fpm]\nenabled = true\nquiet_ms = 300\n");
+    configure("rondod.toml", "socket",
+              "[store]\nurl = \"file://" + file("tables") + "\"\n[fpm]\nenabled = true\nquiet_ms = 300\noffload_answers = true\n");
     // The safety stop keeps routes if zebra pauses for longer than quiet_ms on a loaded machine.
     std::ofstream(file("rondod.toml"), std::ios::app) << "table = 100\nsafety_share = 0\nsafety_least = 1\n";
     starts_in = lab->path();
@@ -104,6 +105,8 @@ class FrrOnLinux : public SystemRondod {
              now.at("routes").to_number<int>() == kV4 + kV6 && now.at("stale").to_number<int>() == 0;
     })) << state();
     EXPECT_EQ(fpm().at("deleted").to_number<int>(), 0) << state();
+    EXPECT_TRUE(becomes_while_listening([&] { return fpm().at("unanswered").to_number<int>() == 0; })) << state();
+    EXPECT_GE(fpm().at("answers").to_number<int>(), kV4 + kV6) << "zebra 8.4.4 reads answers and ignores them";
     EXPECT_THAT(take_events(), testing::IsEmpty()) << "no object of rondod changes";
     EXPECT_EQ(switch_agent::difference(restart::kernel_lines(*plane), before), Lines{});
   }

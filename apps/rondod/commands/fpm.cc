@@ -43,6 +43,8 @@ json::value fpm_json(const CommandContext& context) {
       {"routes_deleted", figures.routes_deleted},
       {"nexthops_set", figures.nexthops_set},
       {"nexthops_deleted", figures.nexthops_deleted},
+      {"answers", figures.answers},
+      {"unanswered", book.unanswered},
       {"skipped", skipped_json(book)},
       {"longest_wait_us", microseconds(book.longest_wait)},
       {"routes", book.routes},

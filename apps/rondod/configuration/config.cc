@@ -245,6 +245,7 @@ void read_fpm(const toml::table* table, const std::string& file, Status& error, 
   s.integer("quiet_ms", 100, 600'000, fpm.quiet_ms);
   s.integer("wait_s", 0, limits::kRestartHold, fpm.wait_s);
   s.choice("weights", kWeights, fpm.plain_weights);
+  s.flag("offload_answers", fpm.offload_answers);
 }
 
 void read_managers(const toml::table* table, const std::string& file, Status& error, Config& config) {
@@ -550,7 +551,8 @@ toml::table to_table(const Config& config) {
                                          {"table", static_cast<std::int64_t>(config.fpm.table)},
                                          {"quiet_ms", config.fpm.quiet_ms},
                                          {"wait_s", config.fpm.wait_s},
-                                         {"weights", name_of(kWeights, config.fpm.plain_weights)}}},
+                                         {"weights", name_of(kWeights, config.fpm.plain_weights)},
+                                         {"offload_answers", config.fpm.offload_answers}}},
                      {"managers", toml::table{{"enabled", config.managers.enabled},
                                               {"config_db", config.managers.config_db},
                                               {"state_db", config.managers.state_db}}}};

@@ -99,6 +99,7 @@ struct FpmChoice {
   std::int64_t quiet_ms = 3000;
   std::int64_t wait_s = 120;
   bool plain_weights = false;  // [fpm] weights.
+  bool offload_answers = false;
   friend bool operator==(const FpmChoice&, const FpmChoice&) = default;
 };
 

@@ -181,6 +181,9 @@ Section fpm() {
           {"weights", "\"minus-one\" or \"plain\"", "\"minus-one\"",
            "How zebra states the weights of next hops that it sends within a route. minus-one: module dplane_fpm_nl. plain: module "
            "zebra_fpm."},
+          {"offload_answers", "boolean", "false",
+           "Whether rondod tells zebra of each route that the data plane has, so that bgpd announces it only then. For a zebra that was "
+           "started with --asic-offload=notify_on_offload."},
       }};
 }
 

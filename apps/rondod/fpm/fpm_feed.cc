@@ -36,6 +36,11 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
     const auto size = store.size(table);
     return (size ? size->staged : 0) + agent_.programmer().in_flight();
   };
+  if (choice_.offload_answers) {
+    options.is_programmed = [this](const Prefix& prefix, std::string_view group, bool blackhole) {
+      return agent_.routes().is_programmed(prefix, group, blackhole);
+    };
+  }
   options.none_stale = [this] { agent_.safety().forget(kHeld); };
   return options;
 }

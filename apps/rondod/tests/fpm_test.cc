@@ -5,11 +5,13 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <string>
 
 #include "base/unique_fd.h"
+#include "fpm/answer.h"
 #include "fpm/fpm_kit.h"
 #include "fpm/route_book.h"
 #include "rondo/dataplane/limits.h"
@@ -178,6 +180,22 @@ TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
   std::map<std::string, NexthopId> nexthops;
   EXPECT_TRUE(plane.routes([&](const RouteEntry& route) { nexthops.emplace(route.prefix.to_string(), route.nexthop); }).ok());
   EXPECT_EQ(nexthops.at("10.1.0.0/16"), nexthops.at("10.2.0.0/16"));
+}
+
+TEST_F(RondodWithFpm, ZebraIsToldOfWhatTheDataPlaneHas) {
+  start(settings() + "offload_answers = true\n");
+  set_port();
+  const UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}) + fpm::kit::frame(fpm::kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE})) +
+                  fpm::kit::frame(fpm::kit::route("10.3.0.0/16", {.nexthop = 99})));
+  EXPECT_TRUE(becomes([this] { return fpm().at("answers").as_int64() == 2; })) << json::serialize(fpm());
+  std::string first;
+  fpm::append_answer(first, {.prefix = fpm::kit::prefix("10.1.0.0/16"), .protocol = 186});
+  std::string second;
+  fpm::append_answer(second, {.prefix = fpm::kit::prefix("10.2.0.0/16"), .protocol = 186, .blackhole = true});
+  std::string answers(4096, '\0');
+  answers.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(zebra.get(), answers.data(), answers.size(), 0), 0)));
+  EXPECT_TRUE(answers == first + second || answers == second + first) << answers.size();
 }
 
 TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
