@@ -19,27 +19,16 @@ mode_t without_others(const struct stat& file) { return file.st_mode & 0770U; }
 
 /// ": process 4711 (cat) of user 1000", or "" if the kernel does not list the holder.
 std::string lock_holder(int fd) {
-  struct stat found {};
-  if (::fstat(fd, &found) != 0) return {};
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    // "7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF"; "->" before the kind: it waits for a lock.
-    unsigned major = 0;
-    unsigned minor = 0;
-    unsigned long long inode = 0;
-    int process = 0;
-    if (std::sscanf(line.c_str(), "%*d: %*s %*s %*s %d %x:%x:%llu", &process, &major, &minor, &inode) != 4) continue;
-    if (inode != found.st_ino || makedev(major, minor) != found.st_dev || process <= 0) continue;
-    const std::string folder = "/proc/" + std::to_string(process);
-    std::string name;
-    std::getline(std::ifstream{folder + "/comm"}, name);
-    std::string holder = ": process " + std::to_string(process);
-    if (!name.empty()) holder += " (" + visible_text(name) + ")";
-    struct stat owner {};
-    if (::stat(folder.c_str(), &owner) == 0) holder += " of user " + std::to_string(owner.st_uid);
-    return holder;
-  }
-  return {};
+  const pid_t process = lock_owner(fd);
+  if (process == 0) return {};
+  const std::string folder = "/proc/" + std::to_string(process);
+  std::string name;
+  std::getline(std::ifstream{folder + "/comm"}, name);
+  std::string holder = ": process " + std::to_string(process);
+  if (!name.empty()) holder += " (" + visible_text(name) + ")";
+  struct stat owner {};
+  if (::stat(folder.c_str(), &owner) == 0) holder += " of user " + std::to_string(owner.st_uid);
+  return holder;
 }
 
 }  // namespace
@@ -59,6 +48,22 @@ Status lock_file(int fd, const std::string& what) {
   const int error = errno;
   if (error != EWOULDBLOCK) return status_from_errno(error, what + ": locking");
   return {StatusCode::Unavailable, what + ": another process has it open" + lock_holder(fd)};
+}
+
+pid_t lock_owner(int fd) {
+  struct stat found {};
+  if (::fstat(fd, &found) != 0) return 0;
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    // "7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF"; "->" before the kind: it waits for a lock.
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned long long inode = 0;
+    int process = 0;
+    if (std::sscanf(line.c_str(), "%*d: FLOCK %*s %*s %d %x:%x:%llu", &process, &major, &minor, &inode) != 4) continue;
+    if (inode == found.st_ino && makedev(major, minor) == found.st_dev && process > 0) return process;
+  }
+  return 0;
 }
 
 }  // namespace rondo

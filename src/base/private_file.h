@@ -23,4 +23,8 @@ void keep_others_out(const std::string& path) noexcept;
 /// 4711 (cat) of user 1000".
 Status lock_file(int fd, const std::string& what);
 
+/// The process that holds such a lock on the open file, as /proc/locks lists it; 0 if there is none, or the kernel does not list it. Takes
+/// no lock.
+pid_t lock_owner(int fd);
+
 }  // namespace rondo

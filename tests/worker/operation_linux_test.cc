@@ -30,6 +30,23 @@ class WorkerOperationOnLinux : public RondodWithWorker {
   std::string slow() const { return command("slow", "while [ ! -e " + path("go") + " ]; do sleep 0.01; done\n", "concurrency = 2"); }
 };
 
+TEST_F(WorkerOperationOnLinux, ACheckOfTheFileFindsWhatTheStartRefusesAndChangesNothing) {
+  const auto check = [this] {
+    const std::string words = "--config " + path("worker.toml") + " --check-config > " + path("out") + " 2> " + path("err");
+    return WEXITSTATUS(std::system((std::string{std::getenv("RONDO")} + " worker " + words).c_str()));
+  };
+  write_config(command("good", "true\n"));
+  EXPECT_EQ(check(), 0) << read(folder / "err");
+  EXPECT_FALSE(std::filesystem::exists(folder / "state"));
+  write_config(command("good", "true\n", "user = \"no-such-user\""));
+  EXPECT_EQ(check(), 78);
+  EXPECT_THAT(read(folder / "err"), AllOf(HasSubstr("[command.good] user"), HasSubstr("there is no user 'no-such-user'")));
+  write_config(command("good", "true\n"));
+  std::ofstream(folder / "state") << "a file";
+  EXPECT_EQ(check(), 78);
+  EXPECT_THAT(read(folder / "err"), HasSubstr("is no folder"));
+}
+
 TEST_F(WorkerOperationOnLinux, RondoWorkersShowsWhoIsConnectedAndWhatItRuns) {
   start_rondod();
   EXPECT_TRUE(workers().empty());

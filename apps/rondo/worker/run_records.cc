@@ -134,6 +134,15 @@ Result<RunRecords> RunRecords::open(const std::string& state) {
   return RunRecords(folder, std::move(lock));
 }
 
+Status RunRecords::check(const std::string& state) {
+  files::path place = state;
+  std::error_code failed;
+  while (!files::exists(place, failed) && place.has_relative_path()) place = place.parent_path();
+  if (!files::is_directory(place, failed)) return {StatusCode::InvalidArgument, "'" + place.string() + "' is no folder, for 'state'"};
+  if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return status_from_errno(errno, "making files in '" + place.string() + "', for 'state'");
+}
+
 std::string RunRecords::path(std::int64_t run) const { return folder_ + "/" + std::to_string(run) + ".json"; }
 
 Status RunRecords::check() const {

@@ -32,6 +32,9 @@ class RunRecords {
  public:
   /// Takes the state folder for this process: FailedPrecondition if another worker has it. Makes it if it is absent.
   static Result<RunRecords> open(const std::string& state);
+  /// Ok, or why open() would fail, apart from a worker that runs: a path that is no folder, or a right that this user lacks. Changes
+  /// nothing.
+  static Status check(const std::string& state);
 
   /// Writes a record, or replaces it.
   Status write(const RunRecord& record);

@@ -83,6 +83,11 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::str
   return worker;
 }
 
+Status Worker::check(const WorkerConfig& config) {
+  if (const auto allowed = allow(config); !allowed) return allowed.error();
+  return RunRecords::check(config.state);
+}
+
 Result<Worker::AllowedCommands> Worker::allow(const WorkerConfig& config) {
   AllowedCommands allowed;
   for (const auto& [name, rule] : config.commands) {

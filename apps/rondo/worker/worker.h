@@ -60,6 +60,8 @@ class Worker {
  public:
   /// Takes the state folder, and kills what is left of an earlier worker's commands. 'log' must outlive it.
   static Result<std::unique_ptr<Worker>> open(WorkerConfig config, const std::string& socket, Log& log);
+  /// Ok, or why open() would refuse a configuration that was read, as far as this user can check it without a change.
+  static Status check(const WorkerConfig& config);
   /// Works until 'signals' (a signalfd) has SIGTERM or SIGINT. Then it ends its commands, reports that if a server is there, and returns.
   /// 'on_hangup' is called at SIGHUP.
   void run(int signals, const std::function<void()>& on_hangup);

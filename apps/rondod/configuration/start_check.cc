@@ -74,7 +74,10 @@ class StartCheck {
   void check_jobs() {
     if (!config_.jobs.enabled) return;
     if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
+    const std::size_t before = findings_.size();
     check_place("jobs.file", config_.jobs.file, S_IFREG, "a regular file");
+    if (findings_.size() != before) return;
+    if (const Status refused = check_jobs_file(config_); !refused.ok()) complain("jobs.file", refused);
   }
 
   /// Enters the namespace and leaves it. This user may lack the permission to enter.
@@ -183,7 +186,11 @@ std::vector<StartFinding> check_start(const Config& config) { return StartCheck{
 
 int exit_code(const std::vector<StartFinding>& findings) {
   const auto has = [&findings](auto is) { return std::ranges::any_of(findings, is, &StartFinding::code); };
-  if (has([](StatusCode code) { return code != StatusCode::NotFound && code != StatusCode::PermissionDenied; })) return 78;
+  const auto is_wrong = [](StatusCode code) {
+    return code != StatusCode::NotFound && code != StatusCode::PermissionDenied && code != StatusCode::AlreadyExists &&
+           code != StatusCode::Unavailable;
+  };
+  if (has(is_wrong)) return 78;
   return has([](StatusCode code) { return code == StatusCode::PermissionDenied; }) ? 77 : 69;
 }
 

@@ -15,14 +15,15 @@ struct StartFinding {
   bool is_error = true;  // False: a folder that the service manager makes when it starts rondod.
   std::string setting;   // "journal.file"
   std::string what;
-  /// NotFound for a file or folder that is missing, PermissionDenied; otherwise the setting is wrong.
+  /// NotFound for a file or folder that is missing, PermissionDenied, AlreadyExists or Unavailable for what another process has; otherwise
+  /// the setting is wrong.
   StatusCode code = StatusCode::InvalidArgument;
 };
 
 std::vector<StartFinding> check_start(const Config& config);
 
 /// The exit code for the findings, of which there is at least one: 78 if a setting is wrong, 77 if this user lacks a permission, 69 if
-/// something is missing that may come.
+/// something is missing that may come, or another process has it.
 int exit_code(const std::vector<StartFinding>& findings);
 
 }  // namespace rondo::daemon

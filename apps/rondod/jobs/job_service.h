@@ -27,6 +27,11 @@ class JobService {
 /// Ok, or Unimplemented with the missing packages.
 Status check_job_build();
 
+/// Ok, or why open_jobs() would refuse the database at present: AlreadyExists if another process runs its jobs; the errors of
+/// check_sqlite_job_store(). The rondod that serves 'config.socket' may run them: it has this configuration. It changes nothing, and takes
+/// no lock.
+Status check_jobs_file(const Config& config);
+
 /// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the database;
 /// otherwise the errors of make_sqlite_job_store().
 Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log);

@@ -10,6 +10,8 @@ namespace rondo::daemon {
 
 Status check_job_build() { return {}; }
 
+Status check_jobs_file(const Config& config) { return check_stored_jobs(config); }
+
 Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
   return open_stored_jobs(config, runtime, registry, log);
 }
@@ -17,6 +19,8 @@ Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& run
 #else
 
 Status check_job_build() { return {StatusCode::Unimplemented, "this rondod was built without jobs (missing: libsqlite3-dev)"}; }
+
+Status check_jobs_file(const Config&) { return check_job_build(); }
 
 Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRegistry&, Log&) { return failure(check_job_build()); }
 

@@ -7,14 +7,19 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/private_file.h"
 #include "base/unique_fd.h"
 #include "commands/answers.h"
 #include "job_handlers/handlers.h"
 #include "job_handlers/settings.h"
+#include "rondo/base/text.h"
 #include "rondo/job_commands/job_commands.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/workers/workers.h"
@@ -30,12 +35,20 @@ using commands::sentence;
 /// connections.
 class JobsLock {
  public:
+  /// The process that has the lock; 0: none, or it is unknown. Takes no lock.
+  static pid_t owner(const std::string& path) {
+    for (const std::string& file : {name_of(path), path}) {
+      const UniqueFd open{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+      if (!open) continue;
+      if (const pid_t process = lock_owner(open.get()); process != 0) return process;
+    }
+    return 0;
+  }
+
   /// Locks the name, with an empty file beside the database, and the file itself, which may have other names. What is no regular file, or
   /// cannot be opened, is left to SQLite, whose error says more.
   static Result<JobsLock> take(const std::string& path) {
-    std::error_code error;
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-    const std::string name = (error ? path : target.string()) + "-lock";
+    const std::string name = name_of(path);
     JobsLock lock{UniqueFd{::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)}, {}};
     if (lock.name_.get() < 0) return failure(status_from_errno(errno, "opening '" + name + "'"));
     if (Status locked = take(lock.name_, path); !locked.ok()) return failure(std::move(locked));
@@ -48,6 +61,11 @@ class JobsLock {
 
  private:
   JobsLock(UniqueFd name, UniqueFd file) : name_(std::move(name)), file_(std::move(file)) {}
+  static std::string name_of(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
+    return (error ? path : target.string()) + "-lock";
+  }
   static Status take(const UniqueFd& file, const std::string& path) {
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
     if (errno == EWOULDBLOCK) return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
@@ -57,6 +75,33 @@ class JobsLock {
   UniqueFd name_;
   UniqueFd file_;  // Open as long as the store: to close it ends the locks that SQLite holds.
 };
+
+/// " (rondod)"; empty if it is unknown.
+std::string name_of_process(pid_t process) {
+  std::string name;
+  std::getline(std::ifstream{"/proc/" + std::to_string(process) + "/comm"}, name);
+  return name.empty() ? name : " (" + visible_text(name) + ")";
+}
+
+/// Whether the process has the socket that is bound to 'path'. False if its files cannot be read.
+bool listens_at(pid_t process, const std::string& path) {
+  // "0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/rondo/rondod.sock"
+  std::set<std::string> sockets;
+  std::ifstream bound("/proc/net/unix");
+  for (std::string line; std::getline(bound, line);) {
+    std::istringstream words(line);
+    std::string word;
+    for (int i = 0; i < 7; ++i) words >> word;
+    if (std::string place; words >> place && place == path) sockets.insert("socket:[" + word + "]");
+  }
+  std::error_code error;
+  const std::filesystem::path folder = "/proc/" + std::to_string(process) + "/fd";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (sockets.contains(std::filesystem::read_symlink(at->path(), gone).string())) return true;
+  }
+  return false;
+}
 
 jobs::JobsOptions options_of(const JobSettings& settings) {
   return {.window = std::chrono::milliseconds{settings.window_ms},
@@ -132,6 +177,15 @@ class StoredJobs final : public JobService {
 };
 
 }  // namespace
+
+Status check_stored_jobs(const Config& config) {
+  const pid_t owner = JobsLock::owner(config.jobs.file);
+  if (owner != 0 && !listens_at(owner, config.socket)) {
+    return {StatusCode::AlreadyExists,
+            "another process runs the jobs of '" + config.jobs.file + "': process " + std::to_string(owner) + name_of_process(owner)};
+  }
+  return jobs::check_sqlite_job_store(config.jobs.file);
+}
 
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
   auto locked = JobsLock::take(config.jobs.file);

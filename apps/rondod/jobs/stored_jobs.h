@@ -7,6 +7,9 @@
 
 namespace rondo::daemon {
 
+/// See check_jobs_file().
+Status check_stored_jobs(const Config& config);
+
 /// See open_jobs().
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log);
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 
@@ -43,6 +44,17 @@ class RondodWithJobs : public RondodProcess {
     });
   }
   std::int64_t succeeded() { return call("job-stats").at("succeeded").to_number<std::int64_t>(); }
+  /// The exit code of --check-config.
+  int check_of(const std::string& config) const {
+    return WEXITSTATUS(std::system(
+        (std::string{std::getenv("RONDOD")} + " --config " + config + " --check-config > /dev/null 2> " + file("log2")).c_str()));
+  }
+  /// The names in the folder of the database, with sizes.
+  std::map<std::string, std::uintmax_t> files() const {
+    std::map<std::string, std::uintmax_t> all;
+    for (const auto& entry : std::filesystem::directory_iterator(file("disk"))) all[entry.path().filename()] = entry.file_size();
+    return all;
+  }
   bool is_healthy() { return call("health").at("healthy").as_bool(); }
   std::string health() { return json::serialize(call("health")); }
   std::size_t times_logged(const std::string& words) const {
@@ -118,6 +130,24 @@ TEST_F(RondodWithJobs, WithoutItsDatabaseItSaysSoOnceAndMissesNoInstantWhenItIsB
   expect_repaired();
 }
 
+TEST_F(RondodWithJobs, ACheckOfTheConfigurationReadsTheDatabaseAndChangesNothing) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  end(SIGKILL);
+  ASSERT_TRUE(files().contains("jobs.db-wal"));
+  const auto before = files();
+  EXPECT_EQ(check_of(file("toml")), 0);
+  EXPECT_EQ(files(), before);
+  start_jobs();
+  end(SIGTERM);
+  ASSERT_FALSE(files().contains("jobs.db-wal"));
+  const auto closed = files();
+  EXPECT_EQ(check_of(file("toml")), 0);
+  EXPECT_EQ(files(), closed);
+  std::ofstream(database()) << std::string(5000, 'x');
+  EXPECT_EQ(check_of(file("toml")), 78);
+}
+
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
   std::filesystem::create_directory(file("disk"));
   start_jobs();
@@ -129,9 +159,11 @@ TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
     const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("second") + " 2> " + file("log2");
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 69) << name << ": " << status;
+    EXPECT_EQ(check_of(file("second")), 69) << name;
     std::ifstream said(file("log2"));
     EXPECT_THAT(std::string(std::istreambuf_iterator<char>(said), {}), AllOf(HasSubstr(name), HasSubstr("another process runs the jobs")));
   };
+  EXPECT_EQ(check_of(file("toml")), 0) << "the configuration of the rondod that serves";
   refused(database());
   refused(file("symlink.db"));
   refused(file("link.db"));

@@ -285,6 +285,9 @@ TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
       {"store.url", "file://" + file("plain"), "not a database", 78},
       {"store.url", "file://" + file("folder"), "not a regular file", 78},
       {"store.url", "file://" + file("none/tables"), "there is no folder '" + file("none") + "'", 69},
+      {"jobs.file", file("plain"), "not a database", 78},
+      {"jobs.file", file("folder"), "not a regular file", 78},
+      {"jobs.file", file("none/jobs"), "there is no folder '" + file("none") + "'", 69},
       {"dataplane.network_namespace", file("none"), "No such file", 69},
       {"dataplane.network_namespace", file("empty"), "enter network namespace", 78},
       {"scheduler.cpus", "[1000]", "there is no CPU 1000", 78},
@@ -297,7 +300,9 @@ TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
     const std::string value = wrong.value.starts_with('[') ? wrong.value : "\"" + wrong.value + "\"";
     const std::string header = section == "store.group" ? "[[store.group]]" : "[" + section + "]";
     const std::string socket = section == "admin" ? "" : "[admin]\nsocket = \"" + file("socket") + "\"\n";
-    std::ofstream(file("toml")) << socket << header << "\n" << wrong.setting.substr(dot + 1) << " = " << value << "\n";
+    std::ofstream(file("toml")) << socket << header << "\n"
+                                << wrong.setting.substr(dot + 1) << " = " << value << "\n"
+                                << (section == "jobs" ? "enabled = true\n" : "");
     const std::string context = wrong.setting + " = " + value;
     EXPECT_EQ(check(), wrong.code) << context << "\n" << log_text();
     EXPECT_THAT(log_text(), AllOf(HasSubstr("rondod: error: " + wrong.setting + ": "), HasSubstr(wrong.words))) << context;

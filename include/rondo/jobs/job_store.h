@@ -114,6 +114,10 @@ enum class Durability : std::uint8_t {
 /// version is migrated. FailedPrecondition for a database of a later version, or of another program.
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
 
+/// Ok if make_sqlite_job_store() would take the file, as far as reading it tells; also if there is none. Otherwise its error. It changes
+/// nothing, and takes no lock.
+Status check_sqlite_job_store(const std::string& path);
+
 /// Something about a database of jobs, for people.
 struct JobDatabaseFinding {
   enum class Level : std::uint8_t { Ok, Advice, Problem };

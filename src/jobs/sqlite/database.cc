@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -115,6 +118,22 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
 Result<std::unique_ptr<Database>> Database::open_to_read(const std::string& path) {
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   return open(path, SQLITE_OPEN_READONLY);
+}
+
+Result<std::unique_ptr<Database>> Database::open_unchanged(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
+  // While a process has the database open, SQLite has made these files.
+  if (::access((path + "-wal").c_str(), R_OK) == 0 && ::access((path + "-shm").c_str(), R_OK) == 0) return open_to_read(path);
+  std::string uri = "file:";
+  for (const char c : path) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view{"/._-"}.find(c) != std::string_view::npos;
+    std::array<char, 4> escape{};
+    std::snprintf(escape.data(), escape.size(), "%%%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    is_plain ? static_cast<void>(uri += c) : static_cast<void>(uri += escape.data());
+  }
+  auto database = open(uri + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  if (database) (*database)->path_ = path;
+  return database;
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags) {

@@ -57,6 +57,9 @@ class Database {
   static Result<std::unique_ptr<Database>> open(const std::string& path);
   /// Opens a database that exists, to read it, also while another process writes it. NotFound.
   static Result<std::unique_ptr<Database>> open_to_read(const std::string& path);
+  /// The same without a change to any file, also of those beside it. It has what the file has; a log of SQLite beside it, which a process
+  /// that was killed leaves, is read only if SQLite needs no new file for that. NotFound.
+  static Result<std::unique_ptr<Database>> open_unchanged(const std::string& path);
   ~Database() { sqlite3_close_v2(handle_); }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -384,4 +384,15 @@ Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path,
                                            std::to_string(kMigrations.size()) + " of it is made: restore a copy of the file");
 }
 
+Status check_sqlite_job_store(const std::string& path) {
+  auto database = Database::open_unchanged(path);
+  if (!database) return database.error().code() == StatusCode::NotFound ? Status{} : database.error();
+  const auto version = sqlite::version_of(**database, path);
+  if (!version) return version.error();
+  if (*version < kMigrations.size()) return {};  // The start brings it to the newest version.
+  Database& opened = **database;
+  const SqliteJobStore store{std::move(*database)};
+  return opened.prepared();
+}
+
 }  // namespace rondo::jobs
