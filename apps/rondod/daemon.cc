@@ -157,7 +157,7 @@ Status Daemon::open_agent() {
 /// A standby makes no rows. So the managers also wait for the leases of the tables.
 Status Daemon::open_managers() {
   if (!config_.managers.enabled || !plane_holder_.empty()) return {};
-  auto managers = managers::Managers::open(*runtime_, [this] { return !redis_.waits_for_lease(); });
+  auto managers = managers::Managers::open(*runtime_, managers_options(redis_, agent_->safety()));
   if (!managers) return managers.error().with_context("opening the managers");
   managers_ = std::move(*managers);
   auto state = StateDb::open(config_.managers, *runtime_, *agent_, *managers_, redis_);

@@ -10,6 +10,7 @@ namespace rondo::managers {
 // kind                                                           key            provider           holds when
 inline constexpr ConstraintKind kManagedRead{"managed-read"};  // kAllTables     managed-rows       MANAGED_ROWS has been read once
 inline constexpr ConstraintKind kConfigRead{"config-read"};    // kAllTables     managed-rows       every table of CONFIG_DB, too
+inline constexpr ConstraintKind kMayDelete{"may-delete"};      // kAllTables  managed-rows  what CONFIG_DB no longer has may be deleted
 inline constexpr ConstraintKind kManagedFree{"managed-free"};  // table:key      managed-rows       no row of CONFIG_DB has made it
 inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
 inline constexpr ConstraintKind kConfigInterface{

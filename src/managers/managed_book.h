@@ -3,6 +3,8 @@
 // no row without its owner. The managers and ManagedRows share one book. Scheduler's thread.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -49,6 +51,11 @@ class ManagedBook {
     if (rows_.erase(target) != 0 && on_free_) on_free_(target);
   }
   std::size_t size() const noexcept { return rows_.size(); }
+  /// Rows of an earlier process whose source does not exist. O(rows).
+  std::size_t stale() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(rows_, [this](const auto& row) { return !row.second.here && !has_source(row.second.source); }));
+  }
   /// 'handler' is called when a row is erased.
   void on_free(std::function<void(const std::string& target)> handler) { on_free_ = std::move(handler); }
 

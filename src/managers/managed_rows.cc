@@ -13,20 +13,27 @@ namespace rondo::managers {
 namespace {
 /// How often it checks, after the start, whether the tables have been read.
 constexpr Duration kLook = 20ms;
+/// The same while the safety stop holds a deletion.
+constexpr Duration kLookHeld = 1s;
 }  // namespace
 
-ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, std::function<bool()> may_begin)
+ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, ManagersOptions options)
     : Orch(runtime, "managed-rows", kManagers),
       book_(book),
       tables_(std::move(tables)),
-      may_begin_(std::move(may_begin)),
+      options_(std::move(options)),
       timer_("managed-rows", kManagers, [this] { look(); }) {
   consume(kManagedTable, this, &ManagedRows::set, &ManagedRows::remove, {.kind = TableKind::Watched});
   provide(kManagedRead, [this](std::string_view) { return managed_read_; });
   provide(kConfigRead, [this](std::string_view) { return config_read_; });
+  provide(kMayDelete, [this](std::string_view) { return may_delete_; });
   provide(kManagedFree, [this](std::string_view target) { return book_.find(target) == nullptr; });
   runtime.explain(kManagedRead, [](std::string_view) { return FactOrigin{"", "", "MANAGED_ROWS has not been read yet"}; });
   runtime.explain(kConfigRead, [](std::string_view) { return FactOrigin{"", "", "CONFIG_DB has not been read completely yet"}; });
+  runtime.explain(kMayDelete, [this](std::string_view) {
+    return FactOrigin{
+        "", "", config_read_ ? "the safety stop holds it: `rondo health` has the numbers" : "CONFIG_DB has not been read completely yet"};
+  });
   runtime.explain(kManagedFree, [this](std::string_view target) {
     const ManagedRow* const row = book_.find(target);
     return FactOrigin{"", "", row == nullptr ? "" : std::string{target} + " is made from " + row->source};
@@ -48,15 +55,22 @@ bool ManagedRows::has_read(const std::vector<std::string>& tables) {
 }
 
 void ManagedRows::look() {
-  if (!managed_read_ && has_read({std::string{kManagedTable}}) && (!may_begin_ || may_begin_())) {
+  const std::string all{kAllTables};
+  if (!managed_read_ && has_read({std::string{kManagedTable}}) && (!options_.may_begin || options_.may_begin())) {
     managed_read_ = true;
-    announce({kManagedRead, std::string{kAllTables}});
-  } else if (managed_read_ && has_read(tables_)) {
+    announce({kManagedRead, all});
+  } else if (managed_read_ && !config_read_ && has_read(tables_)) {
     config_read_ = true;
-    return announce({kConfigRead, std::string{kAllTables}});
+    announce({kConfigRead, all});
   }
-  timer_.arm_at(runtime().scheduler().now() + kLook);
+  if (config_read_ && may_delete()) {
+    may_delete_ = true;
+    return announce({kMayDelete, all});
+  }
+  timer_.arm_at(runtime().scheduler().now() + (config_read_ ? kLookHeld : kLook));
 }
+
+bool ManagedRows::may_delete() const { return !options_.may_delete || options_.may_delete(book_.stale(), book_.size()); }
 
 Outcome ManagedRows::set(std::string_view key, const Fields& fields) {
   const std::string name{key};
@@ -70,8 +84,8 @@ Outcome ManagedRows::set(std::string_view key, const Fields& fields) {
   row->source = source;
   row->fields = std::string{fields.find(kFieldsField).value_or("")};
   row->stored = true;
-  const Constraint read{kConfigRead, std::string{kAllTables}};
-  if (!holds(read)) return Outcome::wait_for(read);
+  const Constraint allowed{kMayDelete, std::string{kAllTables}};
+  if (!holds(allowed)) return Outcome::wait_for(allowed);
   if (book_.has_source(source) || row->leaving) return Outcome::done();
   return sweep(name);
 }

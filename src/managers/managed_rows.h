@@ -1,7 +1,8 @@
-// ManagedRows: owns MANAGED_ROWS. It tells the managers what an earlier process made. When all tables of CONFIG_DB have been read, it
-// deletes the rows whose source CONFIG_DB no longer has.
+// ManagedRows: owns MANAGED_ROWS. It tells the managers what an earlier process made. When all tables of CONFIG_DB have been read, and the
+// safety stop permits it, it deletes the rows whose source CONFIG_DB no longer has.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,10 +15,18 @@
 
 namespace rondo::managers {
 
+struct ManagersOptions {
+  /// False as long as another process may have the tables of APPL_DB; the managers wait for it. Empty: they begin immediately.
+  std::function<bool()> may_begin = {};
+  /// Whether 'stale' of the 'total' rows that an earlier process made may be deleted, because CONFIG_DB no longer has their sources. Called
+  /// again while it returns false; with 0 if there are none. Empty: always.
+  std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
+};
+
 class ManagedRows final : public Orch {
  public:
-  /// 'tables' are those of CONFIG_DB. 'book' must outlive the Orch. The managers begin when 'may_begin' returns true; empty: immediately.
-  ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, std::function<bool()> may_begin);
+  /// 'tables' are those of CONFIG_DB. 'book' must outlive the Orch.
+  ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, ManagersOptions options);
 
   bool has_read_config() const noexcept { return config_read_; }
 
@@ -27,13 +36,15 @@ class ManagedRows final : public Orch {
   Outcome sweep(const std::string& name);
   void on_added() override;
   void look();
+  bool may_delete() const;
   bool has_read(const std::vector<std::string>& tables);
 
   ManagedBook& book_;
   const std::vector<std::string> tables_;
-  const std::function<bool()> may_begin_;
+  const ManagersOptions options_;
   bool managed_read_ = false;
   bool config_read_ = false;
+  bool may_delete_ = false;
   TimerSource timer_;
   std::shared_ptr<char> life_ = std::make_shared<char>();
 };

@@ -4,7 +4,6 @@
 
 #include "journal/recorder.h"
 #include "managers/interface_manager.h"
-#include "managers/managed_rows.h"
 #include "managers/port_manager.h"
 #include "managers/static_route_manager.h"
 
@@ -12,10 +11,10 @@ namespace rondo::managers {
 
 std::vector<std::string> config_tables() { return {"PORT", "INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"}; }
 
-Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, std::function<bool()> may_begin) {
+Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptions options) {
   std::unique_ptr<Managers> managers{new Managers};
   if (JournalRecorder* const journal = JournalRecorder::of(runtime)) journal->note("managers", "yes");
-  auto rows = runtime.try_add<ManagedRows>(managers->book_, config_tables(), std::move(may_begin));
+  auto rows = runtime.try_add<ManagedRows>(managers->book_, config_tables(), std::move(options));
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;
   if (auto ports = runtime.try_add<PortManager>(managers->book_); !ports) return failure(ports.error());

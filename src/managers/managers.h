@@ -2,19 +2,17 @@
 // bgpcfgd. The tables of CONFIG_DB are Watched. docs/guide/from-sonic.md describes them for users.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "managers/managed_book.h"
+#include "managers/managed_rows.h"
 #include "managers/subnets.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::managers {
-
-class ManagedRows;
 
 /// The tables of CONFIG_DB that the managers read.
 std::vector<std::string> config_tables();
@@ -22,8 +20,7 @@ std::vector<std::string> config_tables();
 class Managers {
  public:
   /// Adds the Orchs to 'runtime', which must end before this object. Returns the error of a table that the store refuses.
-  /// 'may_begin', which may be empty, returns false as long as another process may have the tables of APPL_DB; the managers wait for it.
-  static Result<std::unique_ptr<Managers>> open(Runtime& runtime, std::function<bool()> may_begin);
+  static Result<std::unique_ptr<Managers>> open(Runtime& runtime, ManagersOptions options);
 
   /// Rows of APPL_DB that the managers have made.
   std::size_t managed() const noexcept { return book_.size(); }

@@ -21,7 +21,7 @@ using testing::IsEmpty;
 /// A process with the managers. Takes the rows of APPL_DB in place of the switch agent.
 class Process {
  public:
-  explicit Process(std::function<bool()> may_begin = {}) : may_begin_(std::move(may_begin)) {}
+  explicit Process(ManagersOptions options = {}) : options_(std::move(options)) {}
   /// Begins after the test has written what an earlier process left.
   void begin() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
@@ -30,7 +30,7 @@ class Process {
           table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
           [this, table](std::string_view key) { return remove(table, key); }, {.set_replaces_delete = true});
     }
-    auto opened = Managers::open(fixture.runtime, may_begin_);
+    auto opened = Managers::open(fixture.runtime, options_);
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     managers = std::move(*opened);
     run();
@@ -73,7 +73,7 @@ class Process {
     return Outcome::done();
   }
 
-  const std::function<bool()> may_begin_;
+  const ManagersOptions options_;
 };
 
 TEST(ManagersTest, APortHasTheDefaultsOfPortmgrd) {
@@ -254,7 +254,7 @@ TEST(ManagersTest, ARowThatIsBadWhenANewProcessReadsItKeepsWhatItMadeBefore) {
 
 TEST(ManagersTest, NothingIsWrittenOrDeletedBeforeTheManagersMayBegin) {
   bool may_begin = false;
-  Process process([&may_begin] { return may_begin; });
+  Process process({.may_begin = [&may_begin] { return may_begin; }});
   leave_rows(process);
   process.begin();
   process.handled.clear();
@@ -263,6 +263,29 @@ TEST(ManagersTest, NothingIsWrittenOrDeletedBeforeTheManagersMayBegin) {
   may_begin = true;
   process.run();
   EXPECT_EQ(process.rows.size(), 2U);
+}
+
+TEST(ManagersTest, WhatConfigNoLongerHasStaysUntilTheSafetyStopPermitsItsDeletion) {
+  bool may_delete = false;
+  std::vector<std::uint64_t> asked;
+  Process process({.may_delete = [&](std::uint64_t stale, std::uint64_t total) {
+    asked = {stale, total};
+    return may_delete;
+  }});
+  leave_rows(process);
+  process.begin();
+  process.fixture.run_for(5s);
+  EXPECT_THAT(asked, ElementsAre(2U, 3U));
+  EXPECT_TRUE(process.rows.contains("PORT_TABLE:swp2"));
+  EXPECT_TRUE(process.managers->has_read_config());
+  EXPECT_THAT(process.why(kManagedTable, "PORT_TABLE:swp2"), HasSubstr("the safety stop holds it"));
+  process.set("PORT", "swp2", {{"admin_status", "up"}});  // The configuration comes back.
+  process.fixture.run_for(2s);
+  EXPECT_THAT(asked, ElementsAre(1U, 3U));
+  may_delete = true;
+  process.fixture.run_for(2s);
+  EXPECT_TRUE(process.rows.contains("PORT_TABLE:swp2"));
+  EXPECT_EQ(process.managers->managed(), 2U);
 }
 
 /// The owner is stored before the row, so a process that is killed between the two leaves an owner without a row, never a row without one.

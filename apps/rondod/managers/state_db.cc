@@ -1,6 +1,7 @@
 #include "rondod/managers/state_db.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "rondod/stores/registry.h"
@@ -26,6 +27,16 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const 
 }
 
 }  // namespace
+
+managers::ManagersOptions managers_options(const RedisWatch& redis, switch_agent::SafetyStop& safety) {
+  constexpr std::string_view kHeld = "rows that CONFIG_DB no longer has";
+  return {.may_begin = [&redis] { return !redis.waits_for_lease(); },
+          .may_delete =
+              [&safety, kHeld](std::uint64_t stale, std::uint64_t total) {
+                if (stale == 0) safety.forget(kHeld);
+                return stale == 0 || safety.allows(kHeld, stale, total, std::to_string(stale) + " rows");
+              }};
+}
 
 Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
                                                const managers::Managers& managers, RedisWatch& redis) {

@@ -15,6 +15,9 @@
 
 namespace rondo::daemon {
 
+/// The managers wait for the leases of 'redis' and ask 'safety' before they delete; both must outlive them.
+managers::ManagersOptions managers_options(const RedisWatch& redis, switch_agent::SafetyStop& safety);
+
 class StateDb {
  public:
   /// 'managers', 'redis', 'agent' and 'runtime' must outlive it. Null if the
