@@ -31,6 +31,14 @@ TEST(JsonText, NumbersAreWrittenPlainly) {
   EXPECT_EQ(json_text(mixed), R"({"a":[1,2.5,"x\"\u0001",null,true,{},[]],"b":{"c":-3}})");
 }
 
+/// A note with U+009B is a control sequence for some terminals, also within JSON.
+TEST(JsonText, CharactersThatATerminalExecutesAreEscaped) {
+  const std::string text = "\x1b \x7f \xc2\x9b \xe2\x80\xae \xf3\xa0\x80\x81 \xc3\xa4 \\ \"";
+  const std::string printed = json_text(json::object{{"a\xc2\x85", json::array{json::string{text}}}});
+  EXPECT_EQ(printed, "{\"a\\u0085\":[\"\\u001b \\u007f \\u009b \\u202e \\udb40\\udc01 \xc3\xa4 \\\\ \\\"\"]}");
+  EXPECT_EQ(json::parse(printed).at("a\xc2\x85").at(0).as_string(), text);
+}
+
 TEST(Render, RowsAreAlignedWithAHeader) {
   const json::object result{{"rows", json::array{json::object{{"name", "routes"}, {"turns", 7}, {"longest_us", 12.5}},
                                                  json::object{{"name", "nêighbors"}, {"turns", 12345}, {"longest_us", nullptr}}}}};
