@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -194,6 +197,37 @@ TEST_F(RondodManagers, ARestartCheckIsAnsweredWithTheReasons) {
   call("set", {{"table", "NEIGH_TABLE"}, {"key", "swp1:10.0.0.2"}, {"fields", json::array{json::array{"neigh", "02:00:00:00:00:02"}}}});
   EXPECT_TRUE(becomes(is_ready)) << json::serialize(call("restart-check"));
   EXPECT_EQ(asked(R"(["orchagent",""])"), R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
+}
+
+TEST_F(RondodManagers, TheUserOfTheGuidesMayDoAllThatTheyDo) {
+  for (const char* const page : {"docs/guide/growing-onto-redis.md", "docs/guide/from-sonic.md"}) {
+    std::ifstream guide(page);
+    std::vector<std::string> words;
+    for (std::string line; std::getline(guide, line);) {
+      std::istringstream in(line);
+      if (line.starts_with("ACL SETUSER rondod ")) words.assign(std::istream_iterator<std::string>(in), {});
+    }
+    ASSERT_FALSE(words.empty()) << page << " has no line for rondod";
+    ASSERT_EQ(server->command(words), "OK");
+  }
+  std::ofstream(file("password")) << "SECRET\n";
+  const std::string login = "&user=rondod&password_file=" + file("password");
+  std::string sections = sections_with_state();
+  for (const std::string database : {"?db=0", "?db=4", "?db=6"}) sections.insert(sections.find(database) + database.size(), login);
+  for (int runs = 0; runs < 2; ++runs) {  // The second run finds rows.
+    start(sections);
+    configure_all();
+    EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+    EXPECT_TRUE(state_becomes("NEIGH_RESTORE_TABLE|Flags", "restored", "true")) << log_text();
+    EXPECT_TRUE(becomes([this] { return has_route("192.0.2.0/24"); })) << log_text();
+    server->command({"PUBLISH", "RESTARTCHECK", R"(["orchagent",""])"});
+    config_db->command({"DEL", "STATIC_ROUTE|192.0.2.0/24"});
+    EXPECT_TRUE(becomes([this] { return !has_route("192.0.2.0/24"); })) << log_text();
+    EXPECT_EQ(call("stats").at("store").at("failed_writes"), 0);
+    EXPECT_EQ(call("stats").at("managers").at("state_db").at("refused"), 0);
+    end(SIGTERM);
+  }
+  EXPECT_THAT(server->list({"ACL", "LOG"}), testing::IsEmpty()) << "nothing was refused";
 }
 
 TEST_F(RondodManagers, ABadRowIsNamedByHealthAndWhy) {
