@@ -34,7 +34,7 @@ LOCAL_BOUNDS = {
     "apps/feed/route_file.cc:kColumnsMax": "the forms of the file: one more column is a form that there is not",
     "apps/rondod/configuration/config.cc:kDirectConnectionsMost": "what a configuration may ask for; the bound itself is ZmqServerOptions::connections",
     "apps/rondod/configuration/config.cc:kLeaseMost": "what a configuration may ask for: a holder that dies elsewhere keeps the tables for so long",
-    "apps/rondod/configuration/config.cc:kSafetyLeastMost": "what a configuration may ask for: no data plane has so many objects",
+    "apps/rondod/configuration/config.cc:kObjectsMost": "what a configuration may ask for: no data plane has so many objects",
     "apps/rondod/configuration/config.cc:kSafetyWaitMost": "what a configuration may ask for: a year",
     "src/dataplane/netlink/route_holders.cc:kOthersMost": "routes of other programs that are remembered: of one more it is not said whose it is",
     "apps/rondo/commands/offers.cc:kKeysMost": "keys that the completion of a shell offers: more is no help",

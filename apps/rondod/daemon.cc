@@ -151,7 +151,18 @@ Status Daemon::open_agent() {
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
   agent_->safety().on_event(
       [this](switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
+  open_resources();
   return {};
+}
+
+void Daemon::open_resources() {
+  const auto count = [this] {
+    const switch_agent::NexthopGroups::Counts groups = agent_->nexthop_groups().counts();
+    return switch_agent::Resources::Counts{agent_->routes().counts().routes, groups.nexthops, groups.groups,
+                                           agent_->row_states().counts("NEIGH_TABLE").installed};
+  };
+  resources_ = std::make_unique<switch_agent::Resources>(config_.resources, count,
+                                                         [this](const switch_agent::Resources::Use& use) { log_resource(log_, use); });
 }
 
 /// A standby makes no rows. So the managers also wait for the leases of the tables.
@@ -285,6 +296,7 @@ void Daemon::watch_store() {
   writes_.flush();
   events_.look(runtime_->consumers());
   if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
+  if (resources_ != nullptr) resources_->look();
   if (jobs_ != nullptr) jobs_->poll();
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
@@ -402,6 +414,7 @@ Status Daemon::open_admin() {
                                                              .simulated = simulated_,
                                                              .feeds = feeds_,
                                                              .files = files_,
+                                                             .resources = resources_.get(),
                                                              .fpm = fpm_,
                                                              .managers = managers_,
                                                              .state_db = state_db_,
@@ -418,6 +431,7 @@ Status Daemon::open_admin() {
   } else {
     add_port_commands(own);
     add_safety_command(own);
+    add_resources_command(own);
     add_audit_commands(own);
   }
   if (jobs_ == nullptr) add_absent_job_commands(own);

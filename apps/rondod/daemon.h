@@ -28,6 +28,7 @@
 #include "rondod/stores/placement.h"
 #include "rondod/stores/redis_watch.h"
 #include "switch_agent/agent.h"
+#include "switch_agent/resources.h"
 
 namespace rondo::daemon {
 
@@ -62,6 +63,7 @@ class Daemon {
   Status lock_plane();
   Status open_runtime();
   Status open_agent();
+  void open_resources();
   Status open_managers();
   Status open_jobs();
   StoreHooks store_hooks();
@@ -129,12 +131,13 @@ class Daemon {
   std::unique_ptr<DataPlane> plane_;
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
-  Journal* journal_ = nullptr;                    // Owned by the runtime; null without a file.
-  std::unique_ptr<switch_agent::Agent> agent_;    // Null without a data plane, as plane_.
-  std::unique_ptr<managers::Managers> managers_;  // Null unless they are enabled.
-  std::unique_ptr<StateDb> state_db_;             // Null unless [managers] state_db names it.
-  std::unique_ptr<JobService> jobs_;              // Null if this rondod runs no jobs.
-  std::unique_ptr<FpmFeed> fpm_;                  // Null unless it is enabled.
+  Journal* journal_ = nullptr;                          // Owned by the runtime; null without a file.
+  std::unique_ptr<switch_agent::Agent> agent_;          // Null without a data plane, as plane_.
+  std::unique_ptr<switch_agent::Resources> resources_;  // Null without a data plane.
+  std::unique_ptr<managers::Managers> managers_;        // Null unless they are enabled.
+  std::unique_ptr<StateDb> state_db_;                   // Null unless [managers] state_db names it.
+  std::unique_ptr<JobService> jobs_;                    // Null if this rondod runs no jobs.
+  std::unique_ptr<FpmFeed> fpm_;                        // Null unless it is enabled.
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.
   std::unique_ptr<StandardCommands> commands_;

@@ -12,7 +12,7 @@ void add_absent_switch_commands(DaemonAdder& commands) {
   const auto refuse = [](CommandContext&, Reply reply) {
     reply.fail(Status{StatusCode::Unimplemented, "this rondod has no data plane: its configuration says [dataplane] kind = \"none\""});
   };
-  constexpr std::array<std::string_view, 3> kPlain{"ports", "port-events", "confirm"};
+  constexpr std::array<std::string_view, 4> kPlain{"ports", "port-events", "confirm", "resources"};
   constexpr std::array<std::string_view, 3> kOfTables{"diff", "verify", "resync"};
   const std::string help = "Not available: this rondod has no data plane";
   for (const std::string_view name : kPlain) {

@@ -21,6 +21,7 @@
 #include "rondod/stores/file.h"
 #include "rondod/stores/redis_watch.h"
 #include "switch_agent/agent.h"
+#include "switch_agent/resources.h"
 
 namespace rondo::daemon {
 
@@ -33,6 +34,7 @@ struct CommandContext {
   SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
+  switch_agent::Resources* resources;   // Null without a data plane.
   const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled, as the next one.
   const std::unique_ptr<managers::Managers>& managers;
   const std::unique_ptr<StateDb>& state_db;  // Null unless it is written.
@@ -50,8 +52,9 @@ void add_config_command(DaemonAdder& commands);  // config.
 void add_fpm_command(DaemonAdder& commands);     // fpm.
 /// restart-check; also begins to answer on the channel RESTARTCHECK. Returns the error of a channel that the store refuses.
 Status add_restart_command(DaemonAdder& adder);
-void add_safety_command(DaemonAdder& commands);  // confirm.
-void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
+void add_safety_command(DaemonAdder& commands);     // confirm.
+void add_resources_command(DaemonAdder& commands);  // resources.
+void add_audit_commands(DaemonAdder& commands);     // diff, verify, resync.
 /// Commands that say why they are absent: without a data plane those about it, without jobs those about them.
 void add_absent_switch_commands(DaemonAdder& commands);
 void add_absent_job_commands(DaemonAdder& commands);
@@ -68,6 +71,10 @@ boost::json::value managers_json(const CommandContext& context);
 void add_managers_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
+/// The member "resources" of `stats`.
+boost::json::object resources_json(const CommandContext& context);
+void add_resources_health(const CommandContext& context, boost::json::array& troubles);
+void log_resource(Log& log, const switch_agent::Resources::Use& use);
 /// Logs an event of the safety stop.
 void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held);
 /// The audit's member of `stats` and `health`.

@@ -212,6 +212,7 @@ void add_stats(const CommandContext& context, json::object& stats) {
   if (context.agent == nullptr) return;
   stats["dataplane"] = dataplane_json(context);
   stats["agent"] = agent_json(*context.agent);
+  stats["resources"] = resources_json(context);
   stats["audit"] = audit_json(context);
   stats["port_events"] = port_events_json(context.agent->ports());
 }
@@ -246,6 +247,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   }
   add_withdrawn(context, notes);
   add_refused(context, troubles);
+  add_resources_health(context, troubles);
   add_audit_health(context, troubles);
   look_for_refused_orders(context);
   context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.

@@ -229,7 +229,7 @@ std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>
 }
 
 /// More objects than any data plane has.
-constexpr std::int64_t kSafetyLeastMost = 1'000'000'000;
+constexpr std::int64_t kObjectsMost = 1'000'000'000;
 constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
 
 void read_fpm(const toml::table* table, const std::string& file, Status& error, bool has_plane, FpmChoice& fpm) {
@@ -267,11 +267,20 @@ void read_managers(const toml::table* table, const std::string& file, Status& er
   }
 }
 
+void read_resources(SectionReader s, switch_agent::ResourceOptions& resources) {
+  for (std::size_t i = 0; i < resources.limits.size(); ++i) {
+    s.integer(switch_agent::kResources[i].data(), 0, kObjectsMost, resources.limits[i]);
+  }
+  s.integer("high_percent", 1, 100, resources.high_percent);
+  s.integer("low_percent", 0, 100, resources.low_percent);
+  if (resources.low_percent > resources.high_percent) s.complain("low_percent", "is above high_percent");
+}
+
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 9> kSections{"scheduler", "admin",     "log", "journal", "store",
-                                                      "jobs",      "dataplane", "fpm", "managers"};
+  constexpr std::array<std::string_view, 10> kSections{"scheduler", "admin",     "log", "journal",  "store",
+                                                       "jobs",      "dataplane", "fpm", "managers", "resources"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -319,7 +328,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("table", 1, 0xFFFFFFFF, config.table);
     s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
     s.share("safety_share", config.safety_share);
-    s.integer("safety_least", 1, kSafetyLeastMost, config.safety_least);
+    s.integer("safety_least", 1, kObjectsMost, config.safety_least);
     s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
     s.integer("audit_s", 0, 86400, config.audit_s);
     s.choice("on_drift", kOnDrift, config.repairs_drift);
@@ -328,6 +337,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   }
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   read_managers(root["managers"].as_table(), file, error, config);
+  read_resources(section("resources"), config.resources);
   if (!error.ok()) return failure(std::move(error));
   return config;
 }
@@ -515,6 +525,14 @@ toml::table jobs_table(const JobSettings& jobs) {
                      {"kept_runs", static_cast<std::int64_t>(jobs.kept_runs)}};
 }
 
+toml::table resources_table(const switch_agent::ResourceOptions& resources) {
+  toml::table table{{"high_percent", resources.high_percent}, {"low_percent", resources.low_percent}};
+  for (std::size_t i = 0; i < resources.limits.size(); ++i) {
+    table.insert(switch_agent::kResources[i], static_cast<std::int64_t>(resources.limits[i]));
+  }
+  return table;
+}
+
 toml::table to_table(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
@@ -523,39 +541,40 @@ toml::table to_table(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-  return toml::table{{"scheduler", scheduler_table(config)},
-                     {"admin", toml::table{{"socket", config.socket}, {"read_group", config.read_group}}},
-                     {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
-                     {"journal", toml::table{{"file", config.journal_file},
-                                             {"file_mib", config.journal_file_mib},
-                                             {"files", static_cast<std::int64_t>(config.journal_files)}}},
-                     {"store", store_table(config)},
-                     {"jobs", jobs_table(config.jobs)},
-                     {"dataplane", toml::table{{"kind", name_of(kKinds, config.plane)},
-                                               {"network_namespace", config.network_namespace},
-                                               {"protocol", static_cast<std::int64_t>(config.protocol)},
-                                               {"metric", static_cast<std::int64_t>(config.metric)},
-                                               {"batch", static_cast<std::int64_t>(config.batch)},
-                                               {"table", static_cast<std::int64_t>(config.table)},
-                                               {"hold_s", config.hold_s},
-                                               {"safety_share", config.safety_share},
-                                               {"safety_least", config.safety_least},
-                                               {"safety_wait_s", config.safety_wait_s},
-                                               {"audit_s", config.audit_s},
-                                               {"on_drift", name_of(kOnDrift, config.repairs_drift)},
-                                               {"simulated_ports", ports},
-                                               {"cpus", cpus(config.dataplane_cpus)}}},
-                     {"fpm", toml::table{{"enabled", config.fpm.enabled},
-                                         {"address", config.fpm.address},
-                                         {"port", static_cast<std::int64_t>(config.fpm.port)},
-                                         {"table", static_cast<std::int64_t>(config.fpm.table)},
-                                         {"quiet_ms", config.fpm.quiet_ms},
-                                         {"wait_s", config.fpm.wait_s},
-                                         {"weights", name_of(kWeights, config.fpm.plain_weights)},
-                                         {"offload_answers", config.fpm.offload_answers}}},
-                     {"managers", toml::table{{"enabled", config.managers.enabled},
-                                              {"config_db", config.managers.config_db},
-                                              {"state_db", config.managers.state_db}}}};
+  return toml::table{
+      {"scheduler", scheduler_table(config)},
+      {"admin", toml::table{{"socket", config.socket}, {"read_group", config.read_group}}},
+      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
+      {"journal", toml::table{{"file", config.journal_file},
+                              {"file_mib", config.journal_file_mib},
+                              {"files", static_cast<std::int64_t>(config.journal_files)}}},
+      {"store", store_table(config)},
+      {"jobs", jobs_table(config.jobs)},
+      {"dataplane", toml::table{{"kind", name_of(kKinds, config.plane)},
+                                {"network_namespace", config.network_namespace},
+                                {"protocol", static_cast<std::int64_t>(config.protocol)},
+                                {"metric", static_cast<std::int64_t>(config.metric)},
+                                {"batch", static_cast<std::int64_t>(config.batch)},
+                                {"table", static_cast<std::int64_t>(config.table)},
+                                {"hold_s", config.hold_s},
+                                {"safety_share", config.safety_share},
+                                {"safety_least", config.safety_least},
+                                {"safety_wait_s", config.safety_wait_s},
+                                {"audit_s", config.audit_s},
+                                {"on_drift", name_of(kOnDrift, config.repairs_drift)},
+                                {"simulated_ports", ports},
+                                {"cpus", cpus(config.dataplane_cpus)}}},
+      {"fpm", toml::table{{"enabled", config.fpm.enabled},
+                          {"address", config.fpm.address},
+                          {"port", static_cast<std::int64_t>(config.fpm.port)},
+                          {"table", static_cast<std::int64_t>(config.fpm.table)},
+                          {"quiet_ms", config.fpm.quiet_ms},
+                          {"wait_s", config.fpm.wait_s},
+                          {"weights", name_of(kWeights, config.fpm.plain_weights)},
+                          {"offload_answers", config.fpm.offload_answers}}},
+      {"managers",
+       toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}, {"state_db", config.managers.state_db}}},
+      {"resources", resources_table(config.resources)}};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "rondo/base/log.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"
+#include "switch_agent/resources.h"
 
 namespace rondo::daemon {
 
@@ -154,6 +155,7 @@ struct Config {
   std::vector<unsigned> dataplane_cpus;
   FpmChoice fpm;
   ManagersChoice managers;
+  switch_agent::ResourceOptions resources;  // [resources]
 };
 
 /// A database that has SONiC's separator of CONFIG_DB and STATE_DB.

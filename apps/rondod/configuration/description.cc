@@ -202,6 +202,21 @@ Section managers() {
       }};
 }
 
+Section resources() {
+  return {
+      .name = "resources",
+      .help =
+          "The room that the data plane has, such as that of a switch. `rondo resources` shows the use; log and `rondo health` warn of it.",
+      .settings = {
+          {"routes", "integer from 0 to 1000000000", "0", "Routes for which it has room. 0: not known, so nothing warns of their number."},
+          {"nexthops", "integer from 0 to 1000000000", "0", "The same for next hops."},
+          {"groups", "integer from 0 to 1000000000", "0", "The same for groups of next hops."},
+          {"neighbors", "integer from 0 to 1000000000", "0", "The same for neighbours."},
+          {"high_percent", "integer from 1 to 100", "85", "The use at which the warning begins, in percent."},
+          {"low_percent", "integer from 0 to 100", "70", "The use below which it ends; at most high_percent."},
+      }};
+}
+
 manual::Program described() {
   return {
       .name = "rondod",
@@ -277,7 +292,8 @@ manual::Program configuration_described() {
                jobs(),
                dataplane(),
                fpm(),
-               managers()},
+               managers(),
+               resources()},
           .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
                         "A rondod that needs no rights and changes nothing:"}},
           .see_also = {"rondod(8)", "rondo(1)"}};
