@@ -212,8 +212,8 @@ Section resources() {
           {"nexthops", "integer from 0 to 1000000000", "0", "The same for next hops."},
           {"groups", "integer from 0 to 1000000000", "0", "The same for groups of next hops."},
           {"neighbors", "integer from 0 to 1000000000", "0", "The same for neighbours."},
-          {"high_percent", "integer from 1 to 100", "85", "The use at which the warning begins, in percent."},
-          {"low_percent", "integer from 0 to 100", "70", "The use below which it ends; at most high_percent."},
+          {"high_percent", "percent, at least low_percent", "85", "The use at which the warning begins, in percent."},
+          {"low_percent", "percent, at most high_percent", "70", "The use below which it ends."},
       }};
 }
 
