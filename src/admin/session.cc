@@ -201,7 +201,8 @@ void AdminSession::dispatch(const json::object& request) {
 }
 
 void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
-  if (!options_.on_write || !spec.is_told) return;
+  constexpr std::string_view kDryRun = "dry_run";
+  if (!options_.on_write || !spec.is_told || (arguments.has(kDryRun) && arguments.flag(kDryRun))) return;
   std::string what;
   std::uint64_t rows = 1;
   const auto name = [&what](const std::string& text) {
@@ -210,6 +211,7 @@ void AdminSession::tell_write(const CommandSpec& spec, const Arguments& argument
   for (const ArgumentSpec& argument : spec.arguments) {
     if (!arguments.has(argument.name)) continue;
     if (argument.kind == ArgumentKind::Text) name(arguments.text(argument.name));
+    if (argument.kind == ArgumentKind::Integer && argument.required) name(std::to_string(arguments.integer(argument.name, 0)));
     if (argument.kind != ArgumentKind::Rows) continue;
     std::set<std::string> tables;
     const std::vector<RowArgument> all = arguments.rows(argument.name);

@@ -51,11 +51,12 @@ Status check_room(const Store& store, const TableSpec& spec, std::size_t changes
                                              std::to_string(used) + ": it may not have room for " + std::to_string(changes)};
 }
 
-std::optional<Refusal> check(const Store& store, const std::vector<RowArgument>& rows) {
+std::optional<Refusal> check(Runtime& runtime, const std::vector<RowArgument>& rows) {
+  const Store& store = runtime.store();
   std::map<std::string, std::pair<std::size_t, std::size_t>> tables;  // The first row of each table, and how many there are.
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto [table, is_new] = tables.try_emplace(rows[i].table, i, 0);
-    Status bad = is_new ? check_table(store, rows[i].table) : Status{};
+    Status bad = is_new ? check_written_table(runtime, rows[i].table) : Status{};
     if (bad.ok()) bad = check_fields(rows[i]);
     if (!bad.ok()) return Refusal{i, std::move(bad)};
     ++table->second.second;
@@ -115,14 +116,13 @@ bool write_run(StoreSink& sink, const std::vector<RowArgument>& rows, std::size_
 
 void command_write(Context& context, const Arguments& arguments, Reply reply) {
   const std::vector<RowArgument> rows = arguments.rows("rows");
-  Store& store = context.runtime.store();
   const auto answer = std::make_shared<Answer>(std::move(reply));
-  if (const std::optional<Refusal> refused = check(store, rows)) {
+  if (const std::optional<Refusal> refused = check(context.runtime, rows)) {
     answer->refused = rows.size();
     answer->refuse(refused->row, rows[refused->row].key, refused->why.with_context("nothing was written"));
     return answer->settled(0, {});
   }
-  StoreSink sink(store, context.failures, context.watchers, context.options.canonical_key);
+  StoreSink sink(context.runtime, context.failures, context.watchers, context.options.canonical_key);
   std::size_t at = 0;
   while (at < rows.size() && write_run(sink, rows, at, answer)) continue;
   answer->refused = rows.size() - at;

@@ -136,7 +136,7 @@ void write_row(Context& context, RowWrite write, Reply reply) {
 /// Reads the parts of a call that set and del share. Empty when 'reply' has failed.
 std::optional<RowWrite> read_call(Context& context, const Arguments& arguments, Change change, Reply& reply) {
   RowWrite write{.table = arguments.text("table"), .change = std::move(change)};
-  if (Status known = check_table(context.runtime.store(), write.table); !known.ok()) return reply.fail(known), std::nullopt;
+  if (Status known = check_written_table(context.runtime, write.table); !known.ok()) return reply.fail(known), std::nullopt;
   if (Status bad = check_record(write.change.record()); !bad.ok()) return reply.fail(bad), std::nullopt;
   if (!arguments.has("wait_ms")) return write;
   const std::int64_t wait_ms = arguments.integer("wait_ms", 0);

@@ -15,6 +15,11 @@ Status check_table(const Store& store, std::string_view table) {
   return Status{StatusCode::NotFound, "no table '" + std::string{table} + "'" + did_you_mean(table, names)};
 }
 
+Status check_written_table(Runtime& runtime, std::string_view table) {
+  const Status known = check_table(runtime.store(), table);
+  return known.ok() ? runtime.check_reserved(table) : known;
+}
+
 Status not_yet_written(const Status& why) { return why.with_context("accepted and tried again, but not on the disk yet"); }
 
 Status StoreSink::begin(std::string_view table) {
@@ -33,7 +38,7 @@ Status StoreSink::begin(std::string_view table) {
   } else {
     done_ = failures_.listener(table);
   }
-  return check_table(store_, table);
+  return check_written_table(runtime_, table);
 }
 
 Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {

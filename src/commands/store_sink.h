@@ -10,19 +10,26 @@
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
 #include "rondo/admin/bulk.h"
+#include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"
 
 namespace rondo::commands {
 
 /// NotFound, with the nearest name, for a table that was not declared.
 Status check_table(const Store& store, std::string_view table);
+/// The same, and FailedPrecondition for a table that commands may not write: Runtime::reserve().
+Status check_written_table(Runtime& runtime, std::string_view table);
 
 class StoreSink final : public BulkSink {
  public:
   using CanonicalKeyOf = std::function<CanonicalKey(std::string_view table)>;
   /// With 'canonical_key_of', rows are written under the canonical spelling of their key.
-  StoreSink(Store& store, WriteFailures& failures, Watchers& watchers, CanonicalKeyOf canonical_key_of = {})
-      : store_(store), failures_(failures), watchers_(watchers), canonical_key_of_(std::move(canonical_key_of)) {}
+  StoreSink(Runtime& runtime, WriteFailures& failures, Watchers& watchers, CanonicalKeyOf canonical_key_of = {})
+      : runtime_(runtime),
+        store_(runtime.store()),
+        failures_(failures),
+        watchers_(watchers),
+        canonical_key_of_(std::move(canonical_key_of)) {}
   Status begin(std::string_view table) override;
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
   Status end() override { return {}; }
@@ -47,6 +54,7 @@ class StoreSink final : public BulkSink {
   Status write(Change change);
   Status accept(Change change);
 
+  Runtime& runtime_;
   Store& store_;
   WriteFailures& failures_;
   Watchers& watchers_;

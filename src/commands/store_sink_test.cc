@@ -47,7 +47,7 @@ class FullTables : public testing::Test {
   Watchers watchers_{runtime_, Priority{}};
   CommandRegistry commands_;
   AdminServerOptions options_;
-  AdminSession session_{commands_, std::make_unique<StoreSink>(runtime_.store(), failures_, watchers_), options_, figures_, [] {}};
+  AdminSession session_{commands_, std::make_unique<StoreSink>(runtime_, failures_, watchers_), options_, figures_, [] {}};
   BulkEncoder encoder_;
 };
 

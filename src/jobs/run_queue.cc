@@ -33,6 +33,7 @@ RunQueue::RunQueue(Runtime& runtime, Priority priority, HooksOf hooks)
   const auto removed = [](std::string_view) { return Outcome::done(); };
   consume(
       table_of(priority), [this](std::string_view key, const Fields& fields) { return set(key, fields); }, removed);
+  runtime.reserve(table_of(priority), "its rows are the due runs of jobs; 'rondo job kill RUN' ends one, 'rondo job trigger JOB' adds one");
   runtime.explain_state(table_of(priority), [hooks = hooks_](std::string_view key, const Record*) {
     return *hooks == nullptr ? RowInPlane{} : (*hooks)->row_state(key);
   });

@@ -382,6 +382,14 @@ void Runtime::explain(ConstraintKind kind, std::function<std::vector<FactOrigin>
   parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
 }
 
+void Runtime::reserve(std::string_view table, std::string why) { parts_->reserved.insert_or_assign(std::string{table}, std::move(why)); }
+
+Status Runtime::check_reserved(std::string_view table) const {
+  const auto found = parts_->reserved.find(table);
+  if (found == parts_->reserved.end()) return {};
+  return {StatusCode::FailedPrecondition, "table " + found->first + " is not for commands: " + found->second};
+}
+
 void Runtime::explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts) {
   parts_->states.insert_or_assign(std::string{table}, Parts::StateTeller{std::move(state_of), std::move(counts)});
 }

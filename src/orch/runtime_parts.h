@@ -77,8 +77,9 @@ struct Runtime::Parts {
     StateOf state_of;
     std::function<PlaneCounts()> counts;
   };
-  std::map<std::string, StateTeller, std::less<>> states;  // By table.
-  std::vector<Worker*> workers;                            // The workers whose home is this runtime.
+  std::map<std::string, StateTeller, std::less<>> states;    // By table.
+  std::map<std::string, std::string, std::less<>> reserved;  // By table: why commands may not write it.
+  std::vector<Worker*> workers;                              // The workers whose home is this runtime.
   std::vector<std::unique_ptr<RuntimePart>> parts;
   std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;

@@ -55,14 +55,16 @@ class DaemonBackend final : public Backend {
   }
 
  private:
-  /// The tables whose rows can be written again. Excludes the table that the switch agent derives from the rows of others.
+  /// The tables whose rows can be written again. Excludes the table that the switch agent derives from the rows of others, and the runs of
+  /// jobs.
   Result<std::vector<std::string>> tables_to_export(const json::object& arguments) {
     if (const json::value* const table = arguments.if_contains("table")) return std::vector<std::string>{std::string{table->as_string()}};
     std::vector<std::string> tables;
     const Result<json::object> answer = client_->call("tables", {}, [&tables](const json::value& row) {
       const std::string_view kind = row.at("kind").as_string();
       const std::string table{row.at("table").as_string()};
-      if ((kind == "staged" || kind == "watched") && table != "NEXTHOP_SET") tables.push_back(table);
+      const bool is_derived = table == "NEXTHOP_SET" || table.starts_with("JOB_RUN_");
+      if ((kind == "staged" || kind == "watched") && !is_derived) tables.push_back(table);
     });
     if (!answer) return failure(answer.error());
     return tables;

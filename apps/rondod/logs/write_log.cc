@@ -1,5 +1,7 @@
 #include "rondod/logs/write_log.h"
 
+#include <algorithm>
+
 #include "rondo/admin/secrets.h"
 #include "rondod/configuration/user_names.h"
 
@@ -19,6 +21,12 @@ void WriteLog::add(const AdminWrite& write) {
     rows_[{caller.user, caller.process, std::string{write.what}}] += write.rows;
     return;
   }
+  if (credit_ == 0) {
+    if (calls_.size() >= kWritersMost) flush();
+    ++calls_[{caller.user, caller.process, std::string{write.command}}];
+    return;
+  }
+  --credit_;
   const std::string what = hide_secrets(write.what);
   log_.info("write",
             {{"command", write.command}, {"what", what}, {"user", name_of(caller.user)}, {"uid", caller.user}, {"pid", caller.process}});
@@ -30,6 +38,12 @@ void WriteLog::flush() {
     log_.info("bulk write", {{"table", table}, {"rows", rows}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
   }
   rows_.clear();
+  for (const auto& [writer, calls] : calls_) {
+    const auto& [user, process, command] = writer;
+    log_.info("writes", {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
+  }
+  calls_.clear();
+  credit_ = std::min(credit_ + kLinesOfSecond, kBurst);
 }
 
 const std::string& WriteLog::name_of(std::uint32_t user) {

@@ -1,5 +1,6 @@
 // WriteLog: logs which user wrote. A command that writes has its own line; the frames of bulk writes are summed, and flush() logs a line
-// for each user, process and table. Scheduler thread only.
+// for each user, process and table. Beyond the rate of lines that a log writes, commands are summed, too: no write goes without a line.
+// Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +21,21 @@ class WriteLog {
   WriteLog& operator=(const WriteLog&) = delete;
 
   void add(const AdminWrite& write);
-  /// Call from time to time.
+  /// Call once a second.
   void flush();
 
  private:
-  using Writer = std::tuple<std::uint32_t, std::int32_t, std::string>;  // User, process, table.
+  using Writer = std::tuple<std::uint32_t, std::int32_t, std::string>;  // User, process, table or command.
+  /// Lines of single commands. A Log suppresses more than 20 lines, and then 5 a second.
+  static constexpr unsigned kBurst = 16;
+  static constexpr unsigned kLinesOfSecond = 4;
 
   const std::string& name_of(std::uint32_t user);
 
   Log& log_;
+  unsigned credit_ = kBurst;
   std::map<Writer, std::uint64_t> rows_;
+  std::map<Writer, std::uint64_t> calls_;
   std::map<std::uint32_t, std::string> names_;
 };
 

@@ -16,6 +16,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rondo/calendar/rfc3339.h"
 #include "rondod/tests/rondod_kit.h"
@@ -25,6 +27,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class RondodWithJobs : public RondodProcess {
  protected:
@@ -146,6 +149,48 @@ TEST_F(RondodWithJobs, ACheckOfTheConfigurationReadsTheDatabaseAndChangesNothing
   EXPECT_EQ(files(), closed);
   std::ofstream(database()) << std::string(5000, 'x');
   EXPECT_EQ(check_of(file("toml")), 78);
+}
+
+TEST_F(RondodWithJobs, TheTablesOfRunsAreNotForCommands) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  const json::array row{"JOB_RUN_8", "often#1", "DEL"};
+  const std::vector<std::pair<std::string, json::object>> writes{
+      {"del", {{"table", "JOB_RUN_8"}, {"key", "often#1"}}},
+      {"set", {{"table", "JOB_RUN_8"}, {"key", "often#1"}, {"fields", json::array{json::array{"band", "ring"}}}}}};
+  for (const auto& [command, arguments] : writes) {
+    const auto refused = client().call(command, arguments);
+    ASSERT_FALSE(refused.has_value()) << command;
+    EXPECT_EQ(refused.error().code(), StatusCode::FailedPrecondition) << command;
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("'rondo job kill RUN' ends one")) << command;
+  }
+  const json::object batch = call("write", {{"rows", json::array{row}}});
+  EXPECT_EQ(batch.at("accepted"), 0);
+  EXPECT_THAT(json::serialize(batch), HasSubstr("'rondo job kill RUN' ends one"));
+}
+
+TEST_F(RondodWithJobs, TheLogNamesEachWriteAndNoDryRun) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  call("job-put", {{"definition", R"({"name":"dry","handler":"none"})"}, {"dry_run", true}});
+  EXPECT_FALSE(client().call("job-kill", {{"run", 987654}}).has_value());
+  call("job-put", {{"definition", R"({"name":"by-user","handler":"none"})"}});
+  EXPECT_TRUE(comes_to([this] { return times_logged("by-user") == 1; }));
+  EXPECT_THAT(log_text(), HasSubstr("write command=job-kill what=987654"));
+  EXPECT_THAT(log_text(), Not(HasSubstr("dry")));
+  // More than the log writes lines: the others are counted for each user and process.
+  constexpr std::size_t kCalls = 60;
+  for (std::size_t i = 0; i < kCalls; ++i) call("job-trigger", {{"name", "by-user"}});
+  const auto logged = [this] {
+    std::size_t calls = times_logged("write command=job-trigger");
+    const std::string text = log_text();
+    const std::string sum = "writes command=job-trigger calls=";
+    for (std::size_t at = text.find(sum); at != std::string::npos; at = text.find(sum, at + 1))
+      calls += static_cast<std::size_t>(std::atoi(text.c_str() + at + sum.size()));
+    return calls;
+  };
+  EXPECT_TRUE(comes_to([&] { return logged() == kCalls; })) << logged();
+  EXPECT_THAT(log_text(), Not(HasSubstr("suppressed=")));
 }
 
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {

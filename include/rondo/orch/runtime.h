@@ -312,6 +312,11 @@ class Runtime {
   /// it. 'counts' is optional and must be O(1). Both are called on the thread of the table's consumer and may be replaced.
   using StateOf = std::function<RowInPlane(std::string_view key, const Record* row)>;
   void explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts = {});
+  /// The program alone writes 'table', so commands such as `rondo del` refuse to. 'why' is for people: whose rows they are, and what to do
+  /// instead. Table::write() is not affected.
+  void reserve(std::string_view table, std::string why);
+  /// FailedPrecondition with the reason for a table that is reserved.
+  Status check_reserved(std::string_view table) const;
 
  private:
   friend class Orch;
