@@ -34,6 +34,8 @@ void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
 
 void Workers::Parts::ask_next(std::int64_t request) {
   LogReader& reader = readers.at(request);
+  // Its worker gets the order first: ask_held() follows.
+  if (const auto placed = runs.find(reader.run); placed != runs.end() && placed->second.open && !placed->second.is_recorded) return;
   while (!reader.others.empty()) {
     reader.worker = std::move(reader.others.back());
     reader.others.pop_back();
@@ -49,6 +51,14 @@ void Workers::Parts::ask_next(std::int64_t request) {
   const std::int64_t run = reader.run;
   Reply reply = std::move(readers.extract(request).mapped().reply);
   reply.fail({StatusCode::NotFound, "no connected worker has a log of the run " + std::to_string(run)});
+}
+
+void Workers::Parts::ask_held(std::int64_t run) {
+  std::vector<std::int64_t> held;
+  for (const auto& [request, reader] : readers) {
+    if (reader.run == run && reader.worker.empty()) held.push_back(request);
+  }
+  for (const std::int64_t request : held) ask_next(request);
 }
 
 void Workers::Parts::leave_readers(const std::string& worker) {

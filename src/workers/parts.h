@@ -64,7 +64,7 @@ struct LogReader {
   std::int64_t run = 0;
   std::int64_t from = 0;
   bool waits = false;
-  std::string worker;               // The worker that was asked.
+  std::string worker;               // The worker that was asked; empty: none yet.
   std::vector<std::string> others;  // Those to be asked next.
   Instant until;
 };
@@ -123,6 +123,8 @@ struct Workers::Parts {
   void read_log(const Arguments& arguments, Reply reply);
   /// Asks the next worker of a reader, or ends the reader.
   void ask_next(std::int64_t request);
+  /// Asks for the log of a run whose worker has got it now.
+  void ask_held(std::int64_t run);
   void leave_readers(const std::string& worker);
 
   Runtime& runtime;

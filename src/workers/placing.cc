@@ -97,6 +97,7 @@ void Workers::Parts::record_and_start(std::int64_t id) {
                      if (std::exchange(run.is_recorded, true) || !run.open) return;
                      (*parts)->send_start((*parts)->workers.at(name), run.command, *run.open);
                      if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
+                     (*parts)->ask_held(id);
                    });
 }
 

@@ -39,8 +39,8 @@ TEST_F(WorkerOnLinux, ExitCodeProgressResultAndEnvironmentAreReported) {
   const std::int64_t id = run("work");
   expect_placed();
   ASSERT_TRUE(becomes([&] {
-    const auto answer = client->call("job-log", {{"run", id}});  // Fails until the worker has begun.
-    return answer && unescape_text(std::string{answer->at("data").as_string()}).find("disk 2") != std::string::npos;
+    const auto answer = call("job-log", {{"run", id}});
+    return unescape_text(std::string{answer.at("data").as_string()}).find("disk 2") != std::string::npos;
   }));
   std::ofstream(folder / "go") << "now";
   EXPECT_EQ(end("work", id), "succeeded 12 files");
