@@ -503,6 +503,33 @@ TEST_F(JobsTest, AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers) {
   EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
 }
 
+/// The end of its attempt is not stored, so it may go on at its worker.
+TEST_F(JobsTest, AfterARestartARunThatAWorkerHasIsBeforeAnOlderOneThatWaitsForARetry) {
+  close();
+  std::int64_t at_worker = 0;
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const StoredJob job = store->put({.name = "serial", .handler = "keep", .retries = 3}, std::nullopt).value();
+    const WallTime now = SystemClock{}.wall_now();
+    std::vector<JobRun> both(2, {.job_id = job.id, .job = "serial", .scheduled = now, .due = now, .band = Band::Manual});
+    ASSERT_TRUE(store->add_runs(both).ok());
+    for (const JobRun& run : both) ASSERT_TRUE(store->note_worker(run.id, "w").ok());
+    ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = both[0].id, .state = RunState::Due, .due = now, .attempt = 1}}).ok());
+    at_worker = both[1].id;
+  }
+  open();
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("keep", {.begin = [&begun](const AsyncRun& run) { begun.push_back(run); }});
+  jobs->start();
+  ASSERT_TRUE(becomes([&] { return begun.size() == 1; }));
+  EXPECT_EQ(begun[0].run(), at_worker);
+  begun[0].end({});
+  ASSERT_TRUE(becomes([&] { return begun.size() == 2; }));
+  EXPECT_LT(begun[1].run(), at_worker);
+  begun[1].end({});
+  EXPECT_TRUE(becomes([this] { return jobs->stats().pending == 0; }));
+}
+
 /// Forty jobs with the limit of runs would use up most places.
 TEST_F(JobsTest, TheMoreRunsWaitTheFewerOfOneJobMay) {
   close();

@@ -166,7 +166,8 @@ struct Jobs::Parts {
   /// Whether the schedule has planned the run, and its instant is in the future.
   bool is_to_come(const LiveRun& live) const;
   void withdraw_runs_to_come(const LiveJob& job);
-  /// Removes the row of a run that is to come, and of the runs below it. Its job is planned again at this instant, if it is started.
+  /// Removes the row of a run that is to come, and of the runs below it. Its job is planned again at this instant, if it is started. The
+  /// next flush_ends() stores this for a whole family at once: a plan in between would leave out the runs whose rows are still there.
   void withdraw(LiveRun& live);
   /// The end of a run is stored: its children may begin, or are skipped.
   void end_family(const std::vector<std::int64_t>& children, const JobRun& parent);
@@ -174,6 +175,8 @@ struct Jobs::Parts {
   /// Forgets the runs of a job that the store has no more.
   void drop_runs(std::int64_t job_id);
   void store_end(LiveRun& live, RunEnd end);
+  /// The same, but the next flush_ends() stores it.
+  void queue_end(LiveRun& live, RunEnd end);
   void flush_ends();
   struct Ending;
   static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);

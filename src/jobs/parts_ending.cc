@@ -70,6 +70,7 @@ void Jobs::Parts::end_runs_of_stopped(std::int64_t job_id) {
     LiveRun& live = *find(id);
     if (!has_begun(live) && !is_requested(live.run.band)) end(live, RunState::Skipped, kStopped);
   }
+  flush_ends();
 }
 
 void Jobs::Parts::take_over(const StoredJob& stored) {
@@ -82,6 +83,7 @@ void Jobs::Parts::take_over(const StoredJob& stored) {
     if (is_changed) withdraw_runs_to_come(live);
   }
   if (is_changed && stored.is_running) replan_roots(stored.job.parents);
+  flush_ends();
 }
 
 void Jobs::Parts::replan_roots(const std::vector<std::string>& parents) {
@@ -115,7 +117,7 @@ void Jobs::Parts::withdraw(LiveRun& live) {
   live.is_withdrawn = true;
   const std::vector<std::int64_t> children = live.children;
   const std::string note = "the parent run " + key_of(live.run) + " was withdrawn";
-  store_end(live, {.id = live.run.id, .due = live.run.due, .is_withdrawn = true});
+  queue_end(live, {.id = live.run.id, .due = live.run.due, .is_withdrawn = true});
   for (const std::int64_t id : children) {
     LiveRun* const child = find(id);
     if (child == nullptr || has_begun(*child)) continue;
@@ -156,6 +158,11 @@ void Jobs::Parts::skip_children(const std::vector<std::int64_t>& children, const
 }
 
 void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
+  queue_end(live, std::move(end));
+  flush_ends();
+}
+
+void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
   live.runs_in.reset();
@@ -170,12 +177,13 @@ void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
   LiveJob& job = *live.job;
   job.begun.erase(live.run.id);
   pass_turn(job);
-  flush_ends();
 }
 
 void Jobs::Parts::flush_ends() {
   if (ends.empty() || !storing.empty()) return;
   storing = std::exchange(ends, {});
+  // A replay repeats a call that a 'done' has made a little later, so the ends must not depend on its place among the answers of a turn.
+  std::ranges::sort(storing, {}, [](const Ending& ending) { return ending.end.id; });
   submit_ends(storing, [this](const Result<bool>& stored) { ends_stored(stored ? Status{} : stored.error()); });
 }
 
@@ -249,6 +257,7 @@ void Jobs::Parts::ends_stored(const Status& status) {
       end_family(children, run);
     } else {
       live->stop = std::stop_source{};
+      live->run.worker.clear();  // As in the store.
       wait_until_due(*live);
     }
   }

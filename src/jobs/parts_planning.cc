@@ -146,6 +146,7 @@ void Jobs::Parts::end_recovered(LiveRun& live, std::string why) {
   }
   if (why.empty()) return;
   is_to_come(live) ? withdraw(live) : stop(live, RunState::Skipped, std::move(why));
+  flush_ends();
 }
 
 bool Jobs::Parts::is_full() {
@@ -235,6 +236,8 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
   of.runs.insert(run.id);
   live.run = run;
   live.job = &of;
+  // A worker may have it: no other run of the job begins before it.
+  if (!run.worker.empty() && run.worker != kUnknownWorker) of.begun.insert(run.id);
   for (const std::int64_t parent : run.parents) {
     if (LiveRun* const above = find(parent)) above->children.push_back(run.id);
   }

@@ -7,12 +7,9 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-
-#include "rondo/store/record.h"
 
 namespace rondo::managers {
 
@@ -32,11 +29,10 @@ struct Target {
 
 struct ManagedRow {
   std::string source;
-  std::string fields;             // As kFieldsField; empty: not known.
-  bool here = false;              // A manager of this process has it. Otherwise an earlier process made it.
-  bool stored = false;            // MANAGED_ROWS has it.
-  bool leaving = false;           // Its Delete is under way.
-  std::optional<Record> written;  // By this process, and confirmed.
+  std::string fields;    // As kFieldsField; empty: not known.
+  bool here = false;     // A manager of this process has it. Otherwise an earlier process made it.
+  bool stored = false;   // MANAGED_ROWS has it.
+  bool leaving = false;  // Its Delete is under way.
 };
 
 class ManagedBook {

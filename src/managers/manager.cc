@@ -20,8 +20,6 @@ std::string names_of(const Fields& fields) {
   return text.empty() ? "NULL" : text;  // SONiC's sign for a row without fields.
 }
 
-bool same(const Record& one, const Record& other) { return std::ranges::equal(one.fields(), other.fields()); }
-
 }  // namespace
 
 struct Manager::Put {
@@ -55,7 +53,6 @@ Outcome Manager::put(const std::string& source, const Target& target, std::span<
   ManagedRow* row = book_.find(name);
   if (row != nullptr && (row->leaving || row->source != source)) return Outcome::wait_for({kManagedFree, name});
   Record wanted = Record::make(target.key, fields);
-  if (row != nullptr && row->written && same(*row->written, wanted)) return then();
   if (row == nullptr) row = &book_.add(name);
   row->source = source;
   row->here = true;
@@ -79,7 +76,6 @@ Status Manager::write_owner(const std::shared_ptr<Put>& put) {
 /// A Set leaves the fields that it does not name, so a row with other fields is deleted first. Both reach the consumer together.
 Status Manager::write_row(const std::shared_ptr<Put>& put) {
   ManagedRow& row = *book_.find(put->name);
-  row.written.reset();
   if (row.fields != put->fields) {
     if (Status refused = write(put->target.table, Change::remove(put->target.key)); !refused.ok()) return refused;
   }
@@ -90,7 +86,6 @@ Status Manager::write_row(const std::shared_ptr<Put>& put) {
 void Manager::row_written(const Put& put, const Status& status) {
   if (!status.ok()) return settle(put.ticket, refused(status));
   ManagedRow& row = *book_.find(put.name);
-  row.written = put.row;
   if (row.fields != put.fields) {
     row.fields = put.fields;  // If this write is lost, the next process deletes the row before it sets it.
     static_cast<void>(write(kManagedTable, Change::set(put.name, {{kSourceField, put.source}, {kFieldsField, put.fields}})));

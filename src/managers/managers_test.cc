@@ -85,6 +85,17 @@ TEST(ManagersTest, APortHasTheDefaultsOfPortmgrd) {
   EXPECT_EQ(process.rows["PORT_TABLE:swp1"], "admin_status=up lanes=1 mtu=1500");
 }
 
+/// Someone else may have deleted or changed the row: `config interface startup` is how a SONiC user repairs a port.
+TEST(ManagersTest, ARowOfConfigThatIsWrittenAgainWritesItsRowAgain) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1", {{"admin_status", "up"}});
+  process.remove_row("PORT_TABLE", "swp1");
+  ASSERT_FALSE(process.rows.contains("PORT_TABLE:swp1"));
+  process.set("PORT", "swp1", {{"admin_status", "up"}});
+  EXPECT_EQ(process.rows["PORT_TABLE:swp1"], "admin_status=up mtu=9100");
+}
+
 TEST(ManagersTest, AFieldThatLeavesConfigLeavesTheRow) {
   Process process;
   process.begin();

@@ -211,6 +211,18 @@ TEST_F(JobClockTest, AChildThatIsStoppedAndStartedTakesPartInTheNextInstant) {
   EXPECT_THAT(order, testing::Contains("late"));
 }
 
+TEST_F(JobClockTest, AnEditToAnotherScheduleWithTheSameInstantKeepsTheRunsBelow) {
+  std::vector<std::string> order;
+  work = [&order](const jobs::JobContext& context) { return order.push_back(context.job), Status{}; };
+  define("every 10s");
+  jobs().define({.name = "child", .handler = "turn", .parents = {"j"}});
+  jobs().define({.name = "grandchild", .handler = "turn", .parents = {"child"}});
+  world.run_for(7s);
+  define("every 5s");
+  world.run_for(4s);
+  EXPECT_THAT(order, testing::ElementsAre("j", "child", "grandchild"));
+}
+
 /// The store is slow, so the planner works while the job is stopped, edited and started.
 TEST_F(JobClockTest, EachInstantRunsOnceWhateverIsDoneToTheJobInBetween) {
   std::vector<WallTime> scheduled;

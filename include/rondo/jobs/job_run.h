@@ -58,7 +58,8 @@ struct JobRun {
   /// The runs of its job's parents, after whose success it begins. They stay the same when the job is edited. In a list of runs that are
   /// not stored yet: their places in the list, each before this one.
   std::vector<std::int64_t> parents = {};
-  /// The worker to which the run was given last; empty: it was given to none. kUnknownWorker for a run of a database of an earlier version.
+  /// The worker to which the attempt under way, or the one of the end, was given; empty: it was given to none. kUnknownWorker for a run of
+  /// a database of an earlier version.
   std::string worker = {};
 };
 

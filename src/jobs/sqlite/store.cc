@@ -309,7 +309,8 @@ class SqliteJobStore final : public JobStore {
                  "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?) "
                  "ON CONFLICT DO NOTHING"};
   Statement finish_{*database_,
-                    "UPDATE runs SET state = ?, due = ?, attempt = ?, begun = ?, ended = ?, note = ? WHERE id = ? AND state = 0"};
+                    "UPDATE runs SET state = ?1, due = ?2, attempt = ?3, begun = ?4, ended = ?5, note = ?6, "
+                    "worker = CASE ?1 WHEN 0 THEN '' ELSE worker END WHERE id = ?7 AND state = 0"};
   Statement note_worker_{*database_, "UPDATE runs SET worker = ? WHERE id = ? AND state = 0"};
   Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
   Statement give_back_{*database_,
