@@ -115,7 +115,7 @@ Section jobs() {
            "A job with more slow runs in a minute uses the slow pool for the rest of that minute."},
           {"kept_days", "integer from 1 to 36500", "30", "Days for which ended runs are kept."},
           {"kept_runs", "integer from 0 to 1000000000", "10000",
-           "Runs of each job that are kept, the newest, also within kept_days. Up to a tenth more are there for some time. 0: no bound."},
+           "Runs of each job that are kept, the newest, also within kept_days. Old ones are removed once a minute. 0: no bound."},
       }};
 }
 

@@ -50,8 +50,8 @@ class RedisWatch {
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Incident failovers_{
-      "times that a Redis was emptied or another one took its place; rows that it lacks are still programmed, and a "
-      "restart withdraws them unless their producers write them again"};
+      "times that a Redis was emptied or another one took its place; rows of APPL_DB that it lacks are still "
+      "programmed, and a restart withdraws them unless their producers write them again"};
   commands::Incident damage_{"events, entries and batches on Redis that could not be read and were dropped"};
 };
 
