@@ -170,7 +170,7 @@ Status RoutesDemo::feed(std::span<const feed::Route> routes, const feed::Parts& 
 }
 
 Status RoutesDemo::feed_routes() {
-  std::printf("feeding the routes first: each must wait for a next-hop group that nobody knows yet\n");
+  std::printf("feeding the routes first: each must wait for a next-hop group that has no row yet\n");
   const Instant start = clock_.now();
   if (Status fed = feed(routes_, {.routes = true}); !fed.ok()) return fed;
   const double seconds = std::chrono::duration<double>(clock_.now() - start).count();
