@@ -10,7 +10,6 @@
 #include "commands/answers.h"
 #include "job_commands/next_firings.h"
 #include "jobs/job_json.h"
-#include "jobs/planner.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
 
@@ -120,31 +119,67 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
   });
 }
 
-/// A job that was put, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
-json::object object_with_warning(const Jobs& jobs, const StoredJob& stored, const std::optional<WallTime>& next) {
+/// A job that was put, or would be, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
+/// A stopped job of a dry run has the instant that it would have if it were started now.
+json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dry) {
+  std::optional<WallTime> next = jobs.next_of(stored);
+  if (is_dry && !stored.is_running) {
+    const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
+    if (firings && !firings->empty()) next = firings->front().scheduled;
+  }
   json::object object = object_of(stored, next);
   if (const std::string trouble = jobs.handler_trouble(stored.job.handler); !trouble.empty()) object["warning"] = sentence(trouble);
   return object;
 }
 
-/// Answers with the job as it would be, or with what is wrong with it.
-void check_only(const Jobs& jobs, const Job& job, Reply reply) {
-  if (const Status wrong = check(job); !wrong.ok()) return reply.fail(wrong);
-  StoredJob stored{.job = job};
-  const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
-  if (!firings) return reply.fail(as_wrong_definition(firings.error()));
-  if (!firings->empty()) stored.next = firings->front().scheduled;
-  reply.finish(object_with_warning(jobs, stored, stored.next));
-}
-
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   auto job = job_from_json(arguments.text("definition"));
   if (!job) return reply.fail(job.error());
-  if (arguments.flag("dry_run")) return check_only(jobs, *job, std::move(reply));
-  auto done = [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-    stored ? reply.finish(object_with_warning(jobs, *stored, jobs.next_of(*stored))) : reply.fail(stored.error());
-  };
-  arguments.flag("start") ? jobs.define(std::move(*job), std::move(done)) : jobs.put(std::move(*job), std::move(done));
+  std::vector<JobEdit> edits;
+  edits.push_back({std::move(*job), arguments.flag("start") ? JobEdit::Running::IfNew : JobEdit::Running::Kept});
+  const bool is_dry = arguments.flag("dry_run");
+  jobs.put_all(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& stored) mutable {
+    stored ? reply.finish(object_of_put(jobs, stored->front(), is_dry)) : reply.fail(stored.error());
+  });
+}
+
+/// One of the definitions of jobs-put: a job with the member "running".
+Result<JobEdit> edit_of(const json::value& one) {
+  if (!one.is_object()) return failure(StatusCode::InvalidArgument, "no JSON object");
+  json::object definition = one.get_object();
+  JobEdit edit;
+  if (const json::value* const running = definition.if_contains("running")) {
+    if (!running->is_bool()) return failure(StatusCode::InvalidArgument, "running is true or false");
+    edit.running = running->get_bool() ? JobEdit::Running::Started : JobEdit::Running::Stopped;
+    definition.erase("running");
+  }
+  auto job = job_from_json(json::serialize(definition));
+  if (!job) {
+    const json::value* const name = definition.if_contains("name");
+    const bool is_named = name != nullptr && name->is_string();
+    return failure(is_named ? job.error().with_context("job '" + std::string{name->get_string()} + "'") : job.error());
+  }
+  edit.job = std::move(*job);
+  return edit;
+}
+
+void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  boost::system::error_code error;
+  const json::value all = json::parse(arguments.text("definitions"), error);
+  if (error || !all.is_array()) return reply.fail({StatusCode::InvalidArgument, "definitions: no JSON array"});
+  std::vector<JobEdit> edits;
+  for (const json::value& one : all.get_array()) {
+    auto edit = edit_of(one);
+    if (!edit) return reply.fail(edit.error().with_context("entry " + std::to_string(edits.size() + 1)));
+    edits.push_back(std::move(*edit));
+  }
+  reply.expect_rows();
+  const bool is_dry = arguments.flag("dry_run");
+  jobs.put_all(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& stored) mutable {
+    if (!stored) return reply.fail(stored.error());
+    for (const StoredJob& one : *stored) reply.row(object_of_put(jobs, one, is_dry));
+    reply.finish();
+  });
 }
 
 void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
@@ -250,6 +285,20 @@ class Adder {
   Status status_;
 };
 
+void add_put_commands(Adder& adder) {
+  adder.add({.name = "job-put",
+             .help = "Add or edit a job",
+             .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
+                           {"start", ArgumentKind::Flag, false, "Start a new job"},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
+            put);
+  adder.add({.name = "jobs-put",
+             .help = "Add or edit several jobs: all of them, or none",
+             .arguments = {{"definitions", ArgumentKind::Text, true, "The jobs as a JSON array; 'running' starts or stops one"},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the jobs, and change nothing"}}},
+            put_all);
+}
+
 }  // namespace
 
 Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
@@ -263,12 +312,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
               list(of, {}, {.tag = arguments.text("tag"), .owner = arguments.text("owner")}, std::move(reply));
             });
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads}, show);
-  adder.add({.name = "job-put",
-             .help = "Add or edit a job",
-             .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
-                           {"start", ArgumentKind::Flag, false, "Start a new job"},
-                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
-            put);
+  add_put_commands(adder);
   adder.add(
       {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });

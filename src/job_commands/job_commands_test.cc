@@ -188,6 +188,33 @@ TEST_F(JobCommands, ManyJobsAreListedInPages) {
   EXPECT_EQ(call("jobs").at("rows").as_array().size(), 450U);
 }
 
+TEST_F(JobCommands, SeveralJobsArePutTogetherOrNotAtAll) {
+  const auto put = [this](const std::string& definitions, bool is_dry) {
+    return call("jobs-put", {{"definitions", definitions}, {"dry_run", is_dry}}).at("rows").as_array();
+  };
+  const std::string family =
+      R"([{"name":"child","handler":"ok","parents":["top"]},{"name":"top","handler":"ok","schedule":"every 1h","running":true}])";
+  for (const bool is_dry : {true, false}) {
+    EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+    const json::array rows = put(family, is_dry);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].at("name"), "child");
+    EXPECT_EQ(rows[0].at("running"), false);
+    EXPECT_EQ(rows[1].at("running"), true);
+    EXPECT_TRUE(rows[1].at("next").is_string());
+  }
+  EXPECT_EQ(put(R"([{"name":"top","handler":"ok","schedule":"every 2h"}])", false)[0].at("running"), true) << "it keeps its state";
+  EXPECT_EQ(put(R"([{"name":"top","handler":"ok","running":false}])", false)[0].at("running"), false);
+  EXPECT_THAT(error("jobs-put", {{"definitions", "{}"}}), HasSubstr("no JSON array"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", "[1]"}}), HasSubstr("entry 1: no JSON object"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"y","color":1}])"}}),
+              testing::AllOf(HasSubstr("entry 2: job 'y'"), HasSubstr("color")));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok","running":1}])"}}), HasSubstr("running"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"y","handler":"ok","parents":["z"]}])"}}),
+              HasSubstr("job 'y': parents: there is no job 'z'"));
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 2U);
+}
+
 TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));

@@ -6,71 +6,14 @@
 
 #include "jobs/backfill.h"
 #include "jobs/family.h"
-#include "jobs/job_json.h"
 #include "jobs/parts.h"
+#include "jobs/put_jobs.h"
 #include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
 namespace {
-
-/// The next time of a job after an edit, where 'first' is the first instant from now on. With the same schedule no missed instant is lost,
-/// and a run that is planned stays.
-std::optional<WallTime> next_of_edited(const StoredJob& before, const Job& job, std::optional<WallTime> first) {
-  if (!before.is_running) return std::nullopt;
-  const bool is_in_order = before.job.schedule == job.schedule && before.job.parents == job.parents;
-  const bool is_delay = job.schedule.when.starts_with("after ");  // Without a next time: it follows from the end of a run.
-  return is_in_order && (before.next || is_delay) ? before.next : first;
-}
-
-/// Stores a job and its first time. 'starts': a new one is started.
-Result<StoredJob> store_job(JobStore& store, Planner& planner, const Job& job, WallTime now, bool starts) {
-  auto stored = store.find(job.name);
-  if (!stored && stored.error().code() != StatusCode::NotFound) return stored;
-  const bool is_new = !stored;
-  if (stored && starts) {
-    Job known = stored->job;
-    known.note = job.note;
-    known.stop_note = job.stop_note;
-    if (known == job) return stored;  // Its next time stays, too.
-  }
-  // The first time of a new job needs its id, so it is set below.
-  const bool is_running = is_new ? starts : stored->is_running;
-  if (is_new) {
-    stored = store.put(job, std::nullopt);
-    if (!stored) return stored;
-  }
-  const auto next = planner.first_after(job, stored->id, now);
-  if (!next) return failure(next.error());
-  if (!is_new) {
-    Job edited = job;
-    edited.stop_note = stored->job.stop_note;
-    stored = store.put(edited, next_of_edited(*stored, job, *next));
-  } else if (is_running) {
-    if (Status started = store.set_running(job.name, true, *next, {}); !started.ok()) return failure(std::move(started));
-    stored = store.find(job.name);
-  }
-  return stored;
-}
-
-Result<StoredJob> start_job(JobStore& store, Planner& planner, const std::string& name, WallTime now) {
-  const auto stored = store.find(name);
-  if (stored && !is_readable(*stored)) return failure(StatusCode::DataLoss, stored->job.note);
-  if (!stored || stored->is_running) return stored;
-  const auto next = planner.first_after(stored->job, stored->id, now);
-  if (!next) return failure(next.error());
-  if (Status started = store.set_running(name, true, *next, {}); !started.ok()) return failure(std::move(started));
-  return store.find(name);
-}
-
-Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::string& note) {
-  if (!is_utf8(note)) return failure(StatusCode::InvalidArgument, "the note is not UTF-8");
-  if (note.size() > limits::kJobText)
-    return failure(StatusCode::InvalidArgument, "the note has more than " + std::to_string(limits::kJobText) + " bytes");
-  if (Status stopped = store.set_running(name, false, std::nullopt, note); !stopped.ok()) return failure(std::move(stopped));
-  return store.find(name);
-}
 
 Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
   auto stored = store.find(name);
@@ -200,26 +143,46 @@ void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) 
   if (done) done(stored);
 }
 
-void Jobs::define(Job job, Done<StoredJob> done) { put_job(std::move(job), true, std::move(done)); }
-void Jobs::put(Job job, Done<StoredJob> done) { put_job(std::move(job), false, std::move(done)); }
-void Jobs::put_job(Job job, bool starts, Done<StoredJob> done) {
-  const std::string definition = to_json(job);
-  parts_->record("put", definition, starts);
+void Jobs::define(Job job, Done<StoredJob> done) { put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done)); }
+void Jobs::put(Job job, Done<StoredJob> done) { put_one({std::move(job), JobEdit::Running::Kept}, std::move(done)); }
+void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
+  std::vector<JobEdit> edits;
+  edits.push_back(std::move(edit));
+  put_all(std::move(edits), false, [done = std::move(done)](Result<std::vector<StoredJob>> stored) {
+    if (!done) return;
+    stored ? done(std::move(stored->front())) : done(failure(stored.error()));
+  });
+}
+
+void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
+  const std::string text = to_json(edits);
+  parts_->record("put", text, is_dry);
   const WallTime now = parts_->wall_now();
-  std::string work = "put " + definition;
-  Status facts = parts_->check_facts(job).with_context("job '" + job.name + "'");
-  parts_->store.submit<StoredJob>(
+  Status facts;
+  std::vector<JobEdit::Running> running;
+  for (const JobEdit& edit : edits) {
+    if (facts.ok()) facts = parts_->check_facts(edit.job).with_context("job '" + edit.job.name + "'");
+    running.push_back(edit.running);
+  }
+  std::string work = (is_dry ? "check " : "put ") + text;
+  parts_->store.submit<std::vector<StoredJob>>(
       std::move(work),
-      [job = std::move(job), facts = std::move(facts), now, starts](JobStore& store, Planner& planner) -> Result<StoredJob> {
-        if (Status status = check(job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
+      [edits = std::move(edits), facts = std::move(facts), now, is_dry](JobStore& store,
+                                                                        Planner& planner) -> Result<std::vector<StoredJob>> {
+        if (Status wrong = check_edits(edits, planner, now); !wrong.ok()) return failure(std::move(wrong));
         if (!facts.ok()) return failure(facts);
-        // The zone is looked up before anything is stored.
-        if (const auto first = planner.first_after(job, 0, now); !first)
-          return failure(as_wrong_definition(first.error()).with_context("job '" + job.name + "'"));
-        if (Status status = check_family(store, job); !status.ok()) return failure(status.with_context("job '" + job.name + "'"));
-        return store_job(store, planner, job, now, starts);
+        return put_jobs(store, planner, edits, now, is_dry);
       },
-      [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
+      [this, is_dry, running = std::move(running), done = std::move(done)](const Result<std::vector<StoredJob>>& stored) {
+        if (stored && !is_dry) {
+          for (std::size_t i = 0; i < stored->size(); ++i) {
+            if (running[i] == JobEdit::Running::Stopped) parts_->end_runs_of_stopped((*stored)[i].id);
+            parts_->take_over((*stored)[i]);
+          }
+          if (parts_->is_started) parts_->cycle();
+        }
+        if (done) done(stored);
+      });
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
@@ -367,10 +330,10 @@ bool Jobs::repeat(std::string_view text) {
 }
 
 bool Jobs::repeat_put(JobCall& call) {
-  Result<Job> job = job_from_json(call.text());
-  const bool starts = call.flag();
-  if (!call.is_whole() || !job) return false;
-  put_job(std::move(*job), starts, {});
+  auto edits = edits_from_json(call.text());
+  const bool is_dry = call.flag();
+  if (!call.is_whole() || !edits) return false;
+  put_all(std::move(*edits), is_dry, {});
   return true;
 }
 

@@ -189,6 +189,7 @@ class AllDue final : public JobStore {
     }
     return {};
   }
+  Status atomically(const std::function<Status()>&) override { return {StatusCode::Unavailable, "not used"}; }
   Result<StoredJob> put(const Job&, std::optional<WallTime>) override { return failure(StatusCode::Unavailable, "not used"); }
   Status remove(std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
   Status set_running(std::string_view, bool, std::optional<WallTime>, std::string_view) override {

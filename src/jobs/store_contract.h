@@ -101,6 +101,27 @@ TEST_P(JobStoreContract, AJobComesBackAsItWasPut) {
   EXPECT_FALSE(found->is_running);
 }
 
+TEST_P(JobStoreContract, CallsWithinAtomicallyAreOneTransaction) {
+  started("kept", at(10));
+  const Status failed = store->atomically([this]() -> Status {
+    EXPECT_TRUE(store->put({.name = "new", .handler = "h"}, std::nullopt).has_value());
+    EXPECT_TRUE(store->set_running("kept", false, std::nullopt, "stopped").ok());
+    EXPECT_THAT(names(store->list("", 10)), testing::ElementsAre("kept", "new")) << "its own calls see the changes";
+    return {StatusCode::InvalidArgument, "undone"};
+  });
+  EXPECT_EQ(failed.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(names(store->list("", 10)), testing::ElementsAre("kept"));
+  EXPECT_TRUE(store->find("kept")->is_running);
+  const Status done = store->atomically([this]() -> Status {
+    EXPECT_TRUE(store->put({.name = "new", .handler = "h"}, std::nullopt).has_value());
+    return store->set_running("kept", false, std::nullopt, "stopped");
+  });
+  EXPECT_TRUE(done.ok()) << done.to_string();
+  reopen();
+  EXPECT_THAT(names(store->list("", 10)), testing::ElementsAre("kept", "new"));
+  EXPECT_FALSE(store->find("kept")->is_running);
+}
+
 TEST_P(JobStoreContract, AnEditedJobKeepsItsIdItsStateAndItsRuns) {
   const StoredJob before = started("a", at(10));
   const JobRun run = planned(before, at(10), at(20));

@@ -122,23 +122,44 @@ def check_family(daemon, checker):
     runs = wait_for(daemon, checker, "below", lambda runs: runs and runs[0]["state"] == "succeeded")
     assert runs[0]["parents"] == [run], runs
     exported = expect(daemon, 0, "job", "export")
-    assert "is a parent of 'below'" in expect(daemon, 75, "job", "remove", "top", "--yes")
+    assert "is a parent of 'below'" in expect(daemon, 1, "job", "remove", "top", "--yes")
     expect(daemon, 0, "job", "remove", "below", "--yes")
     expect(daemon, 0, "job", "remove", "top", "--yes")
     said = daemon.run("job", "import", "-", input=exported)
     assert said.returncode == 0 and "below: added" in said.stdout and "top: added" in said.stdout, said
     assert expect(daemon, 0, "job", "export") == exported
     both = [{"name": "x", "handler": "h", "parents": ["y"]}, {"name": "y", "handler": "h", "parents": ["x"]}]
-    for jobs, why in ((both, "a cycle, or children of one: 'x', 'y'"), ([{"name": "x", "handler": "h"}] * 2, "'x' is there twice")):
-        said = daemon.run("job", "import", "-", input=json.dumps(jobs))
-        assert said.returncode == 78 and why in said.stderr, said
+    fresh = {"name": "fresh", "handler": "h"}
+    for jobs, why in (
+        (both, "a cycle: x -> y -> x"),
+        ([{"name": "x", "handler": "h"}] * 2, "'x' is there twice"),
+        ([fresh, {"name": "x", "handler": "h", "parents": ["nowhere"]}], "there is no job 'nowhere'"),
+        ([fresh, {"name": "x", "handler": "h", "requires": ["weather:good"]}], "weather"),
+        ([fresh] + [{"name": f"c{i}", "handler": "h", "parents": ["fresh"]} for i in range(500)], "501 jobs"),
+        ([fresh, {"name": "x", "handler": "h", "parents": ["fresh", "top"]}], "more than one root"),
+    ):
+        for words in (("--dry-run",), ()):
+            said = daemon.run("job", "import", "-", *words, input=json.dumps(jobs))
+            assert said.returncode == 78 and why in said.stderr, said
+    # Other jobs, in several batches.
+    many = [{"name": f"many/{i}", "handler": "log", "parameters": "x" * 5000} for i in range(60)]
+    said = daemon.run("job", "import", "-", input=json.dumps(many))
+    assert said.returncode == 0 and said.stdout.splitlines() == [f"many/{i}: added" for i in range(60)], said
+    assert "all 60 jobs are as the file says" in daemon.run("job", "import", "-", input=json.dumps(many)).stdout
+    for job in many:
+        daemon.run("job", "remove", job["name"], "--yes")
+    for words in (("job", "add", "x", "--handler", "log", "--parents", "nowhere"), ("job", "edit", "top", "--parents", "nowhere")):
+        assert "there is no job 'nowhere'" in expect(daemon, 2, *words, "--dry-run")
+    assert "when is the job due?" in expect(daemon, 2, "job", "add", "x", "--handler", "log")
+    said = daemon.run("job", "edit", "top", "--note", "n", "--dry-run", "--timeout", "20")
+    assert said.returncode == 0 and "--attempt-timeout bounds an attempt" in said.stderr, said
     assert expect(daemon, 0, "job", "export") == exported
     expect(daemon, 0, "job", "edit", "below", "--parents", "")
     expect(daemon, 0, "job", "remove", "top", "--yes")
     expect(daemon, 0, "job", "remove", "below", "--yes")
 
 
-CRONTAB = "# nightly\n# backup\nCRON_TZ=Europe/Berlin\nMAILTO=x\n30 2 * * * /usr/bin/backup --all 100\\%\n\n@daily clean\n"
+CRONTAB = "# of the system\n#\n# m h  dom mon dow   command\nCRON_TZ=Europe/Berlin\n# mail\nMAILTO=x\n# nightly\n# backup\n30 2 * * * /usr/bin/backup --all 100\\%\n\n@daily clean\n"
 REFUSED = "@reboot x\n1 2 3\n99 * * * * x\n* * * * * a%b\n5 5 5 5 5 fine\n"
 
 

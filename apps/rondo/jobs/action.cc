@@ -17,6 +17,7 @@
 #include "jobs/forecast_view.h"
 #include "jobs/import.h"
 #include "jobs/log.h"
+#include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/render.h"
@@ -83,6 +84,20 @@ std::string state_line(const json::object& job) {
   return member(job, "name") + (is_running ? ": started" + (next == "never" ? std::string{} : ", next " + next) : ": stopped") + "\n";
 }
 
+/// Warns of a bound of the call that was probably meant for the attempts of the job.
+void warn_of_timeout(const Caller& caller) {
+  if (!caller.options.timeout || caller.call.find("--attempt-timeout") != nullptr) return;
+  print_error("rondo: note: --timeout bounds the wait for the daemon's answer; --attempt-timeout bounds an attempt of the job\n");
+}
+
+/// InvalidArgument unless the call says when the job is due.
+Status check_is_due(const JobCall& call) {
+  constexpr std::array<std::string_view, 6> kOptions{"--cron", "--every", "--after", "--at", "--parents", "--manual"};
+  if (std::ranges::any_of(kOptions, [&call](std::string_view option) { return call.find(option) != nullptr; })) return {};
+  return {StatusCode::InvalidArgument,
+          "when is the job due? give --cron, --every, --after, --at or --parents; with --manual only `rondo job trigger` runs it"};
+}
+
 /// Whether the call sets anything on which the instants of a job depend.
 bool sets_schedule(const JobCall& call) {
   constexpr std::array<std::string_view, 7> kOptions{"--cron", "--every", "--after", "--at", "--from", "--until", "--excluded"};
@@ -108,6 +123,8 @@ Result<json::object> check_definition(const Caller& caller, json::object argumen
 }
 
 int add(const Caller& caller) {
+  warn_of_timeout(caller);
+  if (Status bad = check_is_due(caller.call); !bad.ok()) return report(caller.options, bad);
   json::object definition{{"name", caller.call.word("NAME")}};
   if (Status bad = apply_options(caller.call, definition); !bad.ok()) return report(caller.options, bad);
   const Result<json::object> found = caller.backend.call("job", caller.name(), {});
@@ -128,6 +145,7 @@ int add(const Caller& caller) {
 }
 
 int edit(const Caller& caller) {
+  warn_of_timeout(caller);
   const Result<json::object> found = caller.backend.call("job", caller.name(), {});
   if (!found) return report(caller.options, found.error());
   json::object definition = definition_of(*found);
@@ -155,7 +173,14 @@ int remove(const Caller& caller) {
   if (!is_confirmed(caller, "Remove the job " + caller.call.word("NAME") + " and all its runs?")) {
     return report(caller.options, {StatusCode::InvalidArgument, "remove deletes the job and its runs: nothing was done without --yes"});
   }
-  return caller.answer("job-remove", caller.name(), [](const json::object& job) { return member(job, "name") + ": removed\n"; });
+  const Result<json::object> removed = caller.backend.call("job-remove", caller.name(), {});
+  if (!removed) {
+    // A job with children stays one until they are removed: trying again does not help.
+    const bool has_children = removed.error().code() == StatusCode::FailedPrecondition;
+    return report(caller.options, removed.error(), has_children ? kExitFailed : -1);
+  }
+  print(caller.options.json ? json_text(*removed) + "\n" : member(*removed, "name") + ": removed\n");
+  return finish_output();
 }
 
 json::object list_row(const json::object& job) {

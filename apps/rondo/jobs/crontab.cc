@@ -96,6 +96,9 @@ std::string one_blank_between(std::string_view text) {
   return made;
 }
 
+/// "m h dom mon dow command", which many a crontab has above its first line.
+bool is_heading(std::string_view comment) { return one_blank_between(comment).starts_with("m h dom mon dow"); }
+
 class Reader {
  public:
   explicit Reader(const CrontabForm& form) : form_(form), zone_(form.zone) {}
@@ -121,6 +124,7 @@ class Reader {
     constexpr std::string_view kName = "rondo-job:";
     const std::string_view text = trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size())));
     if (text.empty()) return;
+    if (is_heading(text)) return note_.clear();
     if (text.starts_with(kName)) {
       name_ = trimmed(text.substr(kName.size()));
       return;
@@ -129,6 +133,7 @@ class Reader {
   }
 
   void take_variable(std::string_view name, std::string_view value) {
+    note_.clear();  // It was about the setting.
     if (name == "CRON_TZ") {
       zone_ = value.empty() ? form_.zone : std::string{value};
     } else {

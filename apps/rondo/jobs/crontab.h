@@ -20,8 +20,8 @@ struct Crontab {
   std::vector<std::string> left_out;  // Settings without a meaning here, such as "line 1: MAILTO".
 };
 
-/// Vixie cron's form without a column for users: five fields or @daily, then the command. Comments directly above a line are its note.
-/// CRON_TZ holds for the lines below it. The expressions are checked; the zones are not.
+/// Vixie cron's form without a column for users: five fields or @daily, then the command. Comments directly above a line are its note, but
+/// for those above a heading of the columns. CRON_TZ holds for the lines below it. The expressions are checked; the zones are not.
 ///
 /// A comment "rondo-job: NAME" above a line names its job. Other jobs are named after the program and a digest of the expression and the
 /// command, such as "backup-1f7a90c3": so a line keeps its job when others come and go. A line that stands there twice has two jobs.

@@ -32,6 +32,14 @@ TEST(Crontab, ALineBecomesAJobWithItsCommentsAndTheZoneAboveIt) {
   EXPECT_EQ(member(read.definitions[1], "schedule"), "cron @daily");
 }
 
+TEST(Crontab, AHeaderAndCommentsOfSettingsAreNoNoteOfTheFirstJob) {
+  const Crontab read = read_crontab(
+      "# of the system\n#\n# m h  dom mon dow   command\n1 2 * * * a\n# where mail goes\nMAILTO=x\n# nightly\n1 2 * * * b\n", kForm);
+  ASSERT_EQ(read.definitions.size(), 2U);
+  EXPECT_EQ(member(read.definitions[0], "note"), "");
+  EXPECT_EQ(member(read.definitions[1], "note"), "nightly");
+}
+
 std::vector<std::string> names(const Crontab& read) {
   std::vector<std::string> all;
   for (const auto& definition : read.definitions) all.push_back(member(definition, "name"));

@@ -14,6 +14,7 @@
 
 #include "jobs/crontab.h"
 #include "jobs/definition.h"
+#include "jobs/import_batches.h"
 #include "jobs/machine_zone.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
@@ -33,16 +34,6 @@ Result<std::string> content_of(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A job of the file, with the one of this name in the daemon.
-struct Imported {
-  json::object definition;
-  bool running = true;
-  bool is_of_crontab = false;  // The import then keeps the other members that the job has.
-  json::object current = {};   // Empty: there is none.
-  bool is_new() const { return current.empty(); }
-  bool is_running() const { return !is_new() && current.at("running") == true; }
-};
-
 /// The difference that storing 'one' makes.
 std::string difference_of(const Imported& one) {
   json::object before = one.current;
@@ -54,33 +45,6 @@ std::string difference_of(const Imported& one) {
   return difference(before, after);
 }
 
-std::string name_of(const Imported& one) { return std::string{one.definition.at("name").as_string()}; }
-
-bool has_parent_among(const Imported& child, const std::set<std::string>& names) {
-  const json::value* const parents = child.definition.if_contains("parents");
-  return parents != nullptr && std::ranges::any_of(parents->as_array(), [&names](const json::value& parent) {
-           return names.contains(std::string{parent.as_string()});
-         });
-}
-
-/// The daemon takes a job when it has the parents. InvalidArgument for a name that is there twice, and for a cycle.
-Status parents_first(std::vector<Imported>& jobs) {
-  std::set<std::string> left;
-  for (const Imported& one : jobs) {
-    if (!left.insert(name_of(one)).second) return {StatusCode::InvalidArgument, "the job '" + name_of(one) + "' is there twice"};
-  }
-  for (auto rest = jobs.begin(); rest != jobs.end();) {
-    const auto behind = std::stable_partition(rest, jobs.end(), [&left](const Imported& one) { return !has_parent_among(one, left); });
-    if (behind == rest) {
-      std::string names;
-      for (const std::string& name : left) names += (names.empty() ? "'" : ", '") + name + "'";
-      return {StatusCode::InvalidArgument, "parents: a cycle, or children of one: " + names};
-    }
-    for (; rest != behind; ++rest) left.erase(name_of(*rest));
-  }
-  return {};
-}
-
 class Import {
  public:
   /// 'result' has further members of the answer. With a prefix the other jobs that have it are named.
@@ -89,31 +53,23 @@ class Import {
 
   int run(std::vector<Imported> jobs) {
     for (Imported& one : jobs) {
-      if (Status wrong = check(one); !wrong.ok()) return fail(one, wrong);
+      if (Status failed = read_current(one); !failed.ok()) return report(options_, failed.with_context(name_of(one)));
     }
-    if (const Status order = parents_first(jobs); !order.ok()) return report(options_, order, kExitBadFile);
-    json::array rows;
-    std::size_t same = 0;
-    for (const Imported& one : jobs) {
-      const std::string lines = difference_of(one);
-      const std::string_view became = one.is_new() ? "added" : lines.empty() ? "same" : "changed";
-      if (!is_dry_ && !lines.empty()) {
-        if (Status failed = store(one); !failed.ok()) return fail(one, failed);
-      }
-      if (became == "same") ++same;
-      const std::string name = name_of(one);
-      if (options_.json) {
-        rows.push_back(json::object{{"name", name}, {"became", became}});
-      } else {
-        print(name + ": " + (is_dry_ && became != "same" ? "would be " : "") + std::string{became} + "\n" + (is_dry_ ? lines : ""));
-      }
+    const auto batches = batches_of(jobs);
+    if (!batches) return report(options_, batches.error(), kExitBadFile);
+    for (const Places& batch : *batches) {
+      if (Status wrong = check(jobs, batch); !wrong.ok()) return fail(wrong);
     }
-    result_["rows"] = std::move(rows);
+    for (const Places& batch : *batches) {
+      if (Status failed = is_dry_ ? Status{} : store(jobs, batch); !failed.ok()) return fail(failed);
+      for (const std::size_t place : batch) note(jobs[place]);
+    }
+    result_["rows"] = std::move(rows_);
     if (!prefix_.empty()) result_["others"] = name_others(jobs);
     if (options_.json) {
       print(json_text(result_) + "\n");
-    } else if (same == jobs.size()) {
-      print("nothing changes: all " + std::to_string(same) + " jobs are as the file says\n");
+    } else if (same_ == jobs.size()) {
+      print("nothing changes: all " + std::to_string(same_) + " jobs are as the file says\n");
     }
     return finish_output();
   }
@@ -135,50 +91,63 @@ class Import {
   }
 
  private:
-  /// For a job of a crontab: keeps what people have set since it was imported.
-  Status take_over_current(Imported& one) {
+  using Places = std::vector<std::size_t>;
+
+  /// For a job of a crontab it keeps what people have set since the job was imported.
+  Status read_current(Imported& one) {
+    if (name_of(one).empty()) return {};  // The daemon names what is wrong with it.
     auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
     if (!current) return current.error().code() == StatusCode::NotFound ? Status{} : current.error();
-    json::object merged = definition_of(*current);
+    one.current = std::move(*current);
+    if (!one.is_of_crontab) return {};
+    json::object merged = definition_of(one.current);
     for (const auto& member : one.definition) merged[member.key()] = member.value();
     one.definition = std::move(merged);
-    if (one.running) one.running = current->at("running") == true;
+    if (one.running) one.running = one.current.at("running") == true;
     return {};
   }
 
-  Status check(Imported& one) {
-    if (one.is_of_crontab) {
-      if (Status taken = take_over_current(one); !taken.ok()) return taken;
-    }
-    const auto checked = backend_.call("job-put", {{"definition", escape_text(json_text(one.definition))}, {"dry_run", true}}, {});
+  Status check(std::vector<Imported>& jobs, const Places& batch) {
+    const auto checked = backend_.call("jobs-put", {{"definitions", escape_text(definitions_of(jobs, batch))}, {"dry_run", true}}, {});
     if (!checked) return checked.error();
-    if (const json::value* const warning = checked->if_contains("warning")) {
-      const std::string_view text = warning->as_string();
-      if (warned_.emplace(text).second) print_error("rondo: warning: " + std::string{text} + "\n");
+    const json::array& rows = checked->at("rows").as_array();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const json::object& row = rows.at(i).as_object();
+      if (const json::value* const warning = row.if_contains("warning")) {
+        const std::string_view text = warning->as_string();
+        if (warned_.emplace(text).second) print_error("rondo: warning: " + std::string{text} + "\n");
+      }
+      jobs[batch[i]].definition = definition_of(row);  // Without members that have their default value.
     }
-    one.definition = definition_of(*checked);  // Without members that have their default value.
-    auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
-    if (current) one.current = std::move(*current);
-    return current || current.error().code() == StatusCode::NotFound ? Status{} : current.error();
+    return {};
   }
 
-  Status store(const Imported& one) {
-    json::object arguments{{"definition", escape_text(json_text(one.definition))}};
-    if (one.running && one.is_new()) arguments["start"] = true;
-    const auto stored = backend_.call("job-put", arguments, {});
-    if (!stored) return stored.error();
-    if (one.is_new() || one.running == one.is_running()) return {};
-    const auto moved = backend_.call(one.running ? "job-start" : "job-stop", {{"name", arguments_name(one)}}, {});
-    return moved ? Status{} : moved.error();
+  /// Stores the jobs of a batch that change: all of them, or none.
+  Status store(const std::vector<Imported>& jobs, const Places& batch) {
+    Places changed;
+    std::ranges::copy_if(batch, std::back_inserter(changed), [&jobs](std::size_t place) { return !difference_of(jobs[place]).empty(); });
+    if (changed.empty()) return {};
+    const auto stored = backend_.call("jobs-put", {{"definitions", escape_text(definitions_of(jobs, changed))}}, {});
+    if (stored) stored_ += changed.size();
+    return stored ? Status{} : stored.error();
   }
 
-  static std::string arguments_name(const Imported& one) { return escape_text(name_of(one)); }
+  /// Prints what became of a job, or keeps it for the JSON answer.
+  void note(const Imported& one) {
+    const std::string lines = difference_of(one);
+    const std::string_view became = one.is_new() ? "added" : lines.empty() ? "same" : "changed";
+    if (became == "same") ++same_;
+    if (options_.json) {
+      rows_.push_back(json::object{{"name", name_of(one)}, {"became", became}});
+    } else {
+      print(name_of(one) + ": " + (is_dry_ && became != "same" ? "would be " : "") + std::string{became} + "\n" + (is_dry_ ? lines : ""));
+    }
+  }
 
-  int fail(const Imported& one, const Status& why) {
-    const json::value* const name = one.definition.if_contains("name");
-    const std::string who = name != nullptr && name->is_string() ? std::string{name->get_string()} : std::string{"a job without a name"};
+  int fail(const Status& why) {
     const bool is_wrong = why.code() == StatusCode::InvalidArgument || why.code() == StatusCode::NotFound;
-    return report(options_, why.with_context(who), is_wrong ? kExitBadFile : -1);
+    const std::string before = stored_ == 0 ? "nothing was imported" : std::to_string(stored_) + " jobs were stored before this error";
+    return report(options_, why.with_context(before), is_wrong ? kExitBadFile : -1);
   }
 
   const Options& options_;
@@ -187,6 +156,9 @@ class Import {
   const std::string prefix_;
   json::object result_;
   std::set<std::string> warned_;  // Many jobs may have one handler.
+  json::array rows_;
+  std::size_t same_ = 0;
+  std::size_t stored_ = 0;
 };
 
 Result<std::vector<Imported>> parse(const std::string& text) {

@@ -45,6 +45,7 @@ void add_absent_job_commands(DaemonAdder& commands) {
   for (const std::string_view name : {"job", "job-start", "job-remove", "job-trigger"}) add(name, {text("name")});
   add("job-stop", {text("name"), text("note")});
   add("job-put", {text("definition"), flag("start"), flag("dry_run")});
+  add("jobs-put", {text("definitions"), flag("dry_run")});
   add("job-runs", {text("name"), integer("before"), integer("max")});
   add("job-next", {text("name"), text("from"), integer("max")});
   add("job-backfill", {text("name"), text("from"), text("to"), integer("max"), flag("dry_run")});

@@ -1,5 +1,5 @@
-// Admin commands for jobs: jobs, job, job-put, job-start, job-stop, job-remove, job-trigger, job-backfill, job-runs, job-kill,
-// job-stats. With them // `rondo call` lists, edits and triggers the jobs of any program, such as `rondo --socket S call job-trigger
+// Admin commands for jobs: jobs, job, job-put, jobs-put, job-start, job-stop, job-remove, job-trigger, job-backfill, job-next, job-runs,
+// job-kill, job-stats. With them `rondo call` lists, edits and triggers the jobs of any program, such as `rondo --socket S call job-trigger
 // name=backup`.
 #pragma once
 

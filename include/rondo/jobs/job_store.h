@@ -1,9 +1,10 @@
 // JobStore: keeps jobs and the rows of their runs. A seam: SQLite is one implementation (make_sqlite_job_store), and each passes the
 // contract tests of src/jobs/store_contract.h.
 //
-// Promise: each function is one transaction. When it returns ok its effect survives a crash of the process, and, with Durability::Full, of
-// the machine. When it returns an error it has no effect. plan() moves the next time of jobs and writes the rows of their runs together: so
-// after a crash at any moment each scheduled instant has exactly one row, and a row without a final state is run again with the same id.
+// Promise: each function is one transaction, or a part of the one of atomically(). When it returns ok its effect survives a crash of the
+// process, and, with Durability::Full, of the machine. When it returns an error it has no effect. plan() moves the next time of jobs and
+// writes the rows of their runs together: so after a crash at any moment each scheduled instant has exactly one row, and a row without a
+// final state is run again with the same id.
 //
 // A row that another program wrote and that cannot be used does not stop the others. A run is left out of all answers (unusable_rows()), a
 // job is there without its definition (is_readable()), or is set aside (StoredJob::set_aside).
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +62,10 @@ class JobStore {
  public:
   virtual ~JobStore();
 
+  /// Calls 'work' once. Its calls of this store are one transaction, which an error that it returns undoes. It must return the error of a
+  /// call that failed to change something. It must not call atomically().
+  virtual Status atomically(const std::function<Status()>& work) = 0;
+
   /// Adds or edits a job. An edited one keeps its id, its state and its runs; 'next' becomes its next time.
   virtual Result<StoredJob> put(const Job& job, std::optional<WallTime> next) = 0;
   /// Removes a job and its runs; NotFound.
@@ -74,7 +80,7 @@ class JobStore {
   /// result).
   virtual Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) = 0;
 
-  /// At most limits::kJobsOfFamily jobs that name 'parent' as a parent, in the order of their names. O(result).
+  /// At most one more than limits::kJobsOfFamily jobs that name 'parent' as a parent, in the order of their names. O(result).
   virtual Result<std::vector<StoredJob>> children(std::string_view parent) = 0;
 
   /// See above. A run whose (job, scheduled) has a row already is left out, and so are the runs below it: their ids become 0.

@@ -76,6 +76,19 @@ struct JobContext {
   const std::stop_token stop;  // Requested when the run is killed, covered, or has exceeded its timeout.
 };
 
+/// A job that Jobs::put_all() adds or edits.
+struct JobEdit {
+  /// Whether the job is started.
+  enum class Running : std::uint8_t {
+    Kept,     // A new job is stopped, another one keeps its state.
+    IfNew,    // A new job is started, another one keeps its state; a job that equals the stored one does not change at all.
+    Started,  // As Jobs::start().
+    Stopped,  // As Jobs::stop().
+  };
+  Job job;
+  Running running = Running::Kept;
+};
+
 /// Past instants of a job that get a run: Jobs::backfill().
 struct BackfillRange {
   WallTime from{};        // The first instant may be at this time,
@@ -143,6 +156,11 @@ class Jobs {
   void define(Job job, Done<StoredJob> done = {});
   /// Adds a stopped job, or edits one. InvalidArgument: see check().
   void put(Job job, Done<StoredJob> done = {});
+  /// Adds and edits jobs in one transaction: all of them, or none, with the error of the first one that is wrong. The order of parents and
+  /// children does not matter. Answers with the jobs in the order of 'edits'. With 'is_dry' the answer is the same, and nothing is stored.
+  /// InvalidArgument: see check(); also for a parent that does not exist, for a job that is there twice, and for more than
+  /// limits::kJobsOfPut jobs.
+  void put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done = {});
   /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
   /// Stops a job: runs that have not begun are skipped, also those that a later process finds. 'note' becomes Job::stop_note.
@@ -198,7 +216,7 @@ class Jobs {
   bool repeat_read(std::string_view verb, JobCall& call);
   bool repeat_end(JobCall& call);
   bool repeat_backfill(JobCall& call);
-  void put_job(Job job, bool starts, Done<StoredJob> done);
+  void put_one(JobEdit edit, Done<StoredJob> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
   std::unique_ptr<Parts> parts_;
 };

@@ -35,6 +35,11 @@ inline constexpr std::size_t kJobParents = 16;
 /// `FamilyTest.ARootHasTheLimitOfJobsBelowIt`.
 inline constexpr std::size_t kJobsOfFamily = 200;
 
+/// Jobs that one call stores, in one transaction: planning waits for its end.
+/// Reached: `Jobs::put_all()` returns InvalidArgument. Figure: none: the caller gets the error. Test:
+/// `PutAllTest.MoreJobsThanTheLimitAreRefused`.
+inline constexpr std::size_t kJobsOfPut = 500;
+
 /// Facts that a job requires: `why` shows all of them.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.

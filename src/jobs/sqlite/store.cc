@@ -68,6 +68,8 @@ class SqliteJobStore final : public JobStore {
  public:
   explicit SqliteJobStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
+  Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
+
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override {
     const Status status = database_->transaction([&] {
       if (Status put = put_.bind(job.name).bind(to_json(job)).bind(next).run(); !put.ok()) return put;
@@ -102,7 +104,7 @@ class SqliteJobStore final : public JobStore {
   }
 
   Result<std::vector<StoredJob>> children(std::string_view parent) override {
-    return jobs_of(children_.bind(parent).bind(static_cast<std::int64_t>(limits::kJobsOfFamily)));
+    return jobs_of(children_.bind(parent).bind(static_cast<std::int64_t>(limits::kJobsOfFamily) + 1));
   }
 
   Status plan(std::span<Plan> plans) override {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace rondo::jobs::test {
 class PassingJobStore : public JobStore {
  public:
   explicit PassingJobStore(JobStore& store) : store_(store) {}
+  Status atomically(const std::function<Status()>& work) override { return store_.atomically(work); }
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override { return store_.put(job, next); }
   Status remove(std::string_view name) override { return store_.remove(name); }
   Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {

@@ -1,0 +1,160 @@
+// Jobs::put_all(): many jobs in one transaction, in any order of parents and children; a dry run answers the same and stores nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobs/put_jobs.h"
+#include "jobs/testing/testbed.h"
+#include "rondo/jobs/limits.h"
+
+namespace rondo::jobs {
+namespace {
+
+using Running = JobEdit::Running;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+JobEdit edit(const std::string& name, std::vector<std::string> parents = {}, Running running = Running::Started) {
+  return {.job = {.name = name, .handler = "ok", .parents = std::move(parents)}, .running = running};
+}
+
+class PutAllTest : public test::JobsTestbed {
+ protected:
+  PutAllTest() {
+    open();
+    jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+    jobs->start();
+  }
+  Result<std::vector<StoredJob>> put(const std::vector<JobEdit>& edits, bool is_dry = false) {
+    return answer<std::vector<StoredJob>>([&](auto done) { jobs->put_all(edits, is_dry, done); });
+  }
+  std::string refusal(const std::vector<JobEdit>& edits, bool is_dry = false) {
+    const auto stored = put(edits, is_dry);
+    return stored ? "accepted" : stored.error().to_string();
+  }
+  /// "name", "name (stopped)".
+  std::vector<std::string> stored() {
+    std::vector<std::string> names;
+    const auto all = answer<std::vector<StoredJob>>([&](auto done) { jobs->list("", 1000, done); });
+    for (const StoredJob& one : all.value()) names.push_back(one.job.name + (one.is_running ? "" : " (stopped)"));
+    return names;
+  }
+};
+
+TEST_F(PutAllTest, AParentMayBeBehindItsChildren) {
+  const auto put_together = put({edit("leaf", {"left", "right"}), edit("left", {"top"}), edit("right", {"top"}), edit("top")});
+  ASSERT_TRUE(put_together.has_value()) << put_together.error().to_string();
+  EXPECT_EQ(put_together->front().job.name, "leaf") << "the answer has the order of the call";
+  trigger("top");
+  EXPECT_TRUE(becomes([this] { return runs("leaf") == std::vector<std::string>{"succeeded"}; }));
+}
+
+TEST_F(PutAllTest, OneWrongJobLeavesAllOthersOut) {
+  ASSERT_TRUE(put({edit("there", {}, Running::Stopped)}).has_value());
+  const std::vector<JobEdit> good{edit("a"), edit("there")};
+  struct {
+    JobEdit bad;
+    std::string why;
+  } const cases[]{
+      {edit("b", {"nowhere"}), "job 'b': parents: there is no job 'nowhere'"},
+      {{.job = {.name = "b", .handler = "ok", .required_facts = {"weather:good"}}}, "weather"},
+      {{.job = {.name = "b", .handler = "ok", .schedule = {.when = "cron 0 2 * * *", .zone = "Mars/Base"}}}, "Mars/Base"},
+      {{.job = {.name = "b", .handler = ""}}, "job 'b'"},
+      {edit("a"), "job 'a' is there twice"},
+  };
+  for (const auto& [bad, why] : cases) {
+    std::vector<JobEdit> edits = good;
+    edits.push_back(bad);
+    for (const bool is_dry : {true, false}) EXPECT_THAT(refusal(edits, is_dry), HasSubstr(why));
+    EXPECT_THAT(stored(), ElementsAre("there (stopped)"));
+  }
+}
+
+TEST_F(PutAllTest, ACycleThroughStoredJobsIsRefused) {
+  ASSERT_TRUE(put({edit("a"), edit("b", {"a"})}).has_value());
+  EXPECT_THAT(refusal({edit("c", {"b"}), edit("a", {"c"})}), HasSubstr("a cycle"));
+  EXPECT_THAT(stored(), ElementsAre("a", "b"));
+}
+
+/// Each order of single edits would pass through a state with two roots.
+TEST_F(PutAllTest, AFamilyMovesBelowAnotherRootTogether) {
+  ASSERT_TRUE(put({edit("old"), edit("new"), edit("x", {"old"}), edit("y", {"old"}), edit("z", {"x", "y"})}).has_value());
+  EXPECT_THAT(refusal({edit("x", {"new"})}), HasSubstr("more than one root"));
+  EXPECT_EQ(refusal({edit("x", {"new"}), edit("y", {"new"})}), "accepted");
+}
+
+TEST_F(PutAllTest, ADryRunAnswersTheSameAndStoresNothing) {
+  JobEdit hourly = edit("hourly");
+  hourly.job.schedule.when = "cron 0 * * * *";
+  const auto dry = put({hourly, edit("child", {"hourly"})}, true);
+  ASSERT_TRUE(dry.has_value()) << dry.error().to_string();
+  EXPECT_TRUE(dry->front().is_running);
+  EXPECT_TRUE(dry->front().next.has_value());
+  EXPECT_THAT(stored(), IsEmpty());
+  EXPECT_EQ(refusal({hourly}), "accepted");
+  EXPECT_THAT(stored(), ElementsAre("hourly"));
+}
+
+TEST_F(PutAllTest, AJobIsStartedAndStoppedAsTheEditSays) {
+  ASSERT_TRUE(put({edit("a", {}, Running::Kept), edit("b", {}, Running::IfNew), edit("c", {}, Running::Stopped)}).has_value());
+  EXPECT_THAT(stored(), ElementsAre("a (stopped)", "b", "c (stopped)"));
+  ASSERT_TRUE(stopped("b").ok());
+  ASSERT_TRUE(put({edit("a", {}, Running::Started), edit("b", {}, Running::IfNew), edit("c", {}, Running::Kept)}).has_value());
+  EXPECT_THAT(stored(), ElementsAre("a", "b (stopped)", "c (stopped)"));
+  JobEdit stop = edit("a", {}, Running::Stopped);
+  stop.job.stop_note = "moved";
+  const auto ended = put({stop});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->front().job.stop_note, "moved");
+  EXPECT_THAT(stored(), ElementsAre("a (stopped)", "b (stopped)", "c (stopped)"));
+}
+
+TEST_F(PutAllTest, AStopSkipsTheRunsThatHaveNotBegun) {
+  jobs->wait_for_handlers("absent", [](std::string_view) { return std::string{"away"}; });
+  JobEdit often = edit("often");
+  often.job.handler = "absent";
+  often.job.schedule.when = "every 20ms";
+  ASSERT_TRUE(put({often}).has_value());
+  ASSERT_TRUE(becomes([this] { return jobs->stats().fired > 0; }));
+  often.running = Running::Stopped;
+  ASSERT_TRUE(put({often}).has_value());
+  EXPECT_TRUE(all_ended());
+  EXPECT_THAT(runs("often"), testing::Contains(HasSubstr("skipped")));
+}
+
+TEST_F(PutAllTest, MoreJobsThanTheLimitAreRefused) {
+  std::vector<JobEdit> edits;
+  for (std::size_t i = 0; i < limits::kJobsOfPut; ++i) edits.push_back(edit("job" + std::to_string(i)));
+  EXPECT_EQ(refusal(edits), "accepted");
+  edits.push_back(edit("one more"));
+  EXPECT_THAT(refusal(edits), AllOf(HasSubstr("501 jobs"), HasSubstr("at most 500")));
+}
+
+TEST_F(PutAllTest, AFamilyAboveItsLimitIsRefused) {
+  std::vector<JobEdit> edits{edit("root")};
+  for (std::size_t i = 0; i < limits::kJobsOfFamily; ++i) edits.push_back(edit("child" + std::to_string(i), {"root"}));
+  EXPECT_EQ(refusal(edits), "accepted");
+  // In the order of the names it is behind the children that one query returns.
+  EXPECT_THAT(refusal({edit("zebra", {"root"})}), HasSubstr("more than 200 jobs below it"));
+  EXPECT_THAT(refusal({edit("apple", {"root"})}), HasSubstr("more than 200 jobs below it"));
+}
+
+TEST(JobEdits, AreReadAsTheyWereWritten) {
+  const std::vector<JobEdit> edits{edit("a", {}, Running::Kept), edit("b \"x\"", {"a"}, Running::Stopped)};
+  const auto read = edits_from_json(to_json(edits));
+  ASSERT_TRUE(read.has_value()) << read.error().to_string();
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ((*read)[0].job, edits[0].job);
+  EXPECT_EQ((*read)[1].job, edits[1].job);
+  EXPECT_EQ((*read)[1].running, Running::Stopped);
+  for (const std::string bad : {"", "{}", "[1]", R"([["{}"]])", R"([["{}",9]])", R"([["no job",0]])"})
+    EXPECT_FALSE(edits_from_json(bad).has_value()) << bad;
+}
+
+}  // namespace
+}  // namespace rondo::jobs
