@@ -187,7 +187,7 @@ TEST_F(JobDiskFaults, ADatabaseThatIsOverwrittenWhileItRunsIsNamedAndNothingFire
   EXPECT_EQ(jobs->health().code(), StatusCode::DataLoss);
   EXPECT_THAT(jobs->health().to_string(), AllOf(HasSubstr(path()), HasSubstr("is not a database any more")));
   expect_nothing_runs();
-  EXPECT_FALSE(defined({.name = "other", .handler = "note"}).has_value());
+  EXPECT_FALSE(defined({.name = "other", .handler = "note"}).ok());
   overwrite(before);
   ASSERT_TRUE(is_well()) << jobs->health().to_string();
   expect_nothing_is_missing();

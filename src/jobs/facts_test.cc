@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/testing/testbed.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -20,7 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Duration kPatience = 30s;
 constexpr ConstraintKind kPort{"port"};
 
 /// Ports that go up and down, and a table whose rows wait for the job of their key.
@@ -48,21 +48,13 @@ class Ports final : public Orch {
   std::vector<std::string> done_;
 };
 
-class JobFacts : public ::testing::Test {
+class JobFacts : public test::JobsTestbed {
  protected:
-  JobFacts() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-facts-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~JobFacts() override {
-    close();
-    std::filesystem::remove_all(folder);
-  }
+  JobFacts() { open(); }
+  ~JobFacts() override { close(); }  // Its handler uses the members below.
   void open() {
-    runtime = std::make_unique<Runtime>();
+    JobsTestbed::open();
     ports = &runtime->add<Ports>();
-    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
     jobs->handle_in_turn("work", [this](const JobContext& context) {
       called.push_back(context.job);
       return result;
@@ -70,44 +62,12 @@ class JobFacts : public ::testing::Test {
     jobs->offer_facts(kPort);
     jobs->start();
   }
-  void close() {
-    jobs.reset();
-    runtime.reset();
-  }
-  bool becomes(const std::function<bool()>& condition) {
-    const Instant deadline = runtime->clock().now() + kPatience;
-    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
-    return condition();
-  }
-  template <class T>
-  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
-    std::optional<Result<T>> got;
-    call([&got](Result<T> given) { got = std::move(given); });
-    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
-  }
-  Status defined(const Job& job) {
-    const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
-    return stored ? Status{} : stored.error();
-  }
-  JobRun trigger(const std::string& name) {
-    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
-    EXPECT_TRUE(run.has_value()) << run.error().to_string();
-    return run.value_or(JobRun{});
-  }
-  void run_a_while() {
-    const Instant until = runtime->clock().now() + 50ms;
-    becomes([&] { return runtime->clock().now() >= until; });
-  }
   void add_row(const std::string& key) { ASSERT_TRUE(runtime->table("AFTER").set(key, {{"version", std::to_string(++rows)}}).ok()); }
 
-  std::filesystem::path folder;
   Status result;
   int rows = 0;
   std::vector<std::string> called;
-  std::unique_ptr<Runtime> runtime;
   Ports* ports = nullptr;
-  std::unique_ptr<Jobs> jobs;
 };
 
 TEST_F(JobFacts, ARunBeginsWhenTheFactsThatItsJobRequiresHold) {

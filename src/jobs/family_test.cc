@@ -13,6 +13,7 @@
 
 #include "jobs/family.h"
 #include "jobs/planner.h"
+#include "jobs/testing/testbed.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/runtime.h"
@@ -24,27 +25,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Duration kPatience = 30s;
-
 Job child_of(const std::string& name, std::vector<std::string> parents) {
   return {.name = name, .handler = "keep", .parents = std::move(parents)};
 }
 
 /// A program with jobs whose attempts the test ends itself.
-class FamilyTest : public ::testing::Test {
+class FamilyTest : public test::JobsTestbed {
  protected:
-  FamilyTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-family-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~FamilyTest() override {
-    close();
-    std::filesystem::remove_all(folder);
-  }
+  FamilyTest() { open(); }
+  ~FamilyTest() override { close(); }
   void open() {
-    runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store(path())), JobsOptions{.cycle = 50ms});
+    JobsTestbed::open();
     jobs->handle_async("keep", {.begin = [this](const AsyncRun& run) {
                          begun.push_back(run);
                          order.push_back(run.job().name);
@@ -55,30 +46,7 @@ class FamilyTest : public ::testing::Test {
   void close() {
     for (const AsyncRun& run : begun) run.leave();
     begun.clear();
-    jobs.reset();
-    runtime.reset();
-  }
-  std::string path() const { return (folder / "jobs.db").string(); }
-  bool becomes(const std::function<bool()>& condition) {
-    const Instant deadline = runtime->clock().now() + kPatience;
-    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
-    return condition();
-  }
-  template <class T>
-  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
-    std::optional<Result<T>> got;
-    call([&got](Result<T> result) { got = std::move(result); });
-    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
-  }
-  Status defined(const Job& job) {
-    const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
-    return stored ? Status{} : stored.error();
-  }
-  /// Defines 'job', which must be accepted.
-  void define(const Job& job) {
-    const Status status = defined(job);
-    ASSERT_TRUE(status.ok()) << status.to_string();
+    JobsTestbed::close();
   }
   /// a, its children b and c, and d, which is a child of both.
   void define_diamond() {
@@ -86,21 +54,6 @@ class FamilyTest : public ::testing::Test {
     define(child_of("b", {"a"}));
     define(child_of("c", {"a"}));
     define(child_of("d", {"b", "c"}));
-  }
-  JobRun trigger(const std::string& name) {
-    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
-    EXPECT_TRUE(run.has_value()) << run.error().to_string();
-    return run.value_or(JobRun{});
-  }
-  std::vector<JobRun> rows(const std::string& name) {
-    return answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); }).value_or(std::vector<JobRun>{});
-  }
-  /// The stored runs of a job as "state note", the oldest first.
-  std::vector<std::string> runs(const std::string& name) {
-    std::vector<std::string> texts;
-    for (const JobRun& run : rows(name))
-      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
-    return texts;
   }
   bool has_begun(const std::string& name) {
     return becomes([&] { return find(name) != nullptr; });
@@ -116,19 +69,8 @@ class FamilyTest : public ::testing::Test {
     std::erase_if(begun, [&](const AsyncRun& other) { return other.run() == run.run(); });
     run.end(status);
   }
-  bool all_ended() {
-    return becomes([this] { return jobs->stats().pending == 0; });
-  }
-  void run_a_while() {
-    const Instant until = runtime->clock().now() + 100ms;
-    becomes([&] { return runtime->clock().now() >= until; });
-  }
-
-  std::filesystem::path folder;
   std::vector<AsyncRun> begun;
   std::vector<std::string> order;  // The names of the jobs whose attempts have begun.
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Jobs> jobs;
 };
 
 TEST_F(FamilyTest, AChildBeginsWhenAllItsParentsHaveSucceeded) {

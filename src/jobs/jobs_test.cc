@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "jobs/testing/passing_job_store.h"
+#include "jobs/testing/testbed.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -25,72 +26,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Duration kPatience = 30s;
-
-/// A program with jobs; close() and open() are a restart on the same database.
-class JobsTest : public ::testing::Test {
+class JobsTest : public test::JobsTestbed {
  protected:
-  JobsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~JobsTest() override {
-    close();
-    std::filesystem::remove_all(folder);
-  }
-  void open() {
-    runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), options);
-  }
-  void close() {
-    jobs.reset();
-    runtime.reset();
-  }
-  /// Runs turns until 'condition' holds.
-  bool becomes(const std::function<bool()>& condition) {
-    const Instant deadline = runtime->clock().now() + kPatience;
-    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
-    return condition();
-  }
-  /// Waits for the answer of an asynchronous function.
-  template <class T>
-  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
-    std::optional<Result<T>> got;
-    call([&got](Result<T> result) { got = std::move(result); });
-    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
-  }
-  StoredJob defined(const Job& job) {
-    const auto stored = answer<StoredJob>([&](auto done) { jobs->define(job, done); });
-    EXPECT_TRUE(stored.has_value()) << stored.error().to_string();
-    return stored.value_or(StoredJob{});
-  }
-  JobRun triggered(const std::string& name) {
-    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
-    EXPECT_TRUE(run.has_value()) << run.error().to_string();
-    return run.value_or(JobRun{});
-  }
-  /// The stored runs of a job as "state note", the oldest first.
-  std::vector<std::string> runs(const std::string& name) {
-    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
-    std::vector<std::string> texts;
-    for (const JobRun& run : found.value_or(std::vector<JobRun>{})) {
-      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
-    }
-    return texts;
-  }
+  JobsTest() : JobsTestbed({.cycle = 100ms}) { open(); }
   bool ends(std::size_t runs) {
     return becomes([this, runs] {
       const JobsStats& stats = jobs->stats();
       return stats.succeeded + stats.failed + stats.not_run >= runs && stats.pending == 0;
     });
   }
-
-  std::filesystem::path folder;
-  JobsOptions options{.cycle = 100ms};
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Jobs> jobs;
 };
 
 /// A handler that waits until it is let go, or asked to stop.
@@ -143,7 +87,7 @@ TEST_F(JobsTest, AJobFiresAtEachOfItsInstantsAndEachRunHasARow) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "often", .handler = "note", .schedule = {.when = "every 50ms"}});
+  define({.name = "often", .handler = "note", .schedule = {.when = "every 50ms"}});
   ASSERT_TRUE(becomes([&scheduled] { return scheduled.size() >= 20; }));
   for (std::size_t i = 1; i < scheduled.size(); ++i) EXPECT_EQ(scheduled[i] - scheduled[i - 1], 50ms);
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("often", "enough", done); }).has_value());
@@ -166,7 +110,7 @@ TEST_F(JobsTest, NoRunFiresBeforeItsTime) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
+  define({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
   ASSERT_TRUE(becomes([this] { return jobs->stats().succeeded >= 100; }));
   EXPECT_THAT(early, testing::IsEmpty());
 }
@@ -175,10 +119,10 @@ TEST_F(JobsTest, SerialRunsWaitForEachOtherAndWhySaysForWhich) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate"});
-  const JobRun first = triggered("one");
-  const JobRun second = triggered("one");
-  const JobRun third = triggered("one");
+  define({.name = "one", .handler = "gate"});
+  const JobRun first = trigger("one");
+  const JobRun second = trigger("one");
+  const JobRun third = trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 3; }));
   ASSERT_TRUE(becomes([&] { return runtime->parked_rows("JOB_RUN_8", 10).size() == 2; }));
   const Why why = runtime->why("JOB_RUN_8", "one#" + std::to_string(third.id));
@@ -196,10 +140,10 @@ TEST_F(JobsTest, WithDiscardARunEndsWhileAnotherIsRunning) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate", .overlap = Overlap::Discard});
-  const JobRun first = triggered("one");
+  define({.name = "one", .handler = "gate", .overlap = Overlap::Discard});
+  const JobRun first = trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
-  triggered("one");
+  trigger("one");
   ASSERT_TRUE(becomes([&] { return jobs->stats().not_run == 1; }));
   gate.let(1);
   ASSERT_TRUE(ends(2));
@@ -210,10 +154,10 @@ TEST_F(JobsTest, WithCoverTheNewestRunStopsTheOthers) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate", .overlap = Overlap::Cover});
-  triggered("one");
+  define({.name = "one", .handler = "gate", .overlap = Overlap::Cover});
+  trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
-  const JobRun second = triggered("one");
+  const JobRun second = trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.began().size() == 2; }));
   EXPECT_EQ(gate.most(), 1) << "the newer one begins when the older one has ended";
   gate.let(1);
@@ -225,8 +169,8 @@ TEST_F(JobsTest, ConcurrentRunsHaveACap) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate", .overlap = Overlap::Concurrent, .concurrency = 3});
-  for (int i = 0; i < 7; ++i) triggered("one");
+  define({.name = "one", .handler = "gate", .overlap = Overlap::Concurrent, .concurrency = 3});
+  for (int i = 0; i < 7; ++i) trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 3 && jobs->stats().fired == 7; }));
   gate.let(7);
   ASSERT_TRUE(ends(7));
@@ -241,17 +185,17 @@ TEST_F(JobsTest, AFullPoolLosesNothingAndTheHighestPriorityGoesFirst) {
   jobs->handle("gate", gate.handler());
   jobs->start();
   for (const char* const name : {"first", "low", "high"}) {
-    defined({.name = name,
-             .handler = "gate",
-             .priority = Priority{name[0] == 'h' ? 20U : 8U},
-             .overlap = Overlap::Concurrent,
-             .concurrency = 20});
+    define({.name = name,
+            .handler = "gate",
+            .priority = Priority{name[0] == 'h' ? 20U : 8U},
+            .overlap = Overlap::Concurrent,
+            .concurrency = 20});
   }
-  const JobRun first = triggered("first");
+  const JobRun first = trigger("first");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
   std::vector<std::int64_t> low;
-  for (int i = 0; i < 10; ++i) low.push_back(triggered("low").id);
-  const JobRun high = triggered("high");
+  for (int i = 0; i < 10; ++i) low.push_back(trigger("low").id);
+  const JobRun high = trigger("high");
   ASSERT_TRUE(becomes([&] { return jobs->stats().fired == 12; }));
   runtime->scheduler().run_until_idle();  // All of them wait for the pool.
   gate.let(12);
@@ -268,8 +212,8 @@ TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
     return Status{StatusCode::Unavailable, "no server"};
   });
   jobs->start();
-  defined({.name = "one", .handler = "fail", .retries = 2, .backoff = 1ms});
-  const JobRun run = triggered("one");
+  define({.name = "one", .handler = "fail", .retries = 2, .backoff = 1ms});
+  const JobRun run = trigger("one");
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(attempts, ElementsAre(std::pair{run.id, 0U}, std::pair{run.id, 1U}, std::pair{run.id, 2U}));
   EXPECT_THAT(runs("one"), ElementsAre("failed unavailable: no server"));
@@ -278,9 +222,9 @@ TEST_F(JobsTest, AFailedRunIsRetriedWithTheSameIdAndThenFails) {
 TEST_F(JobsTest, TheWaitBeforeARetryHasALimit) {
   jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no server"}; });
   jobs->start();
-  defined({.name = "one", .handler = "fail", .retries = 1, .backoff = 2 * limits::kJobBackoff});
+  define({.name = "one", .handler = "fail", .retries = 1, .backoff = 2 * limits::kJobBackoff});
   const WallTime before = runtime->clock().wall_now();
-  triggered("one");
+  trigger("one");
   ASSERT_TRUE(becomes([&] { return jobs->stats().retried == 1; }));
   const WallTime after = runtime->clock().wall_now();
   JobRun run;
@@ -296,8 +240,8 @@ TEST_F(JobsTest, TheWaitBeforeARetryHasALimit) {
 TEST_F(JobsTest, AnExceptionIsAFailureOfItsRun) {
   jobs->handle("throw", [](const JobContext&) -> Status { throw std::runtime_error("oh"); });
   jobs->start();
-  defined({.name = "one", .handler = "throw"});
-  triggered("one");
+  define({.name = "one", .handler = "throw"});
+  trigger("one");
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(runs("one"), ElementsAre("failed internal: the handler threw: oh"));
 }
@@ -306,8 +250,8 @@ TEST_F(JobsTest, ARunThatExceedsItsTimeoutIsAskedToStop) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate", .timeout = 20ms});
-  triggered("one");
+  define({.name = "one", .handler = "gate", .timeout = 20ms});
+  trigger("one");
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("timed-out the timeout of 20 ms has passed")));
 }
@@ -316,9 +260,9 @@ TEST_F(JobsTest, AKillEndsARunThatWaitsAndAsksOneThatRuns) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate"});
-  const JobRun first = triggered("one");
-  const JobRun second = triggered("one");
+  define({.name = "one", .handler = "gate"});
+  const JobRun first = trigger("one");
+  const JobRun second = trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 2; }));
   EXPECT_TRUE(jobs->kill(second.id).ok());
   EXPECT_TRUE(jobs->kill(first.id).ok());
@@ -330,8 +274,8 @@ TEST_F(JobsTest, AKillEndsARunThatWaitsAndAsksOneThatRuns) {
 
 TEST_F(JobsTest, AJobWithoutAHandlerSaysWhichOneIsMissing) {
   jobs->start();
-  defined({.name = "one", .handler = "none"});
-  triggered("one");
+  define({.name = "one", .handler = "none"});
+  trigger("one");
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(runs("one"), ElementsAre("failed this program has no handler 'none'"));
 }
@@ -340,7 +284,7 @@ TEST_F(JobsTest, ADelayIsMeasuredFromTheEndOfARun) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate", .schedule = {.when = "after 30ms"}});
+  define({.name = "one", .handler = "gate", .schedule = {.when = "after 30ms"}});
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1; }));
   EXPECT_EQ(jobs->stats().planned, 1U) << "no second run while the first one runs";
   gate.let(3);
@@ -356,13 +300,13 @@ TEST_F(JobsTest, ADefinitionThatIsTheSameChangesNothing) {
   jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
   jobs->start();
   const Job job{.name = "one", .handler = "ok", .schedule = {.when = "every 1h"}};
-  const StoredJob first = defined(job);
-  const StoredJob again = defined(job);
+  const StoredJob first = define(job);
+  const StoredJob again = define(job);
   EXPECT_EQ(again.id, first.id);
   EXPECT_EQ(again.next, first.next);
   EXPECT_TRUE(again.is_running);
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->stop("one", "not now", done); }).has_value());
-  EXPECT_FALSE(defined(job).is_running) << "a program that starts again does not start a job that an operator stopped";
+  EXPECT_FALSE(define(job).is_running) << "a program that starts again does not start a job that an operator stopped";
 }
 
 TEST_F(JobsTest, AWrongJobIsRefusedWithItsNameAndField) {
@@ -405,7 +349,7 @@ TEST_F(JobsTest, WhileTheDatabaseIsLockedNothingFiresAndThenNoInstantIsMissing) 
     return Status{};
   });
   jobs->start();
-  defined({.name = "often", .handler = "note", .schedule = {.when = "every 20ms"}});
+  define({.name = "often", .handler = "note", .schedule = {.when = "every 20ms"}});
   ASSERT_TRUE(becomes([&ran] { return ran >= 5; }));
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((folder / "jobs.db").c_str(), &other), SQLITE_OK);
@@ -434,7 +378,7 @@ TEST_F(JobsTest, AnOrderlyEndStoresTheEndsThatItHas) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
+  define({.name = "often", .handler = "note", .schedule = {.when = "every 10ms"}});
   ASSERT_TRUE(becomes([&ran] { return ran >= 50; }));
   close();
   const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
@@ -460,7 +404,7 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   }
   open();
   jobs->start();
-  defined({.name = "often", .handler = "none", .schedule = {.when = "every 10ms"}});
+  define({.name = "often", .handler = "none", .schedule = {.when = "every 10ms"}});
   ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
   EXPECT_THAT(jobs->health().to_string(),
               HasSubstr("100000 runs wait, so no more are planned until some have ended; 100000 of them are of job 'many'"));
@@ -493,7 +437,7 @@ TEST_F(JobsTest, AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  define({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
   EXPECT_TRUE(becomes([&] { return vital > 3; }));
   EXPECT_TRUE(becomes([this] { return !jobs->health().ok(); }));
   EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away': 2001 of its runs wait"));
@@ -557,7 +501,7 @@ TEST_F(JobsTest, TheMoreRunsWaitTheFewerOfOneJobMay) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  define({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
   EXPECT_TRUE(becomes([&] { return vital > 3; }));
   ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
   EXPECT_THAT(jobs->health().to_string(), HasSubstr("job 'away100': 1999 of its runs wait"));
@@ -583,7 +527,7 @@ TEST_F(JobsTest, JobsThatCannotBePlannedDoNotKeepTheOthersFromTheirTurn) {
     return Status{};
   });
   jobs->start();
-  defined({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
+  define({.name = "vital", .handler = "note", .schedule = {.when = "every 100ms"}});
   EXPECT_TRUE(becomes([&] { return vital > 3; }));
   ASSERT_TRUE(becomes([this] { return !jobs->health().ok(); }));
   EXPECT_THAT(jobs->health().to_string(), testing::AllOf(HasSubstr("Europe/Nowhere"), HasSubstr("and 2000 more jobs are not planned")));
@@ -641,7 +585,7 @@ TEST_F(JobsTest, OfAJobThatRunsOftenTheNewestRunsAreKept) {
 
 TEST_F(JobsTest, ANoteThatIsNotUtf8IsRefusedAndTheJobStaysAsItIs) {
   jobs->start();
-  defined({.name = "j", .handler = "h"});
+  define({.name = "j", .handler = "h"});
   const auto stopped = answer<StoredJob>([&](auto done) {
     jobs->stop("j",
                "Gesch\xe4"
@@ -663,8 +607,8 @@ TEST_F(JobsTest, ASecondJobsOfARuntimeIsRefusedAndTheFirstOneGoesOn) {
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code(), StatusCode::AlreadyExists);
   EXPECT_THAT(second.error().to_string(), HasSubstr("a runtime has one Jobs"));
-  defined({.name = "one", .handler = "note"});
-  triggered("one");
+  define({.name = "one", .handler = "note"});
+  trigger("one");
   ASSERT_TRUE(ends(1));
   EXPECT_THAT(runs("one"), ElementsAre("succeeded"));
   jobs.reset();
@@ -675,9 +619,9 @@ TEST_F(JobsTest, ARemovedJobLeavesNothingBehind) {
   Gate gate;
   jobs->handle("gate", gate.handler());
   jobs->start();
-  defined({.name = "one", .handler = "gate"});
-  triggered("one");
-  triggered("one");
+  define({.name = "one", .handler = "gate"});
+  trigger("one");
+  trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 2; }));
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("one", done); }).has_value());
   EXPECT_EQ(jobs->stats().pending, 0U);

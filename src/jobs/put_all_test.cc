@@ -38,7 +38,7 @@ class PutAllTest : public test::JobsTestbed {
     return stored ? "accepted" : stored.error().to_string();
   }
   /// "name", "name (stopped)".
-  std::vector<std::string> stored() {
+  std::vector<std::string> names() {
     std::vector<std::string> names;
     const auto all = answer<std::vector<StoredJob>>([&](auto done) { jobs->list("", 1000, done); });
     for (const StoredJob& one : all.value()) names.push_back(one.job.name + (one.is_running ? "" : " (stopped)"));
@@ -71,14 +71,14 @@ TEST_F(PutAllTest, OneWrongJobLeavesAllOthersOut) {
     std::vector<JobEdit> edits = good;
     edits.push_back(bad);
     for (const bool is_dry : {true, false}) EXPECT_THAT(refusal(edits, is_dry), HasSubstr(why));
-    EXPECT_THAT(stored(), ElementsAre("there (stopped)"));
+    EXPECT_THAT(names(), ElementsAre("there (stopped)"));
   }
 }
 
 TEST_F(PutAllTest, ACycleThroughStoredJobsIsRefused) {
   ASSERT_TRUE(put({edit("a"), edit("b", {"a"})}).has_value());
   EXPECT_THAT(refusal({edit("c", {"b"}), edit("a", {"c"})}), HasSubstr("a cycle"));
-  EXPECT_THAT(stored(), ElementsAre("a", "b"));
+  EXPECT_THAT(names(), ElementsAre("a", "b"));
 }
 
 /// Each order of single edits would pass through a state with two roots.
@@ -95,23 +95,23 @@ TEST_F(PutAllTest, ADryRunAnswersTheSameAndStoresNothing) {
   ASSERT_TRUE(dry.has_value()) << dry.error().to_string();
   EXPECT_TRUE(dry->front().is_running);
   EXPECT_TRUE(dry->front().next.has_value());
-  EXPECT_THAT(stored(), IsEmpty());
+  EXPECT_THAT(names(), IsEmpty());
   EXPECT_EQ(refusal({hourly}), "accepted");
-  EXPECT_THAT(stored(), ElementsAre("hourly"));
+  EXPECT_THAT(names(), ElementsAre("hourly"));
 }
 
 TEST_F(PutAllTest, AJobIsStartedAndStoppedAsTheEditSays) {
   ASSERT_TRUE(put({edit("a", {}, Running::Kept), edit("b", {}, Running::IfNew), edit("c", {}, Running::Stopped)}).has_value());
-  EXPECT_THAT(stored(), ElementsAre("a (stopped)", "b", "c (stopped)"));
+  EXPECT_THAT(names(), ElementsAre("a (stopped)", "b", "c (stopped)"));
   ASSERT_TRUE(stopped("b").ok());
   ASSERT_TRUE(put({edit("a", {}, Running::Started), edit("b", {}, Running::IfNew), edit("c", {}, Running::Kept)}).has_value());
-  EXPECT_THAT(stored(), ElementsAre("a", "b (stopped)", "c (stopped)"));
+  EXPECT_THAT(names(), ElementsAre("a", "b (stopped)", "c (stopped)"));
   JobEdit stop = edit("a", {}, Running::Stopped);
   stop.job.stop_note = "moved";
   const auto ended = put({stop});
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->front().job.stop_note, "moved");
-  EXPECT_THAT(stored(), ElementsAre("a (stopped)", "b (stopped)", "c (stopped)"));
+  EXPECT_THAT(names(), ElementsAre("a (stopped)", "b (stopped)", "c (stopped)"));
 }
 
 TEST_F(PutAllTest, AStopSkipsTheRunsThatHaveNotBegun) {

@@ -70,14 +70,18 @@ class JobsTestbed : public testing::Test {
   }
 
   // --- Jobs
-  Result<StoredJob> defined(const Job& job) {
+  Result<StoredJob> stored(const Job& job) {
     return answer<StoredJob>([&](auto done) { jobs->define(job, done); });
+  }
+  Status defined(const Job& job) {
+    const auto made = stored(job);
+    return made ? Status{} : made.error();
   }
   /// Defines a job, which must be accepted.
   StoredJob define(const Job& job) {
-    const auto stored = defined(job);
-    EXPECT_TRUE(stored.has_value()) << stored.error().to_string();
-    return stored.value_or(StoredJob{});
+    const auto made = stored(job);
+    EXPECT_TRUE(made.has_value()) << made.error().to_string();
+    return made.value_or(StoredJob{});
   }
   Status stopped(const std::string& name) {
     const auto stored = answer<StoredJob>([&](auto done) { jobs->stop(name, {}, done); });
@@ -107,7 +111,7 @@ class JobsTestbed : public testing::Test {
   }
 
   std::filesystem::path folder;
-  const JobsOptions options;
+  JobsOptions options;  // Of the next open().
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Jobs> jobs;
 };
