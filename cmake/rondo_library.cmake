@@ -1,5 +1,4 @@
-# One function for every layer. It builds the library from src/<folder> and its tests (the *_test.cc beside the code, one binary), and
-# compiles each of its public headers alone.
+# One function for every layer. It builds the library from src/<folder> and its tests (the *_test.cc beside the code, one binary).
 
 if(RONDO_BUILD_TESTS)
   find_package(GTest REQUIRED)
@@ -118,9 +117,9 @@ function(rondo_objects name component)
   endif()
 endfunction()
 
-# rondo_headers(<name> <header>...): compiles each public header alone.
+# rondo_headers(<name> <header>...): compiles each public header alone, if RONDO_HEADERS is on.
 function(rondo_headers name)
-  if(NOT ARGN OR NOT RONDO_BUILD_TESTS OR RONDO_SANITIZE OR RONDO_COVERAGE)
+  if(NOT ARGN OR NOT RONDO_HEADERS)
     return()
   endif()
   set(units "")

@@ -22,9 +22,10 @@ class CompileAlone(unittest.TestCase):
     def write(self, files):
         entries = []
         for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(self.folder.name, name)), exist_ok=True)
             with open(os.path.join(self.folder.name, name), "w", encoding="utf-8") as file:
                 file.write(text)
-            entries.append({"directory": self.folder.name, "file": name, "command": f"c++ -Wshadow -Werror -o {name}.o -c {name}"})
+            entries.append({"directory": self.folder.name, "file": name, "command": f"c++ -Wshadow -Werror -I. -o {name}.o -c {name}"})
         with open(os.path.join(self.folder.name, "compile_commands.json"), "w", encoding="utf-8") as file:
             json.dump(entries, file)
 
@@ -43,6 +44,18 @@ class CompileAlone(unittest.TestCase):
         self.assertIn("FAILED: include.cc", done.stdout)
         self.assertIn("FAILED: shadow.cc", done.stdout)
         self.assertIn("1 of 3 files compile", done.stdout)
+
+    def test_a_header_that_another_file_begins_with_is_compiled_once(self):
+        for header in ("one.h", "two.h"):
+            with open(os.path.join(self.folder.name, header), "w", encoding="utf-8") as file:
+                file.write("inline std::string text() { return {}; }\n")
+        self.write({"one.cc": '// Its header comes first.\n#include "one.h"\n#include <string>\n',
+                    "alone/one.cc": '#include "one.h"  // Compiles alone.\n', "alone/two.cc": '#include "two.h"  // Compiles alone.\n'})
+        done = run(self.folder.name)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("FAILED: one.cc", done.stdout)
+        self.assertIn("FAILED: alone/two.cc", done.stdout)
+        self.assertIn("0 of 2 files compile", done.stdout)
 
     def test_no_file(self):
         self.write({})
