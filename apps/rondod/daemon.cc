@@ -304,6 +304,7 @@ void Daemon::watch_store() {
   }
   const SchedulerStats& turns = runtime_->scheduler().stats();
   look_for_refused_orders(*context_);
+  look_for_repaired_rows(*context_, log_);
   if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_told_, turns.sweep_rescues); lost != 0) {
     log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
   }

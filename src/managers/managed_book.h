@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "rondo/store/record.h"
 
 namespace rondo::managers {
 
@@ -30,6 +33,7 @@ struct Target {
 struct ManagedRow {
   std::string source;
   std::string fields;    // As kFieldsField; empty: not known.
+  Record content;        // As it was last written; empty: not by this process, or a write is under way.
   bool here = false;     // A manager of this process has it. Otherwise an earlier process made it.
   bool stored = false;   // MANAGED_ROWS has it.
   bool leaving = false;  // Its Delete is under way.
@@ -47,6 +51,8 @@ class ManagedBook {
     if (rows_.erase(target) != 0 && on_free_) on_free_(target);
   }
   std::size_t size() const noexcept { return rows_.size(); }
+  /// The rows whose names are behind 'after', in their order.
+  auto rows_behind(const std::string& after) const { return std::ranges::subrange(rows_.upper_bound(after), rows_.end()); }
   /// Rows of an earlier process whose source does not exist. O(rows).
   std::size_t stale() const {
     return static_cast<std::size_t>(

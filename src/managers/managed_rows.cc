@@ -15,6 +15,14 @@ namespace {
 constexpr Duration kLook = 20ms;
 /// The same while the safety stop holds a deletion.
 constexpr Duration kLookHeld = 1s;
+
+/// A Set of a route replaces the whole route, so a field that another program has added changes it. Ports and interfaces have fields of
+/// other programs, such as oper_status.
+bool is_whole(std::string_view table) { return table == "ROUTE_TABLE"; }
+
+Record owner_record(const std::string& name, const ManagedRow& row) {
+  return Record::make(name, {{kSourceField, row.source}, {kFieldsField, row.fields}});
+}
 }  // namespace
 
 ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, ManagersOptions options)
@@ -22,7 +30,8 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
       book_(book),
       tables_(std::move(tables)),
       options_(std::move(options)),
-      timer_("managed-rows", kManagers, [this] { look(); }) {
+      timer_("managed-rows", kManagers, [this] { look(); }),
+      check_("managed-rows check", kManagers, runtime.store(), check_options()) {
   consume(kManagedTable, this, &ManagedRows::set, &ManagedRows::remove, {.kind = TableKind::Watched});
   provide(kManagedRead, [this](std::string_view) { return managed_read_; });
   provide(kConfigRead, [this](std::string_view) { return config_read_; });
@@ -44,6 +53,7 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
 void ManagedRows::on_added() {
   runtime().scheduler().add(timer_);
   timer_.arm_at(runtime().scheduler().now() + kLook);
+  check_.start(runtime().scheduler());
 }
 
 bool ManagedRows::has_read(const std::vector<std::string>& tables) {
@@ -121,6 +131,41 @@ Outcome ManagedRows::remove(std::string_view key) {
   if (row->leaving || !row->stored) return Outcome::done();
   const Status written = write(kManagedTable, Change::set(key, {{kSourceField, row->source}, {kFieldsField, row->fields}}));
   return written.ok() ? Outcome::done() : refused(written);
+}
+
+RowCheckOptions ManagedRows::check_options() {
+  return {.page = [this](std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) { page_of_rows(cursor, max, rows); },
+          .is_current = [this](const OwnRow& row) { return is_current(row); },
+          .repair = [this](const OwnRow& row, const Record& found) { repair(row, found); }};
+}
+
+/// Of each row also its owner.
+void ManagedRows::page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const {
+  for (const auto& [name, row] : book_.rows_behind(cursor)) {
+    if (rows.size() + 2 > max) return;
+    cursor = name;
+    if (!row.content || row.leaving) continue;
+    const std::string table = name.substr(0, name.find(':'));
+    rows.push_back({table, name.substr(table.size() + 1), row.content, is_whole(table)});
+    rows.push_back({std::string{kManagedTable}, name, owner_record(name, row)});
+  }
+  cursor.clear();
+}
+
+bool ManagedRows::is_current(const OwnRow& row) const {
+  const bool is_owner = row.table == kManagedTable;
+  const std::string name = is_owner ? row.key : row.table + ":" + row.key;
+  const ManagedRow* const now = book_.find(name);
+  if (now == nullptr || !now->content || now->leaving) return false;
+  return is_owner ? owner_record(name, *now).content_hash() == row.content.content_hash() : now->content.is_copy_of(row.content);
+}
+
+/// What the store refuses is written after the next comparison.
+void ManagedRows::repair(const OwnRow& row, const Record& found) {
+  const bool has_more =
+      found && std::ranges::any_of(found.fields(), [&row](const Field& field) { return !row.content.fields().contains(field.name); });
+  if (row.is_whole && has_more && !write(row.table, Change::remove(row.key)).ok()) return;
+  static_cast<void>(write(row.table, Change{ChangeOp::Set, row.content}));
 }
 
 }  // namespace rondo::managers

@@ -1,7 +1,9 @@
 // ManagedRows: owns MANAGED_ROWS. It tells the managers what an earlier process made. When all tables of CONFIG_DB have been read, and the
-// safety stop permits it, it deletes the rows whose source CONFIG_DB no longer has.
+// safety stop permits it, it deletes the rows whose source CONFIG_DB no longer has. Rows of the managers that another program changes or
+// deletes, and their owners, are written again (row_check.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "managers/managed_book.h"
+#include "managers/row_check.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
 
@@ -29,6 +32,7 @@ class ManagedRows final : public Orch {
   ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, ManagersOptions options);
 
   bool has_read_config() const noexcept { return config_read_; }
+  const RowCheck& check() const noexcept { return check_; }
 
  private:
   Outcome set(std::string_view key, const Fields& fields);
@@ -38,6 +42,10 @@ class ManagedRows final : public Orch {
   void look();
   bool may_delete() const;
   bool has_read(const std::vector<std::string>& tables);
+  RowCheckOptions check_options();
+  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
+  bool is_current(const OwnRow& row) const;
+  void repair(const OwnRow& row, const Record& found);
 
   ManagedBook& book_;
   const std::vector<std::string> tables_;
@@ -46,6 +54,7 @@ class ManagedRows final : public Orch {
   bool config_read_ = false;
   bool may_delete_ = false;
   TimerSource timer_;
+  RowCheck check_;
   std::shared_ptr<char> life_ = std::make_shared<char>();
 };
 

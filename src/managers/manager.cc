@@ -56,6 +56,7 @@ Outcome Manager::put(const std::string& source, const Target& target, std::span<
   if (row == nullptr) row = &book_.add(name);
   row->source = source;
   row->here = true;
+  row->content = {};
   std::string names = names_of(wanted.fields());
   const auto put = std::make_shared<Put>(Put{target, name, source, std::move(wanted), std::move(names), current_ticket(), std::move(then)});
   const Status begun = row->stored ? write_row(put) : write_owner(put);
@@ -90,6 +91,7 @@ void Manager::row_written(const Put& put, const Status& status) {
     row.fields = put.fields;  // If this write is lost, the next process deletes the row before it sets it.
     static_cast<void>(write(kManagedTable, Change::set(put.name, {{kSourceField, put.source}, {kFieldsField, put.fields}})));
   }
+  row.content = put.row;
   settle(put.ticket, put.then());
 }
 

@@ -26,5 +26,7 @@ Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptio
 }
 
 bool Managers::has_read_config() const noexcept { return rows_->has_read_config(); }
+std::uint64_t Managers::repaired() const noexcept { return rows_->check().repaired(); }
+const std::string& Managers::last_repair() const noexcept { return rows_->check().newest(); }
 
 }  // namespace rondo::managers

@@ -2,6 +2,7 @@
 // bgpcfgd. The tables of CONFIG_DB are Watched. docs/guide/from-sonic.md describes them for users.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ class Managers {
   /// Rows of APPL_DB that the managers have made.
   std::size_t managed() const noexcept { return book_.size(); }
   bool has_read_config() const noexcept;
+  /// Rows that another program changed or deleted, and that were written again; and the newest of them, for people.
+  std::uint64_t repaired() const noexcept;
+  const std::string& last_repair() const noexcept;
 
  private:
   Managers() = default;

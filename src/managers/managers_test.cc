@@ -327,5 +327,47 @@ TEST(ManagersTest, AnOwnerThatAnotherProgramDeletedIsStoredAgain) {
   EXPECT_EQ(source, "PORT|swp1");
 }
 
+TEST(ManagersTest, RowsThatAnotherProgramDeletesOrChangesAreWrittenAgainWithinSeconds) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1", {{"admin_status", "up"}});
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"blackhole", "true"}});
+  const auto rows = process.rows;
+  process.remove_row("PORT_TABLE", "swp1");
+  process.set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop_group", "102"}});
+  EXPECT_NE(process.rows, rows);
+  process.fixture.run_for(3s);
+  EXPECT_EQ(process.rows, rows);
+  EXPECT_EQ(process.managers->repaired(), 2U);
+  EXPECT_THAT(process.managers->last_repair(), HasSubstr("ROUTE_TABLE 10.9.0.0/16: with the field nexthop_group"));
+  process.handled.clear();
+  process.fixture.run_for(10s);
+  EXPECT_THAT(process.handled, IsEmpty());
+}
+
+TEST(ManagersTest, AFieldOfAnotherProgramInAPortIsNoChange) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1");
+  process.set("PORT_TABLE", "swp1", {{"oper_status", "up"}});
+  process.handled.clear();
+  process.fixture.run_for(5s);
+  EXPECT_THAT(process.handled, IsEmpty());
+  EXPECT_EQ(process.managers->repaired(), 0U);
+}
+
+TEST(ManagersTest, ARowThatConfigDeletedIsNotWrittenAgain) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1");
+  process.fixture.run_for(900ms);
+  process.remove_row("PORT_TABLE", "swp1");
+  process.fixture.run_for(200ms);  // The first comparison has found it.
+  process.remove_row("PORT", "swp1");
+  process.fixture.run_for(5s);
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_EQ(process.managers->repaired(), 0U);
+}
+
 }  // namespace
 }  // namespace rondo::managers

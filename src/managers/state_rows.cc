@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "managers/managed_book.h"
 #include "managers/priorities.h"
 
 namespace rondo::managers {
@@ -11,6 +12,7 @@ namespace rondo::managers {
 namespace {
 
 constexpr Duration kTick = 100ms;
+constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
 
 /// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
@@ -33,6 +35,21 @@ bool is_end(RowEvent::What what) {
   return what == What::Done || what == What::Rejected || what == What::Parked || what == What::Delayed || what == What::Redone;
 }
 
+/// The key of the row of MANAGED_ROWS.
+std::string owner_key(const std::pair<std::string, std::string>& name) { return name.first + "|" + name.second; }
+
+Record record_of(const std::string& key, const std::map<std::string, std::string>& content) {
+  std::vector<Field> fields;
+  for (const auto& [field, value] : content) fields.push_back({field, value});
+  return Record::make(key, fields);
+}
+
+Record owner_record(const std::pair<std::string, std::string>& name, const std::map<std::string, std::string>& content) {
+  std::string names;
+  for (const auto& entry : content) names.append(names.empty() ? "" : ",").append(entry.first);
+  return Record::make(owner_key(name), {{kSourceField, kDataPlaneSource}, {kFieldsField, names}});
+}
+
 }  // namespace
 
 StateRows::StateRows(Runtime& runtime, Store& store, StateRowsOptions options)
@@ -40,7 +57,8 @@ StateRows::StateRows(Runtime& runtime, Store& store, StateRowsOptions options)
       runtime_(runtime),
       store_(store),
       options_(std::move(options)),
-      timer_("state rows again", kStateRows, [this] { tick(); }) {}
+      timer_("state rows again", kStateRows, [this] { tick(); }),
+      check_("state rows check", kStateRows, store, check_options()) {}
 
 StateRows::~StateRows() = default;
 
@@ -51,11 +69,12 @@ Result<std::unique_ptr<StateRows>> StateRows::open(Runtime& runtime, Store& stor
   runtime.scheduler().add(*rows);
   runtime.scheduler().add(rows->timer_);
   rows->timer_.arm_at(runtime.scheduler().now());
+  rows->check_.start(runtime.scheduler());
   return rows;
 }
 
 Status StateRows::declare() {
-  for (const std::string_view table : {kStatePorts, kStateInterfaces, kStateNeighbors}) {
+  for (const std::string_view table : {kStatePorts, kStateInterfaces, kStateNeighbors, kManagedTable}) {
     if (Status declared = store_.declare({.name = std::string{table}, .kind = TableKind::Watched}); !declared.ok()) return declared;
   }
   return store_.declare({.name = std::string{kNotifications}, .kind = TableKind::Channel});
@@ -145,7 +164,7 @@ bool StateRows::refresh(const Name& name) {
   const Look look = look_at(name, content);
   if (look == Look::AsIs || look == Look::Later) return look == Look::AsIs;
   const auto row = written_.find(name);
-  if (look == Look::NoRow) return row == written_.end() || remove(name);
+  if (look == Look::NoRow) return (row == written_.end() && !owned_.contains(name)) || remove(name);
   return (row != written_.end() && row->second == content) || write(name, content);
 }
 
@@ -183,20 +202,24 @@ StateRows::Look StateRows::look_at_interface(std::string key, Content& content) 
   return Look::Row;
 }
 
-WriteDone StateRows::answered(const Name& name) {
-  return [this, name, life = std::weak_ptr{life_}](const Status& status) {
-    if (status.ok() || life.expired()) return;
-    ++refused_;
+WriteDone StateRows::answered(const Name& name, std::function<void()> then) {
+  return [this, name, then = std::move(then), life = std::weak_ptr{life_}](const Status& status) {
+    if (life.expired()) return;
+    if (status.ok()) return then ? then() : void();
     written_[name] = std::nullopt;
-    later_.insert(name);
-    timer_.arm_at(runtime_.scheduler().now() + kTick);
+    try_again(name);
   };
 }
 
+void StateRows::try_again(const Name& name) {
+  ++refused_;
+  later_.insert(name);
+  timer_.arm_at(runtime_.scheduler().now() + kTick);
+}
+
 bool StateRows::write(const Name& name, const Content& content) {
-  std::vector<Field> fields;
-  for (const auto& [field, value] : content) fields.push_back({field, value});
-  if (!store_.write(name.first, Change::set(name.second, fields), answered(name)).ok()) {
+  if (!owned_.contains(name)) return write_owner(name, content);
+  if (!store_.write(name.first, Change{ChangeOp::Set, record_of(name.second, content)}, answered(name)).ok()) {
     ++refused_;
     return false;
   }
@@ -204,13 +227,31 @@ bool StateRows::write(const Name& name, const Content& content) {
   return true;
 }
 
+/// The row follows when the store has its owner.
+bool StateRows::write_owner(const Name& name, const Content& content) {
+  const auto stored = [this, name, life = std::weak_ptr{life_}](const Status& status) {
+    if (life.expired()) return;
+    if (!status.ok()) return try_again(name);
+    owned_.insert(name);
+    note(name.first, name.second);
+  };
+  if (store_.write(kManagedTable, Change{ChangeOp::Set, owner_record(name, content)}, stored).ok()) return true;
+  ++refused_;
+  return false;
+}
+
 bool StateRows::remove(const Name& name) {
-  if (!store_.write(name.first, Change::remove(name.second), answered(name)).ok()) {
+  if (!store_.write(name.first, Change::remove(name.second), answered(name, [this, name] { removed(name); })).ok()) {
     ++refused_;
     return false;
   }
   written_.erase(name);
   return true;
+}
+
+void StateRows::removed(const Name& name) {
+  if (written_.contains(name) || owned_.erase(name) == 0) return;                   // It has been written again meanwhile.
+  static_cast<void>(store_.write(kManagedTable, Change::remove(owner_key(name))));  // If it is lost, the next start deletes it.
 }
 
 /// Runs every kTick until the start is over, and then while rows have to be compared again.
@@ -225,35 +266,32 @@ void StateRows::tick() {
     if (!changed_.empty()) wake();
     if (!settled_ && !is_adopting_ && options_.is_settled()) {
       is_adopting_ = true;
-      adopt(std::string{kStatePorts}, {}, [this] { adopt(std::string{kStateInterfaces}, {}, [this] { end_start(); }); });
+      adopt({});
     }
   }
   if (!settled_) timer_.arm_at(runtime_.scheduler().now() + kTick);
 }
 
-void StateRows::adopt(const std::string& table, const std::string& cursor, std::function<void()> then) {
-  store_.scan(table, cursor, kPage, [this, table, then = std::move(then), life = std::weak_ptr{life_}](const Result<RowPage>& page) {
+void StateRows::adopt(const std::string& cursor) {
+  store_.scan(kManagedTable, cursor, kPage, [this, life = std::weak_ptr{life_}](const Result<RowPage>& page) {
     if (life.expired()) return;
     if (!page) {
       is_adopting_ = false;  // The next tick begins again.
       return;
     }
-    adopt_rows(table, *page);
-    page->next.empty() ? then() : adopt(table, page->next, then);
+    adopt_rows(*page);
+    page->next.empty() ? end_start() : adopt(page->next);
   });
 }
 
-/// Other programs of SONiC have rows here, too: those without the fields that are written here stay.
-void StateRows::adopt_rows(const std::string& table, const RowPage& page) {
-  for (const Record& row : page.rows) {
-    const Fields fields = row.fields();
-    const bool is_ok = fields.find("state") == "ok";
-    const bool is_port = table == kStatePorts && is_ok && fields.contains("netdev_oper_status");
-    const bool is_address = row.key().find('|') != std::string_view::npos;
-    const bool is_interface = table == kStateInterfaces && (is_address ? is_ok : fields.contains("vrf"));
-    if (!is_port && !is_interface) continue;
-    const std::string key{row.key()};
-    if (written_.try_emplace({table, key}, std::nullopt).second) note(table, key);
+void StateRows::adopt_rows(const RowPage& page) {
+  for (const Record& record : page.rows) {
+    const std::size_t bar = record.key().find('|');
+    if (bar == std::string_view::npos) continue;
+    const Name name{std::string{record.key().substr(0, bar)}, std::string{record.key().substr(bar + 1)}};
+    if (name.first != kStatePorts && name.first != kStateInterfaces && name.first != kStateNeighbors) continue;
+    owned_.insert(name);
+    if (written_.try_emplace(name, std::nullopt).second) note(name.first, name.second);
   }
 }
 
@@ -262,7 +300,45 @@ void StateRows::end_start() {
   note(kStateNeighbors, "Flags");
 }
 
+RowCheckOptions StateRows::check_options() {
+  return {.page = [this](std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) { page_of_rows(cursor, max, rows); },
+          .is_current = [this](const OwnRow& row) { return is_current(row); },
+          .repair = [this](const OwnRow& row, const Record&) { repair(row); }};
+}
+
+/// Of each row also its owner. The cursor is the key of the owner.
+void StateRows::page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const {
+  const std::size_t bar = cursor.find('|');
+  auto row = written_.begin();
+  if (bar != std::string::npos) row = written_.upper_bound({cursor.substr(0, bar), cursor.substr(bar + 1)});
+  for (; row != written_.end(); ++row) {
+    if (rows.size() + 2 > max) return;
+    const auto& [name, content] = *row;
+    cursor = owner_key(name);
+    if (!content || !owned_.contains(name)) continue;  // A write is under way.
+    rows.push_back({name.first, name.second, record_of(name.second, *content)});
+    rows.push_back({std::string{kManagedTable}, cursor, owner_record(name, *content)});
+  }
+  cursor.clear();
+}
+
+bool StateRows::is_current(const OwnRow& row) const {
+  const bool is_owner = row.table == kManagedTable;
+  const std::size_t bar = is_owner ? row.key.find('|') : 0;
+  const Name name = is_owner ? Name{row.key.substr(0, bar), row.key.substr(bar + 1)} : Name{row.table, row.key};
+  const auto found = written_.find(name);
+  if (found == written_.end() || !found->second || !owned_.contains(name)) return false;
+  const Record now = is_owner ? owner_record(name, *found->second) : record_of(row.key, *found->second);
+  return now.content_hash() == row.content.content_hash();
+}
+
+void StateRows::repair(const OwnRow& row) {
+  if (!store_.write(row.table, Change{ChangeOp::Set, row.content}).ok()) ++refused_;  // The next comparison repeats it.
+}
+
 void StateRows::write_again() {
+  lost_ += written_.size();
+  owned_.clear();
   for (const auto& [name, content] : std::exchange(written_, {})) note(name.first, name.second);
 }
 

@@ -3,6 +3,10 @@
 // NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is also an event on the channel
 // NOTIFICATIONS.
 //
+// The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
+// names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
+// another program changes or deletes is written again (row_check.h).
+//
 // Level-triggered: an event notes the names that may have changed, and a turn compares them with what is written, and writes the
 // difference. Rows that an earlier process left are compared when all rows of APPL_DB have been handled. Bounded by the ports and
 // addresses. Scheduler's thread.
@@ -16,7 +20,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "managers/row_check.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
@@ -61,6 +67,10 @@ class StateRows final : public Source {
 
   std::size_t rows() const noexcept { return written_.size(); }
   std::uint64_t refused() const noexcept { return refused_; }
+  /// Rows that another program changed or deleted, or that were lost with the data of a Redis, and that were written again.
+  std::uint64_t repaired() const noexcept { return lost_ + check_.repaired(); }
+  /// The newest of them, for people.
+  const std::string& last_repair() const noexcept { return check_.newest(); }
 
   Turn run(const Budget& budget) override;
   bool has_backlog() const override { return may_write_ && !changed_.empty(); }
@@ -95,13 +105,21 @@ class StateRows final : public Source {
   Look look_at_port(const std::string& port, Content& content) const;
   Look look_at_interface(std::string key, Content& content) const;
   bool write(const Name& name, const Content& content);
+  bool write_owner(const Name& name, const Content& content);
   bool remove(const Name& name);
-  WriteDone answered(const Name& name);
+  void removed(const Name& name);
+  /// The store's answer to a write of the row: calls 'then' if it succeeded, and tries again otherwise.
+  WriteDone answered(const Name& name, std::function<void()> then = {});
+  void try_again(const Name& name);
+  RowCheckOptions check_options();
+  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
+  bool is_current(const OwnRow& row) const;
+  void repair(const OwnRow& row);
   void note_carrier(const LinkEvent& event);
   void tell_carrier(const std::string& port, Carrier& carrier);
   void tick();
-  void adopt(const std::string& table, const std::string& cursor, std::function<void()> then);
-  void adopt_rows(const std::string& table, const RowPage& page);
+  void adopt(const std::string& cursor);
+  void adopt_rows(const RowPage& page);
   void end_start();
 
   Runtime& runtime_;
@@ -113,13 +131,16 @@ class StateRows final : public Source {
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
   std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.
   std::map<Name, std::optional<Content>> written_;  // The rows of STATE_DB, with their content if it is known.
+  std::set<Name> owned_;                            // The names that MANAGED_ROWS has.
   std::set<Name> changed_;
   std::set<Name> later_;
   bool may_write_ = false;
   bool is_adopting_ = false;
   bool settled_ = false;
   std::uint64_t refused_ = 0;
+  std::uint64_t lost_ = 0;  // Rows that a Redis lost.
   TimerSource timer_;
+  RowCheck check_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
 };
 

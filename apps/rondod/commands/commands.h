@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -41,8 +42,10 @@ struct CommandContext {
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
-  const JobService* jobs;  // Null if this rondod runs no jobs.
+  const JobService* jobs;                         // Null if this rondod runs no jobs.
   commands::Incident refused_orders{"orders that the data plane refused"};
+  commands::Incident repaired{"rows of the managers that another program changed or deleted, and that were written again"};
+  std::uint64_t repaired_told = 0;
 };
 
 using DaemonAdder = commands::CommandAdder<CommandContext>;
@@ -68,6 +71,8 @@ boost::json::value fpm_json(const CommandContext& context);
 void add_fpm_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// The member "managers" of `stats`: null unless they are enabled.
 boost::json::value managers_json(const CommandContext& context);
+/// Logs the rows that were written again since the last call. Called every second.
+void look_for_repaired_rows(CommandContext& context, Log& log);
 void add_managers_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);

@@ -31,6 +31,8 @@ class StateDb {
   void link_event(const LinkEvent& event) { rows_->link_event(event); }
   std::size_t rows() const noexcept { return rows_->rows(); }
   std::uint64_t refused() const noexcept { return rows_->refused(); }
+  std::uint64_t repaired() const noexcept { return rows_->repaired(); }
+  const std::string& last_repair() const noexcept { return rows_->last_repair(); }
   /// Ok while STATE_DB can be reached.
   Status health() const { return store_->health(); }
 

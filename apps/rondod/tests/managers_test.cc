@@ -123,17 +123,49 @@ TEST_F(RondodManagers, StateDbShowsPortsAndAddressesAsTheyAre) {
   EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "INTERFACE_TABLE|swp1|10.0.0.1/24"}) == "0"; }));
 }
 
-TEST_F(RondodManagers, ANewRunCorrectsStateDbAndLeavesTheRowsOfOthers) {
-  state_db->command({"HSET", "PORT_TABLE|gone", "state", "ok", "netdev_oper_status", "up"});
-  state_db->command({"HSET", "PORT_TABLE|PortInitDone", "lanes", "0"});
-  state_db->command({"HSET", "PORT_TABLE|swp1", "state", "ok", "netdev_oper_status", "down", "host_tx_ready", "true"});
-  state_db->command({"HSET", "INTERFACE_TABLE|swp1|10.0.0.9/24", "state", "ok"});
+TEST_F(RondodManagers, ANewRunCorrectsItsOwnRowsOfStateDbAndLeavesThoseOfOthers) {
   configure_all();
   start(sections_with_state());
-  EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "PORT_TABLE|gone", "INTERFACE_TABLE|swp1|10.0.0.9/24"}) == "0"; }));
+  EXPECT_TRUE(state_becomes("NEIGH_RESTORE_TABLE|Flags", "restored", "true")) << log_text();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  EXPECT_EQ(state("MANAGED_ROWS|INTERFACE_TABLE|swp1|10.0.0.1/24", "fields"), "state");
+  end(SIGKILL);
+  config_db->command({"DEL", "INTERFACE|swp1|10.0.0.1/24"});
+  state_db->command({"HSET", "PORT_TABLE|other", "state", "ok", "netdev_oper_status", "up"});
+  state_db->command({"HSET", "PORT_TABLE|PortInitDone", "lanes", "0"});
+  state_db->command({"HSET", "PORT_TABLE|swp1", "netdev_oper_status", "down", "host_tx_ready", "true"});
+  state_db->command({"HSET", "INTERFACE_TABLE|swp2|10.0.0.9/24", "state", "ok"});
+  start(sections_with_state());
+  EXPECT_TRUE(becomes([this] {
+    return state_db->command({"EXISTS", "INTERFACE_TABLE|swp1|10.0.0.1/24", "MANAGED_ROWS|INTERFACE_TABLE|swp1|10.0.0.1/24"}) == "0";
+  })) << log_text();
   EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "netdev_oper_status", "up"));
   EXPECT_EQ(state("PORT_TABLE|swp1", "host_tx_ready"), "true");
-  EXPECT_EQ(state("PORT_TABLE|PortInitDone", "lanes"), "0");
+  EXPECT_EQ(state_db->command({"EXISTS", "PORT_TABLE|other", "PORT_TABLE|PortInitDone", "INTERFACE_TABLE|swp2|10.0.0.9/24"}), "3");
+}
+
+TEST_F(RondodManagers, RowsThatAnotherProgramTakesAwayAreWrittenAgainCountedAndLogged) {
+  start(sections_with_state());
+  configure_all();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  EXPECT_TRUE(becomes([this] { return server->command({"EXISTS", "ROUTE_TABLE:192.0.2.0/24"}) == "1"; }));
+  state_db->command({"DEL", "INTERFACE_TABLE|swp1|10.0.0.1/24"});
+  state_db->command({"HSET", "PORT_TABLE|swp1", "netdev_oper_status", "down"});
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "netdev_oper_status", "up")) << log_text();
+  const auto figures = [this] { return call("stats").at("managers").as_object(); };
+  EXPECT_EQ(figures().at("state_db").at("repaired"), 2);
+  EXPECT_EQ(figures().at("repaired"), 0);
+  server->command({"FLUSHDB"});
+  const auto has_all = [this] {
+    return server->command({"EXISTS", "PORT_TABLE:swp1", "INTF_TABLE:swp1", "INTF_TABLE:swp1:10.0.0.1/24", "ROUTE_TABLE:192.0.2.0/24",
+                            "MANAGED_ROWS:PORT_TABLE:swp1"}) == "5";
+  };
+  EXPECT_TRUE(becomes(has_all)) << log_text();
+  EXPECT_EQ(server->command({"HGET", "PORT_TABLE:swp1", "alias"}), "Eth1");
+  EXPECT_GE(figures().at("repaired").as_int64(), 4);
+  EXPECT_TRUE(becomes([this] { return log_text().find("another program changed or deleted rows of the managers") != std::string::npos; }));
+  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("rows of the managers that another program changed"));
 }
 
 /// SONiC's SubscriberStateTable: it subscribes to the keyspace, and reads the row of each key that an event names.

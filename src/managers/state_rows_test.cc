@@ -1,0 +1,278 @@
+// STATE_DB in a simulated world: which rows it gets, whose they are, and what becomes of them when another program or a lost Redis takes
+// them away. STATE_DB is a simulated store with delays; the data plane is a map of the test.
+#include "managers/state_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "managers/managed_book.h"
+#include "orch/runtime_fixture.h"
+#include "rondo/sim/sim_store.h"
+
+namespace rondo::managers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+/// Rows of PORT_TABLE and INTF_TABLE are in the data plane as soon as they are handled.
+class StateRowsTest : public testing::Test {
+ protected:
+  StateRowsTest() {
+    auto& agent = fixture.runtime.add<OpenOrch>("agent");
+    for (const char* const table : {"PORT_TABLE", "INTF_TABLE"}) {
+      agent.consume(
+          table, [this, table](std::string_view key, const Fields&) { return applied(table, key, true); },
+          [this, table](std::string_view key) { return applied(table, key, false); });
+    }
+    fixture.runtime.explain_state("INTF_TABLE", [this](std::string_view key, const Record*) {
+      return RowInPlane{plane.contains("INTF_TABLE:" + std::string{key}) ? PlaneState::Installed : PlaneState::Unknown};
+    });
+    EXPECT_TRUE(state.declare({.name = "OTHER", .kind = TableKind::Watched}).ok());
+  }
+  void open() {
+    auto opened = StateRows::open(fixture.runtime, state,
+                                  {.port = [this](std::string_view port) { return state_of(port); },
+                                   .is_settled = [this] { return settled; },
+                                   .may_write = [this] { return may_write; }});
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    rows = std::move(*opened);
+    run();
+  }
+  void run(Duration time = 500ms) { fixture.run_for(time); }
+  /// A port and an address of it, as an operator configures them.
+  void configure() {
+    fixture.set("PORT_TABLE", "swp1");
+    fixture.set("INTF_TABLE", "swp1");
+    fixture.set("INTF_TABLE", "swp1:10.0.0.1/24");
+    run();
+  }
+  /// What STATE_DB has, as another client sees it: "field=value ..." by "TABLE|key".
+  std::map<std::string, std::string> content(const std::string& table) {
+    std::map<std::string, std::string> found;
+    state.server().scan(table, {}, 1000, [&](const Result<RowPage>& page) {
+      for (const Record& row : page->rows) {
+        std::map<std::string, std::string> sorted;
+        for (const Field field : row.fields()) sorted[std::string{field.name}] = field.value;
+        std::string text;
+        for (const auto& [name, value] : sorted) text += (text.empty() ? "" : " ") + name + "=" + value;
+        found[table + "|" + std::string{row.key()}] = text;
+      }
+    });
+    run(1ms);
+    return found;
+  }
+  std::set<std::string> owned() {
+    std::set<std::string> keys;
+    for (const auto& [key, text] : content("MANAGED_ROWS")) keys.insert(key);
+    return keys;
+  }
+  void link_event(std::uint32_t device, const std::string& name, bool carrier) {
+    LinkEvent event;
+    event.port = IfIndex{device};
+    event.name = name;
+    event.admin_up = true;
+    event.carrier = carrier;
+    rows->link_event(event);
+  }
+  /// Another program.
+  void other_sets(const std::string& table, const std::string& key, std::initializer_list<Field> fields) {
+    ASSERT_TRUE(state.server().write(table, Change::set(key, fields)).ok());
+  }
+  void other_deletes(const std::string& table, const std::string& key) {
+    ASSERT_TRUE(state.server().write(table, Change::remove(key)).ok());
+  }
+
+  RuntimeFixture fixture;
+  sim::SimStore state{fixture.runtime.scheduler()};
+  std::set<std::string, std::less<>> plane;
+  std::map<std::string, PortState, std::less<>> ports{{"swp1", {.admin_up = true, .carrier = true, .mtu = 9100}}};
+  bool settled = true;
+  bool may_write = true;
+  std::unique_ptr<StateRows> rows;
+
+ private:
+  Outcome applied(const std::string& table, std::string_view key, bool is_set) {
+    const std::string name = table + ":" + std::string{key};
+    is_set ? static_cast<void>(plane.insert(name)) : static_cast<void>(plane.erase(name));
+    return Outcome::done();
+  }
+  std::optional<PortState> state_of(std::string_view port) const {
+    const auto found = ports.find(port);
+    if (found == ports.end() || !plane.contains("PORT_TABLE:" + std::string{port})) return std::nullopt;
+    return found->second;
+  }
+};
+
+constexpr std::string_view kUp = "admin_status=up mtu=9100 netdev_oper_status=up state=ok";
+
+TEST_F(StateRowsTest, PortsAndInterfacesAreShownWithTheirOwnersAndGoWithTheirRows) {
+  open();
+  configure();
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_THAT(content("INTERFACE_TABLE"),
+              ElementsAre(Pair("INTERFACE_TABLE|swp1", "vrf="), Pair("INTERFACE_TABLE|swp1|10.0.0.1/24", "state=ok")));
+  EXPECT_THAT(
+      content("MANAGED_ROWS"),
+      UnorderedElementsAre(Pair("MANAGED_ROWS|PORT_TABLE|swp1", "fields=admin_status,mtu,netdev_oper_status,state source=data plane"),
+                           Pair("MANAGED_ROWS|INTERFACE_TABLE|swp1", "fields=vrf source=data plane"),
+                           Pair("MANAGED_ROWS|INTERFACE_TABLE|swp1|10.0.0.1/24", "fields=state source=data plane"),
+                           Pair("MANAGED_ROWS|NEIGH_RESTORE_TABLE|Flags", "fields=restored source=data plane")));
+  fixture.remove("INTF_TABLE", "swp1:10.0.0.1/24");
+  fixture.remove("INTF_TABLE", "swp1");
+  fixture.remove("PORT_TABLE", "swp1");
+  run();
+  EXPECT_THAT(content("PORT_TABLE"), IsEmpty());
+  EXPECT_THAT(content("INTERFACE_TABLE"), IsEmpty());
+  EXPECT_THAT(owned(), ElementsAre("MANAGED_ROWS|NEIGH_RESTORE_TABLE|Flags"));
+  EXPECT_EQ(rows->repaired(), 0U);
+}
+
+/// A process that is killed between the two writes leaves an owner without a row, never a row without one.
+TEST_F(StateRowsTest, TheOwnerIsStoredBeforeTheRow) {
+  open();
+  fixture.set("PORT_TABLE", "swp1");
+  bool had_owner_alone = false;
+  for (int i = 0; i < 200 && content("PORT_TABLE").empty(); ++i) had_owner_alone = owned().contains("MANAGED_ROWS|PORT_TABLE|swp1");
+  EXPECT_TRUE(had_owner_alone);
+  EXPECT_FALSE(content("PORT_TABLE").empty());
+}
+
+TEST_F(StateRowsTest, AStartDeletesItsOwnRowsThatAreStaleAndNoRowOfOthers) {
+  for (const auto& table : {"PORT_TABLE", "INTERFACE_TABLE", "MANAGED_ROWS"}) {
+    ASSERT_TRUE(state.declare({.name = table, .kind = TableKind::Watched}).ok());
+  }
+  other_sets("INTERFACE_TABLE", "swp7|10.7.0.1/24", {{"state", "ok"}});
+  other_sets("INTERFACE_TABLE", "swp7", {{"vrf", ""}});
+  other_sets("PORT_TABLE", "swp7", {{"state", "ok"}, {"netdev_oper_status", "up"}});
+  other_sets("INTERFACE_TABLE", "swp2", {{"vrf", ""}});
+  other_sets("MANAGED_ROWS", "INTERFACE_TABLE|swp2", {{"source", "data plane"}});
+  other_sets("MANAGED_ROWS", "INTERFACE_TABLE|swp3", {{"source", "data plane"}});  // Its row was never written.
+  other_sets("MANAGED_ROWS", "OTHER|x", {{"source", "data plane"}});               // Not by this program.
+  other_sets("OTHER", "x", {{"state", "ok"}});
+  settled = false;
+  open();
+  EXPECT_TRUE(content("INTERFACE_TABLE").contains("INTERFACE_TABLE|swp2")) << "not before all rows have been handled";
+  settled = true;
+  run();
+  EXPECT_THAT(content("INTERFACE_TABLE"),
+              ElementsAre(Pair("INTERFACE_TABLE|swp7", "vrf="), Pair("INTERFACE_TABLE|swp7|10.7.0.1/24", "state=ok")));
+  EXPECT_TRUE(content("PORT_TABLE").contains("PORT_TABLE|swp7"));
+  EXPECT_TRUE(content("OTHER").contains("OTHER|x"));
+  EXPECT_THAT(owned(), UnorderedElementsAre("MANAGED_ROWS|NEIGH_RESTORE_TABLE|Flags", "MANAGED_ROWS|OTHER|x"));
+}
+
+TEST_F(StateRowsTest, RowsThatAnotherProgramDeletesOrChangesAreWrittenAgainWithinSeconds) {
+  open();
+  configure();
+  const auto ports_before = content("PORT_TABLE");
+  const auto interfaces_before = content("INTERFACE_TABLE");
+  const auto owners_before = content("MANAGED_ROWS");
+  other_sets("PORT_TABLE", "swp1", {{"netdev_oper_status", "down"}});
+  other_deletes("INTERFACE_TABLE", "swp1|10.0.0.1/24");
+  other_deletes("MANAGED_ROWS", "INTERFACE_TABLE|swp1");
+  run(3s);
+  EXPECT_EQ(content("PORT_TABLE"), ports_before);
+  EXPECT_EQ(content("INTERFACE_TABLE"), interfaces_before);
+  EXPECT_EQ(content("MANAGED_ROWS"), owners_before);
+  EXPECT_EQ(rows->repaired(), 3U);
+  EXPECT_THAT(rows->last_repair(), HasSubstr("swp1"));
+  run(10s);
+  EXPECT_EQ(rows->repaired(), 3U);
+}
+
+TEST_F(StateRowsTest, AFieldOfAnotherProgramStaysAndIsNoChange) {
+  open();
+  configure();
+  other_sets("PORT_TABLE", "swp1", {{"host_tx_ready", "true"}});
+  run(5s);
+  EXPECT_THAT(content("PORT_TABLE")["PORT_TABLE|swp1"], HasSubstr("host_tx_ready=true"));
+  EXPECT_EQ(rows->repaired(), 0U);
+}
+
+/// Changes of the data plane itself are no repairs, however slow the store is.
+TEST_F(StateRowsTest, APortThatFlapsOverASlowStoreCountsNoRepair) {
+  state.set_latency(100ms, 400ms);
+  open();
+  configure();
+  for (int i = 0; i < 40; ++i) {
+    ports["swp1"].carrier = i % 2 == 0;
+    link_event(5, "swp1", i % 2 == 0);
+    run(170ms);
+  }
+  run(5s);
+  EXPECT_THAT(content("PORT_TABLE")["PORT_TABLE|swp1"], HasSubstr("netdev_oper_status=down"));
+  EXPECT_EQ(rows->repaired(), 0U);
+}
+
+TEST_F(StateRowsTest, AnEmptiedStoreIsWrittenAgainWithItsOwnersAndCounted) {
+  open();
+  configure();
+  const std::set<std::string> owners = owned();
+  for (const std::string table : {"PORT_TABLE", "INTERFACE_TABLE", "NEIGH_RESTORE_TABLE", "MANAGED_ROWS"}) {
+    for (const auto& [key, text] : content(table)) other_deletes(table, key.substr(table.size() + 1));
+  }
+  rows->write_again();
+  run();
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(content("INTERFACE_TABLE").size(), 2U);
+  EXPECT_EQ(owned(), owners);
+  EXPECT_EQ(rows->repaired(), 4U);
+}
+
+TEST_F(StateRowsTest, RefusedWritesAreTriedAgainUntilTheStoreTakesThem) {
+  state.set_failure_chance(0.8);
+  open();
+  configure();
+  run(20s);
+  EXPECT_GT(rows->refused(), 0U);
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(content("INTERFACE_TABLE").size(), 2U);
+  fixture.remove("INTF_TABLE", "swp1:10.0.0.1/24");
+  run(20s);
+  EXPECT_EQ(content("INTERFACE_TABLE").size(), 1U);
+}
+
+TEST_F(StateRowsTest, NothingIsWrittenBeforeItMayWrite) {
+  may_write = false;
+  open();
+  configure();
+  run(5s);
+  EXPECT_THAT(content("PORT_TABLE"), IsEmpty());
+  EXPECT_THAT(content("MANAGED_ROWS"), IsEmpty());
+  may_write = true;
+  run();
+  EXPECT_EQ(content("PORT_TABLE").size(), 1U);
+}
+
+TEST_F(StateRowsTest, AChangeOfCarrierIsAnEventForPortsWithARow) {
+  open();
+  std::vector<std::string> events;
+  auto subscription = state.server().subscribe(kNotifications);
+  ASSERT_TRUE(subscription.has_value());
+  configure();
+  for (const bool carrier : {true, false, false, true}) {
+    link_event(5, "swp1", carrier);
+    link_event(6, "eth0", carrier);
+    run();
+  }
+  std::vector<Change> taken;
+  (*subscription)->take(100, taken);
+  for (const Change& event : taken) {
+    events.push_back(std::string{event.verb()} + " " + std::string{event.fields().find("port").value_or("")} + " " +
+                     std::string{event.fields().find("oper_status").value_or("")});
+  }
+  EXPECT_THAT(events, ElementsAre("port_state_change swp1 down", "port_state_change swp1 up"));
+}
+
+}  // namespace
+}  // namespace rondo::managers
