@@ -40,13 +40,16 @@ Turn RestartChannel::run(const Budget& budget) {
   static_cast<void>(requests_->take_gap());  // The program asks again.
   requests_->take(budget.items, requests);
   for (const Change& request : requests) {
-    if (request.verb() == kAsked && may_answer_()) answer(request);
+    if (request.verb() != kAsked || !may_answer_()) continue;
+    answer_(request.fields().find("SkipPendingTaskCheck") == "true",
+            [this, life = std::weak_ptr{life_}](const std::vector<RestartReason>& reasons) {
+              if (!life.expired()) answer(reasons);
+            });
   }
   return {static_cast<std::uint32_t>(requests.size()), requests_->empty() ? Backlog::Empty : Backlog::More};
 }
 
-void RestartChannel::answer(const Change& request) {
-  const std::vector<RestartReason> reasons = answer_(request.fields().find("SkipPendingTaskCheck") == "true");
+void RestartChannel::answer(const std::vector<RestartReason>& reasons) {
   std::vector<std::string> counts;
   counts.reserve(reasons.size());  // Fields are views of them.
   std::vector<Field> fields;

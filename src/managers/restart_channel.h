@@ -30,8 +30,9 @@ struct RestartReason {
 
 class RestartChannel final : public Source {
  public:
-  /// Returns the reasons; none: ready. 'skip_waiting': rows that wait for facts are no reason.
-  using Answer = std::function<std::vector<RestartReason>(bool skip_waiting)>;
+  using Done = std::function<void(const std::vector<RestartReason>& reasons)>;
+  /// Calls 'done' with the reasons, also later; none: ready. 'skip_waiting': rows that wait for facts are no reason.
+  using Answer = std::function<void(bool skip_waiting, Done done)>;
 
   /// Adds itself to 'scheduler'. 'store' must outlive it. Returns the error of a channel that the store refuses. 'may_answer' returns false
   /// while another process has the tables; requests are then left to that one.
@@ -43,12 +44,13 @@ class RestartChannel final : public Source {
 
  private:
   RestartChannel(Store& store, std::unique_ptr<Subscription> requests, std::function<bool()> may_answer, Answer answer);
-  void answer(const Change& request);
+  void answer(const std::vector<RestartReason>& reasons);
 
   Store& store_;
   const std::unique_ptr<Subscription> requests_;
   const std::function<bool()> may_answer_;
   const Answer answer_;
+  std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers may come after the end.
 };
 
 }  // namespace rondo::managers

@@ -48,7 +48,13 @@ void RowStates::add(std::string_view table, Runtime::StateOf state_of, std::func
     return all;
   };
   counts_.emplace(table, counts_with_audit);
+  states_.emplace(table, with_audit);
   runtime_.explain_state(table, std::move(with_audit), std::move(counts_with_audit));
+}
+
+RowInPlane RowStates::state_of(std::string_view table, std::string_view key) const {
+  const auto of_table = states_.find(table);
+  return of_table == states_.end() ? RowInPlane{} : of_table->second(key, nullptr);
 }
 
 PlaneCounts RowStates::counts(std::string_view table) const {

@@ -39,6 +39,10 @@ class RowStates {
   using LostRows = std::function<std::size_t(std::string_view table)>;
   void on_lost(Lost lost, LostRows lost_rows = {}) { *audit_ = {std::move(lost), std::move(lost_rows)}; }
 
+  /// Returns what the data plane has for the row 'key' of 'table', also while a newer version of the row waits or was rejected. Unknown for
+  /// tables of others. O(1).
+  RowInPlane state_of(std::string_view table, std::string_view key) const;
+
   /// Returns the number of rows of 'table' in each state. O(1) for large tables.
   PlaneCounts counts(std::string_view table) const;
 
@@ -51,6 +55,7 @@ class RowStates {
 
   Runtime& runtime_;
   std::map<std::string, std::function<PlaneCounts()>, std::less<>> counts_;  // By table.
+  std::map<std::string, Runtime::StateOf, std::less<>> states_;              // By table.
   std::shared_ptr<Audit> audit_ = std::make_shared<Audit>();                 // The runtime may outlive the agent.
 };
 

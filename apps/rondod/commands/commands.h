@@ -14,6 +14,7 @@
 #include "rondo/base/log.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
+#include "rondod/commands/earlier_versions.h"
 #include "rondod/configuration/config.h"
 #include "rondod/fpm/fpm_feed.h"
 #include "rondod/jobs/job_service.h"
@@ -43,6 +44,7 @@ struct CommandContext {
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
   const JobService* jobs;                         // Null if this rondod runs no jobs.
+  std::unique_ptr<EarlierVersions> earlier = {};  // Set by add_restart_command().
   commands::Incident refused_orders{"orders that the data plane refused"};
   commands::Incident repaired{"rows of the managers that another program changed or deleted, and that were written again"};
   std::uint64_t repaired_told = 0;

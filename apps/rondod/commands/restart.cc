@@ -42,39 +42,57 @@ void add_stores(const CommandContext& context, std::vector<RestartReason>& reaso
   add(reasons, "changes of direct tables are not in their store", changes);
 }
 
+void add_earlier(const std::vector<EarlierVersions::Count>& counts, std::vector<RestartReason>& reasons) {
+  constexpr std::string_view kLost = " have an earlier version in the data plane, which a restart removes";
+  for (const EarlierVersions::Count& count : counts) {
+    add(reasons, "rows of " + count.table + " that wait" + std::string{kLost}, count.waiting);
+    add(reasons, "rejected rows of " + count.table + std::string{kLost}, count.rejected);
+  }
+}
+
 /// In the order in which an operator would look.
-std::vector<RestartReason> reasons_against(const CommandContext& context, bool skip_waiting) {
+std::vector<RestartReason> reasons_against(const CommandContext& context, bool skip_waiting,
+                                           const std::vector<EarlierVersions::Count>& earlier) {
   std::vector<RestartReason> reasons;
   if (context.agent != nullptr) {
     add(reasons, "what an earlier run left has not been compared yet", context.agent->has_restarted() ? 0 : 1);
     add(reasons, "orders are under way to the data plane", context.agent->programmer().in_flight());
   }
   add_tables(context, skip_waiting, reasons);
+  add_earlier(earlier, reasons);
   if (context.fpm != nullptr) add(reasons, "routes of zebra are not written", context.fpm->figures().book.unwritten);
   add_stores(context, reasons);
   return reasons;
 }
 
 void command_restart_check(CommandContext& context, const Arguments& arguments, Reply reply) {
-  const std::vector<RestartReason> reasons = reasons_against(context, arguments.text("skip_waiting") == "yes");
-  json::array rows;
-  for (const RestartReason& reason : reasons) {
-    rows.push_back(json::object{{"count", reason.count}, {"what", commands::sentence(reason.what)}});
-  }
-  reply.finish(json::object{{"ready", reasons.empty()}, {"rows", std::move(rows)}});
+  const bool skip_waiting = arguments.text("skip_waiting") == "yes";
+  context.earlier->count([&context, skip_waiting, reply](const std::vector<EarlierVersions::Count>& earlier) mutable {
+    const std::vector<RestartReason> reasons = reasons_against(context, skip_waiting, earlier);
+    json::array rows;
+    for (const RestartReason& reason : reasons) {
+      rows.push_back(json::object{{"count", reason.count}, {"what", commands::sentence(reason.what)}});
+    }
+    reply.finish(json::object{{"ready", reasons.empty()}, {"rows", std::move(rows)}});
+  });
 }
 
 }  // namespace
 
 Status add_restart_command(DaemonAdder& adder) {
+  CommandContext& context = adder.target();
+  context.earlier = std::make_unique<EarlierVersions>(context.runtime, context.agent);
   adder.add({"restart-check",
              "Whether a restart now would interrupt work, and which",
              {commands::optional("skip_waiting", ArgumentKind::Text, "yes: rows that wait for facts are no reason")},
              CommandEffect::Reads},
             command_restart_check);
-  CommandContext& context = adder.target();
   if (context.state_db == nullptr) return {};
-  return context.state_db->answer_restart_checks([&context](bool skip_waiting) { return reasons_against(context, skip_waiting); });
+  return context.state_db->answer_restart_checks([&context](bool skip_waiting, managers::RestartChannel::Done done) {
+    context.earlier->count([&context, skip_waiting, done = std::move(done)](const std::vector<EarlierVersions::Count>& earlier) {
+      done(reasons_against(context, skip_waiting, earlier));
+    });
+  });
 }
 
 }  // namespace rondo::daemon

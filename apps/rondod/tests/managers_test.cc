@@ -231,6 +231,33 @@ TEST_F(RondodManagers, ARestartCheckIsAnsweredWithTheReasons) {
   EXPECT_EQ(asked(R"(["orchagent",""])"), R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
 }
 
+/// A restart would know only the new version of the row, and would remove the earlier one.
+TEST_F(RondodManagers, ARowThatWaitsWhileItsEarlierVersionIsInThePlaneIsNotReadyForARestart) {
+  redis_kit::RedisClient replies{server->address()};
+  replies.command({"SUBSCRIBE", "RESTARTCHECKREPLY"});
+  start(sections_with_state());
+  configure_all();
+  const auto add_neighbor = [this](const std::string& key) {
+    call("set", {{"table", "NEIGH_TABLE"}, {"key", key}, {"fields", json::array{json::array{"neigh", "02:00:00:00:00:02"}}}});
+  };
+  const auto skipping = [this] { return json::serialize(call("restart-check", {{"skip_waiting", "yes"}})); };
+  add_neighbor("swp1:10.0.0.2");
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  EXPECT_TRUE(becomes([&] { return skipping() == R"({"ready":true,"rows":[]})"; })) << skipping();
+  configure_row({"STATIC_ROUTE|default|192.168.0.0/16", "nexthop", "10.0.0.3"});
+  const std::string reason = "rows of ROUTE_TABLE that wait have an earlier version in the data plane, which a restart removes";
+  EXPECT_TRUE(becomes([&] { return skipping().find(reason) != std::string::npos; })) << skipping();
+  EXPECT_TRUE(has_route("192.168.0.0/16"));
+  server->command({"PUBLISH", "RESTARTCHECK", R"(["orchagent","","SkipPendingTaskCheck","true"])"});
+  EXPECT_THAT(replies.next(), AllOf(HasSubstr("NOT_READY"), HasSubstr(reason)));
+  // A version that was rejected is no better.
+  call("set", {{"table", "ROUTE_TABLE"}, {"key", "192.0.2.0/24"}, {"fields", json::array{json::array{"blackhole", "maybe"}}}});
+  EXPECT_TRUE(becomes([&] { return skipping().find("rejected rows of ROUTE_TABLE have an earlier version") != std::string::npos; }))
+      << skipping();
+  add_neighbor("swp1:10.0.0.3");
+  EXPECT_TRUE(becomes([&] { return skipping() == R"({"ready":true,"rows":[]})"; })) << skipping() << "and the row was written again";
+}
+
 TEST_F(RondodManagers, TheUserOfTheGuidesMayDoAllThatTheyDo) {
   for (const char* const page : {"docs/guide/growing-onto-redis.md", "docs/guide/from-sonic.md"}) {
     std::ifstream guide(page);
