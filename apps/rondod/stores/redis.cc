@@ -41,6 +41,8 @@ class OpenedRedis final : public OpenRedis {
     figures.recovered = stats.recovered;
     figures.malformed = stats.malformed;
     figures.last_damage = stats.last_damage;
+    figures.bad_events = stats.bad_events;
+    figures.last_bad_event = stats.last_bad_event;
     return figures;
   }
   bool waits_for_lease() const override {

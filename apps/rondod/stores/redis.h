@@ -34,6 +34,8 @@ struct RedisFigures {
   std::uint64_t recovered = 0;
   std::uint64_t malformed = 0;
   std::string last_damage = {};
+  std::uint64_t bad_events = 0;
+  std::string last_bad_event = {};
 };
 
 /// A store on Redis of this process. Valid as long as that store.

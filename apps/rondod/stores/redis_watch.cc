@@ -97,15 +97,32 @@ void RedisWatch::look(const Clock& clock) {
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     const RedisFigures figures = stores_[i]->figures();
     failovers += figures.failovers;
-    all += figures.malformed;
+    const std::uint64_t damaged = figures.malformed - figures.bad_events;
+    all += damaged;
     if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
-    const std::uint64_t news = figures.malformed - std::exchange(damage_told_[i], figures.malformed);
+    const std::uint64_t news = damaged - std::exchange(damage_told_[i], damaged);
     if (news == 0) continue;
     log_.error("what was on the Redis could not be read and was dropped",
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
   damage_.look(all, newest, clock);
   failovers_.look(failovers, {}, clock);
+  look_for_bad_events(clock);
+}
+
+void RedisWatch::look_for_bad_events(const Clock& clock) {
+  std::uint64_t all = 0;
+  for (const std::unique_ptr<OpenRedis>& store : stores_) {
+    const RedisFigures figures = store->figures();
+    all += figures.bad_events;
+    if (!figures.last_bad_event.empty()) last_bad_event_ = store->where() + ": " + figures.last_bad_event;
+  }
+  const Instant now = clock.now();
+  if (std::exchange(bad_events_, all) != all) last_bad_event_seen_ = now;
+  if (bad_events_logged_ == all || (bad_events_logged_at_ && now - *bad_events_logged_at_ < kBadEventTold)) return;
+  log_.warn("malformed events of other programs were dropped",
+            {{"count", all - std::exchange(bad_events_logged_, all)}, {"newest", last_bad_event_}});
+  bad_events_logged_at_ = now;
 }
 
 boost::json::array RedisWatch::figures() const {
@@ -126,7 +143,9 @@ boost::json::array RedisWatch::figures() const {
                                        {"popped", figures.popped},
                                        {"recovered", figures.recovered},
                                        {"malformed", figures.malformed},
-                                       {"last_damage", sentence(figures.last_damage)}});
+                                       {"last_damage", sentence(figures.last_damage)},
+                                       {"bad_events", figures.bad_events},
+                                       {"last_bad_event", sentence(figures.last_bad_event)}});
   }
   return rows;
 }
@@ -143,6 +162,10 @@ void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, bo
     }
   }
   look(clock);
+  if (last_bad_event_seen_ && clock.now() - *last_bad_event_seen_ < kBadEventTold) {
+    notes.push_back(sentence("malformed events of other programs were dropped, " + std::to_string(bad_events_) +
+                             " since the start: " + last_bad_event_));
+  }
   damage_.tell(clock.now(), troubles, notes);
   failovers_.tell(clock.now(), troubles, notes);
 }

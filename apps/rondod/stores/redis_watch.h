@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,14 @@ class RedisWatch {
   void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
 
  private:
+  /// How long health has a note of a malformed event, and the least time between two lines of the log about them. Any client can publish
+  /// such events, so they must neither make this rondod unwell nor fill its log.
+  static constexpr Duration kBadEventTold = 60s;
   void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
   /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
   bool may_take_lease(const std::string& where) const;
   RedisFigures figures_of(const OpenRedis& store) const;
+  void look_for_bad_events(const Clock& clock);
 
   Log& log_;
   const std::function<void(Status why)> end_;
@@ -52,7 +57,12 @@ class RedisWatch {
   commands::Incident failovers_{
       "times that a Redis was emptied or another one took its place; rows of APPL_DB that it lacks are still "
       "programmed, and a restart withdraws them unless their producers write them again"};
-  commands::Incident damage_{"events, entries and batches on Redis that could not be read and were dropped"};
+  std::uint64_t bad_events_ = 0;
+  std::uint64_t bad_events_logged_ = 0;
+  std::string last_bad_event_;
+  std::optional<Instant> last_bad_event_seen_;
+  std::optional<Instant> bad_events_logged_at_;
+  commands::Incident damage_{"entries and batches on Redis that could not be read and were dropped"};
 };
 
 }  // namespace rondo::daemon

@@ -258,6 +258,23 @@ TEST_F(RondodManagers, ARowThatWaitsWhileItsEarlierVersionIsInThePlaneIsNotReady
   EXPECT_TRUE(becomes([&] { return skipping() == R"({"ready":true,"rows":[]})"; })) << skipping() << "and the row was written again";
 }
 
+/// Any client of the Redis can publish such a message.
+TEST_F(RondodManagers, AMalformedRestartCheckIsCountedAndLoggedAndIsNoTrouble) {
+  start(sections_with_state());
+  EXPECT_TRUE(becomes([this] { return server->command({"PUBLISH", "RESTARTCHECK", "no json"}) == "1"; }));
+  const auto redis = [this] { return json::serialize(call("stats").at("store").at("redis")); };
+  EXPECT_TRUE(becomes([&] { return redis().find(R"("last_bad_event":"RESTARTCHECK: )") != std::string::npos; })) << redis();
+  for (int i = 0; i < 100; ++i) server->command({"PUBLISH", "RESTARTCHECK", "no json"});
+  EXPECT_TRUE(becomes([&] { return redis().find("\"bad_events\":101") != std::string::npos; })) << redis();
+  const json::object health = call("health");
+  EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("malformed events of other programs were dropped"));
+  EXPECT_EQ(json::serialize(health).find("could not be read"), std::string::npos) << json::serialize(health);
+  EXPECT_TRUE(health.at("healthy").as_bool()) << json::serialize(health);
+  const std::string line = "malformed events of other programs were dropped";
+  EXPECT_TRUE(becomes([&] { return log_text().find(line) != std::string::npos; }));
+  EXPECT_EQ(log_text().find(line), log_text().rfind(line)) << "one line a minute";
+}
+
 TEST_F(RondodManagers, TheUserOfTheGuidesMayDoAllThatTheyDo) {
   for (const char* const page : {"docs/guide/growing-onto-redis.md", "docs/guide/from-sonic.md"}) {
     std::ifstream guide(page);

@@ -2,6 +2,8 @@
 // gone; the consumer sees a gap.
 #pragma once
 
+#include <string>
+
 #include "store/event_buffer.h"
 #include "store/redis/remote_subscription.h"
 #include "store/redis/wire_json.h"
@@ -18,6 +20,8 @@ class ChannelSubscription final : public RemoteSubscription {
     Result<Change> event = parse_event(payload);
     if (!event) {
       ++stats().malformed;
+      ++stats().bad_events;
+      stats().last_bad_event = spec().name + ": " + std::string{event.error().message().substr(0, kReasonBytes)};
       return;
     }
     const bool was_empty = empty();  // An unread gap does not count: it does not wake the consumer again.
@@ -45,6 +49,7 @@ class ChannelSubscription final : public RemoteSubscription {
   bool has_news() const override { return events_.has_news(); }
 
  private:
+  static constexpr std::size_t kReasonBytes = 200;  // Bytes of the reason, which may repeat text of the event.
   store::EventBuffer events_;
   bool listening_ = false;
   bool was_away_ = false;
