@@ -7,13 +7,18 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "managers/managed_book.h"
+#include "managers/managers.h"
 #include "rondod/configuration/config.h"
 #include "rondod/tests/rondod_kit.h"
+#include "store/redis/table_keys.h"
 #include "store/redis/testing/server.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::daemon {
 namespace {
@@ -304,6 +309,53 @@ TEST_F(RondodManagers, TheUserOfTheGuidesMayDoAllThatTheyDo) {
     end(SIGTERM);
   }
   EXPECT_THAT(server->list({"ACL", "LOG"}), testing::IsEmpty()) << "nothing was refused";
+}
+
+/// The names in the first column of the guide's table, each up to the first separator.
+std::set<std::string> own_keys_of_the_guide() {
+  std::ifstream guide("docs/guide/mixing-with-sonic.md");
+  std::set<std::string> names;
+  bool is_there = false;
+  for (std::string line; std::getline(guide, line);) {
+    if (line.starts_with("## ")) is_there = line == "## Rondo's own keys";
+    if (!is_there || !line.starts_with("| `")) continue;
+    const std::string column = line.substr(0, line.find(" | "));
+    for (std::size_t at = column.find('`'); at != std::string::npos; at = column.find('`', column.find('`', at + 1) + 1)) {
+      names.insert(column.substr(at + 1, column.find_first_of("`:|@\\", at + 1) - at - 1));
+    }
+  }
+  return names;
+}
+
+TEST_F(RondodManagers, TheGuideListsEachKeyOnTheRedisThatIsNoneOfSonics) {
+  const std::set<std::string> listed = own_keys_of_the_guide();
+  const redis::TableKeys keys("T", ':', 0);
+  for (const std::string_view name :
+       {keys.inflight.substr(0, keys.inflight.find('@')), std::string{redis::kEpochKey}, std::string{redis::kLeaseKey},
+        std::string{switch_agent::kNexthopSetTable}, std::string{managers::kManagedTable}}) {
+    EXPECT_TRUE(listed.contains(std::string{name})) << name;
+  }
+  std::set<std::string> sonics{"INTERFACE_TABLE", "NEIGH_RESTORE_TABLE"};
+  for (const std::string& table : managers::config_tables()) sonics.insert(table);
+  for (const switch_agent::TableReference& table : switch_agent::tables()) {
+    for (const char* const suffix : {"", "_KEY_SET", "_DEL_SET"}) sonics.insert(std::string{table.name} + suffix);
+  }
+  start(sections_with_state());
+  configure_all();
+  call("set", {{"table", "NEIGH_TABLE"}, {"key", "swp1:10.0.0.2"}, {"fields", json::array{json::array{"neigh", "02:00:00:00:00:02"}}}});
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok"));
+  std::set<std::string> seen;
+  redis_kit::RedisClient appl_db{server->address(0)};
+  for (redis_kit::RedisClient* const database : {&appl_db, config_db.get(), state_db.get()}) {
+    for (const std::string& key : database->list({"KEYS", "*"})) {
+      const std::string name = key.substr(0, key.find_first_of(":|@"));
+      const std::string table = name.starts_with('_') ? name.substr(1) : name;
+      EXPECT_TRUE(sonics.contains(table) || listed.contains(name)) << key;
+      seen.insert(name);
+    }
+  }
+  EXPECT_TRUE(seen.contains("MANAGED_ROWS") && seen.contains("RONDO_EPOCH") && seen.contains("NEXTHOP_SET"));
 }
 
 TEST_F(RondodManagers, ABadRowIsNamedByHealthAndWhy) {
