@@ -14,12 +14,16 @@ set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for what is a t
 set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
 set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
 
-# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists every case.
+# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [LOCK name] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists
+# every case.
 # Without LABELS each case gets its tier as its label, and its unit cases also form the quick tier.
 function(rondo_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(NOT ARG_LOCK)
+    set(ARG_LOCK kernel)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rondo_flags GTest::gmock GTest::gtest_main)
@@ -36,11 +40,15 @@ function(rondo_test name)
 endfunction()
 
 # Adds the cases of a binary that match 'filter', with 'labels'. Cases on the real kernel run one at a time: they share its routing lock
-# and our limits.
+# and our limits. So they also start first: ctest starts tests in descending order of COST, and a queue that starts last ends last. LOCK names
+# another lock, for system cases that do not use the kernel's tables.
 macro(rondo_discover name filter labels)
-  set(properties TIMEOUT ${ARG_TIMEOUT} LABELS "${labels}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+  set(properties TIMEOUT ${ARG_TIMEOUT} LABELS "${labels}")
+  if(NOT "${ARG_ENVIRONMENT}" STREQUAL "")  # gtest_discover_tests drops an empty value and takes the next name for it.
+    list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
   if("${labels}" MATCHES "system")
-    list(APPEND properties RESOURCE_LOCK kernel)
+    list(APPEND properties RESOURCE_LOCK ${ARG_LOCK} COST 1000)
   endif()
   gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES ${properties})
