@@ -12,7 +12,8 @@ set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for what is a t
 # "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. All others are "unit" and together take
 # seconds.
 set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
-set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
+set(RONDO_LONG_CASES "*Property*:*Model*:*Million*:*Storm*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
+set(RONDO_FULL_CASES "${RONDO_LONG_CASES}:*Contract*")
 
 # rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [LOCK name] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists
 # every case.
@@ -31,6 +32,10 @@ function(rondo_test name)
   rondo_together(${name} test)
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
+  elseif(RONDO_SANITIZE MATCHES "address")
+    rondo_shared(${name} "*-${RONDO_LONG_CASES}:${RONDO_SYSTEM_CASES}")
+    rondo_discover(${name} "${RONDO_LONG_CASES}:-${RONDO_SYSTEM_CASES}" full)
+    rondo_discover(${name} "${RONDO_SYSTEM_CASES}" system)
   else()
     rondo_discover(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}" unit)
     rondo_quick(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}")
@@ -67,6 +72,21 @@ function(rondo_quick name filter)
     set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${RONDO_QUICK_PROCESSES};GTEST_SHARD_INDEX=${index}")
   endforeach()
+endfunction()
+
+# With the address sanitizer: the unit and contract cases of a binary in four processes that share them. There a process costs more than a
+# tenth of a second before its case begins. The plain build runs each of these cases in a process of its own.
+set(RONDO_SHARED_PROCESSES 4)
+function(rondo_shared name filter)
+  math(EXPR last "${RONDO_SHARED_PROCESSES} - 1")
+  foreach(index RANGE ${last})
+    set(test "shared.${name}.${index}")
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set(environment ${ARG_ENVIRONMENT} GTEST_TOTAL_SHARDS=${RONDO_SHARED_PROCESSES} GTEST_SHARD_INDEX=${index})
+    set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 600 COST 10 ENVIRONMENT "${environment}")
+  endforeach()
+  # A filter that matches no test is a mistake, so it fails. A binary with fewer cases than processes leaves the last ones without a case.
+  set_tests_properties(shared.${name}.0 PROPERTIES FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran")
 endfunction()
 
 # rondo_component(<name> [NEEDS component...] [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>;
