@@ -12,6 +12,7 @@ inline constexpr ConstraintKind kManagedRead{"managed-read"};  // kAllTables    
 inline constexpr ConstraintKind kConfigRead{"config-read"};    // kAllTables     managed-rows       every table of CONFIG_DB, too
 inline constexpr ConstraintKind kMayDelete{"may-delete"};      // kAllTables  managed-rows  what CONFIG_DB no longer has may be deleted
 inline constexpr ConstraintKind kManagedFree{"managed-free"};  // table:key      managed-rows       no row of CONFIG_DB has made it
+inline constexpr ConstraintKind kMade{"made"};                 // table:key      managed-rows       a manager has made the row; for `why`
 inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
 inline constexpr ConstraintKind kConfigInterface{
     "config-interface"};  // port  interface-manager  the row of INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE

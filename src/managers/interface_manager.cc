@@ -24,6 +24,10 @@ InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets&
     consume(
         table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
         [this, table](std::string_view key) { return remove(table, key); }, {.kind = TableKind::Watched});
+    explain_made(table, [](std::string_view key) -> std::optional<Target> {
+      const Result<ConfigInterfaceKey> parsed = parse_config_interface_key(key);
+      return parsed ? std::optional{target_of(*parsed)} : std::nullopt;
+    });
   }
   provide(kConfigInterface, [this](std::string_view port) { return written_.contains(port); });
   provide(kConnected, [this](std::string_view gateway) {

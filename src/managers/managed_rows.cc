@@ -37,6 +37,11 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
   provide(kConfigRead, [this](std::string_view) { return config_read_; });
   provide(kMayDelete, [this](std::string_view) { return may_delete_; });
   provide(kManagedFree, [this](std::string_view target) { return book_.find(target) == nullptr; });
+  provide(kMade, [this](std::string_view target) { return book_.find(target) != nullptr; });
+  runtime.explain(kMade, [](std::string_view target) {
+    const std::size_t colon = target.find(':');
+    return FactOrigin{std::string{target.substr(0, colon)}, std::string{target.substr(colon + 1)}, ""};
+  });
   runtime.explain(kManagedRead, [](std::string_view) { return FactOrigin{"", "", "MANAGED_ROWS has not been read yet"}; });
   runtime.explain(kConfigRead, [](std::string_view) { return FactOrigin{"", "", "CONFIG_DB has not been read completely yet"}; });
   runtime.explain(kMayDelete, [this](std::string_view) {

@@ -6,6 +6,7 @@
 
 #include "managers/facts.h"
 #include "managers/refused.h"
+#include "rondo/orch/runtime.h"
 
 namespace rondo::managers {
 
@@ -93,6 +94,21 @@ void Manager::row_written(const Put& put, const Status& status) {
   }
   row.content = put.row;
   settle(put.ticket, put.then());
+}
+
+void Manager::explain_made(std::string_view table, std::function<std::optional<Target>(std::string_view key)> target_of) {
+  runtime().explain_state(
+      table, [this, table = std::string{table}, target_of = std::move(target_of)](std::string_view key, const Record*) -> RowInPlane {
+        const std::optional<Target> target = target_of(key);
+        const ManagedRow* const row = target ? book_.find(target->name()) : nullptr;
+        if (row == nullptr || row->source != table + "|" + std::string{key}) return {};
+        const WhyLink made = runtime().row_state(target->table, target->key);
+        const std::string note = std::string{name()} + " made " + target->table + " " + target->key + " of it";
+        if (made.plane == PlaneState::Installed) return {made.plane, note, {}};
+        // A row that its consumer has refused for its fields, or has not taken yet, has no state.
+        const PlaneState refused = made.state == WhyLink::State::Rejected ? PlaneState::Refused : PlaneState::Pending;
+        return {made.plane == PlaneState::Unknown ? refused : made.plane, note, {{kMade, target->name()}}};
+      });
 }
 
 Outcome Manager::source_deleted(const std::string& source, const Target& target, std::function<Outcome()> then) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ class Manager : public Orch {
   Outcome drop(const std::string& source, const Target& target, std::function<Outcome()> then);
   /// The same for a Delete: notes that 'source' is gone.
   Outcome source_deleted(const std::string& source, const Target& target, std::function<Outcome()> then);
+
+  /// Makes `why`, `get` and `show` of a row of 'table' tell what became of the row that was made of it: `why` goes on with that row while
+  /// it is not installed. 'target_of' returns the row that a key makes; nothing for a key that makes none.
+  void explain_made(std::string_view table, std::function<std::optional<Target>(std::string_view key)> target_of);
 
   const ManagedBook& book() const noexcept { return book_; }
 

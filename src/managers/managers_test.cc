@@ -327,6 +327,24 @@ TEST(ManagersTest, AnOwnerThatAnotherProgramDeletedIsStoredAgain) {
   EXPECT_EQ(source, "PORT|swp1");
 }
 
+TEST(ManagersTest, WhyOfARowOfConfigGoesOnWithTheRowThatWasMadeOfIt) {
+  Process process;
+  process.begin();
+  process.set("PORT", "swp1");
+  process.set("INTERFACE", "swp1");
+  process.set("INTERFACE", "swp1|10.0.0.1/24");
+  process.set("STATIC_ROUTE", "default|10.9.0.0/16", {{"blackhole", "true"}});
+  // The agent of the test reports no states, so the rows count as not installed.
+  EXPECT_THAT(process.why("PORT", "swp1"), HasSubstr("PORT swp1 port-manager made PORT_TABLE swp1 of it; PORT_TABLE swp1 "));
+  EXPECT_THAT(process.why("INTERFACE", "swp1|10.0.0.1/24"), HasSubstr("; INTF_TABLE swp1:10.0.0.1/24 "));
+  EXPECT_THAT(process.why("STATIC_ROUTE", "default|10.9.0.0/16"), HasSubstr("; ROUTE_TABLE 10.9.0.0/16 "));
+  EXPECT_THAT(process.why("STATIC_ROUTE", "10.9.0.0/16"), testing::Not(HasSubstr("ROUTE_TABLE"))) << "made from another row";
+  process.set("PORT", "swp1", {{"mtu", "many"}});
+  EXPECT_THAT(process.why("PORT", "swp1"), HasSubstr("'many'")) << "the manager refuses it, and why says so";
+  process.remove_row("PORT", "swp1");
+  EXPECT_THAT(process.why("PORT", "swp1"), testing::Not(HasSubstr("PORT_TABLE")));
+}
+
 TEST(ManagersTest, RowsThatAnotherProgramDeletesOrChangesAreWrittenAgainWithinSeconds) {
   Process process;
   process.begin();

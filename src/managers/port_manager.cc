@@ -16,6 +16,7 @@ std::string source_of(std::string_view key) { return "PORT|" + std::string{key};
 PortManager::PortManager(Runtime& runtime, ManagedBook& book) : Manager(runtime, "port-manager", kManagers, book) {
   consume("PORT", this, &PortManager::set, &PortManager::remove, {.kind = TableKind::Watched});
   provide(kConfigPort, [this](std::string_view port) { return written_.contains(port); });
+  explain_made("PORT", [](std::string_view key) { return Target{"PORT_TABLE", std::string{key}}; });
   runtime.explain(kConfigPort, [](std::string_view port) { return FactOrigin{"PORT", std::string{port}, ""}; });
 }
 

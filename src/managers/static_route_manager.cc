@@ -27,6 +27,10 @@ struct RouteTexts {
 StaticRouteManager::StaticRouteManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
     : Manager(runtime, "static-route-manager", kStaticRoutes, book), subnets_(subnets) {
   consume("STATIC_ROUTE", this, &StaticRouteManager::set, &StaticRouteManager::remove, {.kind = TableKind::Watched});
+  explain_made("STATIC_ROUTE", [](std::string_view key) -> std::optional<Target> {
+    const Result<std::string> route = route_key_of(key);
+    return route ? std::optional{Target{"ROUTE_TABLE", *route}} : std::nullopt;
+  });
 }
 
 Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {

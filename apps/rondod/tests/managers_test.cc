@@ -358,6 +358,22 @@ TEST_F(RondodManagers, TheGuideListsEachKeyOnTheRedisThatIsNoneOfSonics) {
   EXPECT_TRUE(seen.contains("MANAGED_ROWS") && seen.contains("RONDO_EPOCH") && seen.contains("NEXTHOP_SET"));
 }
 
+TEST_F(RondodManagers, WhyGoesFromConfigDbToTheFactThatIsMissing) {
+  start(sections());
+  configure_all();
+  const auto why = [this](const char* table, const char* key) { return json::serialize(call("why", {{"table", table}, {"key", key}})); };
+  EXPECT_TRUE(becomes([&] { return why("STATIC_ROUTE", "default|192.168.0.0/16").find(R"("key":"swp1:10.0.0.2")") != std::string::npos; }))
+      << why("STATIC_ROUTE", "default|192.168.0.0/16");
+  EXPECT_THAT(why("STATIC_ROUTE", "default|192.168.0.0/16"),
+              AllOf(HasSubstr("static-route-manager made ROUTE_TABLE 192.168.0.0/16 of it"), HasSubstr(R"("table":"ROUTE_TABLE")"),
+                    HasSubstr(R"("table":"NEIGH_TABLE")")));
+  EXPECT_TRUE(becomes([&] { return why("PORT", "swp1").find(R"("plane":"installed")") != std::string::npos; })) << why("PORT", "swp1");
+  EXPECT_THAT(why("PORT", "swp1"), HasSubstr("port-manager made PORT_TABLE swp1 of it"));
+  // What the agent refuses is followed, too.
+  configure_row({"PORT|swp1", "mtu", "1"});
+  EXPECT_TRUE(becomes([&] { return why("PORT", "swp1").find("rejected") != std::string::npos; })) << why("PORT", "swp1");
+}
+
 TEST_F(RondodManagers, ABadRowIsNamedByHealthAndWhy) {
   start(sections());
   configure_row({"STATIC_ROUTE|192.0.2.0/24", "blackhole", "maybe"});
