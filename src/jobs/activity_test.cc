@@ -47,7 +47,8 @@ TEST_F(ActivityTest, ARunInAPoolIsRunningSinceItsHandlerBegan) {
   EXPECT_THAT(why("one", run).note, HasSubstr("runs since 20"));
   // The next one of the job waits for it, and one of another job with it for the same pool.
   const std::int64_t second = trigger("one").id;
-  ASSERT_TRUE(becomes([&] { return activity(second).text == "waits for another run of the job"; })) << activity(second).text;
+  ASSERT_TRUE(becomes([&] { return activity(second).text == "waits for run " + std::to_string(run) + " of the job"; }))
+      << activity(second).text;
   EXPECT_EQ(activity(second).stage, Stage::Waiting);
   gate.set_value();
   ASSERT_TRUE(all_ended());

@@ -16,6 +16,13 @@ void AsyncRun::State::end(Status result, std::string of_note) {
   std::exchange(on_end, {})(*this);
 }
 
+void AsyncRun::State::put_back() {
+  if (!on_end) return;
+  is_put_back = true;
+  stop = {};
+  std::exchange(on_end, {})(*this);
+}
+
 void AsyncRun::State::request_stop() {
   is_stop_requested = true;
   if (const auto call = std::exchange(stop, {})) call();
@@ -41,6 +48,7 @@ void AsyncRun::on_stop(std::function<void()> stop) const {
 
 bool AsyncRun::is_stop_requested() const noexcept { return state_->is_stop_requested; }
 void AsyncRun::end(Status status, std::string note) const { state_->end(std::move(status), std::move(note)); }
+void AsyncRun::put_back() const { state_->put_back(); }
 void AsyncRun::leave() const noexcept { state_->on_end = nullptr; }
 bool AsyncRun::is_open() const noexcept { return state_->on_end != nullptr; }
 

@@ -18,6 +18,7 @@ struct AsyncRun::State {
   ~State() { end({StatusCode::Unavailable, "the handler went away without the end of the run"}, {}); }
 
   void end(Status result, std::string of_note);
+  void put_back();
   void request_stop();
 
   std::int64_t run = 0;
@@ -31,6 +32,7 @@ struct AsyncRun::State {
   Progress progress;
   Status status;
   std::string note;
+  bool is_put_back = false;  // In place of 'status' and 'note'.
   /// Called once, at the end. Empty after it, and when the end no longer counts.
   std::function<void(const State& ended)> on_end;
 };

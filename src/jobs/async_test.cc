@@ -268,6 +268,113 @@ TEST_F(AsyncJobs, ARunThatIsLeftOpenIsBegunAgainAfterTheNextStartWithTheSameIdAn
   ASSERT_TRUE(all_ended());
 }
 
+TEST_F(AsyncJobs, ARunThatIsPutBackWaitsForRoomAgainAtItsPlaceAndHasUsedNoAttempt) {
+  std::size_t places = 1;
+  AsyncHandler handler = keeper();
+  handler.has_room = [this, &places](std::int64_t) {
+    return static_cast<std::size_t>(std::ranges::count_if(begun, [](const AsyncRun& run) { return run.is_open(); })) < places;
+  };
+  jobs->handle_async("away", handler);
+  jobs->start();
+  put({.name = "copy", .handler = "away", .overlap = Overlap::Concurrent, .concurrency = 10});
+  const std::int64_t first = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  const std::int64_t second = trigger("copy");
+  ASSERT_TRUE(becomes([&] { return jobs->activity(second)->text == "waits for room at the handler away"; }));
+  places = 0;
+  begun[0].put_back();
+  EXPECT_FALSE(begun[0].is_open());
+  EXPECT_EQ(jobs->stats().running, 0U);
+  EXPECT_EQ(jobs->activity(first)->text, "waits for room at the handler away");
+  places = 2;
+  jobs->has_room("away");
+  ASSERT_EQ(begun.size(), 3U);
+  EXPECT_EQ(begun[1].run(), second);
+  EXPECT_EQ(begun[2].run(), first);
+  EXPECT_EQ(begun[2].attempt(), 0U);
+  begun[1].end({});
+  // A run that is asked to stop ends as if it had not begun.
+  ASSERT_TRUE(jobs->kill(first).ok());
+  begun[2].put_back();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre(HasSubstr("killed"), "succeeded"));
+  EXPECT_EQ(jobs->stats().attempts, 1U);
+}
+
+TEST_F(AsyncJobs, AHandlerMayPutARunBackWithinTheCallAndGoAway) {
+  jobs->wait_for_handlers("command/", [](std::string_view) { return std::string{"no worker"}; });
+  int calls = 0;
+  jobs->handle_async("command/backup", {.begin =
+                                            [&](const AsyncRun& run) {
+                                              if (++calls == 2) jobs->remove_handler("command/backup");
+                                              run.put_back();
+                                            },
+                                        .has_room = [&calls](std::int64_t) { return calls < 2; }});
+  jobs->start();
+  put({.name = "copy", .handler = "command/backup"});
+  trigger("copy");
+  ASSERT_TRUE(becomes([&] { return calls == 1 && jobs->stats().running == 0; }));
+  jobs->has_room("command/backup");
+  ASSERT_EQ(calls, 2);
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  jobs->handle_async("command/backup", keeper());
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  EXPECT_EQ(begun[0].attempt(), 0U);
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("copy"), ElementsAre("succeeded"));
+}
+
+/// Such a run never began, and its row said that it waits for room.
+TEST_F(AsyncJobs, ARunInLineBeginsAtTheNewHandlerOfItsJob) {
+  AsyncHandler full = keeper();
+  full.has_room = [](std::int64_t) { return false; };
+  jobs->handle_async("full", full);
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "full"});
+  const std::int64_t run = trigger("copy");
+  ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler full"; }));
+  put({.name = "copy", .handler = "away"});
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+}
+
+TEST_F(AsyncJobs, ARunThatIsHeldAfterARestartHoldsNoOtherAndSaysForWhatItWaits) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "copy", .handler = "away"});
+  put({.name = "other", .handler = "away"});
+  const std::int64_t left = trigger("copy");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].leave();
+  begun.clear();
+  close();
+  open();
+  bool holds = true;
+  AsyncHandler handler = keeper();
+  handler.has_room = [](std::int64_t) { return true; };
+  handler.held = [&holds](std::int64_t) { return holds ? std::string{"waits until it is looked for"} : std::string{}; };
+  jobs->handle_async("away", handler);
+  jobs->start();
+  ASSERT_TRUE(becomes([&] {
+    const auto now = jobs->activity(left);
+    return now && now->text == "waits until it is looked for";
+  }));
+  const std::int64_t newer = trigger("other");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  EXPECT_EQ(begun[0].run(), newer) << "and the run of this process is not held";
+  jobs->look_again("away");
+  EXPECT_EQ(begun.size(), 1U);
+  holds = false;
+  jobs->look_again("away");
+  ASSERT_EQ(begun.size(), 2U);
+  EXPECT_EQ(begun[1].run(), left);
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(all_ended());
+}
+
 TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {
   jobs->handle_async("away", keeper());
   jobs->start();

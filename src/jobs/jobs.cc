@@ -76,6 +76,10 @@ void Jobs::has_room(const std::string& handler) {
   parts_->record("has room", handler);
   parts_->serve_line(handler);
 }
+void Jobs::look_again(const std::string& handler) {
+  parts_->record("look again", handler);
+  parts_->look_again(handler);
+}
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
@@ -130,7 +134,6 @@ std::string Jobs::worker_of(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::string{} : live->run.worker;
 }
-std::int64_t Jobs::last_recovered() const noexcept { return parts_->recovered_to; }
 bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
 void Jobs::start() { parts_->recover(); }
 
@@ -304,6 +307,11 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "stop") return repeat_stop(call);
   if (verb == "list" || verb == "runs") return repeat_read(verb, call);
   if (verb == "end") return repeat_end(call);
+  if (verb == "put back") {
+    const std::int64_t run = call.number();
+    const std::int64_t attempt = call.number();
+    return call.is_whole() && parts_->repeat_put_back(run, static_cast<std::uint32_t>(attempt));
+  }
   if (verb == "backfill") return repeat_backfill(call);
   if (verb == "worker") {
     const std::int64_t run = call.number();
@@ -326,6 +334,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "handle async") return handle_async(std::move(name), {}), true;
   if (verb == "remove handler") return remove_handler(name), true;
   if (verb == "has room") return has_room(name), true;
+  if (verb == "look again") return look_again(name), true;
   return false;
 }
 

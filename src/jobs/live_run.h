@@ -48,6 +48,8 @@ struct LiveRun {
   Priority priority;                   // Of the table that has its row.
   std::optional<Ticket> ticket;        // While its row is in flight: it runs, or waits for a place in a pool.
   bool waits_for_turn = false;         // It is in LiveJob::waiting.
+  std::uint64_t place_in_line = 0;     // At an asynchronous handler, among the runs of its priority; 0: none yet.
+  bool is_held = false;                // By AsyncHandler::held.
   std::vector<std::int64_t> children;  // Runs that wait for the success of this one.
   std::optional<PoolKind> pool;        // The pool for a place in which it waits.
   std::optional<PoolKind> runs_in;     // The pool that runs it, or has it in its queue.

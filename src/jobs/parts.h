@@ -142,11 +142,30 @@ struct Jobs::Parts {
     record("answer", run, answer);
     return answer;
   }
+  /// The places of runs that wait for a handler: the highest priority first, then the oldest.
+  using Line = std::map<std::pair<int, std::uint64_t>, std::int64_t>;
+  static std::pair<int, std::uint64_t> place_of(const LiveRun& live) {
+    return {-static_cast<int>(live.priority.level()), live.place_in_line};
+  }
+  /// Whether the run still is in a line of the handler.
+  static bool is_in_line(const LiveRun* live, const std::string& name) {
+    return live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->job->job->handler == name;
+  }
+  /// The run, whose row is in flight, waits for room at its handler; or for the handler, if that is absent.
+  void stand_in_line(LiveRun& live);
+  /// The run begins its way to its handler again.
+  void begin_again(LiveRun& live, const Outcome& outcome);
   /// Begins runs that wait in the line of a handler, as long as it has room.
   void serve_line(const std::string& name);
+  /// Asks the handler about the runs that it holds.
+  void look_again(const std::string& name);
   void async_ended(const AsyncRun::State& ended);
+  void async_put_back(const AsyncRun::State& ended);
   /// In a replay: the recorded end of an attempt. False if no such attempt is under way.
   bool repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note);
+  /// The same for an attempt that was put back.
+  bool repeat_put_back(std::int64_t run, std::uint32_t attempt);
+  std::shared_ptr<AsyncRun::State> take_replayed(std::int64_t run, std::uint32_t attempt);
   /// The end of the attempt no longer counts; asks its handler to stop.
   void let_go(LiveRun& live);
   std::optional<Progress> progress(std::int64_t run) const;
@@ -161,6 +180,8 @@ struct Jobs::Parts {
   /// Follows an edit or a start of a job. After a change of its schedule or its parents, planned instants that are still to come are
   /// planned again.
   void take_over(const StoredJob& stored);
+  /// The handler of the job was changed: its runs that wait for room at the former one begin again.
+  void leave_lines(const LiveJob& job);
   /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
   void replan_roots(const std::vector<std::string>& parents);
   /// Whether the schedule has planned the run, and its instant is in the future.
@@ -223,9 +244,10 @@ struct Jobs::Parts {
   std::multimap<WallTime, std::int64_t> later;  // Runs that are due beyond the ring: attempts after a long backoff.
   /// Runs that wait for a place in a pool: the highest priority first, then the oldest.
   std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
-  /// The same for the runs of an asynchronous handler without room, by its name.
-  std::map<std::string, std::map<std::pair<int, std::uint64_t>, std::int64_t>, std::less<>> lines;
-  std::set<std::string> served_lines;  // serve_line() is under way for them.
+  /// The runs of an asynchronous handler without room, by its name.
+  std::map<std::string, Line, std::less<>> lines;
+  std::map<std::string, Line, std::less<>> held;  // Those that AsyncHandler::held holds.
+  std::set<std::string> served_lines;             // serve_line() is under way for them.
   /// In a replay: the attempts of asynchronous handlers, by run. Otherwise the handlers keep them.
   std::map<std::int64_t, std::shared_ptr<AsyncRun::State>> replayed;
   /// Prefixes of handlers for which runs wait, each with what to say about an absent one.
@@ -233,7 +255,7 @@ struct Jobs::Parts {
   std::vector<ConstraintKind> offered_facts{kJobSucceeded};
   /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;
-  std::uint64_t next_in_line = 0;
+  std::uint64_t next_in_line = 1;
   std::multimap<Instant, std::int64_t> deadlines;
   std::vector<Ending> ends;       // Not given to the store yet.
   std::vector<Ending> storing;    // Given to the store; no answer yet.

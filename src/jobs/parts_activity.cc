@@ -52,13 +52,18 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
     activity.place = name_of(*live.pool);
     activity.text = "waits for a place in its pool";
   } else if (live.ticket) {
-    activity.text = "waits for room at the handler " + handler;
+    const auto entry = handlers.find(handler);
+    if (live.is_held && entry != handlers.end() && entry->second.async != nullptr && entry->second.async->held)
+      activity.text = entry->second.async->held(live.run.id);
+    if (activity.text.empty()) activity.text = "waits for room at the handler " + handler;
   } else if (const std::vector<Constraint> facts = missing_facts(live); !facts.empty()) {
     activity.text = "waits for " + facts.front().to_string();
   } else if (!handlers.contains(handler) && waits_for_handler(handler)) {
     activity.text = "waits: " + no_handler(handler);
+  } else if (live.waits_for_turn && !live.job->begun.empty()) {
+    activity.text = "waits for run " + std::to_string(*live.job->begun.begin()) + " of the job";
   } else {
-    activity.text = live.waits_for_turn ? "waits for another run of the job" : "is about to begin";
+    activity.text = "is about to begin";
   }
   return activity;
 }

@@ -1,5 +1,6 @@
 // parts.h: runs of handlers that work elsewhere.
 #include <algorithm>
+#include <climits>
 #include <exception>
 #include <utility>
 
@@ -18,20 +19,33 @@ void Jobs::Parts::remove_handler(std::string_view name) {
   if (found == handlers.end()) return;
   handlers.erase(found);
   turns.handler_went(name);
-  const auto line = lines.extract(std::string{name});
-  if (line.empty()) return;
   // Those that waited for room wait for the handler now.
-  for (const auto& [place, run] : line.mapped()) {
-    LiveRun* const live = find(run);
-    if (live == nullptr || live->stage != LiveRun::Stage::Fired || !live->ticket) continue;
-    const Ticket ticket = *std::exchange(live->ticket, std::nullopt);
-    if (waits_for_handler(name)) {
-      queue(live->priority)->settle_with(ticket, Outcome::wait_for({kJobHandler, std::string{name}}));
-    } else {
-      live->ticket = ticket;
-      end(*live, RunState::Failed, no_handler(name));
+  for (auto* const of : {&lines, &held}) {
+    const auto line = of->extract(std::string{name});
+    if (line.empty()) continue;
+    for (const auto& [place, run] : line.mapped()) {
+      if (LiveRun* const live = find(run); is_in_line(live, std::string{name})) stand_in_line(*live);
     }
   }
+}
+
+void Jobs::Parts::stand_in_line(LiveRun& live) {
+  const std::string& name = live.job->job->handler;
+  live.is_held = false;
+  if (handlers.contains(name)) {
+    if (live.place_in_line == 0) live.place_in_line = next_in_line++;
+    lines[name].emplace(place_of(live), live.run.id);
+  } else if (waits_for_handler(name)) {
+    begin_again(live, Outcome::wait_for({kJobHandler, name}));
+  } else {
+    end(live, RunState::Failed, no_handler(name));
+  }
+}
+
+void Jobs::Parts::begin_again(LiveRun& live, const Outcome& outcome) {
+  live.pool.reset();
+  live.is_held = false;
+  queue(live.priority)->settle_with(*std::exchange(live.ticket, std::nullopt), outcome);
 }
 
 bool Jobs::Parts::waits_for_handler(std::string_view name) const {
@@ -46,22 +60,32 @@ std::string Jobs::Parts::no_handler(std::string_view name) const {
 }
 
 Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket) {
-  const std::string& name = live.job->job->handler;
+  const std::string name = live.job->job->handler;
   const std::shared_ptr<const AsyncHandler> async = handler.async;  // The handler may remove itself.
-  auto& line = lines[name];
-  const bool may_begin = answer_of(
-      live.run.id, [&] { return (async->has_begun && async->has_begun(live.run.id)) || (line.empty() && has_room(*async, live.run.id)); });
+  const std::int64_t run = live.run.id;
+  bool is_held = false;
+  const bool may_begin = answer_of(run, [&] {
+    if (async->has_begun && async->has_begun(run)) return true;
+    is_held = run <= recovered_to && async->held && !async->held(run).empty();
+    return !is_held && lines[name].empty() && has_room(*async, run);
+  });
+  if (calls.is_replayed()) is_held = !may_begin && calls.is_next(call_text("held", run));
+  if (is_held) record("held", run);
   if (!may_begin) {
     live.ticket = ticket;
-    line.emplace(std::pair{-static_cast<int>(live.priority.level()), next_in_line++}, live.run.id);
+    live.place_in_line = next_in_line++;
+    live.is_held = is_held;
+    (is_held ? held : lines)[name].emplace(place_of(live), run);
     return Outcome::staged();
   }
-  const std::int64_t run = live.run.id;
   start_async(live, *async);
-  // The handler may have ended the run, or removed it, before it returned.
+  // The handler may have ended the run, put it back, or removed it or itself, before it returned.
   LiveRun* const after = find(run);
-  if (after == nullptr || after->stage != LiveRun::Stage::Running) return Outcome::done();
+  if (after == nullptr || (after->stage != LiveRun::Stage::Running && after->stage != LiveRun::Stage::Fired)) return Outcome::done();
+  const bool waits = after->stage == LiveRun::Stage::Fired;
+  if (waits && !handlers.contains(name) && waits_for_handler(name)) return Outcome::wait_for({kJobHandler, name});
   after->ticket = ticket;
+  if (waits) stand_in_line(*after);
   return Outcome::staged();
 }
 
@@ -91,23 +115,56 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler) {
 
 void Jobs::Parts::serve_line(const std::string& name) {
   if (!served_lines.insert(name).second) return;  // Within a call for the same line, which goes on.
+  Line::key_type last{INT_MIN, 0};
   for (;;) {
-    // Each begin may change handlers and lines.
+    // Each begin may change handlers and lines, and a run that is put back stands at its old place.
     const auto handler = handlers.find(name);
     const auto line = lines.find(name);
-    if (handler == handlers.end() || handler->second.async == nullptr || line == lines.end() || line->second.empty()) break;
+    if (handler == handlers.end() || handler->second.async == nullptr || line == lines.end()) break;
+    const auto place = line->second.upper_bound(last);
+    if (place == line->second.end()) break;
     const std::shared_ptr<const AsyncHandler> async = handler->second.async;
-    const std::int64_t next = line->second.begin()->second;
+    const std::int64_t next = place->second;
     LiveRun* const live = find(next);
-    const bool still_waits = live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->job->job->handler == name;
+    const bool still_waits = is_in_line(live, name);
     if (still_waits && !answer_of(next, [&] { return has_room(*async, next); })) break;
-    line->second.erase(line->second.begin());
+    last = place->first;
+    line->second.erase(place);
     if (still_waits) start_async(*live, *async);
   }
   served_lines.erase(name);
 }
 
+void Jobs::Parts::look_again(const std::string& name) {
+  const auto handler = handlers.find(name);
+  const auto found = held.find(name);
+  if (handler == handlers.end() || handler->second.async == nullptr || found == held.end()) return;
+  const std::shared_ptr<const AsyncHandler> async = handler->second.async;
+  std::vector<std::int64_t> begun;
+  for (const auto& [place, run] : std::exchange(found->second, {})) {
+    LiveRun* const live = find(run);
+    if (!is_in_line(live, name) || !live->is_held) continue;
+    const bool stays = calls.is_replayed() ? calls.is_next(call_text("held", run))
+                                           : !(async->has_begun && async->has_begun(run)) && !async->held(run).empty();
+    if (stays) {
+      record("held", run);
+      found->second.emplace(place, run);
+      continue;
+    }
+    stand_in_line(*live);
+    if (answer_of(run, [&] { return async->has_begun && async->has_begun(run); })) begun.push_back(run);
+  }
+  // Each may change handlers and lines.
+  for (const std::int64_t run : begun) {
+    LiveRun* const live = find(run);
+    const auto line = lines.find(name);
+    if (is_in_line(live, name) && line != lines.end() && line->second.erase(place_of(*live)) != 0) start_async(*live, *async);
+  }
+  serve_line(name);
+}
+
 void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
+  if (ended.is_put_back) return async_put_back(ended);
   record("end", ended.run, ended.number, static_cast<std::int64_t>(ended.status.code()), ended.status.origin_errno(),
          ended.status.message(), ended.note);
   --stats.running;
@@ -128,12 +185,37 @@ void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
   end_attempt(*live, attempt);
 }
 
-bool Jobs::Parts::repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note) {
+void Jobs::Parts::async_put_back(const AsyncRun::State& ended) {
+  record("put back", ended.run, ended.number);
+  --stats.running;
+  --stats.attempts;
+  LiveRun* const live = find(ended.run);
+  if (live == nullptr) return;
+  live->async.reset();
+  live->deadline = Instant::never();
+  if (live->verdict == RunState::Killed) return end(*live, RunState::Killed, live->verdict_note);
+  live->verdict.reset();
+  live->stop = std::stop_source{};
+  live->stage = LiveRun::Stage::Fired;
+  if (live->ticket) stand_in_line(*live);  // Otherwise begin_async() does.
+}
+
+std::shared_ptr<AsyncRun::State> Jobs::Parts::take_replayed(std::int64_t run, std::uint32_t attempt) {
   const auto found = replayed.find(run);
-  if (found == replayed.end() || found->second->number != attempt) return false;
-  const std::shared_ptr<AsyncRun::State> state = std::move(replayed.extract(found).mapped());
-  state->end(std::move(status), std::move(note));
-  return true;
+  if (found == replayed.end() || found->second->number != attempt) return nullptr;
+  return std::move(replayed.extract(found).mapped());
+}
+
+bool Jobs::Parts::repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note) {
+  const auto state = take_replayed(run, attempt);
+  if (state != nullptr) state->end(std::move(status), std::move(note));
+  return state != nullptr;
+}
+
+bool Jobs::Parts::repeat_put_back(std::int64_t run, std::uint32_t attempt) {
+  const auto state = take_replayed(run, attempt);
+  if (state != nullptr) state->put_back();
+  return state != nullptr;
 }
 
 void Jobs::Parts::let_go(LiveRun& live) {

@@ -79,11 +79,20 @@ void Jobs::Parts::take_over(const StoredJob& stored) {
   if (found != jobs.end()) {
     LiveJob& live = found->second;
     is_changed = live.job->schedule != stored.job.schedule || live.job->parents != stored.job.parents;
-    live.job = std::make_shared<const Job>(stored.job);
+    const std::shared_ptr<const Job> before = std::exchange(live.job, std::make_shared<const Job>(stored.job));
+    if (before->handler != stored.job.handler) leave_lines(live);
     if (is_changed) withdraw_runs_to_come(live);
   }
   if (is_changed && stored.is_running) replan_roots(stored.job.parents);
   flush_ends();
+}
+
+void Jobs::Parts::leave_lines(const LiveJob& job) {
+  for (const std::int64_t id : job.runs) {
+    LiveRun& live = *find(id);
+    if (live.stage == LiveRun::Stage::Fired && live.ticket)
+      begin_again(live, Outcome::retry_after(Duration{0}, {StatusCode::Unavailable, "the handler of the job was changed"}));
+  }
 }
 
 void Jobs::Parts::replan_roots(const std::vector<std::string>& parents) {
@@ -166,6 +175,8 @@ void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
   live.runs_in.reset();
+  live.place_in_line = 0;
+  live.is_held = false;
   stop_waiting(live);
   live.deadline = Instant::never();
   live.verdict.reset();

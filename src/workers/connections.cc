@@ -156,7 +156,10 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
     if (claim(name, worker, run, of_run)) claimed.insert(run);
   }
   settle_unclaimed(name, worker, claimed);
-  for (const auto& [command, places] : worker.offers) publish(command);
+  if (!is_settled && came.size() < limits::kWorkers) came.insert(name);
+  const std::map<std::string, std::uint64_t> offers = worker.offers;
+  for (const auto& [command, places] : offers) publish(command);
+  if (!is_settled) look_again();
 }
 
 bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
@@ -178,6 +181,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
   if (jobs.is_recovered() && !was_given(run, name)) {
     ++stats.refused;
+    worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
     return refuse(kNotGiven);
   }
   runs.emplace(run, PlacedRun{.worker = name,
@@ -197,7 +201,6 @@ void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& work
     if (claimed.contains(run)) continue;
     const auto found = runs.find(run);
     if (found == runs.end()) continue;
-    if (found->second.open && !found->second.is_recorded) continue;  // It gets the run when that is recorded.
     if (found->second.open && !found->second.is_confirmed && !found->second.open->is_stop_requested()) {
       send_start(worker, found->second.command, *found->second.open);
     } else {
@@ -218,9 +221,11 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.trouble.clear();
   worker.heard = runtime.scheduler().now();
   const std::map<std::string, std::uint64_t> offers = worker.offers;
+  take_back(worker);
   if (worker.runs.empty()) workers.erase(name);
   withdraw(offers);
   leave_readers(name);
+  look_for_room();
 }
 
 void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers) {
@@ -236,6 +241,7 @@ Status Workers::Parts::change_offers(WorkerEntry& worker, const Arguments& argum
   if (!offer) return offer.error();
   const std::map<std::string, std::uint64_t> before = std::exchange(worker.offers, offer->commands);
   worker.places = offer->places;
+  take_back(worker);
   withdraw(before);
   // Each may change the workers.
   for (const auto& [command, places] : offer->commands) publish(command);
@@ -255,7 +261,10 @@ void Workers::Parts::tick() {
     if (now - worker.heard >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
-  if (now >= settled && now - settled < 2 * kTick) look_for_room();
+  if (now >= settled && !std::exchange(is_settled, true)) {
+    came.clear();
+    look_again();
+  }
   if (jobs.is_recovered()) {
     std::vector<std::int64_t> over;
     for (const auto& [id, run] : runs) {

@@ -20,10 +20,15 @@ namespace rondo::jobs {
 /// Why a claim is refused.
 inline constexpr const char* kNotGiven = "the run was not given to this worker";
 
+/// A worker that refused a run, or claimed one that was not given to it, gets none for this time: it offers less than it says, or is about
+/// to report the end of that run.
+inline constexpr Duration kPauseOfWorker = 1s;
+
 /// What a worker says about the end of a run.
 struct ReportedEnd {
   Status status;
   std::string note;
+  bool is_refused = false;  // The worker did not begin it: it has no room, or does not offer the command any more.
 };
 
 /// A run at a worker.
@@ -54,6 +59,7 @@ struct WorkerEntry {
   std::set<std::int64_t> runs;                  // Those that occupy a place.
   std::set<std::int64_t> unconfirmed;
   std::string trouble = {};  // By its report: its state on the disk cannot be written.
+  Instant full_until = {};   // kPauseOfWorker.
   Instant heard;             // The last report, or since when it is away.
   WallTime connected;        // Since when it is connected.
 };
@@ -94,8 +100,10 @@ struct Workers::Parts {
   // --- runs (placing.cc)
   void publish(const std::string& command);
   bool has_room(const std::string& command) const;
-  /// Whether another worker may have the run, and has not come back yet.
-  bool may_be_elsewhere(std::int64_t run) const;
+  /// Whether the worker that was given the run before a restart has it: begin() links it.
+  bool is_claimed(std::int64_t run) const;
+  /// AsyncHandler::held: the worker that was given the run by an earlier process may have it, and has not come back yet.
+  std::string held(std::int64_t run) const;
   void begin(const std::string& command, const AsyncRun& run);
   void give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run);
   /// Has the store record the worker of a run, and then gives it the run.
@@ -110,7 +118,12 @@ struct Workers::Parts {
   /// Ends a run, if it is open, and forgets it.
   void finish(std::int64_t run, const ReportedEnd& end);
   void remove(std::int64_t run);
+  /// The runs that were meant for a worker, and that it did not get yet, wait for room again.
+  void take_back(WorkerEntry& worker);
   void look_for_room();
+  /// The same for the runs that are held.
+  void look_again();
+  std::set<std::string> offered_commands() const;
 
   // --- reports (reports.cc)
   void report(const Arguments& arguments, Reply reply);
@@ -136,6 +149,8 @@ struct Workers::Parts {
   std::int64_t last_request = 0;
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.
+  bool is_settled = false;
+  std::set<std::string, std::less<>> came;  // Until then: the workers that have reported their runs. At most limits::kWorkers.
   TimerSource timer;
   /// For calls that come back later: it is gone with the Parts.
   std::shared_ptr<Parts*> self = std::make_shared<Parts*>(this);

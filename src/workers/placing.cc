@@ -13,6 +13,8 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::int64_t kSecond = 1'000'000'000;
+
 std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command) {
   return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) {
     const auto found = runs.find(run);
@@ -21,10 +23,12 @@ std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerE
 }
 
 /// Whether the worker can take one more run of the command.
-bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant heard_since) {
+bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant now,
+              Duration silent) {
   const auto offer = worker.offers.find(command);
-  return worker.orders && offer != worker.offers.end() && worker.heard >= heard_since && worker.runs.size() < worker.places &&
-         worker.unconfirmed.size() < limits::kWorkerUnconfirmed && runs_of(runs, worker, command) < offer->second;
+  return worker.orders && offer != worker.offers.end() && worker.heard >= now + -silent && worker.runs.size() < worker.places &&
+         worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
+         runs_of(runs, worker, command) < offer->second;
 }
 
 }  // namespace
@@ -32,22 +36,30 @@ bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& 
 void Workers::Parts::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
-                              .has_room = [this, command](std::int64_t run) { return !may_be_elsewhere(run) && has_room(command); },
-                              .has_begun =
-                                  [this](std::int64_t run) {
-                                    const auto found = runs.find(run);
-                                    return found != runs.end() && was_given(run, found->second.worker);
-                                  }});
+                              .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
+                              .has_begun = [this](std::int64_t run) { return is_claimed(run); },
+                              .held = [this](std::int64_t run) { return held(run); }});
   jobs.has_room(handler);
 }
 
-bool Workers::Parts::may_be_elsewhere(std::int64_t run) const {
-  return run <= jobs.last_recovered() && runtime.scheduler().now() < settled;
+bool Workers::Parts::is_claimed(std::int64_t run) const {
+  const auto found = runs.find(run);
+  return found != runs.end() && was_given(run, found->second.worker);
 }
 
 bool Workers::Parts::has_room(const std::string& command) const {
-  const Instant heard_since = runtime.scheduler().now() + -options.silent;
-  return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, heard_since); });
+  const Instant now = runtime.scheduler().now();
+  return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, now, options.silent); });
+}
+
+std::string Workers::Parts::held(std::int64_t run) const {
+  const Instant now = runtime.scheduler().now();
+  const std::string worker = jobs.worker_of(run);
+  if (now >= settled || worker.empty() || came.contains(worker)) return {};
+  const std::int64_t until = (runtime.clock().wall_now() + (settled - now)).nanoseconds() / kSecond + 1;
+  const std::string of = worker == kUnknownWorker ? "each worker reports" : "worker '" + worker + "' reports";
+  return "waits until " + of + " whether it has run " + std::to_string(run) + ", at most until " +
+         calendar::format_rfc3339(WallTime::from_nanoseconds(until * kSecond));
 }
 
 void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
@@ -58,17 +70,19 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
     if (placed.command == command && !is_old && is_given) return link(run.run(), run);
     // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
     if (!is_given) ++stats.refused;
+    const auto claimer = workers.find(placed.worker);
+    if (!is_given && claimer != workers.end()) claimer->second.full_until = runtime.scheduler().now() + kPauseOfWorker;
     if (!is_old) send_stop(placed.worker, run.run(), is_given ? "the run is of another handler" : kNotGiven);
     remove(run.run());
   }
-  const Instant heard_since = runtime.scheduler().now() + -options.silent;
+  const Instant now = runtime.scheduler().now();
   std::map<std::string, WorkerEntry, std::less<>>::iterator best = workers.end();
   for (auto at = workers.begin(); at != workers.end(); ++at) {
-    if (!can_take(runs, at->second, command, heard_since)) continue;
+    if (!can_take(runs, at->second, command, now, options.silent)) continue;
     // The one with the smallest share of its places in use.
     if (best == workers.end() || at->second.runs.size() * best->second.places < best->second.runs.size() * at->second.places) best = at;
   }
-  if (best == workers.end()) return run.end({StatusCode::Unavailable, "no worker has room for command " + command});
+  if (best == workers.end()) return run.put_back();  // It was claimed by a worker that cannot have it.
   give(best->first, best->second, command, run);
 }
 
@@ -146,7 +160,7 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
 void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
   const std::optional<AsyncRun> open = runs.at(run).open;
   remove(run);
-  if (open) open->end(end.status, end.note);
+  if (open) end.is_refused ? open->put_back() : open->end(end.status, end.note);
   look_for_room();
 }
 
@@ -160,13 +174,32 @@ void Workers::Parts::remove(std::int64_t run) {
   runs.erase(found);
 }
 
-void Workers::Parts::look_for_room() {
+void Workers::Parts::take_back(WorkerEntry& worker) {
+  const std::set<std::int64_t> of_worker = worker.runs;
+  for (const std::int64_t run : of_worker) {
+    const PlacedRun& placed = runs.at(run);
+    if (!placed.open || placed.is_recorded) continue;
+    const AsyncRun open = *placed.open;
+    remove(run);
+    open.put_back();
+  }
+}
+
+std::set<std::string> Workers::Parts::offered_commands() const {
   std::set<std::string> offered;
   for (const auto& [name, worker] : workers) {
     if (!worker.orders) continue;
     for (const auto& [command, places] : worker.offers) offered.insert(command);
   }
-  for (const std::string& command : offered) jobs.has_room("command/" + command);
+  return offered;
+}
+
+void Workers::Parts::look_for_room() {
+  for (const std::string& command : offered_commands()) jobs.has_room("command/" + command);
+}
+
+void Workers::Parts::look_again() {
+  for (const std::string& command : offered_commands()) jobs.look_again("command/" + command);
 }
 
 }  // namespace rondo::jobs

@@ -90,10 +90,13 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
     return percent.has_value();
   }
   if (event.table != "end") return false;
+  ReportedEnd end = end_of(event);
+  end.is_refused = field_of(event, "refused") == "1" && !run.begun;
+  if (end.is_refused) worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
   if (run.open) {
-    finish(*id, end_of(event));
+    finish(*id, end);
   } else {  // It begins here later, and ends then. It occupies no place meanwhile.
-    run.end = end_of(event);
+    run.end = std::move(end);
     run.has_ended = true;
     worker.runs.erase(*id);
     look_for_room();

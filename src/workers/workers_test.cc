@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/testing/passing_job_store.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
 #include "rondo/orch/runtime.h"
@@ -60,6 +62,26 @@ json::array event(std::string_view kind, std::int64_t id, json::array fields = {
 }
 json::array claim(std::int64_t run, std::string_view text) { return field(std::to_string(run), text); }
 
+/// A store whose thread stops, while the gate is closed, before it records the worker of a run and before it reads what an earlier process
+/// left.
+class GatedStore final : public test::PassingJobStore {
+ public:
+  GatedStore(std::unique_ptr<JobStore> store, std::atomic<bool>& is_closed)
+      : PassingJobStore(*store), held_(std::move(store)), is_closed_(is_closed) {}
+  Status note_worker(std::int64_t run, std::string_view worker) override {
+    is_closed_.wait(true);
+    return PassingJobStore::note_worker(run, worker);
+  }
+  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
+    is_closed_.wait(true);
+    return PassingJobStore::unfinished(after, max);
+  }
+
+ private:
+  std::unique_ptr<JobStore> held_;
+  std::atomic<bool>& is_closed_;
+};
+
 class WorkersTest : public ::testing::Test {
  protected:
   WorkersTest() {
@@ -74,7 +96,8 @@ class WorkersTest : public ::testing::Test {
   }
   void open() {
     runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+    auto store = std::make_unique<GatedStore>(std::move(*make_sqlite_job_store((folder / "jobs.db").string())), is_store_closed);
+    jobs = std::make_unique<Jobs>(*runtime, std::move(store), JobsOptions{.cycle = 50ms});
     workers = std::make_unique<Workers>(*runtime, *jobs, options);
     registry = std::make_unique<CommandRegistry>("test", "1");
     EXPECT_TRUE(workers->add_commands(*registry).ok());
@@ -83,7 +106,13 @@ class WorkersTest : public ::testing::Test {
     server = std::move(*opened);
     jobs->start();
   }
+  void close_store() { is_store_closed = true; }
+  void open_store() {
+    is_store_closed = false;
+    is_store_closed.notify_all();
+  }
   void close() {
+    open_store();
     server.reset();
     registry.reset();
     workers.reset();
@@ -160,7 +189,13 @@ class WorkersTest : public ::testing::Test {
     return {.name = std::move(name), .handler = "command/backup", .overlap = Overlap::Concurrent, .concurrency = 64};
   }
 
+  /// Waits until the text for people is this. A run that has ended has none.
+  bool says(std::int64_t run, const testing::Matcher<std::string>& text) {
+    return becomes([&] { return text.Matches(jobs->activity(run).value_or(RunActivity{}).text); });
+  }
+
   std::filesystem::path folder;
+  std::atomic<bool> is_store_closed = false;
   WorkersOptions options;
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Jobs> jobs;
@@ -279,8 +314,18 @@ TEST_F(WorkersTest, AStartThatNeverArrivedIsSentAgainAndARunThatTheWorkerLostFai
   EXPECT_THAT(runs("many"), ElementsAre("failed unavailable: the worker 'host1' has lost the run", "succeeded"));
 }
 
+/// Workers that do not come back are waited for beyond the patience of the test.
+class PatientWorkers : public WorkersTest {
+ protected:
+  PatientWorkers() {
+    close();
+    options.settle = 1h;
+    open();
+  }
+};
+
 /// The worker that connects first got the runs of the other one, which were then stopped, or carried out twice.
-TEST_F(WorkersTest, AfterARestartARunWaitsForTheWorkerThatHasIt) {
+TEST_F(PatientWorkers, AfterARestartARunWaitsForTheWorkerThatHasIt) {
   PlayedWorker& first = worker("host1", kBackup);
   put(many());
   const std::int64_t run = trigger("many");
@@ -300,6 +345,151 @@ TEST_F(WorkersTest, AfterARestartARunWaitsForTheWorkerThatHasIt) {
   report(has_later, {event("end", later, {field("code", "ok")})});
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded"));
+}
+
+TEST_F(PatientWorkers, AfterARestartARunThatNoWorkerWasGivenBeginsWithTheFirstRoomAndHoldsNoOther) {
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  close();
+  open();
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup("other"));
+  trigger("other");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; }));
+  report(host, {event("end", run, {field("code", "ok")})});
+  trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 3; }));
+}
+
+TEST_F(PatientWorkers, AfterARestartARunOfAnAbsentWorkerHoldsOnlyItsJobAndSaysForWhomItWaits) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  close();
+  open();
+  PlayedWorker& other = worker("host2", kBackup);
+  put(backup("other"));
+  const std::string wait = "waits until worker 'host1' reports whether it has run " + std::to_string(run) + ", at most until 20";
+  EXPECT_TRUE(says(run, HasSubstr(wait))) << jobs->activity(run)->text;
+  EXPECT_THAT(runtime->why("JOB_RUN_8", "nightly#" + std::to_string(run)).chain.at(0).note, HasSubstr(wait));
+  EXPECT_TRUE(says(trigger("nightly"), "waits for run " + std::to_string(run) + " of the job"));
+  const std::int64_t newer = trigger("other");
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1; }));
+  EXPECT_EQ(other.starts[0].at("run").as_int64(), newer);
+  // It comes back, has lost the run, and does not even offer the command.
+  worker("host1", {field("clean", "1")});
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 2; }));
+  EXPECT_EQ(other.starts[1].at("run").as_int64(), run);
+  EXPECT_EQ(other.starts[1].at("attempt").to_number<int>(), 0);
+}
+
+TEST_F(WorkersTest, AfterARestartARunIsGivenToAnotherWorkerWhenTheOneThatHadItStaysAway) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  close();
+  options.settle = 1s;
+  open();
+  PlayedWorker& other = worker("host2", kBackup);
+  EXPECT_TRUE(says(run, HasSubstr("waits until worker 'host1' reports")));
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1; }));
+}
+
+TEST_F(WorkersTest, ARunWhoseWorkerLeavesBeforeItGetsTheRunWaitsAgainAndUsesNoAttempt) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  close_store();
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([this] { return workers->stats().given == 1; }));
+  host.orders.reset();
+  EXPECT_TRUE(says(run, "waits: no worker offers command backup"));
+  EXPECT_EQ(jobs->stats().running, 0U);
+  open_store();
+  EXPECT_THAT(host.starts, IsEmpty());
+  PlayedWorker& other = worker("host2", kBackup);
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1; }));
+  EXPECT_EQ(other.starts[0].at("attempt").to_number<int>(), 0);
+  report(other, {event("end", run, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("succeeded"));
+}
+
+TEST_F(WorkersTest, RunsWhoseWorkerShrinksBeforeItGetsThemWaitAgainAndUseNoAttempt) {
+  put(many());
+  trigger("many");
+  const std::int64_t second = trigger("many");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().fired == 2; }));
+  close_store();
+  PlayedWorker& host = worker("host1", kBackup);
+  ASSERT_TRUE(becomes([this] { return workers->stats().given == 2; }));
+  const auto shrunk =
+      call(*host.reports, "worker-report",
+           {{"session", host.session}, {"events", json::array{}}, {"places", 1}, {"offers", json::array{field("backup", "1")}}});
+  ASSERT_TRUE(shrunk.has_value()) << shrunk.error().to_string();
+  open_store();
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  EXPECT_TRUE(says(second, "waits for room at the handler command/backup"));
+  report(host, {event("end", host.starts[0].at("run").as_int64(), {field("code", "ok")})});
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; }));
+  EXPECT_EQ(host.starts[1].at("run").as_int64(), second);
+  EXPECT_EQ(host.starts[1].at("attempt").to_number<int>(), 0);
+}
+
+TEST_F(WorkersTest, ARunThatItsWorkerRefusesWaitsAgainAndUsesNoAttempt) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  const auto refuse = [&] {
+    report(host, {event("end", run, {field("code", "resource-exhausted"), field("message", "no place"), field("refused", "1")})});
+  };
+  refuse();
+  EXPECT_TRUE(says(run, "waits for room at the handler command/backup")) << "the worker gets no run for a second";
+  PlayedWorker& other = worker("host2", kBackup);
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1; }));
+  EXPECT_EQ(other.starts[0].at("attempt").to_number<int>(), 0);
+  other.orders.reset();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 3; }));
+  // A refusal while no connection was there.
+  PlayedWorker& again = worker("host2", kBackup, 10, {claim(run, "0 backup ended")});
+  report(again, {event("end", run, {field("code", "not-found"), field("message", "no command"), field("refused", "1")})});
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; })) << "after its pause";
+  // The worker that has begun a run cannot refuse it any more.
+  report(host, {event("started", run, {field("begun_ms", "1700000000123")})});
+  refuse();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("failed resource-exhausted: no place"));
+}
+
+/// It ended with "no worker has room for command clean", and without a retry it was lost.
+TEST_F(WorkersTest, ARunThatIsClaimedForAnotherCommandThanItsJobHasNowWaitsForRoom) {
+  const json::array clean{field("clean", "1")};
+  PlayedWorker& first = worker("host1", kBackup);
+  PlayedWorker& second = worker("host2", clean);
+  put(backup());
+  put({.name = "busy", .handler = "command/clean"});
+  const std::int64_t run = trigger("nightly");
+  const std::int64_t busy = trigger("busy");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() + second.starts.size() == 2; }));
+  put({.name = "nightly", .handler = "command/clean"});
+  played.clear();
+  close();
+  close_store();
+  open();
+  PlayedWorker& again = worker("host1", kBackup, 1, {claim(run, "0 backup")});
+  PlayedWorker& full = worker("host2", clean, 1, {claim(busy, "0 clean")});
+  open_store();
+  ASSERT_TRUE(becomes([&] { return again.stops.size() == 1; }));
+  EXPECT_EQ(again.stops[0].at("why"), "the run is of another handler");
+  EXPECT_TRUE(says(run, "waits for room at the handler command/clean"));
+  report(full, {event("end", busy, {field("code", "ok")})});
+  ASSERT_TRUE(becomes([&] { return full.starts.size() == 1; }));
+  EXPECT_EQ(full.starts[0].at("attempt").to_number<int>(), 0);
 }
 
 TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
@@ -351,7 +541,7 @@ TEST_F(WorkersTest, AClaimOfARunThatTheWorkerWasNeverGivenIsRefused) {
   EXPECT_THAT(runs("many").at(1), Not(HasSubstr("forged")));
 }
 
-/// The claim comes before the runs of the earlier process are known.
+/// The claim comes before the runs of the earlier process are known. The run is not given to this worker while its report may be under way.
 TEST_F(WorkersTest, AnEarlyClaimOfARunThatTheWorkerWasNeverGivenIsRefused) {
   put(many());
   const std::int64_t waits = trigger("many");

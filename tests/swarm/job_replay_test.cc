@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -60,11 +61,13 @@ class JobTable final : public Orch {
   jobs::Jobs& jobs_;
 };
 
-/// An asynchronous handler with room for two runs. A run begins elsewhere, ends within the call, is dropped there, or throws.
+/// An asynchronous handler with room for two runs. A run begins elsewhere, ends within the call, is dropped there, throws, or is put back
+/// within the call or later. Of the runs that an earlier process left, some are held at first.
 class Elsewhere {
  public:
-  Elsewhere(Runtime& runtime, jobs::Jobs& jobs, int& calls)
-      : jobs_(jobs), timer_("elsewhere", Priority{40}, [this] { end_one("by a timer"); }), calls_(calls) {
+  /// In a replay it is not there: nothing begins, and it makes no call.
+  Elsewhere(Runtime& runtime, jobs::Jobs& jobs, int& calls, bool is_there)
+      : jobs_(jobs), is_there_(is_there), timer_("elsewhere", Priority{40}, [this] { tick(); }), calls_(calls) {
     runtime.scheduler().add(timer_);
     timer_.arm_every(130ms, runtime.scheduler().now() + 130ms);
     add();
@@ -76,19 +79,28 @@ class Elsewhere {
   Elsewhere& operator=(const Elsewhere&) = delete;
   void add() {
     jobs_.handle_async("elsewhere", {.begin = [this](jobs::AsyncRun run) { begin(run); },
-                                     .has_room = [this](std::int64_t) { return under_way_.size() < 2; }});
+                                     .has_room = [this](std::int64_t) { return under_way_.size() < 2; },
+                                     .held = [this](std::int64_t run) { return ticks_ < 4 && run % 2 == 0 ? "held" : ""; }});
   }
   void end_one(const std::string& note) {
     if (under_way_.empty()) return;
     const jobs::AsyncRun run = under_way_.front();
     under_way_.erase(under_way_.begin());
+    if (run.run() % 14 == 4 && put_back_.insert(run.run()).second) return run.put_back();
     run.end(run.run() % 4 == 0 ? Status{StatusCode::Unavailable, "it broke"} : Status{}, note);
     jobs_.has_room("elsewhere");
   }
 
  private:
+  void tick() {
+    if (!is_there_) return;
+    end_one("by a timer");
+    if (++ticks_ <= 4) jobs_.look_again("elsewhere");
+    jobs_.has_room("elsewhere");
+  }
   void begin(const jobs::AsyncRun& run) {
     ++calls_;
+    if (run.run() % 14 == 11 && put_back_.insert(run.run()).second) return run.put_back();
     if (run.run() % 7 == 0) return;  // Dropped.
     if (run.run() % 7 == 1) throw std::runtime_error("it cannot begin");
     if (run.run() % 7 == 2) return run.end({}, "at once");
@@ -103,7 +115,10 @@ class Elsewhere {
     run.end({StatusCode::Cancelled, "stopped"});
   }
   jobs::Jobs& jobs_;
+  const bool is_there_;
   std::vector<jobs::AsyncRun> under_way_;
+  std::set<std::int64_t> put_back_;
+  int ticks_ = 0;
   TimerSource timer_;
   int& calls_;
 };
@@ -112,7 +127,7 @@ struct Program {
   /// A replay gives no database: it needs none.
   Program(Runtime& runtime, const std::string& database, int& calls)
       : jobs(runtime, database.empty() ? nullptr : jobs::make_sqlite_job_store(database).value()),
-        elsewhere(runtime, jobs, calls),
+        elsewhere(runtime, jobs, calls, !database.empty()),
         table(runtime, jobs) {
     jobs.handle("pool", [&calls](const jobs::JobContext& context) {
       ++calls;

@@ -114,6 +114,7 @@ void Worker::add_runs(WorkerReport& made) {
                    {"code", to_string(record.status.code())},
                    {"message", message},
                    {"note", record.note},
+                   {"refused", record.is_refused ? "1" : "0"},
                    {"begun_ms", begun}})) {
       return;
     }

@@ -97,21 +97,31 @@ void Worker::start(const RunOrder& order) {
   }
   if (ended_.size() > 2 * config_.places + 16)
     return link_.blame({StatusCode::ResourceExhausted, "the server gives more runs than there are places"});
-  const Status started = try_start(order);
+  const Status refused = refusal(order);
+  const Status started = refused.ok() ? try_start(order) : refused;
   if (started.ok()) return;
   log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", started}});
-  end_run({.run = order.run, .attempt = order.attempt, .command = order.command, .has_ended = true, .status = started});
+  end_run({.run = order.run,
+           .attempt = order.attempt,
+           .command = order.command,
+           .has_ended = true,
+           .status = started,
+           .is_refused = !refused.ok()});
+}
+
+Status Worker::refusal(const RunOrder& order) const {
+  const auto allowed = allowed_.find(order.command);
+  if (allowed == allowed_.end())
+    return {StatusCode::NotFound, "the worker '" + name_ + "' has no command '" + escape_text(order.command) + "'"};
+  if (is_ending_) return {StatusCode::Unavailable, "the worker is ending"};
+  const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.order.command == order.command; });
+  if (running_.size() < config_.places && static_cast<std::uint64_t>(of_command) < allowed->second.rule->concurrency) return {};
+  return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
 }
 
 Status Worker::try_start(const RunOrder& order) {
   const auto allowed = allowed_.find(order.command);
-  if (allowed == allowed_.end())
-    return {StatusCode::NotFound, "the worker '" + name_ + "' has no command '" + escape_text(order.command) + "'"};
   const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
-  if (is_ending_) return {StatusCode::Unavailable, "the worker is ending"};
-  const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.order.command == order.command; });
-  if (running_.size() >= config_.places || static_cast<std::uint64_t>(of_command) >= rule->concurrency)
-    return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
   const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
   if (Status begun = logs_.begin(order.run, rule->log_bytes); !begun.ok()) return begun;

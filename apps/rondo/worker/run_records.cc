@@ -37,7 +37,8 @@ std::string text_of(const RunRecord& record) {
                                       {"ended", record.has_ended},
                                       {"code", to_string(record.status.code())},
                                       {"message", escape_text(record.status.message())},
-                                      {"note", escape_text(record.note)}});
+                                      {"note", escape_text(record.note)},
+                                      {"refused", record.is_refused}});
 }
 
 std::optional<RunRecord> parse(const std::string& text) {
@@ -57,6 +58,7 @@ std::optional<RunRecord> parse(const std::string& text) {
                      .has_ended = object.at("ended").as_bool(),
                      .status = {},
                      .note = unescape_text(words("note"))};
+    if (const json::value* const refused = object.if_contains("refused")) record.is_refused = refused->as_bool();
     if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = begun->to_number<std::int64_t>();
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
     return record.run < 1 ? std::nullopt : std::optional{std::move(record)};

@@ -26,6 +26,7 @@ struct RunRecord {
   bool has_ended = false;
   Status status = {};
   std::string note = {};
+  bool is_refused = false;  // With 'has_ended': it did not begin, and may begin at another worker.
 };
 
 class RunRecords {

@@ -131,6 +131,7 @@ void Worker::take_over(std::vector<RunRecord> records) {
 
 json::array Worker::offers() const {
   json::array offers;
+  if (is_ending_) return offers;
   for (const auto& [name, allowed] : allowed_)
     offers.push_back(json::array{json::string{name}, json::string{std::to_string(allowed.rule->concurrency)}});
   return offers;
@@ -207,6 +208,7 @@ void Worker::wait(int signals, const std::function<void()>& on_hangup) {
 void Worker::begin_end() {
   if (is_ending_) return;
   is_ending_ = true;
+  has_new_offers_ = true;  // The server gives it no further run.
   Duration grace{0};
   for (auto& [run, running] : running_) {
     grace = std::max(grace, running.rule->grace);

@@ -86,6 +86,8 @@ class Worker {
   boost::json::array offers() const;
   void take_order(std::string_view kind, const boost::json::object& order);
   void start(const RunOrder& order);
+  /// Why the run is not taken at present: there is no room for it, or its command is not offered any more.
+  Status refusal(const RunOrder& order) const;
   Status try_start(const RunOrder& order);
   void stop(RunningCommand& running, Status why);
   void ask_log(const boost::json::object& order);

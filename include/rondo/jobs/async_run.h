@@ -57,6 +57,9 @@ class AsyncRun {
   /// Ends the attempt. 'note' is for people: what the work returned. DeadlineExceeded means that the work exceeded its time, so the run
   /// counts as timed out; another error that it failed. Both are retried, if the job has retries left. Later ends are ignored.
   void end(Status status, std::string note = {}) const;
+  /// The attempt did not begin, for instance because the worker that was to get it has gone. It does not count: the run waits again until
+  /// Jobs::has_room(). A run that was killed meanwhile ends.
+  void put_back() const;
   /// Lets go of the attempt without an end, when the program ends and the work elsewhere goes on: the run has no stored end, so it is begun
   /// again after the next start (AsyncHandler::has_begun).
   void leave() const noexcept;
@@ -77,6 +80,10 @@ struct AsyncHandler {
   /// Whether 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
   /// none.
   std::function<bool(std::int64_t run)> has_begun = {};
+  /// For a run that an earlier process left, and that has not begun: for what it waits although there may be room, such as "waits until
+  /// worker 'w1' reports whether it has run 17". Empty text: for nothing. Other runs do not wait behind it. Asked again at
+  /// Jobs::look_again().
+  std::function<std::string(std::int64_t run)> held = {};
 };
 
 }  // namespace rondo::jobs

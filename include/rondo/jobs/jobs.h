@@ -138,6 +138,8 @@ class Jobs {
   void handle_async(std::string name, AsyncHandler handler);
   /// Runs that wait for room at an asynchronous handler may begin, as many as AsyncHandler::has_room() allows.
   void has_room(const std::string& handler);
+  /// AsyncHandler::held may answer differently now. O(runs that the handler holds).
+  void look_again(const std::string& handler);
   /// The handler goes away. Attempts under way are not touched. Runs that have not begun fail, or wait: see wait_for_handlers().
   void remove_handler(const std::string& name);
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
@@ -199,8 +201,6 @@ class Jobs {
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.
   bool is_recovered() const noexcept;
-  /// The newest run that an earlier process left without an end; 0: none.
-  std::int64_t last_recovered() const noexcept;
 
   const JobsStats& stats() const;
   /// Ok, or why nothing is planned or stored at present.

@@ -5,8 +5,9 @@
 //
 // While no connected worker offers a command, runs of its jobs wait for the fact job-handler:command/NAME. A worker whose connection is
 // lost keeps its runs going. It comes back with their ids, also after a restart of this program, and reports the ends: they are linked, not
-// begun again. An attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. The protocol,
-// and what it promises against a worker that lies: docs/guide/run-commands.md.
+// begun again. An attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. A run whose
+// worker goes before it has got the run, or refuses it, waits for room again and has used no attempt. The protocol, and what it promises
+// against a worker that lies: docs/guide/run-commands.md.
 //
 // Commands: worker-orders, worker-report, workers, job-log. Scheduler thread only.
 #pragma once
@@ -26,8 +27,8 @@ struct WorkersOptions {
   Duration silent{30s};
   /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected.
   Duration away{60s};
-  /// After its start this program gives no run of an earlier process to a worker for this time, unless the worker claims it: another worker
-  /// may have it, and comes back within this time (`rondo worker` tries again after at most 10 s).
+  /// After the start of this program, a run that an earlier process gave to a worker waits for this time until that worker has connected:
+  /// it may have the run (`rondo worker` connects again after at most 10 s). Then another worker may get it.
   Duration settle{12s};
   /// The longest time for which a reader of a log waits for a worker.
   Duration log_wait = limits::kLogWait;
