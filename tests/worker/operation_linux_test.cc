@@ -40,11 +40,12 @@ TEST_F(WorkerOperationOnLinux, ACheckOfTheFileFindsWhatTheStartRefusesAndChanges
   EXPECT_FALSE(std::filesystem::exists(folder / "state"));
   write_config(command("good", "true\n", "user = \"no-such-user\""));
   EXPECT_EQ(check(), 78);
-  EXPECT_THAT(read(folder / "err"), AllOf(HasSubstr("[command.good] user"), HasSubstr("there is no user 'no-such-user'")));
+  EXPECT_THAT(read(folder / "err"),
+              AllOf(HasSubstr(path("worker.toml") + ": [command.good] user"), HasSubstr("there is no user 'no-such-user'")));
   write_config(command("good", "true\n"));
   std::ofstream(folder / "state") << "a file";
   EXPECT_EQ(check(), 78);
-  EXPECT_THAT(read(folder / "err"), HasSubstr("is no folder"));
+  EXPECT_THAT(read(folder / "err"), AllOf(HasSubstr(path("worker.toml") + ": [worker] state"), HasSubstr("is no folder")));
 }
 
 TEST_F(WorkerOperationOnLinux, RondoWorkersShowsWhoIsConnectedAndWhatItRuns) {
@@ -137,6 +138,7 @@ TEST_F(WorkerOperationOnLinux, ABadFileAtSighupKeepsTheOldCommands) {
   EXPECT_THAT(read(folder / "worker.err"), HasSubstr("did you mean 'concurrency'"));
   write_config("[command.good]\nprogram = \"/bin/true\"\nuser = \"no-such-user\"\n");
   hang_up();
+  EXPECT_TRUE(worker_says(path("worker.toml") + ": [command.good] user: "));
   EXPECT_TRUE(worker_says("there is no user 'no-such-user'"));
   must("job add work --manual --handler command/good");
   must("job trigger work");

@@ -41,8 +41,7 @@ int worker(const Options& options, const WorkerCall& call) {
   Result<WorkerConfig> config = read_worker_config(call.config);
   if (!config) return report(options, config.error(), kExitConfig);
   if (call.checks_only) {
-    if (const Status refused = Worker::check(*config); !refused.ok())
-      return report(options, refused.with_context(call.config), kExitConfig);
+    if (const Status refused = Worker::check(*config); !refused.ok()) return report(options, refused, kExitConfig);
     print(call.config + ": " + std::to_string(config->commands.size()) + " commands\n");
     return finish_output();
   }

@@ -23,9 +23,8 @@ class Section {
   Section(const toml::table& table, std::string name, const std::string& file, Status& trouble)
       : table_(table), name_(std::move(name)), file_(file), trouble_(trouble) {}
   ~Section() {
-    std::vector<std::string_view> names(known_.begin(), known_.end());
     for (const auto& [key, node] : table_) {
-      if (!known_.contains(key.str())) complain(node, "'" + escape_text(key.str()) + "' is unknown" + did_you_mean(key.str(), names));
+      if (!known_.contains(key.str())) complain(node, "'" + escape_text(key.str()) + "' is unknown" + hint(key.str()));
     }
   }
   Section(const Section&) = delete;
@@ -77,13 +76,15 @@ class Section {
   const toml::table* section(std::string_view key) {
     const toml::node* const node = find(key);
     if (node == nullptr) return nullptr;
-    if (!node->is_table()) complain(*node, "'" + std::string{key} + "' must be a section");
+    if (!node->is_table()) complain(*node, "'" + std::string{key} + "' must be a section" + (key == "command" ? ": [command.NAME]" : ""));
     return node->as_table();
   }
   void complain(const toml::node& node, const std::string& what) { complain_at(node.source().begin.line, what); }
   void complain(const std::string& what) { complain_at(table_.source().begin.line, what); }
+  const std::set<std::string, std::less<>>& known() const noexcept { return known_; }
 
  private:
+  std::string hint(std::string_view key) const;
   void complain_at(std::uint32_t line, const std::string& what) {
     if (trouble_.ok())
       trouble_ = {StatusCode::InvalidArgument,
@@ -135,22 +136,21 @@ void check_placeholders(Section& s, const CommandRule& rule) {
   for (const std::string& argument : rule.arguments) {
     const auto names = placeholders_of(argument);
     if (!names) {
-      s.complain("arguments: " + std::string{names.error().message()});
+      s.complain("'arguments': " + std::string{names.error().message()});
       continue;
     }
     for (const std::string& name : *names) {
       if (name == "parameters" && !rule.parameters.empty())
-        s.complain("arguments: {parameters} stands for all parameters, so the command cannot have a section for each");
+        s.complain("'arguments': {parameters} stands for all parameters, so the command cannot have a section for each");
       else if (!is_built_in(name) && !rule.parameters.contains(name))
-        s.complain("arguments: {" + escape_text(name) + "} is no parameter of the command");
+        s.complain("'arguments': {" + escape_text(name) + "} is no parameter of the command");
     }
   }
 }
 
-CommandRule read_command(const toml::table& table, const std::string& name, const std::string& file, Status& trouble) {
+CommandRule read_command(Section& s, const std::string& name, const std::string& file, Status& trouble) {
   CommandRule rule;
   rule.name = name;
-  Section s{table, "command." + name, file, trouble};
   s.text("program", rule.program);
   s.texts("arguments", rule.arguments);
   if (const toml::table* const environment = s.section("environment")) {
@@ -158,7 +158,8 @@ CommandRule read_command(const toml::table& table, const std::string& name, cons
     for (const auto& [key, node] : *environment) {
       std::string value;
       of.text(key.str(), value);
-      if (key.str().empty() || key.str().find('=') != std::string_view::npos) of.complain(node, "a variable's name has no '='");
+      if (key.str().empty() || key.str().find('=') != std::string_view::npos)
+        of.complain(node, "'" + escape_text(key.str()) + "': a variable's name is not empty and has no '='");
       rule.environment.emplace_back(std::string{key.str()}, std::move(value));
     }
   }
@@ -173,7 +174,7 @@ CommandRule read_command(const toml::table& table, const std::string& name, cons
     for (const auto& [key, node] : *parameters) {
       const std::string parameter{key.str()};
       if (!node.is_table() || !is_name(parameter) || is_built_in(parameter)) {
-        s.complain(node, "parameters: '" + escape_text(parameter) + "' must be a section, and its name must not be one of the run's own");
+        s.complain(node, "'parameters': '" + escape_text(parameter) + "' must be a section, and its name must not be one of the run's own");
         continue;
       }
       Section of{*node.as_table(), "command." + name + ".parameters." + parameter, file, trouble};
@@ -186,30 +187,63 @@ CommandRule read_command(const toml::table& table, const std::string& name, cons
   return rule;
 }
 
+void read_worker(Section& s, WorkerConfig& config) {
+  s.text("socket", config.socket);
+  s.text("name", config.name);
+  s.text("state", config.state);
+  s.number("places", 1, 256, config.places);
+  s.number("logs_bytes", 0, std::int64_t{1} << 50, config.logs_bytes);
+  s.number("logs", 1, 1'000'000, config.logs);
+  if (!config.name.empty() && !is_name(config.name)) s.complain("'name' has 1 to 100 letters, digits and characters of ._-");
+  if (!config.state.starts_with('/')) s.complain("'state' must be an absolute path");
+}
+
+/// The sections, each with the keys that its reader looks up.
+std::vector<std::pair<std::string, std::set<std::string, std::less<>>>> known_keys() {
+  const toml::table none;
+  const std::string file;
+  Status trouble;
+  WorkerConfig config;
+  Section worker{none, {}, file, trouble};
+  Section command{none, {}, file, trouble};
+  Section parameter{none, {}, file, trouble};
+  read_worker(worker, config);
+  read_command(command, {}, file, trouble);
+  read_parameter(parameter);
+  return {{"[worker]", worker.known()}, {"[command.NAME]", command.known()}, {"[command.NAME.parameters.NAME]", parameter.known()}};
+}
+
+/// Such as "; did you mean [command.NAME] grace_s?"
+std::string Section::hint(std::string_view key) const {
+  const std::vector<std::string_view> names(known_.begin(), known_.end());
+  const std::string_view near = nearest_name(key, names);
+  std::string meant = near.empty() ? std::string{} : "'" + std::string{near} + "'";
+  for (const auto& [section, keys] : known_keys()) {
+    if (keys.contains(key)) meant += (meant.empty() ? "" : " or ") + section + " " + std::string{key};
+  }
+  return meant.empty() ? meant : "; did you mean " + meant + "?";
+}
+
 Result<WorkerConfig> from_table(const toml::table& root, const std::string& file) {
   WorkerConfig config;
+  config.file = file;
   Status trouble;
   {
     Section s{root, "", file, trouble};
     if (const toml::table* const worker = s.section("worker")) {
       Section of{*worker, "worker", file, trouble};
-      of.text("socket", config.socket);
-      of.text("name", config.name);
-      of.text("state", config.state);
-      of.number("places", 1, 256, config.places);
-      of.number("logs_bytes", 0, std::int64_t{1} << 50, config.logs_bytes);
-      of.number("logs", 1, 1'000'000, config.logs);
-      if (!config.name.empty() && !is_name(config.name)) of.complain("'name' has 1 to 100 letters, digits and characters of ._-");
-      if (!config.state.starts_with('/')) of.complain("'state' must be an absolute path");
+      read_worker(of, config);
     }
     if (const toml::table* const commands = s.section("command")) {
       for (const auto& [key, node] : *commands) {
         const std::string name{key.str()};
         if (!node.is_table() || !is_name(name)) {
-          s.complain(node, "command: '" + escape_text(name) + "' must be a section with a name of letters, digits and characters of ._-");
+          s.complain(node, "[command] '" + escape_text(name) +
+                               "' must be a section with a name of letters, digits and characters of ._-: [command.NAME]");
           continue;
         }
-        config.commands[name] = read_command(*node.as_table(), name, file, trouble);
+        Section of{*node.as_table(), "command." + name, file, trouble};
+        config.commands[name] = read_command(of, name, file, trouble);
       }
     }
     if (config.commands.size() > 256) s.complain("there are more than 256 commands");

@@ -1,5 +1,6 @@
 // WorkerConfig: the content of the file of `rondo worker`: the commands that it carries out, and for whom. packaging/worker.toml explains
-// every key. An unknown key or a wrong value is an error that names the file, the line and the nearest known key.
+// every key. An unknown key or a wrong value is an error that names the file, the line, the section and the key, and the key that was
+// probably meant.
 #pragma once
 
 #include <bitset>
@@ -42,6 +43,7 @@ struct CommandRule {
 };
 
 struct WorkerConfig {
+  std::string file;    // Its name, for errors.
   std::string socket;  // Empty: the default of `rondo`.
   std::string name;    // Empty: the name of the host.
   std::string state = "/var/lib/rondo-worker";

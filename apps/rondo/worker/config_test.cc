@@ -83,6 +83,19 @@ TEST(WorkerConfig, AFaultNamesItsLineAndTheNearestKey) {
   EXPECT_THAT(refusal("[command.a\n"), HasSubstr("worker.toml:1"));
 }
 
+TEST(WorkerConfig, AKeyOfAnotherSectionIsNamedWithThatSection) {
+  const std::string good = "[command.a]\nprogram = \"/bin/true\"\n";
+  EXPECT_THAT(refusal("[worker]\ngrace_s = 3\n" + good),
+              HasSubstr("worker.toml:2: [worker] 'grace_s' is unknown; did you mean [command.NAME] grace_s?"));
+  EXPECT_THAT(refusal("grace_s = 3\n" + good), HasSubstr("worker.toml:1: 'grace_s' is unknown; did you mean [command.NAME] grace_s?"));
+  EXPECT_THAT(refusal(good + "places = 3\n"), HasSubstr("[command.a] 'places' is unknown; did you mean [worker] places?"));
+  EXPECT_THAT(refusal(good + "characters = \"a\"\n"), HasSubstr("did you mean [command.NAME.parameters.NAME] characters?"));
+  EXPECT_THAT(refusal("[worker]\nlog_bytes = 4096\n" + good), HasSubstr("did you mean 'logs_bytes' or [command.NAME] log_bytes?"));
+  EXPECT_THAT(refusal("[command]\nprogram = \"/bin/true\"\n"), HasSubstr("worker.toml:2: [command] 'program' must be a section"));
+  EXPECT_THAT(refusal("[[command]]\nprogram = \"/bin/true\"\n"), HasSubstr("'command' must be a section: [command.NAME]"));
+  EXPECT_THAT(refusal(good + "arguments = [\"{to}\"]\n"), HasSubstr("[command.a] 'arguments': {to}"));
+}
+
 const char* const kCopy = R"(
 [command.copy]
 program = "/bin/cp"

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -69,6 +71,9 @@ class WorkerFiles : public ::testing::Test {
     folder = ::mkdtemp(pattern.data());
   }
   ~WorkerFiles() override { files::remove_all(folder); }
+  Result<RunRecords> open_records() {
+    return RunRecords::open(folder.string(), Duration{0}, [](const Status&) {});
+  }
   RunLogs logs(RunLogs::Bounds bounds = {}) {
     auto opened = RunLogs::open((folder / "logs").string(), bounds);
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -127,11 +132,39 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
   EXPECT_TRUE(files::exists(folder / "logs" / "notes.txt"));
 }
 
+/// A worker that was started right after a kill -9 of the former one gave up.
+TEST_F(WorkerFiles, TheLockOfAnEndingProcessIsWaitedFor) {
+  ASSERT_TRUE(open_records().has_value()) << "makes the folder";
+  int taken[2];
+  ASSERT_EQ(::pipe(taken), 0);
+  const pid_t former = ::fork();
+  if (former == 0) {
+    const auto held = open_records();
+    const char how = held ? 'y' : 'n';
+    static_cast<void>(::write(taken[1], &how, 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char how = 0;
+  ASSERT_EQ(::read(taken[0], &how, 1), 1);
+  ASSERT_EQ(how, 'y');
+  EXPECT_FALSE(open_records().has_value());
+  std::string reason;
+  const auto records = RunRecords::open(folder.string(), 60s, [&](const Status& why) {
+    reason = why.to_string();
+    ::kill(former, SIGKILL);
+  });
+  ::waitpid(former, nullptr, 0);
+  EXPECT_TRUE(records.has_value()) << records.error().to_string();
+  EXPECT_THAT(reason, HasSubstr("process " + std::to_string(former)));
+  for (const int end : taken) ::close(end);
+}
+
 TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
   {
-    auto records = RunRecords::open(folder.string());
+    auto records = open_records();
     ASSERT_TRUE(records.has_value());
-    EXPECT_THAT(RunRecords::open(folder.string()).error().to_string(), HasSubstr("another process"));
+    EXPECT_THAT(open_records().error().to_string(), HasSubstr("another process has it open: process " + std::to_string(::getpid())));
     ASSERT_TRUE(records->write({.run = 3, .attempt = 2, .command = "a", .process = 99, .started = 5, .boot = "b"}).ok());
     ASSERT_TRUE(records
                     ->write({.run = 3,
@@ -145,7 +178,7 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
     records->remove(4);
   }
   std::ofstream(folder / "runs" / "9.json") << "{\"run\":";
-  auto records = RunRecords::open(folder.string());
+  auto records = open_records();
   const std::vector<RunRecord> all = records->read_all();
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].run, 3);

@@ -1,6 +1,7 @@
 #include "worker/run_records.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -16,6 +17,7 @@
 
 #include "base/private_file.h"
 #include "rondo/admin/client.h"
+#include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "worker/process.h"
 
@@ -81,6 +83,21 @@ Status write_file(const std::string& path, const std::string& text) {
   return file ? Status{} : status_from_errno(errno == 0 ? EIO : errno, "cannot write '" + path + "'");
 }
 
+/// As lock_file(), and waits for 'patience' at most.
+Status wait_for_lock(int fd, const std::string& what, Duration patience, const std::function<void(const Status&)>& on_wait) {
+  const SystemClock clock;
+  const Instant until = clock.now() + patience;
+  Status locked = lock_file(fd, what);
+  if (locked.code() != StatusCode::Unavailable) return locked;
+  on_wait(locked);
+  // The kernel reports no end of a lock to a waiter with a deadline.
+  while (locked.code() == StatusCode::Unavailable && clock.now() < until) {
+    ::poll(nullptr, 0, 20);
+    locked = lock_file(fd, what);
+  }
+  return locked;
+}
+
 /// The group of a process; 0 if there is no such process.
 pid_t group_of(const std::string& process) {
   const std::string text = whole("/proc/" + process + "/stat");
@@ -125,14 +142,14 @@ bool kill_leftovers(const RunRecord& record) {
   return is_ours && ::kill(-record.process, SIGKILL) == 0;
 }
 
-Result<RunRecords> RunRecords::open(const std::string& state) {
+Result<RunRecords> RunRecords::open(const std::string& state, Duration patience, const std::function<void(const Status&)>& on_wait) {
   const std::string folder = state + "/runs";
   std::error_code failed;
   files::create_directories(folder, failed);
   if (failed) return failure(status_from_errno(failed.value(), "cannot make the folder '" + folder + "'"));
   UniqueFd lock{::open((state + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
   if (!lock) return failure(status_from_errno(errno, "cannot open '" + state + "/lock'"));
-  if (Status locked = lock_file(lock.get(), "the state '" + state + "' of another worker"); !locked.ok()) return failure(std::move(locked));
+  if (Status locked = wait_for_lock(lock.get(), "'" + state + "'", patience, on_wait); !locked.ok()) return failure(std::move(locked));
   return RunRecords(folder, std::move(lock));
 }
 
@@ -140,9 +157,9 @@ Status RunRecords::check(const std::string& state) {
   files::path place = state;
   std::error_code failed;
   while (!files::exists(place, failed) && place.has_relative_path()) place = place.parent_path();
-  if (!files::is_directory(place, failed)) return {StatusCode::InvalidArgument, "'" + place.string() + "' is no folder, for 'state'"};
+  if (!files::is_directory(place, failed)) return {StatusCode::InvalidArgument, "'" + place.string() + "' is no folder"};
   if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
-  return status_from_errno(errno, "making files in '" + place.string() + "', for 'state'");
+  return status_from_errno(errno, "making files in '" + place.string() + "'");
 }
 
 std::string RunRecords::path(std::int64_t run) const { return folder_ + "/" + std::to_string(run) + ".json"; }

@@ -5,12 +5,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "rondo/base/result.h"
+#include "rondo/base/time.h"
 
 namespace rondo::cli {
 
@@ -31,8 +33,9 @@ struct RunRecord {
 
 class RunRecords {
  public:
-  /// Takes the state folder for this process: FailedPrecondition if another worker has it. Makes it if it is absent.
-  static Result<RunRecords> open(const std::string& state);
+  /// Takes the state folder for this process. Makes it if it is absent. If another process has it, this calls 'on_wait' and waits for
+  /// 'patience' at most; then Unavailable, with the process.
+  static Result<RunRecords> open(const std::string& state, Duration patience, const std::function<void(const Status&)>& on_wait);
   /// Ok, or why open() would fail, apart from a worker that runs: a path that is no folder, or a right that this user lacks. Changes
   /// nothing.
   static Status check(const std::string& state);

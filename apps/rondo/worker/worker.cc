@@ -21,6 +21,9 @@ namespace json = boost::json;
 /// After its commands have ended, a worker that ends waits so long for the server to take the ends.
 constexpr Duration kLastReport = 3s;
 
+/// A worker that was killed may hold the lock of its state until the kernel has ended it and what it has forked.
+constexpr Duration kLockPatience = 2s;
+
 std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
@@ -70,10 +73,13 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                      .report_taken = [this] { report_taken(); }}) {}
 
 Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::string& socket, Log& log) {
-  Result<RunRecords> records = RunRecords::open(config.state);
-  if (!records) return failure(records.error());
+  const std::string state_key = config.file + ": [worker] state";
+  Result<RunRecords> records = RunRecords::open(config.state, kLockPatience, [&](const Status& why) {
+    log.warn("waiting for the lock of the state", {{"ms", kLockPatience / 1ms}, {"why", why}});
+  });
+  if (!records) return failure(records.error().with_context(state_key));
   Result<RunLogs> logs = RunLogs::open(config.state + "/logs", {.logs = config.logs, .bytes = config.logs_bytes});
-  if (!logs) return failure(logs.error());
+  if (!logs) return failure(logs.error().with_context(state_key));
   Result<AllowedCommands> allowed = allow(config);
   if (!allowed) return failure(allowed.error());
   std::vector<RunRecord> left = records->read_all();
@@ -85,14 +91,14 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::str
 
 Status Worker::check(const WorkerConfig& config) {
   if (const auto allowed = allow(config); !allowed) return allowed.error();
-  return RunRecords::check(config.state);
+  return RunRecords::check(config.state).with_context(config.file + ": [worker] state");
 }
 
 Result<Worker::AllowedCommands> Worker::allow(const WorkerConfig& config) {
   AllowedCommands allowed;
   for (const auto& [name, rule] : config.commands) {
     Result<std::optional<UserIds>> ids = user_ids(rule.user);
-    if (!ids) return failure(ids.error().with_context("[command." + name + "] user"));
+    if (!ids) return failure(ids.error().with_context(config.file + ": [command." + name + "] user"));
     allowed[name] = {.rule = std::make_shared<const CommandRule>(rule), .user = *std::move(ids)};
   }
   return allowed;
