@@ -200,6 +200,30 @@ void AdminSession::dispatch(const json::object& request) {
   commands_.dispatch(request, Reply{state}, [this](const CommandSpec& spec, const Arguments& arguments) { tell_write(spec, arguments); });
 }
 
+namespace {
+
+/// Text arguments that are JSON objects with a name. Their other members are not logged: the parameters of a job may hold secrets.
+bool is_definition(std::string_view argument) { return argument == "definition" || argument == "definitions"; }
+
+/// "NAME (412 bytes)", with the name of each object.
+std::string names_in_definition(const std::string& definition) {
+  json::error_code error;
+  const json::value value = json::parse(definition, error);
+  const json::array all = error ? json::array{} : value.is_array() ? value.get_array() : json::array{value};
+  std::string names;
+  for (const json::value& one : all) {
+    const json::value* const name = one.is_object() ? one.get_object().if_contains("name") : nullptr;
+    if (name == nullptr || !name->is_string() || names.size() >= kAdminWriteWords) continue;
+    names += std::string{name->get_string().data(), name->get_string().size()} + " ";
+  }
+  constexpr std::string_view kCut = "... ";
+  constexpr std::size_t kRoom = 30;  // For the size.
+  if (names.size() > kAdminWriteWords - kRoom) names.replace(kAdminWriteWords - kRoom, std::string::npos, kCut);
+  return names + "(" + std::to_string(definition.size()) + " bytes)";
+}
+
+}  // namespace
+
 void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
   constexpr std::string_view kDryRun = "dry_run";
   if (!options_.on_write || !spec.is_told || (arguments.has(kDryRun) && arguments.flag(kDryRun))) return;
@@ -210,7 +234,8 @@ void AdminSession::tell_write(const CommandSpec& spec, const Arguments& argument
   };
   for (const ArgumentSpec& argument : spec.arguments) {
     if (!arguments.has(argument.name)) continue;
-    if (argument.kind == ArgumentKind::Text) name(arguments.text(argument.name));
+    if (argument.kind == ArgumentKind::Text)
+      name(is_definition(argument.name) ? names_in_definition(arguments.text(argument.name)) : arguments.text(argument.name));
     if (argument.kind == ArgumentKind::Integer && argument.required) name(std::to_string(arguments.integer(argument.name, 0)));
     if (argument.kind != ArgumentKind::Rows) continue;
     std::set<std::string> tables;
