@@ -148,6 +148,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"job_backoff_us", 3600000000},
     {"run_note", 1024},
     {"live_runs", 100000},
+    {"ended_runs", 256},
     {"live_runs_of_job", 2000},
     {"runs_of_cycle", 10000},
     {"jobs_of_cycle", 2000},

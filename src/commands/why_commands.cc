@@ -77,6 +77,10 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       link.note += next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
       return;
     }
+    if (next_ == 0 && !link.origin_note.empty()) {  // The first link has no fact as its origin: its Orch has said what became of the row.
+      link.note = link.origin_note;
+      return;
+    }
     link.note += "no such row was written";
     const auto size = store_.size(link.table);
     if (size && size->staged > 0) {

@@ -85,6 +85,11 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
       runs.push_back(std::move(one));
     }
     if (!runs.empty()) object["under_way"] = std::move(runs);
+    json::array retried;
+    for (const std::int64_t run : jobs.retried(stored->job.name))
+      retried.push_back(json::object{{"run", run}, {"note", sentence(jobs.retry_note(run))}});
+    if (!retried.empty()) object["retried"] = std::move(retried);
+    if (const std::string trouble = jobs.handler_trouble(stored->job.handler); !trouble.empty()) object["warning"] = sentence(trouble);
     reply.finish(object);
   });
 }
@@ -239,6 +244,7 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 json::object row = object_of(run);
                 // It may have ended since the store was read.
                 if (const auto activity = jobs.activity(run.id); activity && !is_final(run.state)) add_activity(row, *activity, run);
+                if (const std::string note = jobs.retry_note(run.id); !note.empty()) row["note"] = sentence(note);
                 if (const auto progress = jobs.progress(run.id)) row["progress"] = object_of(*progress);
                 reply.row(row);
               }

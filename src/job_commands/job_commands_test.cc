@@ -215,6 +215,26 @@ TEST_F(JobCommands, SeveralJobsArePutTogetherOrNotAtAll) {
   EXPECT_EQ(call("jobs").at("rows").as_array().size(), 2U);
 }
 
+TEST_F(JobCommands, TheErrorOfAnAttemptIsShownWhileTheNextOneIsWaitedFor) {
+  call("job-put", {{"definition", R"({"name":"again","handler":"fail","retries":1,"backoff_ms":100000})"}});
+  EXPECT_FALSE(call("job", {{"name", "again"}}).contains("retried"));
+  const std::int64_t run = call("job-trigger", {{"name", "again"}}).at("run").as_int64();
+  json::object shown;
+  while (!shown.contains("retried") && !HasFailure()) shown = call("job", {{"name", "again"}});
+  const json::object one = shown.at("retried").at(0).as_object();
+  EXPECT_EQ(one.at("run").as_int64(), run);
+  const std::string note{one.at("note").as_string()};
+  EXPECT_THAT(note, testing::StartsWith("attempt 1 failed: unavailable: no \\x1b[31mserver; next attempt at 20"));
+  const json::object row = call("job-runs", {{"name", "again"}}).at("rows").at(0).as_object();
+  EXPECT_EQ(row.at("note").as_string(), note);
+  EXPECT_EQ(row.at("state").as_string(), "due");
+}
+
+TEST_F(JobCommands, AJobWithoutItsHandlerIsShownWithAWarning) {
+  call("job-put", {{"definition", R"({"name":"lost","handler":"none"})"}});
+  EXPECT_EQ(call("job", {{"name", "lost"}}).at("warning"), "this program has no handler 'none'");
+}
+
 TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));

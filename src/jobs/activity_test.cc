@@ -9,6 +9,7 @@
 
 #include "jobs/testing/testbed.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 namespace {
@@ -107,6 +108,81 @@ TEST_F(ActivityTest, WhyNamesTheTimeOfTheNextAttempt) {
   EXPECT_EQ(why("again", run).note, "waits for attempt 2 at " + at);
   // A key of another job with this number is no run.
   EXPECT_EQ(why("other", run).plane, PlaneState::Unknown);
+}
+
+TEST_F(ActivityTest, ARunThatIsKilledBetweenTwoAttemptsKeepsWhatItsLastAttemptLeft) {
+  const auto fail = [](const JobContext&) { return Status{StatusCode::Unavailable, "no server"}; };
+  jobs->handle_in_turn("fail", fail);
+  jobs->start();
+  define({.name = "again", .handler = "fail", .retries = 2, .backoff = 100s});
+  const std::int64_t run = trigger("again").id;
+  const std::int64_t second = trigger("again").id;
+  const auto wait = [&](std::int64_t of) {
+    return becomes([&] {
+      const auto now = jobs->activity(of);
+      return now && now->stage == Stage::Planned && !jobs->retry_note(of).empty();
+    });
+  };
+  ASSERT_TRUE(wait(run) && wait(second));
+  const JobRun before = rows("again").at(1);
+  EXPECT_EQ(before.note, "attempt 1 failed: unavailable: no server");
+  EXPECT_EQ(jobs->retry_note(run), before.note + "; next attempt at " + calendar::format_rfc3339(before.due));
+  EXPECT_EQ(jobs->retried("again"), (std::vector{run, second}));
+  ASSERT_TRUE(before.begun.has_value());
+  ASSERT_TRUE(jobs->kill(run).ok());
+  ASSERT_TRUE(becomes([&] { return rows("again").at(1).state == RunState::Killed; }));
+  EXPECT_EQ(rows("again").at(1).begun, before.begun);
+  EXPECT_THAT(rows("again").at(1).note, HasSubstr("; attempt 1 failed: unavailable: no server"));
+  EXPECT_EQ(jobs->retry_note(run), "");
+  // The same after a restart.
+  close();
+  open();
+  jobs->handle_in_turn("fail", fail);
+  jobs->start();
+  ASSERT_TRUE(wait(second));
+  ASSERT_TRUE(jobs->kill(second).ok());
+  ASSERT_TRUE(all_ended());
+  EXPECT_TRUE(rows("again").at(0).begun.has_value());
+  EXPECT_THAT(rows("again").at(0).note, HasSubstr("; attempt 1 failed: unavailable: no server"));
+}
+
+TEST_F(ActivityTest, WhySaysHowARunEnded) {
+  jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no server"}; });
+  jobs->start();
+  define({.name = "one", .handler = "fail"});
+  const std::int64_t run = trigger("one").id;
+  ASSERT_TRUE(all_ended());
+  const std::string at = calendar::format_rfc3339(rows("one").at(0).ended.value_or(WallTime{}));
+  EXPECT_EQ(why("one", run).note, "it ended at " + at + " as failed: unavailable: no server");
+  EXPECT_EQ(why("one", 4711).note, "no such run waits or runs: see 'rondo job runs one'");
+  EXPECT_THAT(why("two", run).note, HasSubstr("no such run")) << "the run is of another job";
+  for (std::size_t i = 0; i < limits::kEndedRuns; ++i) trigger("one");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(why("one", run).note, HasSubstr("no such run"));
+}
+
+TEST_F(ActivityTest, TheRunsThatWaitForAnAbsentHandlerAreCounted) {
+  jobs->wait_for_handlers("away/", [](std::string_view) { return "no worker"; });
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  define({.name = "one", .handler = "away/x"});
+  define({.name = "two", .handler = "away/x"});
+  EXPECT_EQ(jobs->handler_trouble("away/x"), "no worker");
+  trigger("one");
+  const std::int64_t second = trigger("one").id;
+  trigger("two");
+  const std::string since = calendar::format_rfc3339(rows("one").at(1).due);
+  EXPECT_TRUE(becomes([&] { return jobs->handler_trouble("away/x") == "no worker: 3 runs wait since " + since; }))
+      << jobs->handler_trouble("away/x");
+  EXPECT_EQ(jobs->awaited_handlers(), std::vector<std::string>{"away/x"});
+  ASSERT_TRUE(jobs->kill(second).ok());
+  EXPECT_EQ(jobs->handler_trouble("away/x"), "no worker: 2 runs wait since " + since);
+  // A job that is edited has a handler that is here, and its run does not wait for the former one.
+  define({.name = "two", .handler = "ok"});
+  EXPECT_TRUE(becomes([&] { return jobs->handler_trouble("away/x") == "no worker: 1 run waits since " + since; }));
+  jobs->handle_in_turn("away/x", [](const JobContext&) { return Status{}; });
+  ASSERT_TRUE(all_ended());
+  EXPECT_TRUE(jobs->awaited_handlers().empty());
 }
 
 TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {

@@ -84,7 +84,16 @@ void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
 std::string Jobs::handler_trouble(std::string_view handler) const {
-  return parts_->handlers.contains(handler) ? std::string{} : parts_->no_handler(handler);
+  return parts_->handlers.contains(handler) ? std::string{} : parts_->trouble_of_absent(handler);
+}
+std::vector<std::string> Jobs::awaited_handlers() const {
+  std::vector<std::string> names;
+  for (const auto& [name, runs] : parts_->awaited) names.push_back(name);
+  return names;
+}
+std::string Jobs::retry_note(std::int64_t run) const {
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? std::string{} : Parts::retry_note(*live);
 }
 void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
 std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
@@ -106,13 +115,10 @@ std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
 }
 std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
 std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
-  std::vector<std::int64_t> under_way;
-  for (const auto& [id, live] : parts_->jobs) {
-    if (live.job->name != job) continue;
-    std::ranges::copy_if(live.runs, std::back_inserter(under_way),
-                         [this](std::int64_t run) { return parts_->find(run)->stage == LiveRun::Stage::Running; });
-  }
-  return under_way;
+  return parts_->runs_that(job, [](const LiveRun& live) { return live.stage == LiveRun::Stage::Running; });
+}
+std::vector<std::int64_t> Jobs::retried(std::string_view job) const {
+  return parts_->runs_that(job, [](const LiveRun& live) { return !Parts::retry_note(live).empty(); });
 }
 std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +23,12 @@
 namespace rondo::jobs {
 
 struct LiveRun;
+
+/// The runs that wait for an absent handler.
+struct AwaitedRuns {
+  std::size_t runs = 0;
+  WallTime since;  // When the first of them was due.
+};
 
 /// A job that has live runs.
 struct LiveJob {
@@ -43,13 +51,15 @@ struct LiveRun {
   JobRun run;
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
-  bool is_withdrawn = false;           // Its row is being removed.
-  WallTime fires = {};                 // Its time in the time ring: run.due, or when it was found late.
-  Priority priority;                   // Of the table that has its row.
-  std::optional<Ticket> ticket;        // While its row is in flight: it runs, or waits for a place in a pool.
-  bool waits_for_turn = false;         // It is in LiveJob::waiting.
-  std::uint64_t place_in_line = 0;     // At an asynchronous handler, among the runs of its priority; 0: none yet.
-  bool is_held = false;                // By AsyncHandler::held.
+  bool is_withdrawn = false;        // Its row is being removed.
+  WallTime fires = {};              // Its time in the time ring: run.due, or when it was found late.
+  Priority priority;                // Of the table that has its row.
+  std::optional<Ticket> ticket;     // While its row is in flight: it runs, or waits for a place in a pool.
+  bool waits_for_turn = false;      // It is in LiveJob::waiting.
+  std::uint64_t place_in_line = 0;  // At an asynchronous handler, among the runs of its priority; 0: none yet.
+  bool is_held = false;             // By AsyncHandler::held.
+  /// The absent handler for which it waits.
+  std::map<std::string, AwaitedRuns, std::less<>>::value_type* awaits = nullptr;
   std::vector<std::int64_t> children;  // Runs that wait for the success of this one.
   std::optional<PoolKind> pool;        // The pool for a place in which it waits.
   std::optional<PoolKind> runs_in;     // The pool that runs it, or has it in its queue.

@@ -102,10 +102,15 @@ struct Jobs::Parts {
   void note_end(const std::string& job, RunState state);
 
   // --- for people (parts_activity.cc)
+  std::vector<std::int64_t> runs_that(std::string_view job, bool (*condition)(const LiveRun&)) const;
+  static std::string retry_note(const LiveRun& live);
+  std::string trouble_of_absent(std::string_view handler) const;
   RunActivity activity_of(const LiveRun& live) const;
   RunActivity of_due_run(const LiveRun& live) const;
   /// What `why` adds about the row of a run.
   RowInPlane row_state(std::string_view key);
+  RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;
+  void note_ended(const JobRun& run, WallTime ended);
 
   // --- running (parts_running.cc)
   void fire(LiveRun& live);
@@ -132,6 +137,9 @@ struct Jobs::Parts {
   /// Whether runs wait for this handler while it is absent.
   bool waits_for_handler(std::string_view name) const;
   std::string no_handler(std::string_view name) const;
+  /// The run waits for its handler, which is absent. Counts it until it begins again or ends.
+  Outcome wait_for_handler(LiveRun& live);
+  void stop_awaiting(LiveRun& live);
   Outcome begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
   static bool has_room(const AsyncHandler& handler, std::int64_t run);
   void start_async(LiveRun& live, const AsyncHandler& handler);
@@ -252,6 +260,12 @@ struct Jobs::Parts {
   std::map<std::int64_t, std::shared_ptr<AsyncRun::State>> replayed;
   /// Prefixes of handlers for which runs wait, each with what to say about an absent one.
   std::vector<std::pair<std::string, std::function<std::string(std::string_view handler)>>> awaited_handlers;
+  std::map<std::string, AwaitedRuns, std::less<>> awaited;  // By handler.
+  struct EndedRun {
+    std::string key;
+    std::string how;  // For people.
+  };
+  std::map<std::int64_t, EndedRun> last_ended;  // At most limits::kEndedRuns.
   std::vector<ConstraintKind> offered_facts{kJobSucceeded};
   /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;

@@ -1,7 +1,11 @@
 // parts.h: what the live runs do at present, for people.
+#include <algorithm>
+#include <iterator>
+
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -29,6 +33,29 @@ RunActivity of_begun_run(const LiveRun& live) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> Jobs::Parts::runs_that(std::string_view job, bool (*condition)(const LiveRun&)) const {
+  std::vector<std::int64_t> found;
+  for (const auto& [id, live] : jobs) {
+    if (live.job->name != job) continue;
+    std::ranges::copy_if(live.runs, std::back_inserter(found), [&](std::int64_t run) { return condition(runs.at(run)); });
+  }
+  return found;
+}
+
+std::string Jobs::Parts::retry_note(const LiveRun& live) {
+  if (live.stage != LiveRun::Stage::Planned || live.run.attempt == 0) return {};
+  return live.run.note + (live.run.note.empty() ? "" : "; ") + "next attempt at " + calendar::format_rfc3339(live.fires);
+}
+
+std::string Jobs::Parts::trouble_of_absent(std::string_view handler) const {
+  const std::string text = no_handler(handler);
+  const auto found = awaited.find(handler);
+  if (found == awaited.end()) return text;
+  const AwaitedRuns& of = found->second;
+  return text + ": " + std::to_string(of.runs) + (of.runs == 1 ? " run waits" : " runs wait") + " since " +
+         calendar::format_rfc3339(of.since);
+}
 
 RunActivity Jobs::Parts::activity_of(const LiveRun& live) const {
   switch (live.stage) {
@@ -68,9 +95,24 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
   return activity;
 }
 
+void Jobs::Parts::note_ended(const JobRun& run, WallTime ended) {
+  std::string how = "it ended at " + calendar::format_rfc3339(ended) + " as " + std::string{to_string(run.state)};
+  if (!run.note.empty()) how += ": " + run.note;
+  last_ended.insert_or_assign(run.id, EndedRun{key_of(run), std::move(how)});
+  if (last_ended.size() > limits::kEndedRuns) last_ended.erase(last_ended.begin());
+}
+
+RowInPlane Jobs::Parts::state_of_ended(std::int64_t run, std::string_view key) const {
+  const auto found = last_ended.find(run);
+  if (found != last_ended.end() && found->second.key == key) return {.note = found->second.how};
+  const std::string job{key.substr(0, key.rfind('#'))};
+  return {.note = "no such run waits or runs: see 'rondo job runs " + job + "'"};
+}
+
 RowInPlane Jobs::Parts::row_state(std::string_view key) {
   const std::optional<std::int64_t> id = run_of(key);
   const LiveRun* const live = id ? find(*id) : nullptr;
+  if (id && live == nullptr) return state_of_ended(*id, key);
   if (live == nullptr || key_of(live->run) != key) return {};
   RunActivity activity = activity_of(*live);
   const bool is_planned = activity.stage == RunActivity::Stage::Planned;

@@ -36,7 +36,7 @@ void Jobs::Parts::stand_in_line(LiveRun& live) {
     if (live.place_in_line == 0) live.place_in_line = next_in_line++;
     lines[name].emplace(place_of(live), live.run.id);
   } else if (waits_for_handler(name)) {
-    begin_again(live, Outcome::wait_for({kJobHandler, name}));
+    begin_again(live, wait_for_handler(live));
   } else {
     end(live, RunState::Failed, no_handler(name));
   }
@@ -49,7 +49,7 @@ void Jobs::Parts::begin_again(LiveRun& live, const Outcome& outcome) {
 }
 
 bool Jobs::Parts::waits_for_handler(std::string_view name) const {
-  return std::ranges::any_of(awaited_handlers, [name](const auto& awaited) { return name.starts_with(awaited.first); });
+  return std::ranges::any_of(awaited_handlers, [name](const auto& prefix) { return name.starts_with(prefix.first); });
 }
 
 std::string Jobs::Parts::no_handler(std::string_view name) const {
@@ -57,6 +57,21 @@ std::string Jobs::Parts::no_handler(std::string_view name) const {
     if (name.starts_with(prefix)) return reason(name);
   }
   return "this program has no handler '" + std::string{name} + "'";
+}
+
+Outcome Jobs::Parts::wait_for_handler(LiveRun& live) {
+  const std::string& name = live.job->job->handler;
+  stop_awaiting(live);
+  live.awaits = &*awaited.try_emplace(name, AwaitedRuns{.since = live.run.due}).first;
+  AwaitedRuns& of = live.awaits->second;
+  ++of.runs;
+  of.since = std::min(of.since, live.run.due);
+  return Outcome::wait_for({kJobHandler, name});
+}
+
+void Jobs::Parts::stop_awaiting(LiveRun& live) {
+  auto* const of = std::exchange(live.awaits, nullptr);
+  if (of != nullptr && --of->second.runs == 0) awaited.erase(of->first);
 }
 
 Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket) {
@@ -83,7 +98,7 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   LiveRun* const after = find(run);
   if (after == nullptr || (after->stage != LiveRun::Stage::Running && after->stage != LiveRun::Stage::Fired)) return Outcome::done();
   const bool waits = after->stage == LiveRun::Stage::Fired;
-  if (waits && !handlers.contains(name) && waits_for_handler(name)) return Outcome::wait_for({kJobHandler, name});
+  if (waits && !handlers.contains(name) && waits_for_handler(name)) return wait_for_handler(*after);
   after->ticket = ticket;
   if (waits) stand_in_line(*after);
   return Outcome::staged();

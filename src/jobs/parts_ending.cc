@@ -24,6 +24,7 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
   if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
   const bool may_retry = end.state == RunState::Failed || end.state == RunState::TimedOut;
   if (may_retry && live.run.attempt < live.job->job->retries) {
+    end.note = "attempt " + std::to_string(end.attempt) + (end.state == RunState::Failed ? " failed: " : " timed out: ") + end.note;
     end.state = RunState::Due;
     end.due = now + backoff_of(*live.job->job, live.run.attempt);
   }
@@ -46,9 +47,14 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
-  store_end(
-      live,
-      {.id = live.run.id, .state = state, .due = live.run.due, .attempt = live.run.attempt, .ended = wall_now(), .note = std::move(note)});
+  if (live.run.attempt > 0 && !live.run.note.empty()) note += "; " + live.run.note;  // Of the last attempt.
+  store_end(live, {.id = live.run.id,
+                   .state = state,
+                   .due = live.run.due,
+                   .attempt = live.run.attempt,
+                   .begun = live.run.begun,
+                   .ended = wall_now(),
+                   .note = std::move(note)});
 }
 
 void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
@@ -90,6 +96,7 @@ void Jobs::Parts::take_over(const StoredJob& stored) {
 void Jobs::Parts::leave_lines(const LiveJob& job) {
   for (const std::int64_t id : job.runs) {
     LiveRun& live = *find(id);
+    if (live.awaits != nullptr) static_cast<void>(queue(live.priority)->add(live.run));  // Handled again, with its new handler.
     if (live.stage == LiveRun::Stage::Fired && live.ticket)
       begin_again(live, Outcome::retry_after(Duration{0}, {StatusCode::Unavailable, "the handler of the job was changed"}));
   }
@@ -178,11 +185,14 @@ void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
   live.place_in_line = 0;
   live.is_held = false;
   stop_waiting(live);
+  stop_awaiting(live);
   live.deadline = Instant::never();
   live.verdict.reset();
   live.run.state = end.state;
   live.run.due = end.due;
   live.run.attempt = end.attempt;
+  live.run.begun = end.begun;
+  live.run.note = end.note;
   if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
   ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.scheduled, !is_requested(live.run.band)});
   LiveJob& job = *live.job;
@@ -263,6 +273,7 @@ void Jobs::Parts::ends_stored(const Status& status) {
     } else if (is_final(ending.end.state)) {
       const std::vector<std::int64_t> children = std::move(live->children);
       const JobRun run = live->run;
+      note_ended(run, ending.end.ended);
       forget(*live);
       note_end(run.job, run.state);
       end_family(children, run);
@@ -284,6 +295,7 @@ void Jobs::Parts::stop_waiting(LiveRun& live) {
 
 void Jobs::Parts::forget(LiveRun& live) {
   stop_waiting(live);
+  stop_awaiting(live);
   if (const auto of = queues.find(live.priority.level()); of != queues.end()) of->second->remove(live.run);
   LiveJob& job = *live.job;
   const std::int64_t job_id = live.run.job_id;

@@ -23,6 +23,7 @@ void Jobs::Parts::fire(LiveRun& live) {
 Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
+  stop_awaiting(*live);
   if (Status unknown = check_facts(*live->job->job); !unknown.ok()) {
     end(*live, RunState::Failed, unknown.to_string());
     return Outcome::done();
@@ -30,7 +31,7 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   if (std::vector<Constraint> facts = missing_facts(*live); !facts.empty()) return Outcome::wait_for(std::move(facts));
   LiveJob& job = *live->job;
   const std::string& handler = job.job->handler;
-  if (!handlers.contains(handler) && waits_for_handler(handler)) return Outcome::wait_for({kJobHandler, handler});
+  if (!handlers.contains(handler) && waits_for_handler(handler)) return wait_for_handler(*live);
   if (!job.begun.contains(run)) {
     if (job.begun.size() >= job.most()) cover(*live);
     // The others may have ended in cover(), which has passed the turn to this run.

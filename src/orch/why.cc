@@ -94,7 +94,14 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
       return;
     case WhyLink::State::Absent: break;
   }
-  if (in.state == PlaneState::Unknown) return;
+  if (in.state == PlaneState::Unknown) {
+    if (in.note.empty()) return;
+    // The Orch knows more of a row that is over than its table does.
+    link.note = std::exchange(link.origin_note, {});
+    add_note(link, in.note);
+    link.origin_note = link.note;
+    return;
+  }
   link.plane = in.state;
   link.note = link.origin_note;
   add_note(link, in.note);

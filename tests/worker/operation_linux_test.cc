@@ -90,6 +90,35 @@ TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUnti
   EXPECT_THAT(must("--json health"), Not(HasSubstr("host1")));
 }
 
+TEST_F(WorkerOperationOnLinux, RunsThatWaitForAWorkerAreANoteOfTheHealthUntilItComes) {
+  start_rondod();
+  must("job add work --manual --handler command/good --concurrency 2 --overlap concurrent");
+  EXPECT_THAT(must("--json health"), Not(HasSubstr("command good")));
+  must("job trigger work");
+  must("job trigger work");
+  const std::string note = "no worker offers command good: 2 runs wait since 20";
+  ASSERT_TRUE(becomes([&] { return must("health").find(note) != std::string::npos; })) << must("health");
+  EXPECT_THAT(must("--json job show work"), HasSubstr(note));
+  start_worker(command("good", "true\n"));
+  ASSERT_TRUE(comes_to("work", "succeeded"));
+  ASSERT_TRUE(becomes([&] { return must("--json health").find("command good") == std::string::npos; }));
+  EXPECT_THAT(must("--json job show work"), Not(HasSubstr("warning")));
+}
+
+TEST_F(WorkerOperationOnLinux, TheLogOfAnEditHasTheSizeOfTheDefinitionAndNoParameter) {
+  start_rondod();
+  must("job add work --manual --handler none --parameters hunter2 2> /dev/null");
+  must("job edit work --parameters hunter22 2> /dev/null");
+  must("job remove work --yes");
+  const std::string log = read(folder / "rondod.err");
+  EXPECT_THAT(log, Not(HasSubstr("hunter2")));
+  std::size_t puts = 0;
+  for (std::size_t at = log.find("command=job-put"); at != std::string::npos; at = log.find("command=job-put", at + 1)) ++puts;
+  EXPECT_EQ(puts, 2U) << log;
+  EXPECT_THAT(log, HasSubstr("write command=job-put what=\"work ("));
+  EXPECT_THAT(log, HasSubstr(" bytes)\" user="));
+}
+
 TEST_F(WorkerOperationOnLinux, ASecondWorkerWithTheSameNameLogsThatReason) {
   start_rondod();
   start_worker(command("good", "true\n"));

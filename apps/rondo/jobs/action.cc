@@ -303,8 +303,11 @@ std::string run_note(const json::object& run) {
   const json::value* const progress = run.if_contains("progress");
   if (progress == nullptr || !progress->is_object()) {
     const bool is_running = run.contains("state") && run.at("state") == "running";
-    const std::string_view text = run.contains("activity") && !is_running ? "activity" : "note";
-    return run.contains(text) ? member(run, text) : std::string{};
+    const std::string note = run.contains("note") ? member(run, "note") : std::string{};
+    if (is_running || !run.contains("activity")) return note;
+    const std::string activity = member(run, "activity");
+    if (note.empty()) return activity;
+    return activity.starts_with("waits for attempt") ? note : activity + "; " + note;  // The note of an attempt names the next one.
   }
   std::string text = "running, " + member(progress->get_object(), "percent") + " %";
   if (progress->get_object().contains("text")) text += ": " + member(progress->get_object(), "text");

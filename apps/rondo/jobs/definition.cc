@@ -119,6 +119,7 @@ json::object definition_of(json::object shown) {
   shown.erase("running");
   shown.erase("next");
   shown.erase("under_way");
+  shown.erase("retried");
   shown.erase("warning");
   return shown;
 }

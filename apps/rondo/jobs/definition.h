@@ -15,7 +15,7 @@ Status apply_options(const JobCall& call, boost::json::object& definition);
 /// The milliseconds of "250ms", "30s", "5min", "2h" or "7d". InvalidArgument for another text.
 Result<std::int64_t> milliseconds_of(std::string_view duration);
 
-/// 'shown' without what is not part of the definition: "running", "next", "under_way" and "warning".
+/// 'shown' without what is not part of the definition: "running", "next", "under_way", "retried" and "warning".
 boost::json::object definition_of(boost::json::object shown);
 
 /// Lines "- field: old" and "+ field: new" for each member that differs; empty if none does.

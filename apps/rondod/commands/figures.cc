@@ -234,7 +234,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_fpm_health(context, troubles, notes);
   add_managers_health(context, troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
-  if (context.jobs != nullptr) context.jobs->add_health(troubles);
+  if (context.jobs != nullptr) context.jobs->add_health(troubles, notes);
   if (context.agent == nullptr) return;
   if (!context.plane_holder.empty()) {
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +

@@ -21,7 +21,8 @@ class JobService {
   /// Logs when the scheduler of jobs has trouble, and when it is well again. Called every second.
   virtual void poll() = 0;
   virtual void add_stats(boost::json::object& stats) const = 0;
-  virtual void add_health(boost::json::array& troubles) const = 0;
+  /// 'notes': what is no trouble of this program, such as runs that wait for a worker.
+  virtual void add_health(boost::json::array& troubles, boost::json::array& notes) const = 0;
 };
 
 /// Ok, or Unimplemented with the missing packages.

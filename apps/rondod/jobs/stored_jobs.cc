@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/private_file.h"
 #include "base/unique_fd.h"
@@ -103,6 +105,9 @@ bool listens_at(pid_t process, const std::string& path) {
   return false;
 }
 
+/// Absent workers that `health` names.
+constexpr std::size_t kNotes = 10;
+
 jobs::JobsOptions options_of(const JobSettings& settings) {
   return {.window = std::chrono::milliseconds{settings.window_ms},
           .grace = std::chrono::milliseconds{settings.grace_ms},
@@ -162,9 +167,13 @@ class StoredJobs final : public JobService {
                                  {"late_max_us", figures.lateness_ns.max() / 1000}};
   }
 
-  void add_health(json::array& troubles) const override {
+  void add_health(json::array& troubles, json::array& notes) const override {
     if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
+    const std::vector<std::string> awaited = jobs_.awaited_handlers();
+    for (std::size_t i = 0; i < std::min(awaited.size(), kNotes); ++i)
+      notes.push_back(sentence("jobs: " + jobs_.handler_trouble(awaited[i])));
+    if (awaited.size() > kNotes) notes.push_back(sentence("jobs: the same of " + std::to_string(awaited.size() - kNotes) + " more"));
   }
 
  private:

@@ -145,8 +145,10 @@ class Jobs {
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
   /// handler is set. 'reason' returns what `rondo why` shows, such as "no worker offers command backup".
   void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
-  /// Why runs of a job with this handler would not begin at present; empty if it is set.
+  /// Why runs of a job with this handler would not begin at present, with the number of those that wait for it; empty if it is set.
   std::string handler_trouble(std::string_view handler) const;
+  /// The absent handlers for which runs wait.
+  std::vector<std::string> awaited_handlers() const;
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start().
   void offer_facts(ConstraintKind kind);
   /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
@@ -185,6 +187,8 @@ class Jobs {
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
+  /// Why the last attempt of a run failed that waits for a further one, and when that begins; empty for another run.
+  std::string retry_note(std::int64_t run) const;
   /// The next scheduled instant at which a job fires: that of a run that is planned already, otherwise StoredJob::next. Empty for a stopped
   /// job, and for one with parents. O(live runs of the job).
   std::optional<WallTime> next_of(const StoredJob& stored) const;
@@ -192,6 +196,8 @@ class Jobs {
   std::optional<Progress> progress(std::int64_t run) const;
   /// The runs of a job whose handler runs, the oldest first. O(live jobs).
   std::vector<std::int64_t> under_way(std::string_view job) const;
+  /// The runs of a job that wait for a further attempt, the oldest first. O(live jobs).
+  std::vector<std::int64_t> retried(std::string_view job) const;
   /// For handlers that give runs to workers: records that a run without a stored end is given to 'worker'. Give it when 'done' has been
   /// called with a value, so that after a crash the worker that has the run is known.
   void note_worker(std::int64_t run, std::string worker, Done<bool> done = {});

@@ -64,6 +64,11 @@ inline constexpr std::size_t kRunNote = 1024;
 /// misfire rule. Figure: none: health() says so. Test: `JobsTest.AtTheLimitOfLiveRunsNoMoreArePlanned`.
 inline constexpr std::size_t kLiveRuns = 100'000;
 
+/// Runs that ended last, of which `rondo why` says when and how they ended.
+/// Reached: the oldest is forgotten, and `rondo why` refers to `rondo job runs`. Figure: none: the store keeps the run. Test:
+/// `ActivityTest.WhySaysHowARunEnded`.
+inline constexpr std::size_t kEndedRuns = 256;
+
 /// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns. Fewer when many runs wait in all: a
 /// twentieth of the places that are free.
 /// Reached: no more runs of this job, and of those above it, are planned until some have ended; instants that are missed follow the misfire
