@@ -143,6 +143,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"job_parents", 16},
     {"jobs_of_family", 200},
     {"jobs_of_put", 500},
+    {"job_tags", 64},
     {"job_facts", 16},
     {"job_retries", 100},
     {"job_backoff_us", 3600000000},

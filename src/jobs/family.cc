@@ -28,12 +28,26 @@ Result<JobsByName> below(JobStore& store, const std::string& top) {
   return found;
 }
 
+/// The names of all jobs below 'top'. At most one more than a family may have.
+Result<std::set<std::string>> names_below(FamilyReads& reads, const std::string& top) {
+  std::set<std::string> found;
+  std::vector<std::string> line{top};
+  for (std::size_t at = 0; at < line.size() && found.size() <= limits::kJobsOfFamily; ++at) {
+    const auto children = reads.children_of(line[at]);
+    if (!children) return failure(children.error());
+    for (const std::string& child : **children) {
+      if (found.insert(child).second) line.push_back(child);
+    }
+  }
+  return found;
+}
+
 Status refuse(const std::string& why) { return {StatusCode::InvalidArgument, "parents: " + why}; }
 
 /// The store's jobs with the edited job in place of the stored one.
 class Ancestry {
  public:
-  Ancestry(JobStore& store, const Job& edited) : store_(store), edited_(edited) { parents_.emplace(edited.name, edited.parents); }
+  Ancestry(FamilyReads& reads, const Job& edited) : reads_(reads), edited_(edited) { parents_.emplace(edited.name, &edited.parents); }
 
   /// Follows the parents of 'name' upward. An error for a cycle through the edited job, and for a job that does not exist.
   Status climb(const std::string& name) {
@@ -41,7 +55,7 @@ class Ancestry {
     if (path_.size() > limits::kFamilyDepth) return too_deep();
     const auto parents = parents_of(name);
     if (!parents) return parents.error();
-    for (const std::string& parent : *parents) {
+    for (const std::string& parent : **parents) {
       if (parent == edited_.name) return refuse("a cycle: " + cycle());
       if (!seen_.insert(parent).second) continue;
       if (Status status = climb(parent); !status.ok()) return status;
@@ -58,8 +72,8 @@ class Ancestry {
     // check_family() lets no cycle in: it was written into the database by another program.
     if (!asked_.insert(name).second) return failure(refuse("the stored job '" + name + "' is above itself"));
     std::set<std::string> roots;
-    if (parents->empty()) roots.insert(name);
-    for (const std::string& parent : *parents) {
+    if ((*parents)->empty()) roots.insert(name);
+    for (const std::string& parent : **parents) {
       auto of_parent = roots_of(parent, depth + 1);
       if (!of_parent) return of_parent;
       roots.merge(*of_parent);
@@ -70,14 +84,14 @@ class Ancestry {
 
  private:
   static Status too_deep() { return refuse("more than " + std::to_string(limits::kFamilyDepth) + " jobs are above one another"); }
-  Result<std::vector<std::string>> parents_of(const std::string& name) {
+  Result<const std::vector<std::string>*> parents_of(const std::string& name) {
     if (const auto known = parents_.find(name); known != parents_.end()) return known->second;
     if (parents_.size() >= limits::kFamilyReads)
       return failure(refuse("more than " + std::to_string(limits::kFamilyReads) + " jobs are above the job and those below it"));
-    const auto stored = store_.find(name);
+    const auto stored = reads_.parents_of(name);
     if (!stored && stored.error().code() == StatusCode::NotFound) return failure(refuse("there is no job '" + name + "'"));
-    if (!stored) return failure(stored.error());
-    return parents_.emplace(name, stored->job.parents).first->second;
+    if (stored) parents_.emplace(name, *stored);
+    return stored;
   }
   /// From the top of the cycle down: "a -> b -> a".
   std::string cycle() const {
@@ -86,9 +100,9 @@ class Ancestry {
     return text;
   }
 
-  JobStore& store_;
+  FamilyReads& reads_;
   const Job& edited_;
-  std::map<std::string, std::vector<std::string>> parents_;
+  std::map<std::string, const std::vector<std::string>*> parents_;
   std::map<std::string, std::set<std::string>> roots_;
   std::set<std::string> asked_;  // By roots_of().
   std::set<std::string> seen_;
@@ -146,22 +160,43 @@ void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Desc
   }
 }
 
-Status check_family(JobStore& store, const Job& job) {
-  Ancestry ancestry(store, job);
+Result<const std::vector<std::string>*> FamilyReads::parents_of(const std::string& name) {
+  if (const auto known = parents_.find(name); known != parents_.end()) return &known->second;
+  auto stored = store_.find(name);
+  if (!stored) return failure(std::move(stored.error()));
+  return &parents_.emplace(name, std::move(stored->job.parents)).first->second;
+}
+
+Result<const std::vector<std::string>*> FamilyReads::children_of(const std::string& name) {
+  if (const auto known = children_.find(name); known != children_.end()) return &known->second;
+  const auto stored = store_.children(name);
+  if (!stored) return failure(stored.error());
+  std::vector<std::string> names;
+  for (const StoredJob& child : *stored) names.push_back(child.job.name);
+  return &children_.emplace(name, std::move(names)).first->second;
+}
+
+Status check_family(FamilyReads& reads, const Job& job) {
+  Ancestry ancestry(reads, job);
   if (Status status = ancestry.climb(job.name); !status.ok()) return status;
   if (Status status = check_root(ancestry, job.name); !status.ok()) return status;
-  auto descendants = below(store, job.name);
+  auto descendants = names_below(reads, job.name);
   if (!descendants) return descendants.error();
-  for (const auto& [name, child] : *descendants) {
-    if (Status status = check_root(ancestry, name); !status.ok()) return status;
+  for (const std::string& child : *descendants) {
+    if (Status status = check_root(ancestry, child); !status.ok()) return status;
   }
   const std::string root = *ancestry.roots_of(job.name)->begin();
-  auto family = below(store, root);
+  auto family = names_below(reads, root);
   if (!family) return family.error();
   family->merge(*descendants);
-  if (root != job.name) family->try_emplace(job.name);
+  if (root != job.name) family->insert(job.name);
   if (family->size() <= limits::kJobsOfFamily) return {};
   return refuse("the root '" + root + "' would have more than " + std::to_string(limits::kJobsOfFamily) + " jobs below it");
+}
+
+Status check_family(JobStore& store, const Job& job) {
+  FamilyReads reads(store);
+  return check_family(reads, job);
 }
 
 }  // namespace rondo::jobs

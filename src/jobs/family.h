@@ -28,8 +28,24 @@ std::vector<Descendant> placed_below(const std::string& top, const std::map<std:
 /// Appends 'top', a run, and unless it has ended a run of each of 'descendants'.
 void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Descendant>& descendants);
 
-/// InvalidArgument if the store must not take 'job': a parent that does not exist, a cycle, which is named, more than one root, or more
-/// than limits::kJobsOfFamily jobs below the root.
+/// What checks of families read of a store, each job once. The store must not change meanwhile.
+class FamilyReads {
+ public:
+  explicit FamilyReads(JobStore& store) : store_(store) {}
+  /// NotFound.
+  Result<const std::vector<std::string>*> parents_of(const std::string& name);
+  /// See JobStore::children().
+  Result<const std::vector<std::string>*> children_of(const std::string& name);
+
+ private:
+  JobStore& store_;
+  std::map<std::string, std::vector<std::string>> parents_;
+  std::map<std::string, std::vector<std::string>> children_;
+};
+
+/// InvalidArgument if the store must not take 'job', or must not keep it: a parent that does not exist, a cycle, which is named, more than
+/// one root, or more than limits::kJobsOfFamily jobs below the root.
+Status check_family(FamilyReads& reads, const Job& job);
 Status check_family(JobStore& store, const Job& job);
 
 }  // namespace rondo::jobs

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,6 +89,26 @@ Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
   } else if (when != "manual") {
     return refuse("schedule.when",
                   "'" + std::string{when} + "' is none of: cron EXPRESSION, every DURATION, after DURATION, at RFC3339, manual");
+  }
+  return {};
+}
+
+/// Owners and tags are for people, who choose jobs by them.
+Status check_tags(const Job& job) {
+  if (job.tags.size() > limits::kJobTags) return refuse("tags", "more than " + std::to_string(limits::kJobTags));
+  const std::set<std::string_view> different(job.tags.begin(), job.tags.end());
+  if (different.size() < job.tags.size()) return refuse("tags", "one is there twice");
+  return different.contains("") ? refuse("tags", "one is empty") : Status{};
+}
+
+/// A job is stored in whole milliseconds, and with times that a database of jobs can have.
+Status check_times(const Job& job) {
+  for (const auto& [field, time] :
+       {std::pair{"backoff", job.backoff}, {"timeout", job.timeout}, {"schedule.jitter", job.schedule.jitter}}) {
+    if (time % 1ms != Duration{0}) return refuse(field, "it is not in whole milliseconds");
+  }
+  for (const auto& [field, time] : {std::pair{"schedule.from", job.schedule.from}, {"schedule.until", job.schedule.until}}) {
+    if (time && !calendar::parse_rfc3339(calendar::format_rfc3339(*time))) return refuse(field, "it is too far from the present");
   }
   return {};
 }
@@ -207,6 +228,8 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
 
 Status check_values(const Job& job) {
   if (job.handler.empty()) return refuse("handler", "it names none");
+  if (to_string(job.misfire).empty()) return refuse("misfire", "it is none of the values of Misfire");
+  if (to_string(job.overlap).empty()) return refuse("overlap", "it is none of the values of Overlap");
   if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
     return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));
   }
@@ -226,6 +249,8 @@ Status check(const Job& job) {
   }
   if (Status status = check_values(job); !status.ok()) return status;
   if (Status status = check_texts(job); !status.ok()) return status;
+  if (Status status = check_tags(job); !status.ok()) return status;
+  if (Status status = check_times(job); !status.ok()) return status;
   if (job.parameters.size() > limits::kJobParameters) {
     return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
   }

@@ -398,7 +398,7 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
     std::vector<Plan> plans{{.job_id = job.id}};
     for (std::size_t i = 0; i < limits::kLiveRuns; ++i) {
       const WallTime at = WallTime::from_nanoseconds(in_an_hour + static_cast<std::int64_t>(i));
-      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at});
+      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at, .band = Band::Manual});
     }
     ASSERT_TRUE(store->plan(plans).ok());
   }

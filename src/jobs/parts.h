@@ -213,6 +213,7 @@ struct Jobs::Parts {
   void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
   void stop_waiting(LiveRun& live);
+  void remove_waiting_row(const LiveRun& live);
   void forget(LiveRun& live);
 
   /// Records a call for the journal, before it has an effect.

@@ -33,8 +33,6 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
 
 constexpr const char* kStopped = "the job was stopped";
 
-bool is_delay(const Job& job) { return job.schedule.when.starts_with("after "); }
-
 bool has_begun(const LiveRun& live) { return live.stage == LiveRun::Stage::Running || live.stage == LiveRun::Stage::Ending; }
 
 }  // namespace
@@ -179,6 +177,7 @@ void Jobs::Parts::store_end(LiveRun& live, RunEnd end) {
 }
 
 void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
+  remove_waiting_row(live);
   live.stage = LiveRun::Stage::Ending;
   live.pool.reset();
   live.runs_in.reset();
@@ -291,6 +290,13 @@ void Jobs::Parts::ends_stored(const Status& status) {
 /// its removal.
 void Jobs::Parts::stop_waiting(LiveRun& live) {
   if (std::exchange(live.waits_for_turn, false)) turns.allow(live.run);
+}
+
+/// A run that ends without an attempt waits for no fact any more, such as the success of a parent, whose row may be gone before its own
+/// end is stored.
+void Jobs::Parts::remove_waiting_row(const LiveRun& live) {
+  if (live.stage != LiveRun::Stage::Fired || live.ticket) return;
+  if (const auto of = queues.find(live.priority.level()); of != queues.end()) of->second->remove(live.run);
 }
 
 void Jobs::Parts::forget(LiveRun& live) {

@@ -5,6 +5,7 @@
 
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
+#include "orch/handler_fault.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 
@@ -40,7 +41,18 @@ std::string why_not_run(const FoundRuns& found, const JobRun& run) {
   return job.is_running || is_requested(run.band) ? "" : "the job was stopped";
 }
 
-Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
+/// Whether a run is still to come at an instant that its job has no more: the job was edited while no process had the run.
+bool is_outdated(Planner& planner, const JobRun& run, const StoredJob& job, WallTime now) {
+  if (run.band != Band::Ring || run.attempt != 0 || run.scheduled <= now || !is_readable(job)) return false;
+  if (run.parents.empty() != job.job.parents.empty()) return true;
+  if (!run.parents.empty() || is_delay(job.job)) return false;  // It has no instants of its own.
+  const auto compiled = planner.compiled(job.job, job.id);
+  if (!compiled) return false;
+  const auto instant = next_after(**compiled, run.scheduled + Duration{-1});
+  return !instant || instant->scheduled != run.scheduled;
+}
+
+Result<FoundRuns> read_unfinished(JobStore& store, Planner& planner, std::int64_t after, WallTime now) {
   FoundRuns found;
   auto runs = store.unfinished(after, kPage);
   if (!runs) return failure(std::move(runs.error()));
@@ -49,10 +61,12 @@ Result<FoundRuns> read_unfinished(JobStore& store, std::int64_t after) {
     auto lost = lost_parent(store, run);
     if (!lost) return failure(std::move(lost.error()));
     if (!lost->empty()) found.lost.emplace(run.id, std::move(*lost));
-    if (found.jobs.contains(run.job)) continue;
-    auto job = store.find(run.job);
-    if (!job) return failure(std::move(job.error()));
-    found.jobs.emplace(run.job, std::move(*job));
+    if (!found.jobs.contains(run.job)) {
+      auto job = store.find(run.job);
+      if (!job) return failure(std::move(job.error()));
+      found.jobs.emplace(run.job, std::move(*job));
+    }
+    if (is_outdated(planner, run, found.jobs.at(run.job), now)) found.lost.emplace(run.id, "the job has another schedule");
   }
   return found;
 }
@@ -89,12 +103,17 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
       hooks(std::move(seat.hooks)),
       turns(*seat.turns),
       calls(runtime.scheduler(), "jobs", std::move(repeat)),
-      store(runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
-            [this](Duration difference) { clocks_read(difference); }),
+      store(
+          runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
+          [this](Duration difference) { clocks_read(difference); },
+          [this](const std::string& work, const std::exception_ptr& thrown) {
+            runtime.report_reject("jobs", Change::event("done", work, {}), status_of_exception(thrown).with_context("'done' of " + work));
+          }),
       pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),
       cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
       ring_timer("jobs:ring", Priority{56}, [this] { fire_due(); }),
       deadline_timer("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }) {
+  RONDO_EXPECT(store.has_store() || calls.is_replayed(), "Jobs needs a store: it may be null only in a replay");
   RONDO_EXPECT(options.window >= 1s && options.window <= 50s, "JobsOptions::window is 1 to 50 s");
   RONDO_EXPECT(options.grace >= options.window, "JobsOptions::grace is at least the window");
   RONDO_EXPECT(options.cycle > Duration{0} && options.cycle <= options.window / 2,
@@ -125,7 +144,11 @@ void Jobs::Parts::recover() {
   // No process leaves more of them than kLiveRuns and one cycle.
   if (runs.size() >= limits::kLiveRuns + limits::kRunsOfCycle && is_full()) return try_again();
   store.submit<FoundRuns>(
-      "recover " + std::to_string(recovered_to), [after = recovered_to](JobStore& of, Planner&) { return read_unfinished(of, after); },
+      "recover " + std::to_string(recovered_to),
+      [after = recovered_to, now = wall_now()](JobStore& of, Planner& planner) -> Result<FoundRuns> {
+        if (Status claimed = of.claim(); !claimed.ok()) return failure(std::move(claimed));
+        return read_unfinished(of, planner, after, now);
+      },
       [this, try_again](Result<FoundRuns> found) {
         plan_status = found ? Status{} : found.error();
         if (!found) return try_again();
@@ -182,6 +205,8 @@ void Jobs::Parts::cycle() {
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
   forget_old();
+  // A plan before the rows of withdrawn runs are removed would leave out their instants. ends_stored() calls this again.
+  if (std::ranges::any_of(ends, [](const Ending& ending) { return ending.end.is_withdrawn; })) return;
   plans_again = is_planning;
   if (is_planning || is_full()) return;
   is_planning = true;

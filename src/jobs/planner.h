@@ -33,6 +33,9 @@ struct CompiledSchedule {
   std::shared_ptr<const calendar::Zone> zone;
 };
 
+/// Whether the instants of a job follow from the ends of its runs.
+inline bool is_delay(const Job& job) { return job.schedule.when.starts_with("after "); }
+
 /// The first scheduled instant after 'after'. Empty if there is none, and for schedules that begin with a trigger: manual, and the first
 /// run of "after DURATION" if 'after' is not the end of a run (see first_after).
 std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after);

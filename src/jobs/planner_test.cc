@@ -294,7 +294,8 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
                     .concurrency = limits::kJobConcurrency,
                     .retries = limits::kJobRetries,
                     .parents = numbered_names(limits::kJobParents),
-                    .required_facts = std::vector<std::string>(limits::kJobFacts, "port:Ethernet0")};
+                    .required_facts = std::vector<std::string>(limits::kJobFacts, "port:Ethernet0"),
+                    .tags = numbered_names(limits::kJobTags)};
   EXPECT_TRUE(check(largest).ok());
   const auto message = [&largest](auto&& change) {
     Job job = largest;
@@ -309,6 +310,23 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
   EXPECT_THAT(message([](Job& job) { job.parents.emplace_back("one more"); }), testing::HasSubstr("parents: more than"));
   EXPECT_THAT(message([](Job& job) { job.required_facts.emplace_back("a:b"); }), testing::HasSubstr("requires: more than"));
+  EXPECT_THAT(message([](Job& job) { job.tags.emplace_back("one more"); }), testing::HasSubstr("tags: more than 64"));
+  EXPECT_THAT(message([](Job& job) { job.tags.back() = job.tags.front(); }), testing::HasSubstr("tags: one is there twice"));
+  EXPECT_THAT(message([](Job& job) { job.tags.back().clear(); }), testing::HasSubstr("tags: one is empty"));
+}
+
+/// What the store cannot keep is refused before it is stored: 500 microseconds became no timeout at all.
+TEST(JobCheck, ValuesThatTheStoreCannotKeepAreRefused) {
+  const auto message = [](auto&& change) {
+    Job job{.name = "a", .handler = "h"};
+    change(job);
+    return check(job).to_string();
+  };
+  EXPECT_THAT(message([](Job& job) { job.timeout = 500us; }), testing::HasSubstr("timeout: it is not in whole milliseconds"));
+  EXPECT_THAT(message([](Job& job) { job.backoff = 1ns; }), testing::HasSubstr("backoff: it is not in whole milliseconds"));
+  EXPECT_THAT(message([](Job& job) { job.schedule.from = WallTime::from_nanoseconds(INT64_MIN); }), testing::HasSubstr("schedule.from"));
+  EXPECT_THAT(message([](Job& job) { job.overlap = static_cast<Overlap>(77); }), testing::HasSubstr("overlap: "));
+  EXPECT_THAT(message([](Job& job) { job.misfire = static_cast<Misfire>(77); }), testing::HasSubstr("misfire: "));
 }
 
 TEST(JobCheck, TextsAreUtf8AndHaveALimit) {

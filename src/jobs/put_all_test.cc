@@ -2,12 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "jobs/put_jobs.h"
+#include "jobs/testing/passing_job_store.h"
 #include "jobs/testing/testbed.h"
+#include "rondo/base/clock.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -22,6 +27,17 @@ using testing::IsEmpty;
 JobEdit edit(const std::string& name, std::vector<std::string> parents = {}, Running running = Running::Started) {
   return {.job = {.name = name, .handler = "ok", .parents = std::move(parents)}, .running = running};
 }
+
+/// Counts the reads of children.
+class CountingStore final : public test::PassingJobStore {
+ public:
+  using PassingJobStore::PassingJobStore;
+  Result<std::vector<StoredJob>> children(std::string_view parent) override {
+    ++children_reads;
+    return PassingJobStore::children(parent);
+  }
+  std::size_t children_reads = 0;
+};
 
 class PutAllTest : public test::JobsTestbed {
  protected:
@@ -142,6 +158,83 @@ TEST_F(PutAllTest, AFamilyAboveItsLimitIsRefused) {
   // In the order of the names it is behind the children that one query returns.
   EXPECT_THAT(refusal({edit("zebra", {"root"})}), HasSubstr("more than 200 jobs below it"));
   EXPECT_THAT(refusal({edit("apple", {"root"})}), HasSubstr("more than 200 jobs below it"));
+}
+
+/// The check of each job read its whole family: 200 jobs with 16 parents each took 8 s, and no job was planned meanwhile.
+TEST_F(PutAllTest, TheFamilyOfManyEditsIsReadOnce) {
+  std::vector<JobEdit> edits{edit("root")};
+  for (std::size_t i = 0; i < limits::kJobsOfFamily; ++i) {
+    std::vector<std::string> parents;
+    for (std::size_t parent = i < limits::kJobParents ? 0 : i - limits::kJobParents; parent < i; ++parent)
+      parents.push_back("job" + std::to_string(parent));
+    edits.push_back(edit("job" + std::to_string(i), parents.empty() ? std::vector<std::string>{"root"} : parents));
+  }
+  auto inner = make_sqlite_job_store((folder / "counted.db").string()).value();
+  CountingStore store{*inner};
+  Planner planner{PlannerOptions{}};
+  const auto made = put_jobs(store, planner, edits, SystemClock{}.wall_now(), false);
+  ASSERT_TRUE(made.has_value()) << made.error().to_string();
+  EXPECT_LE(store.children_reads, edits.size());
+  const std::size_t before = store.children_reads;
+  ASSERT_TRUE(put_jobs(store, planner, edits, SystemClock{}.wall_now(), false).has_value());
+  EXPECT_EQ(store.children_reads, before) << "no family changes";
+}
+
+/// It ended the source of the store's answers: nothing was planned any more, and health was good.
+TEST_F(PutAllTest, AnAnswerThatThrowsIsReportedAndJobsGoOn) {
+  std::vector<std::string> reports;
+  runtime->on_reject([&](std::string_view, const Change&, const Status& why) { reports.push_back(why.to_string()); });
+  jobs->define({.name = "a", .handler = "ok", .schedule = {.when = "every 20ms"}}, [](const auto&) { throw std::runtime_error("mine"); });
+  ASSERT_TRUE(becomes([&] { return !reports.empty(); }));
+  EXPECT_THAT(reports, ElementsAre(AllOf(HasSubstr("'done' of put"), HasSubstr("mine"))));
+  EXPECT_TRUE(becomes([this] { return jobs->stats().succeeded > 0; }));
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+/// 95 of 100 runs fired at instants of the schedule before, when a program edited its job before start().
+TEST_F(PutAllTest, RunsThatAnEarlierProcessPlannedFollowAnEditBeforeTheStart) {
+  JobEdit root = edit("root");
+  root.job.schedule.when = "every 100ms";
+  ASSERT_TRUE(put({root, edit("child", {"root"})}).has_value());
+  ASSERT_TRUE(becomes([this] { return jobs->stats().pending > 60; }));
+  close();
+  open();
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  root.job.schedule.when = "every 300ms";
+  jobs->put_all({root}, false);
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return jobs->is_recovered() && jobs->stats().succeeded > 8; }));
+  const WallTime from = SystemClock{}.wall_now();
+  for (const char* const name : {"root", "child"}) {
+    std::size_t checked = 0;
+    for (const JobRun& run : rows(name)) {
+      if (run.scheduled < from) continue;
+      EXPECT_EQ(run.scheduled.nanoseconds() % (300ms / 1ns), 0) << name << " " << run.scheduled.nanoseconds();
+      ++checked;
+    }
+    EXPECT_GT(checked, 5U) << name;
+  }
+}
+
+/// Two programs on one database ran its runs twice.
+TEST_F(PutAllTest, OneSchedulerAtATimeRunsTheJobsOfADatabase) {
+  define({.name = "a", .handler = "ok", .schedule = {.when = "every 20ms"}});
+  ASSERT_TRUE(becomes([this] { return jobs->stats().succeeded > 0; }));
+  Runtime other;
+  std::size_t calls = 0;
+  auto second = std::make_unique<Jobs>(other, make_sqlite_job_store(path()).value(), options);
+  second->handle_in_turn("ok", [&calls](const JobContext&) { return ++calls, Status{}; });
+  second->start();
+  const auto other_becomes = [&](const std::function<bool()>& condition) {
+    const Instant deadline = other.clock().now() + kPatience;
+    while (!condition() && other.clock().now() < deadline) other.scheduler().run_for(1ms);
+    return condition();
+  };
+  ASSERT_TRUE(other_becomes([&] { return !second->health().ok(); }));
+  EXPECT_THAT(second->health().to_string(), HasSubstr("another process runs the jobs of '" + path() + "'"));
+  EXPECT_EQ(calls, 0U);
+  close();
+  EXPECT_TRUE(other_becomes([&] { return calls > 0 && second->health().ok(); })) << "it takes over";
 }
 
 TEST(JobEdits, AreReadAsTheyWereWritten) {

@@ -23,8 +23,7 @@ std::string name_of(const JobEdit& edit) { return "job '" + edit.job.name + "'";
 std::optional<WallTime> next_of_edited(const StoredJob& before, const Job& job, std::optional<WallTime> first) {
   if (!before.is_running) return std::nullopt;
   const bool is_in_order = before.job.schedule == job.schedule && before.job.parents == job.parents;
-  const bool is_delay = job.schedule.when.starts_with("after ");  // Without a next time: it follows from the end of a run.
-  return is_in_order && (before.next || is_delay) ? before.next : first;
+  return is_in_order && (before.next || is_delay(job)) ? before.next : first;  // A delay has no next time while a run is under way.
 }
 
 /// Equal but for the note on why it was stopped, which is no part of a definition, and the note for people.
@@ -45,9 +44,8 @@ Result<StoredJob> put_definition(JobStore& store, Planner& planner, const Job& j
   return store.put(edited, next_of_edited(*known, job, *next));
 }
 
-Result<StoredJob> put_job(JobStore& store, Planner& planner, const JobEdit& edit, WallTime now) {
-  const auto known = store.find(edit.job.name);
-  if (!known && known.error().code() != StatusCode::NotFound) return known;
+/// 'known' is the stored job, or NotFound.
+Result<StoredJob> put_job(JobStore& store, Planner& planner, const JobEdit& edit, const Result<StoredJob>& known, WallTime now) {
   if (known && edit.running == Running::IfNew && is_same(known->job, edit.job)) return known;
   auto stored = put_definition(store, planner, edit.job, known ? &*known : nullptr, now);
   if (!stored) return stored;
@@ -77,14 +75,18 @@ Result<std::vector<StoredJob>> put_jobs(JobStore& store, Planner& planner, std::
   std::vector<StoredJob> stored;
   bool is_right = false;
   Status status = store.atomically([&]() -> Status {
+    std::vector<const JobEdit*> moved;  // Those whose families change.
     for (const JobEdit& edit : edits) {
-      auto one = put_job(store, planner, edit, now);
+      const auto known = store.find(edit.job.name);
+      if (!known && known.error().code() != StatusCode::NotFound) return known.error();
+      if (edit.job.parents != (known ? known->job.parents : std::vector<std::string>{})) moved.push_back(&edit);
+      auto one = put_job(store, planner, edit, known, now);
       if (!one) return one.error().with_context(name_of(edit));
       stored.push_back(std::move(*one));
     }
-    // All of them are stored: a parent may be behind its children.
-    for (const JobEdit& edit : edits) {
-      if (Status wrong = check_family(store, edit.job); !wrong.ok()) return wrong.with_context(name_of(edit));
+    FamilyReads reads(store);  // All of them are stored: a parent may be behind its children.
+    for (const JobEdit* const edit : moved) {
+      if (Status wrong = check_family(reads, edit->job); !wrong.ok()) return wrong.with_context(name_of(*edit));
     }
     is_right = true;
     return is_dry ? Status{StatusCode::Cancelled, "a dry run"} : Status{};

@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,17 +35,22 @@ inline Duration difference_of(const Clock& clock) noexcept {
 class StoreThread {
  public:
   /// 'scheduler' must outlive it. Its destructor runs the remaining works, without calling 'done'.
-  /// 'on_clocks' receives the wall clock less the monotonic clock, before 'done' of a work is called.
-  StoreThread(Scheduler& scheduler, std::unique_ptr<JobStore> store, PlannerOptions options, std::function<void(Duration)> on_clocks)
+  /// 'on_clocks' receives the wall clock less the monotonic clock, before 'done' of a work is called. 'on_thrown' receives what a 'done'
+  /// has thrown, with the name of its work: an exception that left the executor would end it.
+  StoreThread(Scheduler& scheduler, std::unique_ptr<JobStore> store, PlannerOptions options, std::function<void(Duration)> on_clocks,
+              std::function<void(const std::string&, const std::exception_ptr&)> on_thrown)
       : clock_(scheduler.clock()),
         store_(std::move(store)),
         planner_(options),
         on_clocks_(std::move(on_clocks)),
+        on_thrown_(std::move(on_thrown)),
         executor_(scheduler, [this](std::span<Work> works) { apply(works); },
                   {.name = "jobs:store", .target = "the store of jobs", .priority = Priority{56}},
                   {.encode_order = [](const Work& work, std::string& to) { to += work.name; },
                    .encode_answer = [](const Work& work, std::string& to) { encode(work, to); },
                    .decode_answer = [](std::string_view from, Work& work) { return decode(from, work); }}) {}
+
+  bool has_store() const noexcept { return store_ != nullptr; }
 
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
@@ -63,7 +69,12 @@ class StoreThread {
                      .status = {}});
     executor_.submit(0, std::move(works), [this, result, done = std::move(done)](std::span<Work> ended) {
       if (ended.front().clocks) on_clocks_(*ended.front().clocks);
-      if (done) done(ended.front().status.ok() ? Result<T>{std::move(*result)} : Result<T>{failure(ended.front().status)});
+      if (!done) return;
+      try {
+        done(ended.front().status.ok() ? Result<T>{std::move(*result)} : Result<T>{failure(ended.front().status)});
+      } catch (...) {
+        on_thrown_(ended.front().name, std::current_exception());
+      }
     });
   }
 
@@ -104,6 +115,7 @@ class StoreThread {
   std::unique_ptr<JobStore> store_;
   Planner planner_;
   const std::function<void(Duration)> on_clocks_;
+  const std::function<void(const std::string&, const std::exception_ptr&)> on_thrown_;
   Executor<Work> executor_;
 };
 

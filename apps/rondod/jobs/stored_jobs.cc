@@ -1,12 +1,7 @@
 #include "rondod/jobs/stored_jobs.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -16,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/private_file.h"
-#include "base/unique_fd.h"
 #include "commands/answers.h"
 #include "job_handlers/handlers.h"
 #include "job_handlers/settings.h"
@@ -32,51 +25,6 @@ namespace {
 
 namespace json = boost::json;
 using commands::sentence;
-
-/// The lock of a database for this process: two schedulers on one database would both fire its runs. SQLite's own locks belong to its
-/// connections.
-class JobsLock {
- public:
-  /// The process that has the lock; 0: none, or it is unknown. Takes no lock.
-  static pid_t owner(const std::string& path) {
-    for (const std::string& file : {name_of(path), path}) {
-      const UniqueFd open{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-      if (!open) continue;
-      if (const pid_t process = lock_owner(open.get()); process != 0) return process;
-    }
-    return 0;
-  }
-
-  /// Locks the name, with an empty file beside the database, and the file itself, which may have other names. What is no regular file, or
-  /// cannot be opened, is left to SQLite, whose error says more.
-  static Result<JobsLock> take(const std::string& path) {
-    const std::string name = name_of(path);
-    JobsLock lock{UniqueFd{::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)}, {}};
-    if (lock.name_.get() < 0) return failure(status_from_errno(errno, "opening '" + name + "'"));
-    if (Status locked = take(lock.name_, path); !locked.ok()) return failure(std::move(locked));
-    lock.file_ = UniqueFd{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR)};
-    struct stat about {};
-    if (lock.file_.get() < 0 || ::fstat(lock.file_.get(), &about) != 0 || !S_ISREG(about.st_mode)) return lock;
-    if (Status locked = take(lock.file_, path); !locked.ok()) return failure(std::move(locked));
-    return lock;
-  }
-
- private:
-  JobsLock(UniqueFd name, UniqueFd file) : name_(std::move(name)), file_(std::move(file)) {}
-  static std::string name_of(const std::string& path) {
-    std::error_code error;
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path, error);
-    return (error ? path : target.string()) + "-lock";
-  }
-  static Status take(const UniqueFd& file, const std::string& path) {
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno == EWOULDBLOCK) return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
-    return status_from_errno(errno, "locking '" + path + "'");
-  }
-
-  UniqueFd name_;
-  UniqueFd file_;  // Open as long as the store: to close it ends the locks that SQLite holds.
-};
 
 /// " (rondod)"; empty if it is unknown.
 std::string name_of_process(pid_t process) {
@@ -122,12 +70,8 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 
 class StoredJobs final : public JobService {
  public:
-  StoredJobs(JobsLock lock, std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
-      : lock_(std::move(lock)),
-        file_(config.jobs.file),
-        log_(log),
-        jobs_(runtime, std::move(store), options_of(config.jobs)),
-        workers_(runtime, jobs_) {
+  StoredJobs(std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
+      : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
     add_handlers(jobs_, runtime, log);
     if (config.plane != PlaneKind::None) offer_switch_facts(jobs_);
     note_settings(runtime, options_of(config.jobs));
@@ -177,7 +121,6 @@ class StoredJobs final : public JobService {
   }
 
  private:
-  JobsLock lock_;  // Ends after the store.
   std::string file_;
   Log& log_;
   jobs::Jobs jobs_;
@@ -188,7 +131,7 @@ class StoredJobs final : public JobService {
 }  // namespace
 
 Status check_stored_jobs(const Config& config) {
-  const pid_t owner = JobsLock::owner(config.jobs.file);
+  const pid_t owner = jobs::owner_of_sqlite_job_store(config.jobs.file);
   if (owner != 0 && !listens_at(owner, config.socket)) {
     return {StatusCode::AlreadyExists,
             "another process runs the jobs of '" + config.jobs.file + "': process " + std::to_string(owner) + name_of_process(owner)};
@@ -197,11 +140,12 @@ Status check_stored_jobs(const Config& config) {
 }
 
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
-  auto locked = JobsLock::take(config.jobs.file);
-  if (!locked) return failure(locked.error());
+  if (jobs::owner_of_sqlite_job_store(config.jobs.file) != 0)
+    return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + config.jobs.file + "'");
   auto store = jobs::make_sqlite_job_store(config.jobs.file, config.jobs.sync ? jobs::Durability::Full : jobs::Durability::Normal);
   if (!store) return failure(store.error());
-  auto service = std::make_unique<StoredJobs>(std::move(*locked), std::move(*store), config, runtime, log);
+  if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
+  auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
   if (Status added = service->add_commands(registry); !added.ok()) return failure(std::move(added));
   return service;
 }

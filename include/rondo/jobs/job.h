@@ -77,7 +77,7 @@ struct Job {
   std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
   std::uint32_t retries = 0;      // Attempts after a failed one: up to limits::kJobRetries.
   Duration backoff{1s};           // Before the first retry; each further one waits twice as long, up to an hour.
-  Duration timeout{0};            // Of one attempt; 0: none.
+  Duration timeout{0};            // Of one attempt; 0: none. As 'backoff' in whole milliseconds.
   /// Names of jobs, at most limits::kJobParents. A job with parents has the schedule "manual": it runs once for each run of its parents,
   /// when all of them have succeeded. All jobs above it end in one root, whose schedule they share (Jobs::put()).
   std::vector<std::string> parents = {};
@@ -85,8 +85,8 @@ struct Job {
   /// waits. It does not end when a fact ends later.
   std::vector<std::string> required_facts = {};
   std::string owner = {};
-  std::vector<std::string> tags = {};
-  std::string note = {};       // For people.
+  std::vector<std::string> tags = {};  // At most limits::kJobTags, each different.
+  std::string note = {};               // For people.
   std::string stop_note = {};  // For people: why the job is stopped. Jobs::stop() sets it, Jobs::start() clears it, an edit keeps it.
   friend bool operator==(const Job&, const Job&) = default;
 };

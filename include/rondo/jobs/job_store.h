@@ -13,6 +13,8 @@
 // InvalidArgument and NotFound as stated. Threads: one thread at a time. The functions may block.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -61,6 +63,10 @@ struct DuePlace {
 class JobStore {
  public:
   virtual ~JobStore();
+
+  /// Claims the jobs for the one scheduler that may run them, until the store is destroyed. AlreadyExists while another store has claimed
+  /// them, in this process or another one.
+  virtual Status claim() { return {}; }
 
   /// Calls 'work' once. Its calls of this store are one transaction, which an error that it returns undoes. It must return the error of a
   /// call that failed to change something. It must not call atomically().
@@ -119,6 +125,9 @@ enum class Durability : std::uint8_t {
 /// A store in an SQLite database in WAL mode. Creates the file, readable by its user alone, and its tables; a database of an earlier
 /// version is migrated. FailedPrecondition for a database of a later version, or of another program.
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
+
+/// The process that has claimed the jobs of the database; 0: none, or it is unknown. Not while this process has the database open.
+pid_t owner_of_sqlite_job_store(const std::string& path);
 
 /// Ok if make_sqlite_job_store() would take the file, as far as reading it tells; also if there is none. Otherwise its error. It changes
 /// nothing, and takes no lock.

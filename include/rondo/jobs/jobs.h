@@ -41,7 +41,7 @@
 
 namespace rondo::jobs {
 
-/// The fact job-succeeded:<job>: of the runs of the job that have begun, the last one has succeeded. Rows of tables may wait for
+/// The fact job-succeeded:<job>: of the runs of the job that have begun, the one that ended last has succeeded. Rows of tables may wait for
 /// it, and other jobs (Job::required_facts). The first question about a job reads the store, so the answer may come a moment later.
 inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
 
@@ -151,10 +151,12 @@ class Jobs {
   std::vector<std::string> awaited_handlers() const;
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start().
   void offer_facts(ConstraintKind kind);
-  /// Plans and fires from now on. First it takes up the runs that an earlier process left. Call it once, after handle().
+  /// Plans and fires from now on. First it claims the store, and takes up the runs that an earlier process left. While another process has
+  /// claimed it, health() says so, and it tries again. Call it once, after handle().
   void start();
 
-  // The following functions return immediately; 'done' is called in a later turn, never within the call. It may be empty.
+  // The following functions return immediately; 'done' is called in a later turn, never within the call, and not after the destructor has
+  // begun. It may be empty. What it throws is reported to Runtime::on_reject.
   /// Adds a job and starts it, or edits it. A job that equals the stored one does not change, so a program may define its jobs at
   /// each start.
   void define(Job job, Done<StoredJob> done = {});

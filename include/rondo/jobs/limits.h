@@ -40,6 +40,11 @@ inline constexpr std::size_t kJobsOfFamily = 200;
 /// `PutAllTest.MoreJobsThanTheLimitAreRefused`.
 inline constexpr std::size_t kJobsOfPut = 500;
 
+/// Tags of a job: each list of jobs has all of them.
+/// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
+/// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
+inline constexpr std::size_t kJobTags = 64;
+
 /// Facts that a job requires: `why` shows all of them.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.

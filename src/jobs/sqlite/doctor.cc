@@ -1,12 +1,10 @@
 // examine_sqlite_job_store(): what a database of jobs is like, for people. It reads, and changes nothing.
-#include <fcntl.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/calendar/rfc3339.h"
@@ -187,12 +185,6 @@ class Examination {
   bool is_damaged_ = false;
 };
 
-/// Whether a process runs the jobs of the database: it holds a lock on a file beside it.
-bool is_in_use(const std::string& path) {
-  const UniqueFd lock{::open((path + "-lock").c_str(), O_RDONLY | O_CLOEXEC)};
-  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
-}
-
 }  // namespace
 
 Result<std::vector<JobDatabaseFinding>> examine_sqlite_job_store(const std::string& path, WallTime now) {
@@ -206,7 +198,8 @@ Result<std::vector<JobDatabaseFinding>> examine_sqlite_job_store(const std::stri
                     "end rondod, and restore a copy of the file");
     return std::move(examination.findings);
   }
-  examination.add(Level::Ok, "in use", is_in_use(path) ? "by a process that runs its jobs" : "by no process that runs its jobs");
+  examination.add(Level::Ok, "in use",
+                  sqlite::DatabaseLock::is_taken(path) ? "by a process that runs its jobs" : "by no process that runs its jobs");
   if (Status status = examination.examine(*version); !status.ok()) return failure(std::move(status));
   return std::move(examination.findings);
 }

@@ -5,6 +5,7 @@
 
 #include "jobs/job_json.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/retention.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
@@ -66,7 +67,9 @@ std::string_view cut(std::string_view note) { return note.substr(0, limits::kRun
 
 class SqliteJobStore final : public JobStore {
  public:
-  explicit SqliteJobStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  SqliteJobStore(std::unique_ptr<Database> database, std::string path) : path_(std::move(path)), database_(std::move(database)) {}
+
+  Status claim() override { return lock_.take(path_); }
 
   Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
 
@@ -283,6 +286,8 @@ class SqliteJobStore final : public JobStore {
     return found->empty() ? std::string{} : "job '" + found->front().job.name + "': " + found->front().set_aside;
   }
 
+  const std::string path_;
+  sqlite::DatabaseLock lock_;  // Ends after the database is closed.
   std::unique_ptr<Database> database_;
   sqlite::RunRetention retention_{*database_};
   std::set<std::int64_t> unusable_;  // Runs that were left out of an answer.
@@ -381,11 +386,13 @@ Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path,
   if (Status set = (*database)->execute(settings); !set.ok()) return failure(std::move(set));
   if (Status migrated = migrate(**database, *version); !migrated.ok()) return failure(std::move(migrated));
   Database& opened = **database;
-  std::unique_ptr<JobStore> store = std::make_unique<SqliteJobStore>(std::move(*database));
+  std::unique_ptr<JobStore> store = std::make_unique<SqliteJobStore>(std::move(*database), path);
   if (opened.prepared().ok()) return store;
   return failure(StatusCode::DataLoss, std::string{opened.prepared().message()} + "; it is not as version " +
                                            std::to_string(kMigrations.size()) + " of it is made: restore a copy of the file");
 }
+
+pid_t owner_of_sqlite_job_store(const std::string& path) { return sqlite::DatabaseLock::owner(path); }
 
 Status check_sqlite_job_store(const std::string& path) {
   auto database = Database::open_unchanged(path);
@@ -394,7 +401,7 @@ Status check_sqlite_job_store(const std::string& path) {
   if (!version) return version.error();
   if (*version < kMigrations.size()) return {};  // The start brings it to the newest version.
   Database& opened = **database;
-  const SqliteJobStore store{std::move(*database)};
+  const SqliteJobStore store{std::move(*database), path};
   return opened.prepared();
 }
 
