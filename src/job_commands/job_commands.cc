@@ -28,10 +28,23 @@ json::value time_of(const std::optional<WallTime>& time) {
   return time ? json::value(calendar::format_rfc3339(*time)) : json::value(nullptr);
 }
 
+/// As all texts of an answer: a client that reads them unescaped has the definition again.
+void escape_texts(json::object& definition) {
+  for (auto& member : definition) {
+    if (member.value().is_string()) member.value() = text(member.value().get_string());
+    if (json::array* const list = member.value().if_array()) {
+      for (json::value& one : *list) {
+        if (one.is_string()) one = text(one.get_string());
+      }
+    }
+  }
+}
+
 /// 'next' as Jobs::next_of().
 json::object object_of(const StoredJob& stored, const std::optional<WallTime>& next) {
   // The store's own text: it always is an object.
   json::object object = json::parse(to_json(stored.job)).as_object();
+  escape_texts(object);
   object["running"] = stored.is_running;
   object["next"] = time_of(next);
   return object;

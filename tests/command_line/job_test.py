@@ -22,7 +22,7 @@ def expect(daemon, code, *words, **options):
 def check_definitions(daemon, checker):
     added = checker.check("job-add", expect(daemon, 0, "--json", "job", "add", "night", "--handler", "log", "--parameters", 'a "b" \\x41',
                                             "--cron", "30 2 * * MON-FRI", "--zone", "Europe/Berlin", "--tags", "a,b", "--stopped"))
-    assert not added["running"] and added["parameters"] == 'a "b" \\x41' and added["tags"] == ["a", "b"], added
+    assert not added["running"] and added["parameters"] == 'a "b" \\x5cx41' and added["tags"] == ["a", "b"], added
     assert "rondo job edit" in expect(daemon, 1, "job", "add", "night", "--handler", "log", "--every", "1s")
     assert "column 1" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--cron", "61 * * * *")
     assert "exclude each other" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--every", "1s", "--manual")
@@ -216,6 +216,37 @@ def check_files(daemon, checker):
     assert "(none)" in daemon.run("job", "list", "other/*").stderr
 
 
+def check_texts(daemon):
+    """A text with any characters survives each way of a definition: it is a command."""
+    odd = 'echo\thi\nthere \x1b[31m \\x41 \u200b\u202e end'
+    before = {"name": "odd", "handler": "log", "parameters": odd, "note": odd, "tags": ["a\tb"], "running": False}
+    said = daemon.run("job", "import", "-", input=json.dumps([before]))
+    assert said.returncode == 0, said
+
+    def exported(name="odd"):
+        return [job for job in json.loads(expect(daemon, 0, "job", "export")) if job["name"] == name]
+
+    assert exported() == [before], exported()
+    assert expect(daemon, 0, "job", "edit", "odd", "--retries", "1") == "+ retries: 1\n"
+    assert exported() == [{**before, "retries": 1}], exported()
+    assert "all 1 jobs are as the file says" in daemon.run("job", "import", "-", input=json.dumps(exported())).stdout
+    shown = expect(daemon, 0, "job", "show", "odd") + expect(daemon, 0, "job", "edit", "odd", "--note", "n")
+    assert "\x1b" not in shown and "\u202e" not in shown, shown
+    expect(daemon, 0, "job", "remove", "odd", "--yes")
+    said = daemon.run("job", "import-crontab", "-", input="# rondo-job: tabs\n* * * * *\techo\thi\n")
+    assert said.returncode == 0, said
+    assert exported("crontab/tabs")[0]["parameters"] == "echo\thi"
+    expect(daemon, 0, "job", "remove", "crontab/tabs", "--yes")
+    assert "--parameters: it is not UTF-8" in expect(daemon, 2, "job", "add", "x", "--handler", "log", "--manual", "--parameters", b"\xff")
+    latin = os.path.join(daemon.folder, "latin")
+    with open(latin, "wb") as file:
+        file.write(b"* * * * * echo \xff\n" + b"* * * * * " + b"x" * 70000 + b"\n")
+    said = expect(daemon, 78, "job", "import-crontab", latin)
+    assert "line 1: it is not UTF-8" in said and "line 2: it has 70010 bytes" in said, said
+    for verb in ("import", "import-crontab"):
+        assert "Is a directory" in expect(daemon, 1, "job", verb, daemon.folder)
+
+
 def check_without_plane(daemon):
     for words in (("ports",), ("diff",), ("verify", "ROUTE_TABLE"), ("resync",), ("confirm",), ("port-events",)):
         said = daemon.run(*(words if words[0] != "port-events" else ("call", *words)))
@@ -361,6 +392,7 @@ def main(rondo, rondod, schemas):
         check_backfill(daemon, checker)
         check_forecast(daemon, checker)
         check_without_plane(daemon)
+        check_texts(daemon)
         check_files(daemon, checker)
         check_kill(daemon, checker)
         check_health(daemon)

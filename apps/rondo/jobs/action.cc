@@ -372,7 +372,7 @@ int examine([[maybe_unused]] const Options& options, [[maybe_unused]] const JobC
 int export_all(const Caller& caller) {
   std::uint64_t count = 0;
   const Result<json::object> result = caller.backend.call("jobs", {}, [&count](const json::value& row) {
-    json::object job = row.as_object();
+    json::object job = unescaped(row.as_object());
     job.erase("next");
     print((count++ == 0 ? "[\n" : ",\n") + json_text(job));
   });

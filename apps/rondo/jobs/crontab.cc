@@ -10,7 +10,9 @@
 #include <optional>
 #include <utility>
 
+#include "rondo/base/text.h"
 #include "rondo/calendar/cron.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::cli {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kBlanks = " \t";
+constexpr std::size_t kLineBytes = limits::kJobParameters;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
@@ -144,6 +147,9 @@ class Reader {
   void refuse(const std::string& why) { read_.refused.push_back("line " + std::to_string(number_) + ": " + why); }
 
   void take_entry(std::string_view line) {
+    if (!is_utf8(line)) return refuse("it is not UTF-8");
+    if (line.size() > kLineBytes)
+      return refuse("it has " + std::to_string(line.size()) + " bytes: a job's parameters have at most " + std::to_string(kLineBytes));
     const std::size_t end = end_of_words(line, line.front() == '@' ? 1 : 5);
     if (line.starts_with("@reboot")) return refuse("@reboot is no instant: let the service manager start the command");
     if (end == std::string_view::npos) return refuse("five fields or a word such as @daily, and a command, are expected");

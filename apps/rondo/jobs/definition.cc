@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "output/json_text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -103,6 +104,9 @@ Result<std::int64_t> milliseconds_of(std::string_view duration) {
 }
 
 Status apply_options(const JobCall& call, json::object& definition) {
+  for (const auto& [option, word] : call.options) {
+    if (!is_utf8(word)) return {StatusCode::InvalidArgument, std::string{option} + ": it is not UTF-8"};
+  }
   if (Status schedule = put_schedule(call, definition); !schedule.ok()) return schedule;
   for (const OptionField& field : kFields) {
     const std::string* const word = call.find(field.option);
@@ -115,13 +119,27 @@ Status apply_options(const JobCall& call, json::object& definition) {
   return {};
 }
 
-json::object definition_of(json::object shown) {
-  shown.erase("running");
-  shown.erase("next");
-  shown.erase("under_way");
-  shown.erase("retried");
-  shown.erase("warning");
+json::object unescaped(json::object shown) {
+  for (auto& member : shown) {
+    if (member.value().is_string()) member.value() = unescape_text(member.value().get_string());
+    if (json::array* const list = member.value().if_array()) {
+      for (json::value& one : *list) {
+        if (one.is_string()) one = unescape_text(one.get_string());
+      }
+    }
+  }
   return shown;
+}
+
+json::object definition_of(json::object shown) { return without_state(unescaped(std::move(shown))); }
+
+json::object without_state(json::object job) {
+  job.erase("running");
+  job.erase("next");
+  job.erase("under_way");
+  job.erase("retried");
+  job.erase("warning");
+  return job;
 }
 
 std::string difference(const json::object& before, const json::object& after) {
@@ -130,7 +148,7 @@ std::string difference(const json::object& before, const json::object& after) {
   for (const auto& member : after) names.emplace(member.key());
   const auto line = [](char mark, const std::string& name, const json::value& value) {
     const std::string text = value.is_string() ? std::string{value.get_string()} : json_text(value);
-    return std::string{mark} + " " + name + ": " + text + "\n";
+    return std::string{mark} + " " + name + ": " + visible_text(text) + "\n";
   };
   std::string lines;
   for (const std::string& name : names) {

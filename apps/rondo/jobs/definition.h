@@ -15,7 +15,12 @@ Status apply_options(const JobCall& call, boost::json::object& definition);
 /// The milliseconds of "250ms", "30s", "5min", "2h" or "7d". InvalidArgument for another text.
 Result<std::int64_t> milliseconds_of(std::string_view duration);
 
-/// 'shown' without what is not part of the definition: "running", "next", "under_way", "retried" and "warning".
+/// A job of an answer with its texts as the daemon has them: in an answer they are escaped.
+boost::json::object unescaped(boost::json::object shown);
+
+/// 'job' without what is not part of the definition: "running", "next", "under_way", "retried" and "warning".
+boost::json::object without_state(boost::json::object job);
+/// The definition in a job of an answer: both of the above.
 boost::json::object definition_of(boost::json::object shown);
 
 /// Lines "- field: old" and "+ field: new" for each member that differs; empty if none does.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/definition.h"
 #include "jobs/job_json.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
@@ -67,7 +68,7 @@ Result<std::vector<jobs::StoredJob>> read_jobs(Backend& backend) {
     }
     object.erase("running");
     object.erase("next");
-    auto job = jobs::job_from_json(json::serialize(object));
+    auto job = jobs::job_from_json(json::serialize(unescaped(std::move(object))));
     if (!job) {
       if (wrong.ok()) wrong = job.error();
       return;

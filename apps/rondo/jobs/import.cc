@@ -1,9 +1,11 @@
 #include "jobs/import.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -27,11 +29,27 @@ namespace {
 
 namespace json = boost::json;
 
+/// The most bytes of a file: some 100,000 jobs.
+constexpr std::size_t kFileBytes = std::size_t{64} * 1024 * 1024;
+
+Result<std::string> read_all(std::istream& from, const std::string& name) {
+  std::string text;
+  std::array<char, 65'536> piece{};
+  while (from.read(piece.data(), piece.size()), from.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(from.gcount()));
+    if (text.size() > kFileBytes) return failure(StatusCode::InvalidArgument, name + " has more than 64 MiB");
+  }
+  if (from.bad()) return failure(status_from_errno(EIO, "cannot read " + name));
+  return text;
+}
+
 Result<std::string> content_of(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
+  if (path == "-") return read_all(std::cin, "the standard input");
+  const std::string name = "'" + escape_text(path) + "'";
+  if (std::error_code error; std::filesystem::is_directory(path, error)) return failure(status_from_errno(EISDIR, "cannot read " + name));
   std::ifstream file(path, std::ios::binary);
-  if (!file) return failure(status_from_errno(errno, "cannot read '" + escape_text(path) + "'"));
-  return std::string{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return failure(status_from_errno(errno, "cannot read " + name));
+  return read_all(file, name);
 }
 
 /// The difference that storing 'one' makes.
@@ -56,7 +74,7 @@ class Import {
       if (Status failed = read_current(one); !failed.ok()) return report(options_, failed.with_context(name_of(one)));
     }
     const auto batches = batches_of(jobs);
-    if (!batches) return report(options_, batches.error(), kExitBadFile);
+    if (!batches) return fail(batches.error());
     for (const Places& batch : *batches) {
       if (Status wrong = check(jobs, batch); !wrong.ok()) return fail(wrong);
     }
@@ -98,9 +116,9 @@ class Import {
     if (name_of(one).empty()) return {};  // The daemon names what is wrong with it.
     auto current = backend_.call("job", {{"name", escape_text(name_of(one))}}, {});
     if (!current) return current.error().code() == StatusCode::NotFound ? Status{} : current.error();
-    one.current = std::move(*current);
+    one.current = unescaped(*current);
     if (!one.is_of_crontab) return {};
-    json::object merged = definition_of(one.current);
+    json::object merged = definition_of(std::move(*current));
     for (const auto& member : one.definition) merged[member.key()] = member.value();
     one.definition = std::move(merged);
     if (one.running) one.running = one.current.at("running") == true;
@@ -168,7 +186,7 @@ Result<std::vector<Imported>> parse(const std::string& text) {
   std::vector<Imported> jobs;
   for (const json::value& one : file.get_array()) {
     if (!one.is_object()) return failure(StatusCode::InvalidArgument, "entry " + std::to_string(jobs.size() + 1) + " is no JSON object");
-    Imported job{.definition = definition_of(one.get_object())};
+    Imported job{.definition = without_state(one.get_object())};
     const json::value* const running = one.get_object().if_contains("running");
     if (running != nullptr) job.running = *running == true;
     jobs.push_back(std::move(job));

@@ -41,7 +41,7 @@
 
 namespace rondo::jobs {
 
-/// The fact job-succeeded:<job>: of the runs of the job that have begun, the one that ended last has succeeded. Rows of tables may wait for
+/// The fact job-succeeded:<job>: of the runs of the job that have begun, the last to end has succeeded. Rows of tables may wait for
 /// it, and other jobs (Job::required_facts). The first question about a job reads the store, so the answer may come a moment later.
 inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
 
