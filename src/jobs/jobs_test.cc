@@ -392,13 +392,14 @@ TEST_F(JobsTest, AtTheLimitOfLiveRunsNoMoreArePlanned) {
   close();
   {
     const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
-    const StoredJob job = store->put({.name = "many", .handler = "none"}, std::nullopt).value();
+    const StoredJob job = store->put({.name = "many", .handler = "none", .schedule = {.when = "every 10ms"}}, std::nullopt).value();
     ASSERT_TRUE(store->set_running("many", true, std::nullopt, {}).ok());
-    const std::int64_t in_an_hour = SystemClock{}.wall_now().nanoseconds() + 3'600'000'000'000;
+    constexpr std::int64_t kPeriod = 10'000'000;
+    const std::int64_t in_an_hour = (SystemClock{}.wall_now().nanoseconds() + 3'600'000'000'000) / kPeriod * kPeriod;
     std::vector<Plan> plans{{.job_id = job.id}};
     for (std::size_t i = 0; i < limits::kLiveRuns; ++i) {
-      const WallTime at = WallTime::from_nanoseconds(in_an_hour + static_cast<std::int64_t>(i));
-      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at, .band = Band::Manual});
+      const WallTime at = WallTime::from_nanoseconds(in_an_hour + static_cast<std::int64_t>(i) * kPeriod);
+      plans[0].runs.push_back({.job_id = job.id, .scheduled = at, .due = at});
     }
     ASSERT_TRUE(store->plan(plans).ok());
   }

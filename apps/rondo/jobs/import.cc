@@ -54,8 +54,8 @@ Result<std::string> content_of(const std::string& path) {
 
 /// The difference that storing 'one' makes.
 std::string difference_of(const Imported& one) {
-  json::object before = one.current;
-  before.erase("next");
+  json::object before = without_state(one.current);
+  if (!one.is_new()) before["running"] = one.current.at("running");
   before.erase("stop_note");  // A part of its state, which an import does not edit.
   json::object after = one.definition;
   after.erase("stop_note");
