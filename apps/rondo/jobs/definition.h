@@ -18,7 +18,7 @@ Result<std::int64_t> milliseconds_of(std::string_view duration);
 /// A job of an answer with its texts as the daemon has them: in an answer they are escaped.
 boost::json::object unescaped(boost::json::object shown);
 
-/// 'job' without what is not part of the definition: "running", "next", "under_way", "retried" and "warning".
+/// Removes the members that describe the state of a job: "running", "next", "under_way", "retried" and "warning".
 boost::json::object without_state(boost::json::object job);
 /// The definition in a job of an answer: both of the above.
 boost::json::object definition_of(boost::json::object shown);

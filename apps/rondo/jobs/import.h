@@ -6,7 +6,7 @@
 
 namespace rondo::cli {
 
-/// Both return the exit code. Every definition is checked by the daemon before the first one is stored.
+/// Both return the exit code. The daemon checks all jobs before it stores the first one, and stores related jobs together.
 int import_jobs(const Options& options, const JobCall& call, Backend& backend);
 int import_crontab(const Options& options, const JobCall& call, Backend& backend);
 
