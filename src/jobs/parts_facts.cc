@@ -50,14 +50,14 @@ Result<bool> last_end_of(JobStore& store, const std::string& job) {
 
 void Jobs::Parts::explain_facts() {
   runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
-    const auto held = weak.lock();
-    return FactOrigin{{}, {}, held && *held != nullptr ? no_handler(handler) : std::string{}};
+    const auto owner = weak.lock();
+    return FactOrigin{{}, {}, owner && *owner != nullptr ? no_handler(handler) : std::string{}};
   });
   runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
     std::vector<FactOrigin> origins;
-    const auto held = weak.lock();
+    const auto owner = weak.lock();
     const std::optional<std::int64_t> id = run_of(key);
-    if (!held || *held == nullptr || !id) return origins;
+    if (!owner || *owner == nullptr || !id) return origins;
     const LiveRun* const live = find(*id);
     if (live == nullptr) return origins;
     for (const std::int64_t other : live->job->begun) {
@@ -67,17 +67,17 @@ void Jobs::Parts::explain_facts() {
     return origins;
   });
   runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
-    const auto held = weak.lock();
+    const auto owner = weak.lock();
     const std::optional<std::int64_t> id = run_of(key);
-    const LiveRun* const parent = held && *held != nullptr && id ? find(*id) : nullptr;
+    const LiveRun* const parent = owner && *owner != nullptr && id ? find(*id) : nullptr;
     if (parent == nullptr) return FactOrigin{};
     return FactOrigin{table_of(parent->stage == LiveRun::Stage::Planned ? parent->job->job->priority : parent->priority),
                       key_of(parent->run), "the run of a parent, " + stage_of(*parent)};
   });
   runtime.explain(kJobSucceeded, [this, weak = std::weak_ptr(hooks)](std::string_view name) {
     std::vector<FactOrigin> origins;
-    const auto held = weak.lock();
-    if (!held || *held == nullptr) return origins;
+    const auto owner = weak.lock();
+    if (!owner || *owner == nullptr) return origins;
     for (const auto& [id, job] : jobs) {
       if (job.job->name != name) continue;
       for (const std::int64_t run : job.runs) {
