@@ -134,7 +134,7 @@ void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
         if (Status noted = store.note_worker(run, worker); !noted.ok()) return failure(std::move(noted));
         return true;
       },
-      std::move(done));
+      parts_->done_for_store(std::move(done)));
 }
 std::string Jobs::worker_of(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
@@ -149,7 +149,7 @@ void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) 
     parts_->take_over(*stored);
     if (parts_->is_started) parts_->cycle();
   }
-  if (done) done(stored);
+  parts_->call_done(done, stored);
 }
 
 void Jobs::define(Job job, Done<StoredJob> done) { put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done)); }
@@ -190,7 +190,7 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
           }
           if (parts_->is_started) parts_->cycle();
         }
-        if (done) done(stored);
+        parts_->call_done(done, stored);
       });
 }
 
@@ -224,7 +224,7 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
           parts_->drop_runs(removed->id);
           parts_->note_end(removed->job.name, RunState::Killed);
         }
-        if (done) done(removed);
+        parts_->call_done(done, removed);
       });
 }
 
@@ -243,8 +243,8 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
         if (triggered) {
           for (const JobRun& run : triggered->runs) parts_->adopt(run, triggered->jobs.at(run.job).job);
         }
-        if (!done) return;
-        triggered ? done(std::move(triggered->runs.front())) : done(failure(triggered.error()));
+        parts_->call_done<JobRun>(
+            done, triggered ? Result<JobRun>{std::move(triggered->runs.front())} : Result<JobRun>{failure(triggered.error())});
       });
 }
 
@@ -260,14 +260,14 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
         return backfill_job(store, planner, name, range, now);
       },
       [this, name, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
-        if (!found) return done ? done(failure(found.error())) : void();
+        if (!found) return parts_->call_done(done, failure(found.error()));
         std::vector<JobRun> of_job;
         for (JobRun& run : found->runs) {
           if (run.id == 0 && !is_dry) continue;  // A job below has a run of the instant.
           if (run.id != 0) parts_->adopt(run, found->jobs.at(run.job).job);
           if (run.job == name) of_job.push_back(std::move(run));
         }
-        if (done) done(std::move(of_job));
+        parts_->call_done(done, std::move(of_job));
       });
 }
 
@@ -283,13 +283,15 @@ void Jobs::find(std::string name, Done<StoredJob> done) {
   parts_->record("find", name);
   std::string work = "find " + name;
   parts_->store.submit<StoredJob>(
-      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return store.find(name); }, std::move(done));
+      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return store.find(name); },
+      parts_->done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
   parts_->record("list", after, std::uint64_t{max});
   std::string work = "list " + after;
   parts_->store.submit<std::vector<StoredJob>>(
-      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); }, std::move(done));
+      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); },
+      parts_->done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
   parts_->record("runs", job, before, std::uint64_t{max});
@@ -302,7 +304,20 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());
       },
-      std::move(done));
+      parts_->done_for_store(std::move(done)));
+}
+
+Jobs::Parts::DoneCalls::~DoneCalls() {
+  if (std::exchange(parts.is_done_marked, false)) parts.calls.record(call_text("did", parts.done_of));
+  parts.done_of = 0;
+}
+void Jobs::Parts::mark_done() {
+  if (done_of != 0 && !std::exchange(is_done_marked, true)) calls.record(call_text("done", done_of));
+}
+void Jobs::Parts::repeat_done() {
+  if (!calls.is_replayed() || !calls.is_next(call_text("done", done_of))) return;
+  mark_done();
+  calls.repeat();  // Up to the mark at the end, which is no call.
 }
 
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.

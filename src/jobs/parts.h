@@ -219,10 +219,52 @@ struct Jobs::Parts {
   /// Records a call for the journal, before it has an effect.
   template <class... Arguments>
   void record(std::string_view verb, const Arguments&... arguments) {
-    if (calls.is_recorded()) calls.record(call_text(verb, arguments...));
+    if (!calls.is_recorded()) return;
+    mark_done();
+    calls.record(call_text(verb, arguments...));
   }
 
   LiveRun* find(std::int64_t run) {
+  // --- calls at a wrong place (jobs.cc)
+  /// Ends the process if this is another thread than the runtime's.
+  void expect_here(std::string_view function) const;
+  /// A function of the user is being called.
+  struct CallOut {
+    explicit CallOut(const Parts& of) : parts(of) { ++parts.calls_out; }
+    ~CallOut() { --parts.calls_out; }
+    CallOut(const CallOut&) = delete;
+    CallOut& operator=(const CallOut&) = delete;
+    const Parts& parts;
+  };
+  /// Calls a function of the user. Returns what it throws.
+  Status call_out(const std::function<void()>& call) const;
+
+  // --- the calls that a caller's 'done' makes (jobs.cc)
+  /// Calls the 'done' of a caller with the present answer of the store. The journal has marks around the calls that it makes. A replay,
+  /// where a caller outside of the runtime is absent, makes them at the same place among the answers of a turn.
+  template <class T>
+  void call_done(const Done<T>& done, std::type_identity_t<Result<T>> result) {
+    const DoneCalls marks(*this);
+    const CallOut mark(*this);
+    if (done) return done(std::move(result));
+    repeat_done();
+  }
+  /// The same as a 'done' for the store's thread.
+  template <class T>
+  Done<T> done_for_store(Done<T> done) {
+    return [this, done = std::move(done)](Result<T> result) { call_done(done, std::move(result)); };
+  }
+  struct DoneCalls {
+    explicit DoneCalls(Parts& of) : parts(of) { parts.done_of = parts.store.answered(); }
+    ~DoneCalls();
+    DoneCalls(const DoneCalls&) = delete;
+    DoneCalls& operator=(const DoneCalls&) = delete;
+    Parts& parts;
+  };
+  /// Before the first call of a 'done'.
+  void mark_done();
+  void repeat_done();
+
     const auto found = runs.find(run);
     return found == runs.end() ? nullptr : &found->second;
   }
@@ -244,6 +286,8 @@ struct Jobs::Parts {
   std::map<unsigned, RunQueue*> queues;  // By the level of the priority.
   RecordedCalls calls;
   StoreThread store;
+  std::uint64_t done_of = 0;    // The work of the store whose caller's 'done' is being called; 0: none.
+  bool is_done_marked = false;  // It has made a call.
   Pools pools;
   PoolChoice pool_choice;
   std::map<std::string, HandlerEntry, std::less<>> handlers;
@@ -277,6 +321,8 @@ struct Jobs::Parts {
   std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
   bool is_planning = false;
+  bool was_started = false;        // Jobs::start() was called.
+  mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
   bool plans_again = false;                          // A cycle was asked for while one was under way.
   Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.

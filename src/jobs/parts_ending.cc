@@ -202,8 +202,6 @@ void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
 void Jobs::Parts::flush_ends() {
   if (ends.empty() || !storing.empty()) return;
   storing = std::exchange(ends, {});
-  // A replay repeats a call that a 'done' has made a little later, so the ends must not depend on its place among the answers of a turn.
-  std::ranges::sort(storing, {}, [](const Ending& ending) { return ending.end.id; });
   submit_ends(storing, [this](const Result<bool>& stored) { ends_stored(stored ? Status{} : stored.error()); });
 }
 

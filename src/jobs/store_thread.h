@@ -51,6 +51,8 @@ class StoreThread {
                    .decode_answer = [](std::string_view from, Work& work) { return decode(from, work); }}) {}
 
   bool has_store() const noexcept { return store_ != nullptr; }
+  /// The work whose 'done' is being called, or was called last: works have numbers from 1 on, in the order in which they were submitted.
+  std::uint64_t answered() const noexcept { return answered_; }
 
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
@@ -67,9 +69,10 @@ class StoreThread {
                      .write = [result](std::string& to) { write_result(*result, to); },
                      .read = [result](std::string_view from) { return read_result(from, *result); },
                      .status = {}});
-    executor_.submit(0, std::move(works), [this, result, done = std::move(done)](std::span<Work> ended) {
+    executor_.submit(0, std::move(works), [this, result, number = ++submitted_, done = std::move(done)](std::span<Work> ended) {
       if (ended.front().clocks) on_clocks_(*ended.front().clocks);
       if (!done) return;
+      answered_ = number;
       try {
         done(ended.front().status.ok() ? Result<T>{std::move(*result)} : Result<T>{failure(ended.front().status)});
       } catch (...) {
@@ -111,6 +114,8 @@ class StoreThread {
     return result.empty() || work.read(result);
   }
 
+  std::uint64_t submitted_ = 0;
+  std::uint64_t answered_ = 0;
   const Clock& clock_;
   std::unique_ptr<JobStore> store_;
   Planner planner_;
