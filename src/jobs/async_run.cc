@@ -4,9 +4,20 @@
 #include <utility>
 
 #include "jobs/async_state.h"
+#include "orch/runtime_parts.h"
+#include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
+
+AsyncRun::State::~State() {
+  expect_here("the end of the last copy of an AsyncRun");
+  end({StatusCode::Unavailable, "the handler went away without the end of the run"}, {});
+}
+
+void AsyncRun::State::expect_here(std::string_view call) const {
+  RONDO_EXPECT(!on_end || scheduler == nullptr || scheduler->is_here(), from_elsewhere(std::string{call}));
+}
 
 void AsyncRun::State::end(Status result, std::string of_note) {
   if (!on_end) return;
@@ -34,22 +45,40 @@ WallTime AsyncRun::scheduled() const noexcept { return state_->scheduled; }
 std::uint32_t AsyncRun::attempt() const noexcept { return state_->number; }
 
 void AsyncRun::progress(unsigned percent, std::string_view text) const {
+  state_->expect_here("AsyncRun::progress()");
   if (is_open()) state_->progress = {std::min(percent, 100U), std::string{text.substr(0, limits::kRunNote)}};
 }
 
-void AsyncRun::placed_at(std::string_view place) const { state_->place = place.substr(0, limits::kRunNote); }
-void AsyncRun::began_at(WallTime begun) const { state_->begun = begun; }
+void AsyncRun::placed_at(std::string_view place) const {
+  state_->expect_here("AsyncRun::placed_at()");
+  state_->place = place.substr(0, limits::kRunNote);
+}
+
+void AsyncRun::began_at(WallTime begun) const {
+  state_->expect_here("AsyncRun::began_at()");
+  if (is_open()) state_->begun = std::max(WallTime{}, std::min(begun, state_->now()));
+}
 
 void AsyncRun::on_stop(std::function<void()> stop) const {
+  state_->expect_here("AsyncRun::on_stop()");
   if (!is_open()) return;
   state_->stop = std::move(stop);
   if (state_->is_stop_requested) state_->request_stop();
 }
 
 bool AsyncRun::is_stop_requested() const noexcept { return state_->is_stop_requested; }
-void AsyncRun::end(Status status, std::string note) const { state_->end(std::move(status), std::move(note)); }
-void AsyncRun::put_back() const { state_->put_back(); }
-void AsyncRun::leave() const noexcept { state_->on_end = nullptr; }
+void AsyncRun::end(Status status, std::string note) const {
+  state_->expect_here("AsyncRun::end()");
+  state_->end(std::move(status), std::move(note));
+}
+void AsyncRun::put_back() const {
+  state_->expect_here("AsyncRun::put_back()");
+  state_->put_back();
+}
+void AsyncRun::leave() const noexcept {
+  state_->expect_here("AsyncRun::leave()");
+  state_->on_end = nullptr;
+}
 bool AsyncRun::is_open() const noexcept { return state_->on_end != nullptr; }
 
 }  // namespace rondo::jobs

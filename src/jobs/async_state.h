@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "rondo/jobs/async_run.h"
+#include "rondo/sched/scheduler.h"
 
 namespace rondo::jobs {
 
@@ -15,12 +17,17 @@ struct AsyncRun::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   /// The handler dropped its last copy: a handler that works elsewhere has gone away.
-  ~State() { end({StatusCode::Unavailable, "the handler went away without the end of the run"}, {}); }
+  ~State();
 
   void end(Status result, std::string of_note);
   void put_back();
   void request_stop();
+  /// Ends the process while the attempt is open if this is another thread than the runtime's. 'call': what was called.
+  void expect_here(std::string_view call) const;
 
+  // The next two are valid while 'on_end' is set.
+  const Scheduler* scheduler = nullptr;
+  std::function<WallTime()> now;
   std::int64_t run = 0;
   std::shared_ptr<const Job> job;
   WallTime scheduled;

@@ -127,6 +127,93 @@ TEST_F(AsyncJobs, AHandlerThatEndsTheRunWithinTheCallIsServed) {
   EXPECT_THAT(runs("copy"), ElementsAre("succeeded quick", "succeeded quick"));
 }
 
+/// The run stayed due and no report named it; neither did the others of its line begin.
+TEST_F(AsyncJobs, AnyFunctionOfAHandlerThatThrowsFailsTheRun) {
+  const auto ask = [](std::int64_t) -> bool { throw std::runtime_error("no answer"); };
+  jobs->handle_async("room", {.begin = keeper().begin, .has_room = ask});
+  jobs->handle_async("begun", {.begin = keeper().begin, .has_begun = [](std::int64_t) -> bool { throw 7; }});
+  jobs->start();
+  put({.name = "a", .handler = "room", .retries = 1, .backoff = 1ms});
+  put({.name = "b", .handler = "begun"});
+  trigger("a");
+  trigger("a");
+  trigger("b");
+  ASSERT_TRUE(all_ended());
+  const auto failed = HasSubstr("failed internal: the handler threw: no answer");
+  EXPECT_THAT(runs("a"), ElementsAre(failed, failed));
+  EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("failed internal: the handler threw something that is no std::exception")));
+  EXPECT_EQ(jobs->stats().retried, 2U);
+  EXPECT_EQ(jobs->stats().running, 0U);
+  EXPECT_TRUE(begun.empty());
+}
+
+TEST_F(AsyncJobs, AHandlerThatThrowsWhenThereMayBeRoomFailsThoseThatWait) {
+  bool throws = false;
+  jobs->handle_async("away", {.begin = keeper().begin, .has_room = [&throws](std::int64_t) -> bool {
+                                if (throws) throw std::runtime_error("no answer");
+                                return false;
+                              }});
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  const std::int64_t run = trigger("a");
+  ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "waits for room at the handler away"; }));
+  throws = true;
+  jobs->has_room("away");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre("failed internal: the handler threw: no answer"));
+  throws = false;
+  jobs->handle_async("away", keeper());
+  trigger("a");
+  EXPECT_TRUE(becomes([this] { return begun.size() == 1; })) << "the line is served";
+}
+
+TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  const std::int64_t run = trigger("a");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].leave();
+  begun.clear();
+  close();
+  open();
+  bool throws = false;
+  jobs->handle_async("away", {.begin = keeper().begin, .held = [&throws](std::int64_t) -> std::string {
+                                if (throws) throw std::runtime_error("no answer");
+                                return "held";
+                              }});
+  jobs->start();
+  ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  throws = true;
+  EXPECT_EQ(jobs->activity(run)->text, "the handler threw: no answer");
+  jobs->look_again("away");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre("failed internal: the handler threw: no answer"));
+}
+
+/// The row had times that could not be read, and the run was left out of all lists.
+TEST_F(AsyncJobs, WorkBeginsBetween1970AndNow) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  for (const std::int64_t given : {INT64_MIN, INT64_MAX}) {
+    const std::int64_t run = trigger("a");
+    ASSERT_TRUE(becomes([this] { return !begun.empty(); }));
+    begun[0].began_at(WallTime::from_nanoseconds(given));
+    const WallTime now = runtime->clock().wall_now();
+    EXPECT_GE(*jobs->activity(run)->begun, WallTime{});
+    EXPECT_LE(*jobs->activity(run)->begun, now);
+    begun[0].end({});
+    begun.clear();
+    ASSERT_TRUE(all_ended());
+    const auto rows = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("a", INT64_MAX, 1, done); });
+    ASSERT_TRUE(rows.has_value() && !rows->empty());
+    EXPECT_EQ(rows->front().id, run);
+    EXPECT_LE(*rows->front().begun, now);
+    EXPECT_LE(*rows->front().ended, runtime->clock().wall_now());
+  }
+}
+
 TEST_F(AsyncJobs, AHandlerThatThrowsOrDropsTheRunFailsIt) {
   jobs->handle_async("throws", {.begin = [](const AsyncRun&) { throw std::runtime_error("no more"); }});
   jobs->handle_async("drops", {.begin = [](const AsyncRun&) {}});

@@ -8,6 +8,8 @@
 #include "jobs/family.h"
 #include "jobs/parts.h"
 #include "jobs/put_jobs.h"
+#include "orch/runtime_parts.h"
+#include "rondo/base/assert.h"
 #include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
@@ -55,52 +57,76 @@ Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::unique_ptr<JobSt
   if (!seat) return failure(seat.error());
   return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*seat))};
 }
-Jobs::~Jobs() = default;
+Jobs::~Jobs() {
+  parts_->expect_here("~Jobs");
+  RONDO_EXPECT(parts_->calls_out == 0,
+               "Jobs::~Jobs() was called within a function that Jobs was calling, such as a handler or a 'done'; use Runtime::post");
+}
+
+void Jobs::Parts::expect_here(std::string_view function) const {
+  RONDO_EXPECT(runtime.scheduler().is_here(), from_elsewhere("Jobs::" + std::string{function} + "()"));
+}
 
 void Jobs::handle(std::string name, Handler handler) {
+  parts_->expect_here("handle");
   parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = false});
 }
 void Jobs::handle_in_turn(std::string name, Handler handler) {
+  parts_->expect_here("handle_in_turn");
   parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
+  parts_->expect_here("handle_async");
   parts_->record("handle async", name);
   parts_->set_handler(std::move(name),
                       {.handler = {}, .in_turn = false, .async = std::make_shared<const AsyncHandler>(std::move(handler))});
 }
 void Jobs::remove_handler(const std::string& name) {
+  parts_->expect_here("remove_handler");
   parts_->record("remove handler", name);
   parts_->remove_handler(name);
 }
 void Jobs::has_room(const std::string& handler) {
+  parts_->expect_here("has_room");
   parts_->record("has room", handler);
   parts_->serve_line(handler);
 }
 void Jobs::look_again(const std::string& handler) {
+  parts_->expect_here("look_again");
   parts_->record("look again", handler);
   parts_->look_again(handler);
 }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
+  parts_->expect_here("wait_for_handlers");
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
 }
 std::string Jobs::handler_trouble(std::string_view handler) const {
+  parts_->expect_here("handler_trouble");
   return parts_->handlers.contains(handler) ? std::string{} : parts_->trouble_of_absent(handler);
 }
 std::vector<std::string> Jobs::awaited_handlers() const {
+  parts_->expect_here("awaited_handlers");
   std::vector<std::string> names;
   for (const auto& [name, runs] : parts_->awaited) names.push_back(name);
   return names;
 }
 std::string Jobs::retry_note(std::int64_t run) const {
+  parts_->expect_here("retry_note");
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::string{} : Parts::retry_note(*live);
 }
-void Jobs::offer_facts(ConstraintKind kind) { parts_->offered_facts.push_back(kind); }
+void Jobs::offer_facts(ConstraintKind kind) {
+  parts_->expect_here("offer_facts");
+  RONDO_EXPECT(!parts_->was_started, "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
+  parts_->offered_facts.push_back(kind);
+}
 std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
+  parts_->expect_here("activity");
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::nullopt : std::optional{parts_->activity_of(*live)};
 }
 std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
+  parts_->expect_here("next_of");
   if (!stored.is_running || !stored.job.parents.empty()) return std::nullopt;
   std::optional<WallTime> next = stored.next;
   const auto live = parts_->jobs.find(stored.id);
@@ -113,18 +139,25 @@ std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
   }
   return next;
 }
-std::optional<Progress> Jobs::progress(std::int64_t run) const { return parts_->progress(run); }
+std::optional<Progress> Jobs::progress(std::int64_t run) const {
+  parts_->expect_here("progress");
+  return parts_->progress(run);
+}
 std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
+  parts_->expect_here("under_way");
   return parts_->runs_that(job, [](const LiveRun& live) { return live.stage == LiveRun::Stage::Running; });
 }
 std::vector<std::int64_t> Jobs::retried(std::string_view job) const {
+  parts_->expect_here("retried");
   return parts_->runs_that(job, [](const LiveRun& live) { return !Parts::retry_note(live).empty(); });
 }
 std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
+  parts_->expect_here("live_job");
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? nullptr : live->job->job;
 }
 void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
+  parts_->expect_here("note_worker");
   parts_->record("worker", run, worker);
   if (LiveRun* const live = parts_->find(run)) live->run.worker = worker;
   std::string work = "worker " + std::to_string(run) + " " + worker;
@@ -137,11 +170,19 @@ void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
       parts_->done_for_store(std::move(done)));
 }
 std::string Jobs::worker_of(std::int64_t run) const {
+  parts_->expect_here("worker_of");
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::string{} : live->run.worker;
 }
-bool Jobs::is_recovered() const noexcept { return parts_->is_started; }
-void Jobs::start() { parts_->recover(); }
+bool Jobs::is_recovered() const noexcept {
+  parts_->expect_here("is_recovered");
+  return parts_->is_started;
+}
+void Jobs::start() {
+  parts_->expect_here("start");
+  RONDO_EXPECT(!std::exchange(parts_->was_started, true), "Jobs::start() was called twice");
+  parts_->recover();
+}
 
 /// Takes over a job that was edited, started or stopped, looks for due runs, as the next one may be within the window, and calls 'done'.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
@@ -152,8 +193,14 @@ void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) 
   parts_->call_done(done, stored);
 }
 
-void Jobs::define(Job job, Done<StoredJob> done) { put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done)); }
-void Jobs::put(Job job, Done<StoredJob> done) { put_one({std::move(job), JobEdit::Running::Kept}, std::move(done)); }
+void Jobs::define(Job job, Done<StoredJob> done) {
+  parts_->expect_here("define");
+  put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done));
+}
+void Jobs::put(Job job, Done<StoredJob> done) {
+  parts_->expect_here("put");
+  put_one({std::move(job), JobEdit::Running::Kept}, std::move(done));
+}
 void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
   std::vector<JobEdit> edits;
   edits.push_back(std::move(edit));
@@ -164,6 +211,7 @@ void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
 }
 
 void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
+  parts_->expect_here("put_all");
   const std::string text = to_json(edits);
   parts_->record("put", text, is_dry);
   const WallTime now = parts_->wall_now();
@@ -195,6 +243,7 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
+  parts_->expect_here("start");
   parts_->record("start", name);
   const WallTime now = parts_->wall_now();
   std::string work = "start " + name;
@@ -204,6 +253,7 @@ void Jobs::start(std::string name, Done<StoredJob> done) {
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
+  parts_->expect_here("stop");
   parts_->record("stop", name, note);
   std::string work = "stop " + name;
   parts_->store.submit<StoredJob>(
@@ -215,6 +265,7 @@ void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
+  parts_->expect_here("remove");
   parts_->record("remove", name);
   std::string work = "remove " + name;
   parts_->store.submit<StoredJob>(
@@ -229,6 +280,7 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
+  parts_->expect_here("trigger");
   parts_->record("trigger", name);
   const WallTime now = parts_->wall_now();
   const bool is_full = parts_->runs.size() >= limits::kLiveRuns;
@@ -249,6 +301,7 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
 }
 
 void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
+  parts_->expect_here("backfill");
   parts_->record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
   const WallTime now = parts_->wall_now();
   const bool is_full = parts_->runs.size() + limits::kBackfillRuns > limits::kLiveRuns;
@@ -272,6 +325,7 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
 }
 
 Status Jobs::kill(std::int64_t run) {
+  parts_->expect_here("kill");
   parts_->record("kill", run);
   LiveRun* const live = parts_->find(run);
   if (live == nullptr) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
@@ -280,6 +334,7 @@ Status Jobs::kill(std::int64_t run) {
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
+  parts_->expect_here("find");
   parts_->record("find", name);
   std::string work = "find " + name;
   parts_->store.submit<StoredJob>(
@@ -287,6 +342,7 @@ void Jobs::find(std::string name, Done<StoredJob> done) {
       parts_->done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
+  parts_->expect_here("list");
   parts_->record("list", after, std::uint64_t{max});
   std::string work = "list " + after;
   parts_->store.submit<std::vector<StoredJob>>(
@@ -294,6 +350,7 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
       parts_->done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
+  parts_->expect_here("runs");
   parts_->record("runs", job, before, std::uint64_t{max});
   std::string work = "runs " + job;
   parts_->store.submit<std::vector<JobRun>>(
@@ -404,8 +461,12 @@ bool Jobs::repeat_end(JobCall& call) {
   return call.is_whole() && parts_->repeat_end(run, static_cast<std::uint32_t>(attempt), std::move(status), std::move(note));
 }
 
-const JobsStats& Jobs::stats() const { return parts_->stats; }
+const JobsStats& Jobs::stats() const {
+  parts_->expect_here("stats");
+  return parts_->stats;
+}
 Status Jobs::health() const {
+  parts_->expect_here("health");
   if (!parts_->plan_status.ok()) return parts_->plan_status;
   if (!parts_->ends_status.ok()) return parts_->ends_status;
   if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};

@@ -142,7 +142,8 @@ struct Jobs::Parts {
   void stop_awaiting(LiveRun& live);
   Outcome begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
   static bool has_room(const AsyncHandler& handler, std::int64_t run);
-  void start_async(LiveRun& live, const AsyncHandler& handler);
+  /// 'thrown': what another function of the handler has thrown for this attempt; then the attempt begins and fails.
+  void start_async(LiveRun& live, const AsyncHandler& handler, Status thrown);
   /// What an asynchronous handler answers about a run. A replay does not call the handler, and uses the recorded answer.
   template <class Ask>
   bool answer_of(std::int64_t run, const Ask& ask) {
@@ -224,7 +225,6 @@ struct Jobs::Parts {
     calls.record(call_text(verb, arguments...));
   }
 
-  LiveRun* find(std::int64_t run) {
   // --- calls at a wrong place (jobs.cc)
   /// Ends the process if this is another thread than the runtime's.
   void expect_here(std::string_view function) const;
@@ -265,6 +265,7 @@ struct Jobs::Parts {
   void mark_done();
   void repeat_done();
 
+  LiveRun* find(std::int64_t run) {
     const auto found = runs.find(run);
     return found == runs.end() ? nullptr : &found->second;
   }
@@ -285,9 +286,9 @@ struct Jobs::Parts {
   JobTurns& turns;
   std::map<unsigned, RunQueue*> queues;  // By the level of the priority.
   RecordedCalls calls;
-  StoreThread store;
   std::uint64_t done_of = 0;    // The work of the store whose caller's 'done' is being called; 0: none.
   bool is_done_marked = false;  // It has made a call.
+  StoreThread store;
   Pools pools;
   PoolChoice pool_choice;
   std::map<std::string, HandlerEntry, std::less<>> handlers;
@@ -320,9 +321,9 @@ struct Jobs::Parts {
   std::vector<Ending> storing;    // Given to the store; no answer yet.
   std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
   bool is_started = false;
-  bool is_planning = false;
   bool was_started = false;        // Jobs::start() was called.
   mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
+  bool is_planning = false;
   bool plans_again = false;                          // A cycle was asked for while one was under way.
   Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.

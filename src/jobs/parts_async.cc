@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <climits>
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
+#include "orch/handler_fault.h"
 
 namespace rondo::jobs {
 
@@ -55,10 +57,8 @@ bool Jobs::Parts::waits_for_handler(std::string_view name) const {
 std::string Jobs::Parts::no_handler(std::string_view name) const {
   for (const auto& [prefix, reason] : awaited_handlers) {
     if (!name.starts_with(prefix)) continue;
-    try {
-      return reason(name);
-    } catch (...) {  // Of no use to the reader of `rondo why`: the handler is absent.
-    }
+    std::string text;
+    if (call_out([&] { text = reason(name); }).ok()) return text;  // Otherwise of no use to the reader of `rondo why`.
   }
   return "this program has no handler '" + std::string{name} + "'";
 }
@@ -83,10 +83,15 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   const std::shared_ptr<const AsyncHandler> async = handler.async;  // The handler may remove itself.
   const std::int64_t run = live.run.id;
   bool is_held = false;
+  Status thrown;
   const bool may_begin = answer_of(run, [&] {
-    if (async->has_begun && async->has_begun(run)) return true;
-    is_held = run <= recovered_to && async->held && !async->held(run).empty();
-    return !is_held && lines[name].empty() && has_room(*async, run);
+    bool may = false;
+    thrown = call_out([&] {
+      may = async->has_begun && async->has_begun(run);
+      is_held = !may && run <= recovered_to && async->held && !async->held(run).empty();
+      may = may || (!is_held && lines[name].empty() && has_room(*async, run));
+    });
+    return may || !thrown.ok();
   });
   if (calls.is_replayed()) is_held = !may_begin && calls.is_next(call_text("held", run));
   if (is_held) record("held", run);
@@ -97,7 +102,7 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
     (is_held ? held : lines)[name].emplace(place_of(live), run);
     return Outcome::staged();
   }
-  start_async(live, *async);
+  start_async(live, *async, std::move(thrown));
   // The handler may have ended the run, put it back, or removed it or itself, before it returned.
   LiveRun* const after = find(run);
   if (after == nullptr || (after->stage != LiveRun::Stage::Running && after->stage != LiveRun::Stage::Fired)) return Outcome::done();
@@ -110,7 +115,17 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
 
 bool Jobs::Parts::has_room(const AsyncHandler& handler, std::int64_t run) { return !handler.has_room || handler.has_room(run); }
 
-void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler) {
+Status Jobs::Parts::call_out(const std::function<void()>& call) const {
+  const CallOut mark(*this);
+  try {
+    call();
+  } catch (...) {
+    return status_of_exception(std::current_exception());
+  }
+  return {};
+}
+
+void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status thrown) {
   count_attempt(live);
   watch_timeout(live);
   const auto state = std::make_shared<AsyncRun::State>();
@@ -119,17 +134,16 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler) {
   state->scheduled = live.run.scheduled;
   state->number = live.run.attempt;
   state->begun = wall_now();
+  state->scheduler = &runtime.scheduler();
+  state->now = [this] { return wall_now(); };
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
   live.async = state;
   if (calls.is_replayed()) {
     replayed.insert_or_assign(live.run.id, state);
     return calls.repeat();
   }
-  try {
-    handler.begin(AsyncRun{state});
-  } catch (const std::exception& error) {
-    state->end({StatusCode::Internal, std::string{"the handler threw: "} + error.what()}, {});
-  }
+  if (thrown.ok()) thrown = call_out([&] { handler.begin(AsyncRun{state}); });
+  if (!thrown.ok()) state->end(std::move(thrown), {});
 }
 
 void Jobs::Parts::serve_line(const std::string& name) {
@@ -146,10 +160,16 @@ void Jobs::Parts::serve_line(const std::string& name) {
     const std::int64_t next = place->second;
     LiveRun* const live = find(next);
     const bool still_waits = is_in_line(live, name);
-    if (still_waits && !answer_of(next, [&] { return has_room(*async, next); })) break;
+    Status thrown;
+    const auto ask = [&] {
+      bool may = false;
+      thrown = call_out([&] { may = has_room(*async, next); });
+      return may || !thrown.ok();
+    };
+    if (still_waits && !answer_of(next, ask)) break;
     last = place->first;
     line->second.erase(place);
-    if (still_waits) start_async(*live, *async);
+    if (still_waits) start_async(*live, *async, std::move(thrown));
   }
   served_lines.erase(name);
 }
@@ -159,25 +179,33 @@ void Jobs::Parts::look_again(const std::string& name) {
   const auto found = held.find(name);
   if (handler == handlers.end() || handler->second.async == nullptr || found == held.end()) return;
   const std::shared_ptr<const AsyncHandler> async = handler->second.async;
-  std::vector<std::int64_t> begun;
+  std::vector<std::pair<std::int64_t, Status>> begun;
   for (const auto& [place, run] : std::exchange(found->second, {})) {
     LiveRun* const live = find(run);
     if (!is_in_line(live, name) || !live->is_held) continue;
-    const bool stays = calls.is_replayed() ? calls.is_next(call_text("held", run))
-                                           : !(async->has_begun && async->has_begun(run)) && !async->held(run).empty();
+    bool has_begun = false;
+    bool stays = calls.is_replayed() && calls.is_next(call_text("held", run));
+    Status thrown;
+    if (!calls.is_replayed()) {
+      thrown = call_out([&] {
+        has_begun = async->has_begun && async->has_begun(run);
+        stays = !has_begun && !async->held(run).empty();
+      });
+    }
     if (stays) {
       record("held", run);
       found->second.emplace(place, run);
       continue;
     }
     stand_in_line(*live);
-    if (answer_of(run, [&] { return async->has_begun && async->has_begun(run); })) begun.push_back(run);
+    if (answer_of(run, [&] { return has_begun || !thrown.ok(); })) begun.emplace_back(run, std::move(thrown));
   }
   // Each may change handlers and lines.
-  for (const std::int64_t run : begun) {
+  for (auto& [run, thrown] : begun) {
     LiveRun* const live = find(run);
     const auto line = lines.find(name);
-    if (is_in_line(live, name) && line != lines.end() && line->second.erase(place_of(*live)) != 0) start_async(*live, *async);
+    if (is_in_line(live, name) && line != lines.end() && line->second.erase(place_of(*live)) != 0)
+      start_async(*live, *async, std::move(thrown));
   }
   serve_line(name);
 }
@@ -242,6 +270,7 @@ void Jobs::Parts::let_go(LiveRun& live) {
   if (state == nullptr || !state->on_end) return;
   --stats.running;
   state->on_end = {};
+  const CallOut mark(*this);
   state->request_stop();
   replayed.erase(live.run.id);
 }

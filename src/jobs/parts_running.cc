@@ -96,7 +96,10 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
   if (handler->second.async != nullptr) return begin_async(live, handler->second, ticket);
   if (handler->second.in_turn) {
     Attempt attempt = attempt_of(live, handler->second);
-    run_attempt(attempt, runtime.clock());
+    {
+      const CallOut mark(*this);
+      run_attempt(attempt, runtime.clock());
+    }
     attempt_ended(attempt);
     return Outcome::done();
   }
@@ -186,6 +189,7 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
   }
   live.stop.request_stop();
   if (const auto state = live.async.lock()) {
+    const CallOut mark(*this);
     state->request_stop();
     calls.repeat();  // The handler may have ended the attempt within the call.
   }

@@ -5,7 +5,7 @@
 //     run.on_stop([&transfer] { transfer.cancel(); });
 //   }});
 //
-// Scheduler thread only.
+// Scheduler thread only: while the attempt is open, a call or the end of the last copy on another thread ends the process with a message.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class AsyncRun {
   void progress(unsigned percent, std::string_view text) const;
   /// Shows where the work is done, such as "worker web-1": at most limits::kRunNote bytes.
   void placed_at(std::string_view place) const;
-  /// The work began at this time, which is not in the future. Without it, begin() counts; but work that was under way already
-  /// (AsyncHandler::has_begun) began before.
+  /// The work began at this time. A time in the future counts as now, one before 1970 as 1970. Without it, begin() counts; but work that
+  /// was under way already (AsyncHandler::has_begun) began before.
   void began_at(WallTime begun) const;
   /// Sets the function that is called when the attempt must stop: the run was killed or covered, its timeout has passed, or its job was
   /// removed. Called at most once, and immediately if that has happened before. The handler then ends the attempt when the work has
@@ -70,9 +70,10 @@ class AsyncRun {
   std::shared_ptr<State> state_;
 };
 
-/// What Jobs calls for the runs of a handler that works elsewhere.
+/// What Jobs calls for the runs of a handler that works elsewhere. An exception of any of these functions fails the attempt of the run,
+/// which is retried if the job has retries left.
 struct AsyncHandler {
-  /// Begins an attempt. An exception fails it.
+  /// Begins an attempt.
   std::function<void(AsyncRun run)> begin;
   /// Whether 'run' may begin now. Runs for which it returns false wait in the order of their priority, until Jobs::has_room(). Empty:
   /// always.

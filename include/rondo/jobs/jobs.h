@@ -14,7 +14,10 @@
 //
 // A handler is a function (handle(), handle_in_turn()) or works elsewhere (handle_async()).
 //
-// Threads: the runtime's thread, except that handlers run on threads of the pools (handle()). The store is used on a thread of its own.
+// Threads: handlers run on threads of the pools (handle()), and the store is used on a thread of its own. All functions of this class, and
+// of AsyncRun while its attempt is open, are called on the runtime's thread; from other threads use Runtime::post. Order: offer_facts() is
+// called before start(), and start() once. The destructor is not called within a function that Jobs calls: a handler, a 'done'. A call at
+// a wrong place ends the process with a message that names it.
 // Journal: the works of the store's thread, the attempts of handle(), what asynchronous handlers answer and report, and the calls of this
 // class are recorded. A replay uses neither the store, which may be null there, nor these handlers; handlers of handle_in_turn() run
 // again. A replay makes the calls that programs outside of the runtime caused (admin commands, workers).
