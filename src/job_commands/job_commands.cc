@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "jobs/job_json.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -42,8 +45,12 @@ void escape_texts(json::object& definition) {
 
 /// 'next' as Jobs::next_of().
 json::object object_of(const StoredJob& stored, const std::optional<WallTime>& next) {
-  // The store's own text: it always is an object.
-  json::object object = json::parse(to_json(stored.job)).as_object();
+  // The store's own text: it always is an object. The name in a damaged row may be any bytes.
+  Job shown = stored.job;
+  if (shown.name.size() > limits::kJobName) shown.name.resize(limits::kJobName);
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;
+  json::object object = json::parse(to_json(shown), {}, options).as_object();
   escape_texts(object);
   object["running"] = stored.is_running;
   object["next"] = time_of(next);
@@ -124,16 +131,27 @@ struct Filter {
   }
 };
 
-/// Lists the jobs of a filter, a page of the store a turn.
+using JobPage = std::shared_ptr<const std::vector<StoredJob>>;
+void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply);
+
+/// Lists the jobs of a page from place 'at' on, as many a turn as a page of the answer has room for.
+void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& filter, Reply reply) {
+  for (; at < page->size(); ++at) {
+    if (reply.page_full())
+      return reply.next_turn([&jobs, page, at, filter](Reply next) { list_page(jobs, page, at, filter, std::move(next)); });
+    const StoredJob& stored = (*page)[at];
+    if (filter.has(stored.job)) reply.row(object_of(stored, jobs.next_of(stored)));
+  }
+  if (page->size() < kPage || !reply.wanted()) return reply.finish();
+  reply.next_turn([&jobs, page, filter](Reply next) { list(jobs, page->back().job.name, filter, std::move(next)); });
+}
+
+/// Lists the jobs of a filter.
 void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply) {
   reply.expect_rows();
-  jobs.list(after, kPage, [&jobs, filter, reply = std::move(reply)](const Result<std::vector<StoredJob>>& page) mutable {
+  jobs.list(after, kPage, [&jobs, filter, reply = std::move(reply)](Result<std::vector<StoredJob>> page) mutable {
     if (!page) return reply.fail(page.error());
-    for (const StoredJob& stored : *page) {
-      if (filter.has(stored.job)) reply.row(object_of(stored, jobs.next_of(stored)));
-    }
-    if (page->size() < kPage || !reply.wanted()) return reply.finish();
-    reply.next_turn([&jobs, filter, last = page->back().job.name](Reply next) { list(jobs, last, filter, std::move(next)); });
+    list_page(jobs, std::make_shared<const std::vector<StoredJob>>(std::move(*page)), 0, filter, std::move(reply));
   });
 }
 

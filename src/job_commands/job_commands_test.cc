@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
@@ -95,6 +96,40 @@ TEST_F(JobCommands, AJobIsPutTriggeredAndListedWithItsRuns) {
   EXPECT_EQ(all[0].at("priority"), 12);
   EXPECT_EQ(call("job", {{"name", "backup"}}).at("tags").as_array().size(), 1U);
   EXPECT_EQ(call("job-stats").at("succeeded"), 1U);
+}
+
+/// One such row ended the answer with an error.
+TEST_F(JobCommands, ADamagedRowIsShownBesideTheOthers) {
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    for (const std::string& name : std::vector<std::string>{"a", "b", "c\xff", std::string(3'000'000, 'd'), "e"}) {
+      const std::string parameters(name == "b" ? 3'000'000 : 1, 'p');
+      ASSERT_TRUE(store->put({.name = name, .handler = "ok", .parameters = parameters}, std::nullopt).has_value());
+    }
+  }
+  const json::array all = call("jobs").at("rows").as_array();
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0].at("handler"), "ok");
+  EXPECT_THAT(json::serialize(all[1]), HasSubstr("the row of this job cannot be read: table jobs, column spec: it has 3000"));
+  EXPECT_EQ(all[2].at("name"), "c\\xff");
+  EXPECT_EQ(all[3].at("name").as_string().size(), 200U);
+  EXPECT_EQ(all[4].at("handler"), "ok");
+}
+
+/// A page of the store was made in one turn, which ended the connection of a caller that read slowly.
+TEST_F(JobCommands, LargeJobsAreListedInPagesOfTheAnswer) {
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const std::string parameters(60'000, 'p');
+    ASSERT_TRUE(store
+                    ->atomically([&] {
+                      for (int i = 0; i < 300; ++i)
+                        static_cast<void>(store->put({.name = "j" + std::to_string(i), .handler = "ok", .parameters = parameters}, {}));
+                      return Status{};
+                    })
+                    .ok());
+  }
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 300U);
 }
 
 TEST_F(JobCommands, AChildShowsItsParentsAndTheRunsForWhichItWaited) {

@@ -109,6 +109,25 @@ class Ancestry {
   std::vector<std::string> path_;
 };
 
+/// Of the jobs 'below' a top, those that are not 'placed' because rows are damaged. Stopped jobs, and those below them, are none of them.
+std::vector<LeftOut> damaged_of(const JobsByName& below, const std::vector<Descendant>& placed) {
+  std::vector<LeftOut> damaged;
+  std::set<std::string> waiting;
+  for (const auto& [name, job] : below) {
+    if (!job.is_running) continue;
+    is_readable(job) ? static_cast<void>(waiting.insert(name)) : damaged.push_back({name, job.job.note});
+  }
+  for (const Descendant& one : placed) waiting.erase(one.job.job.name);
+  // What remains behind the jobs that wait for one that does not run is on a cycle, or below one.
+  const auto waits_for_none = [&](const std::string& name) {
+    return std::ranges::none_of(below.at(name).job.parents, [&](const std::string& parent) { return waiting.contains(parent); });
+  };
+  while (std::erase_if(waiting, waits_for_none) > 0) {
+  }
+  for (const std::string& name : waiting) damaged.push_back({name, "it is above itself, or below a job that is"});
+  return damaged;
+}
+
 Status check_root(Ancestry& ancestry, const std::string& name) {
   const auto roots = ancestry.roots_of(name);
   if (!roots) return roots.error();
@@ -118,10 +137,17 @@ Status check_root(Ancestry& ancestry, const std::string& name) {
 
 }  // namespace
 
-Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top) {
+Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top, std::vector<LeftOut>& left_out) {
   auto found = below(store, top);
   if (!found) return failure(std::move(found.error()));
-  return placed_below(top, *found);
+  auto placed = placed_below(top, *found);
+  if (placed.size() < found->size()) left_out = damaged_of(*found, placed);
+  return placed;
+}
+
+Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top) {
+  std::vector<LeftOut> left_out;
+  return descendants_of(store, top, left_out);
 }
 
 std::vector<Descendant> placed_below(const std::string& top, const std::map<std::string, StoredJob>& below) {

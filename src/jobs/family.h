@@ -18,8 +18,15 @@ struct Descendant {
   std::vector<std::size_t> parents;  // Those of its parents that are the top, 0, or below it: 1 plus the place in the list.
 };
 
+/// A started job below another one that cannot run with it.
+struct LeftOut {
+  std::string job;
+  std::string why;
+};
+
 /// The jobs below 'top' that run when it runs, each behind its parents. A stopped job is left out, and so are the jobs below it. One query
-/// of the store a job.
+/// of the store a job. 'left_out' receives the jobs whose rows are damaged: those that cannot be read, and those that are above themselves.
+Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top, std::vector<LeftOut>& left_out);
 Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top);
 
 /// The same, where 'below' are all jobs below 'top', by name.

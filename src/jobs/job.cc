@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/job_json.h"
 #include "jobs/names.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/rfc3339.h"
@@ -256,6 +257,8 @@ Status check(const Job& job) {
   }
   if (Status status = check_parents(job); !status.ok()) return status;
   if (Status status = check_facts(job); !status.ok()) return status;
+  if (to_json(job).size() > limits::kJobBytes)
+    return refuse("parameters", "the stored definition would have more than " + std::to_string(limits::kJobBytes) + " bytes");
   const auto schedule = compile(job.schedule, 0);
   return schedule ? Status{} : schedule.error();
 }

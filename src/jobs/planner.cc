@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -137,13 +138,8 @@ const StoredJob* full_job(const StoredJob& job, const std::vector<Descendant>& b
 
 }  // namespace
 
-void Planner::Troubles::add(const std::string& job, std::string_view why) {
-  if (count++ == 0) first = "job '" + job + "': " + std::string{why};
-}
-
-std::string Planner::Troubles::text() const {
-  if (count < 2) return first;
-  return first + "; and " + std::to_string(count - 1) + (count == 2 ? " more job is not planned" : " more jobs are not planned");
+void Planner::add_trouble(const std::string& job, std::string_view why) {
+  walk_.troubles.add("job '" + job.substr(0, limits::kJobName) + "': " + std::string{why});
 }
 
 Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& room) {
@@ -174,28 +170,50 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
     cycle.jobs.push_back(std::move(job));
   }
   const auto unusable = store.unusable_rows();
-  Status status = !unusable ? unusable.error() : cycle.plans.empty() ? Status{} : store.plan(cycle.plans);
+  Status status = !unusable ? unusable.error() : is_over ? look_at_families(store) : Status{};
+  if (status.ok() && !cycle.plans.empty()) status = store.plan(cycle.plans);
   if (!status.ok()) {
     walk_ = before;
     return failure(std::move(status));
   }
   cycle.is_complete = is_over && !walk_.has_rest;
-  if (is_over) trouble_ = std::exchange(walk_, {}).troubles.text();
+  if (is_over) trouble_ = std::exchange(walk_, {}).troubles.text("more job is not planned", "more jobs are not planned");
   cycle.trouble = trouble_ + (trouble_.empty() || unusable->empty() ? "" : "; ") + *unusable;
   return cycle;
+}
+
+Status Planner::look_at_families(JobStore& store) {
+  for (auto root = damaged_families_.begin(); root != damaged_families_.end();) {
+    if (!walk_.troubles.names_more()) {  // Counted, as each of the others costs the queries of a family.
+      walk_.troubles.add({});
+      ++root;
+      continue;
+    }
+    std::vector<LeftOut> left_out;
+    const auto stored = store.find(*root);
+    if (!stored && stored.error().code() != StatusCode::NotFound) return stored.error();
+    if (stored && stored->is_running) {
+      if (const auto descendants = descendants_of(store, *root, left_out); !descendants) return descendants.error();
+    }
+    for (const LeftOut& below : left_out) add_trouble(below.job, below.why);
+    root = left_out.empty() ? damaged_families_.erase(root) : std::next(root);
+  }
+  return {};
 }
 
 Result<std::optional<std::vector<Descendant>>> Planner::plannable(JobStore& store, const StoredJob& job, const Room& room) {
   using Found = std::optional<std::vector<Descendant>>;
   if (Status wrong = can_be_planned(job); !wrong.ok()) {
-    walk_.troubles.add(job.job.name, wrong.message());
+    add_trouble(job.job.name, wrong.message());
     return Found{};
   }
-  auto descendants = descendants_of(store, job.job.name);
+  std::vector<LeftOut> left_out;
+  auto descendants = descendants_of(store, job.job.name, left_out);
   if (!descendants) return failure(std::move(descendants.error()));
+  if (!left_out.empty() && damaged_families_.size() < limits::kUnusableRuns) damaged_families_.insert(job.job.name);
   if (const StoredJob* const full = full_job(job, *descendants, room)) {
-    walk_.troubles.add(full->job.name,
-                       std::to_string(room.full_jobs.at(full->id)) + " of its runs wait, so no more are planned until some have ended");
+    add_trouble(full->job.name,
+                std::to_string(room.full_jobs.at(full->id)) + " of its runs wait, so no more are planned until some have ended");
     return Found{};
   }
   return Found{std::move(*descendants)};

@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "jobs/family.h"
+#include "jobs/named_few.h"
 #include "rondo/calendar/schedule.h"
 #include "rondo/calendar/zone.h"
 #include "rondo/jobs/job_store.h"
@@ -91,14 +93,10 @@ class Planner {
  private:
   /// Why a job cannot be planned: its row, its schedule or its zone cannot be read.
   Status can_be_planned(const StoredJob& job);
-  /// The jobs that cannot be planned.
-  struct Troubles {
-    std::size_t count = 0;
-    std::string first;
-
-    void add(const std::string& job, std::string_view why);
-    std::string text() const;
-  };
+  /// Adds the jobs below others that cannot run with them. Forgets families that were repaired.
+  Status look_at_families(JobStore& store);
+  /// Adds a job that cannot be planned to those of this visit.
+  void add_trouble(const std::string& job, std::string_view why);
   /// The jobs below a due job. Empty, with walk_ saying why, if it cannot be planned.
   Result<std::optional<std::vector<Descendant>>> plannable(JobStore& store, const StoredJob& job, const Room& room);
   /// The plan of a due job and of the jobs below it, which are added to 'cycle': at most 'room' runs, and one of each job.
@@ -113,9 +111,10 @@ class Planner {
   struct {
     DuePlace place{};
     bool has_rest = false;  // Instants of a visited job remain.
-    Troubles troubles{};
+    NamedFew troubles{};    // The jobs that cannot be planned.
   } walk_;
-  std::string trouble_;  // Of the last visit that is over.
+  std::string trouble_;                     // Of the last visit that is over.
+  std::set<std::string> damaged_families_;  // Roots above jobs that cannot run with them. At most limits::kUnusableRuns.
 };
 
 }  // namespace rondo::jobs

@@ -111,6 +111,15 @@ inline constexpr std::uint32_t kMisfireRuns = 1'000;
 /// `SqliteRows.AThousandBadRunsAreCounted`.
 inline constexpr std::size_t kUnusableRuns = 1'000;
 
+/// Jobs, and rows of runs, that health() and the examination of a database name when they cannot be used.
+/// Reached: the further ones are counted. Figure: none: the text has the number. Test: `SqliteRows.SomeBadRowsAreNamedAndAllAreCounted`.
+inline constexpr std::size_t kTroublesNamed = 5;
+
+/// Bytes of a stored definition, which is JSON. An answer of the admin socket, which escapes it again, has it in one frame.
+/// Reached: `check()` returns InvalidArgument; a stored job with a larger one is shown as damaged and not planned. Figure: none: the caller
+/// gets the error, and health() names the job. Test: `SqliteRows.AnOversizedRowIsDamagedAndTheOthersAreListed`.
+inline constexpr std::size_t kJobBytes = 400'000;
+
 /// Jobs above one another that the check of a new job follows upward. A family has fewer jobs, so there are more only in a database that
 /// another program wrote. Each level takes some hundred bytes of the stack.
 /// Reached: `Jobs::put()` returns InvalidArgument. Figure: none: the caller gets the error. Test:

@@ -41,6 +41,8 @@ class Statement {
   bool is_integer(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_INTEGER; }
   bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   std::string text(int column) const;
+  /// Bytes of a text.
+  std::size_t bytes(int column) const { return static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)); }
   WallTime time(int column) const { return WallTime::from_nanoseconds(integer(column)); }
 
  private:

@@ -1,14 +1,20 @@
 // examine_sqlite_job_store(): what a database of jobs is like, for people. It reads, and changes nothing.
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "jobs/named_few.h"
+#include "jobs/planner.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/family_check.h"
 #include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -52,8 +58,8 @@ class Examination {
     version == newest ? add(Level::Ok, "schema", value)
                       : add(Level::Advice, "schema", value, "this program makes version " + std::to_string(newest),
                             "none is needed: rondod changes the database at its start");
-    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_rows_of_runs,
-                            &Examination::check_runs, &Examination::check_waits}) {
+    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_families,
+                            &Examination::check_rows_of_runs, &Examination::check_runs, &Examination::check_waits}) {
       if (is_damaged_ || version < newest) break;  // What the others would say is not certain.
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
@@ -94,29 +100,68 @@ class Examination {
 
   Status check_definitions() {
     Statement rows(database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs ORDER BY name").c_str());
+    Planner planner{PlannerOptions{}};
+    std::size_t set_aside = 0;
+    std::size_t wrong_ones = 0;
     for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
       if (!row) return row.error();
       const StoredJob stored = sqlite::read_job(rows);
-      if (!stored.set_aside.empty())
-        add(Level::Problem, "row of a job", stored.job.name, stored.set_aside + ", so the job is not planned", "stop and start the job");
-      const Status wrong = is_readable(stored) ? check(stored.job) : Status{StatusCode::DataLoss, stored.job.note};
-      if (!wrong.ok()) add(Level::Problem, "definition", stored.job.name, std::string{wrong.message()}, "edit or remove the job");
+      const std::string name = stored.job.name.substr(0, limits::kJobName);
+      if (!stored.set_aside.empty() && set_aside++ < limits::kTroublesNamed)
+        add(Level::Problem, "row of a job", name, stored.set_aside + ", so the job is not planned", "stop and start the job");
+      const Status wrong = wrong_with(planner, stored);
+      if (!wrong.ok() && wrong_ones++ < limits::kTroublesNamed)
+        add(Level::Problem, "definition", name, std::string{wrong.message()}, "edit or remove the job");
+      families_.add(stored);
     }
+    add_others("row of a job", set_aside, "their rows have the like, so they are not planned", "stop and start the jobs");
+    add_others("definition", wrong_ones, "their definitions are wrong, too", "edit or remove the jobs");
+    return {};
+  }
+  static Status wrong_with(Planner& planner, const StoredJob& stored) {
+    if (!is_readable(stored)) return {StatusCode::DataLoss, stored.job.note};
+    if (Status wrong = check(stored.job); !wrong.ok()) return wrong;
+    const auto compiled = planner.compiled(stored.job, stored.id);  // Reads its time zone.
+    return compiled ? Status{} : compiled.error();
+  }
+  /// Those of 'count' that were not named.
+  void add_others(std::string_view setting, std::size_t count, std::string_view meaning, std::string_view remedy) {
+    if (count <= limits::kTroublesNamed) return;
+    add(Level::Problem, std::string{setting}, "and " + std::to_string(count - limits::kTroublesNamed) + " more jobs", std::string{meaning},
+        std::string{remedy});
+  }
+
+  /// Jobs that never run because of the jobs above them.
+  Status check_families() {
+    const auto named = [this](std::string_view setting, const NamedFew& few, std::string_view meaning, std::string_view remedy) {
+      if (few.count() > 0) add(Level::Problem, std::string{setting}, few.text("more", "more"), std::string{meaning}, std::string{remedy});
+    };
+    named("parents that do not exist", families_.without_parent(), "these jobs never run", "edit or remove the jobs");
+    named("cycles of parents", families_.cycles(), "these jobs, and those below them, never run",
+          "give one job of each cycle other parents, or a schedule");
+    Statement rows(database_, "SELECT parents.parent, jobs.name FROM parents LEFT JOIN jobs ON jobs.id = parents.child");
+    std::set<std::pair<std::string, std::string>> stored;
+    for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
+      if (!row) return row.error();
+      stored.emplace(rows.text(0), rows.text(1));
+    }
+    named("rows of parents", families_.differences(stored),
+          "the table parents is not as the definitions: these jobs do not follow their parents",
+          "edit each of the jobs, with the same definition: this writes its rows again");
     return {};
   }
   /// Runs whose rows cannot be used: a start leaves them out.
   Status check_rows_of_runs() {
     Statement rows(database_, (std::string{"SELECT "} + sqlite::kRunColumns + "ORDER BY runs.id").c_str());
-    std::int64_t count = 0;
-    std::string first;
+    NamedFew found;
     JobRun run;
     for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
       if (!row) return row.error();
-      std::string wrong = sqlite::read_run(rows, run);
-      if (!wrong.empty() && count++ == 0) first = std::move(wrong);
+      if (const std::string wrong = sqlite::read_run(rows, run); !wrong.empty()) found.add(wrong);
     }
-    if (count > 0)
-      add(Level::Problem, "rows of runs", std::to_string(count) + ", the oldest is: " + first,
+    if (found.count() > 0)
+      add(Level::Problem, "rows of runs",
+          std::to_string(found.count()) + (found.count() == 1 ? ", the oldest is: " : ", the oldest are: ") + found.named(),
           "another program has written them: these runs are not listed and do not run", "end rondod, and remove or correct the rows");
     return {};
   }
@@ -182,6 +227,7 @@ class Examination {
 
   Database& database_;
   const WallTime now_;
+  sqlite::FamilyCheck families_;
   bool is_damaged_ = false;
 };
 

@@ -126,6 +126,37 @@ TEST_F(JobDatabaseDoctor, ADefinitionThatCannotBeReadIsAProblem) {
   expect_bad("definition", Level::Problem, "b");
 }
 
+TEST_F(JobDatabaseDoctor, AZoneThatCannotBeReadIsAProblem) {
+  make();
+  auto store = std::move(*make_sqlite_job_store(path));
+  ASSERT_TRUE(store->put({.name = "z", .handler = "h", .schedule = {.when = "cron 0 8 * * *", .zone = "Europe/Nowhere"}}, {}).has_value());
+  expect_bad("definition", Level::Problem, "z");
+  EXPECT_THAT(finding("definition").meaning, HasSubstr("Europe/Nowhere"));
+}
+
+TEST_F(JobDatabaseDoctor, FamiliesThatNeverRunAreNamed) {
+  make();
+  auto store = std::move(*make_sqlite_job_store(path));
+  const auto put = [&](const std::string& name, const std::vector<std::string>& parents) {
+    ASSERT_TRUE(store->put({.name = name, .handler = "h", .parents = parents}, {}).has_value());
+  };
+  put("child", {"a"});
+  put("grandchild", {"child", "a"});
+  for (const JobDatabaseFinding& one : findings()) EXPECT_EQ(one.level, Level::Ok) << one.setting;
+  put("lost", {"ghost"});
+  expect_bad("parents that do not exist", Level::Problem, "'lost': there is no job 'ghost'");
+  put("x", {"z", "a"});
+  put("y", {"x"});
+  put("z", {"y"});
+  put("self", {"self"});
+  expect_bad("cycles of parents", Level::Problem, "self -> self; x -> y -> z -> x");
+  execute("DELETE FROM parents WHERE parent = 'a' AND child = (SELECT id FROM jobs WHERE name = 'child')");
+  execute("INSERT INTO parents SELECT 'b', id FROM jobs WHERE name = 'grandchild'; INSERT INTO parents VALUES ('b', 999)");
+  expect_bad("rows of parents", Level::Problem, "'child' lacks its parent 'a'");
+  expect_bad("rows of parents", Level::Problem, "'grandchild' has the parent 'b' there alone");
+  expect_bad("rows of parents", Level::Problem, "a child of 'b' that does not exist");
+}
+
 TEST_F(JobDatabaseDoctor, DamageIsAProblemAndEndsTheExamination) {
   make();
   for (int i = 0; i < 200; ++i) add_run(1, now + -1s * i);

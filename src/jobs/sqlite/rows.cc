@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jobs/job_json.h"
+#include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs::sqlite {
@@ -78,6 +79,15 @@ std::vector<std::int64_t> ids_of(Columns& columns, std::string_view text) {
   return ids;
 }
 
+/// A definition, and the note of a stop that set_running() adds.
+constexpr std::size_t kSpecBytes = limits::kJobBytes + 8 * limits::kJobText;
+/// The ids of the parents of a run, and the name of a worker.
+constexpr std::size_t kTextBytes = 1000;
+
+Status too_long(std::size_t bytes, std::size_t most) {
+  return {StatusCode::InvalidArgument, "it has " + std::to_string(bytes) + " bytes, and at most " + std::to_string(most) + " are possible"};
+}
+
 /// What is wrong with a definition that can be parsed.
 std::string wrong_definition(const Job& job, const std::string& name) {
   if (job.name != name) return "name: '" + job.name.substr(0, limits::kJobName) + "' is another one than in the column name";
@@ -96,10 +106,12 @@ StoredJob read_job(const Statement& row) {
     stored.next.reset();
   }
   const std::string name = row.text(4);
-  Result<Job> job = job_from_json(row.text(1));
+  Result<Job> job = row.bytes(1) > kSpecBytes ? failure(too_long(row.bytes(1), kSpecBytes)) : job_from_json(row.text(1));
   const std::string wrong = job ? wrong_definition(*job, name) : std::string{job.error().message()};
-  stored.job =
-      wrong.empty() ? *std::move(job) : Job{.name = name, .note = "the row of this job cannot be read: table jobs, column spec: " + wrong};
+  stored.job = wrong.empty() ? *std::move(job)
+                             : Job{.name = name,
+                                   .note = "the row of this job cannot be read: table jobs, column spec: " +
+                                           visible_text(std::string_view{wrong}.substr(0, limits::kJobText))};
   return stored;
 }
 
@@ -114,11 +126,16 @@ std::string read_run(const Statement& row, JobRun& run) {
   run.missed = static_cast<std::uint64_t>(columns.integer(8, "missed", 0));
   run.begun = columns.optional_time(9, "begun");
   run.ended = columns.optional_time(10, "ended");
-  run.note = row.text(11);
-  run.parents = ids_of(columns, row.text(12));
-  run.worker = row.text(13);
+  run.note = row.text(11).substr(0, limits::kRunNote);
+  for (const auto& [at, name] : {std::pair{12, "parents"}, {13, "worker"}}) {
+    if (row.bytes(at) > kTextBytes) columns.refuse(name, std::string{too_long(row.bytes(at), kTextBytes).message()});
+  }
+  if (columns.wrong.empty()) {
+    run.parents = ids_of(columns, row.text(12));
+    run.worker = row.text(13);
+  }
   if (columns.wrong.empty()) return {};
-  return "table runs, run " + std::to_string(run.id) + " of the job '" + run.job + "', " + columns.wrong;
+  return "table runs, run " + std::to_string(run.id) + " of the job '" + run.job.substr(0, limits::kJobName) + "', " + columns.wrong;
 }
 
 }  // namespace rondo::jobs::sqlite

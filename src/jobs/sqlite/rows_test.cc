@@ -122,7 +122,86 @@ TEST_F(SqliteRows, AThousandBadRunsAreCounted) {
   add_runs(bad + 2);
   execute("UPDATE runs SET band = 300 WHERE id <= " + std::to_string(bad));
   EXPECT_THAT(unfinished(0, 2), testing::ElementsAre(bad + 1, bad + 2)) << "a page of them does not look like the end";
-  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("cannot be used: 1000, the oldest is: table runs, run 1 of"));
+  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("cannot be used: 1000, the oldest are: table runs, run 1 of"));
+}
+
+TEST_F(SqliteRows, SomeBadRowsAreNamedAndAllAreCounted) {
+  add_job("a");
+  add_runs(8);
+  execute("UPDATE runs SET band = 300 WHERE id <= 7");
+  static_cast<void>(unfinished());
+  const auto five = AllOf(HasSubstr(": 7, the oldest are: table runs, run 1 of"), HasSubstr("; table runs, run 5 of"));
+  EXPECT_THAT(store->unusable_rows().value(), AllOf(five, testing::Not(HasSubstr("run 6 of"))));
+  EXPECT_THAT(findings_of("rows of runs"), AllOf(HasSubstr("7, the oldest are: "), HasSubstr("; table runs, run 5 of")));
+  for (const char* const name : {"b", "c", "d", "e", "f", "g"}) add_job(name);
+  execute("UPDATE jobs SET next = 'soon' WHERE name <> 'a'");
+  const auto jobs = AllOf(HasSubstr("job 'b': "), HasSubstr("job 'f': "), HasSubstr("; and 1 more job never becomes due"));
+  EXPECT_THAT(store->unusable_rows().value(), AllOf(HasSubstr("run 5 of"), jobs));
+  EXPECT_THAT(findings_of("row of a job"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more jobs")));
+  execute("UPDATE jobs SET spec = '{}', next = 1 WHERE name <> 'a'");
+  EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'b': "), HasSubstr("job 'f': "), HasSubstr("; and 1 more job is not planned")));
+  EXPECT_THAT(findings_of("definition"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more jobs")));
+}
+
+/// One such row ended each list of jobs.
+TEST_F(SqliteRows, AnOversizedRowIsDamagedAndTheOthersAreListed) {
+  for (const char* const name : {"a", "b", "c"}) add_job(name);
+  execute("UPDATE jobs SET spec = json_set(spec, '$.parameters', printf('%.*c', 5000000, 'x')) WHERE name = 'b'");
+  const auto all = store->list("", 10).value();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_FALSE(is_readable(all[1]));
+  EXPECT_THAT(all[1].job.note, AllOf(HasSubstr("column spec: it has 5000"), HasSubstr("bytes, and at most 408000 are possible")));
+  EXPECT_EQ(all[2].job.name, "c");
+  EXPECT_THAT(trouble(), HasSubstr("job 'b': the row of this job cannot be read"));
+  EXPECT_THAT(findings_of("definition"), HasSubstr("b: the row of this job cannot be read"));
+  execute(R"(UPDATE jobs SET spec = '{"' || printf('%.*c', 100000, 'y') || '":1}' WHERE name = 'b')");
+  EXPECT_LT(store->find("b")->job.note.size(), 2 * limits::kJobText) << "nor is the reason oversized";
+  const std::vector<std::int64_t> ids = unfinished();  // trouble() has planned them.
+  ASSERT_GE(ids.size(), 2U);
+  execute("UPDATE runs SET note = printf('%.*c', 5000000, 'x'); UPDATE runs SET parents = note WHERE id = " + std::to_string(ids[0]));
+  EXPECT_THAT(unfinished(), testing::ElementsAreArray(ids.begin() + 1, ids.end()));
+  EXPECT_EQ(store->run(ids[1])->note.size(), limits::kRunNote);
+  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("column parents: it has 5000000 bytes"));
+}
+
+TEST_F(SqliteRows, ADefinitionOfTheLargestSizeIsReadAfterAStop) {
+  Job job{.name = "a", .handler = "h", .parameters = std::string(limits::kJobParameters, '\x01')};
+  ASSERT_TRUE(check(job).ok());
+  for (int i = 0; i < 10; ++i) job.tags.push_back(std::to_string(i) + std::string(900, '\x01'));
+  EXPECT_THAT(check(job).to_string(), HasSubstr("more than 400000 bytes"));
+  while (!check(job).ok()) job.tags.pop_back();
+  ASSERT_TRUE(store->put(job, std::nullopt).has_value());
+  ASSERT_TRUE(store->set_running("a", false, std::nullopt, std::string(limits::kJobText, '\x01')).ok());
+  EXPECT_TRUE(is_readable(store->find("a").value()));
+}
+
+/// A child whose row was damaged did not run any more, and nothing said so.
+TEST_F(SqliteRows, AChildThatCannotRunIsNamedUntilItIsRepaired) {
+  add_job("root");
+  for (const char* const name : {"bad", "good"}) {
+    ASSERT_TRUE(store->put({.name = name, .handler = "h", .parents = {"root"}}, std::nullopt).has_value());
+    ASSERT_TRUE(store->set_running(name, true, std::nullopt, {}).ok());
+  }
+  EXPECT_THAT(trouble(), IsEmpty());
+  execute("UPDATE jobs SET spec = 'x' WHERE name = 'bad'; UPDATE jobs SET next = " + std::to_string(now.nanoseconds()) +
+          " WHERE name = 'root'");
+  EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'bad': the row of this job cannot be read"), testing::Not(HasSubstr("good"))));
+  EXPECT_THAT(trouble(), HasSubstr("job 'bad'")) << "also while the root is not due";
+  EXPECT_TRUE(store->remove("bad").ok());
+  EXPECT_THAT(trouble(), IsEmpty());
+}
+
+TEST_F(SqliteRows, ChildrenThatAreAboveThemselvesAreNamed) {
+  add_job("root");
+  for (const auto& [name, parents] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"one", {"root", "two"}}, {"two", {"one"}}, {"below", {"two"}}, {"stopped", {"root"}}, {"waits", {"stopped"}}}) {
+    ASSERT_TRUE(store->put({.name = name, .handler = "h", .parents = parents}, std::nullopt).has_value());
+    ASSERT_TRUE(store->set_running(name, name != "stopped", std::nullopt, {}).ok());
+  }
+  const std::string text = trouble();
+  for (const char* const name : {"one", "two", "below"})
+    EXPECT_THAT(text, HasSubstr("job '" + std::string{name} + "': it is above itself"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("waits")));
 }
 
 TEST_F(SqliteRows, AStartGoesOnBesideABadRun) {

@@ -1,9 +1,11 @@
 // make_sqlite_job_store(): jobs and runs in two tables. A job is kept as JSON beside the columns by which it is found.
 #include <array>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "jobs/job_json.h"
+#include "jobs/named_few.h"
 #include "jobs/sqlite/database.h"
 #include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/retention.h"
@@ -145,19 +147,20 @@ class SqliteJobStore final : public JobStore {
     return runs_of(runs_.bind(job).bind(before), max);
   }
   Result<std::string> unusable_rows() override {
-    std::string text;
-    while (!unusable_.empty()) {
-      Result<std::string> wrong = wrong_with(*unusable_.begin());
+    NamedFew named;
+    for (auto id = unusable_.begin(); id != unusable_.end() && named.names_more();) {
+      const Result<std::string> wrong = wrong_with(*id);
       if (!wrong) return wrong;
-      if (!wrong->empty()) {
-        text = "runs that cannot be used: " + std::to_string(unusable_.size()) + ", the oldest is: " + *wrong;
-        break;
-      }
-      unusable_.erase(unusable_.begin());
+      if (!wrong->empty()) named.add(*wrong);
+      id = wrong->empty() ? unusable_.erase(id) : std::next(id);
     }
-    const Result<std::string> job = job_that_is_never_due();
-    if (!job || text.empty() || job->empty()) return !job || text.empty() ? job : text;
-    return text + "; " + *job;
+    std::string text;
+    if (!unusable_.empty())
+      text = "runs that cannot be used: " + std::to_string(unusable_.size()) +
+             (named.count() == 1 ? ", the oldest is: " : ", the oldest are: ") + named.named();
+    const Result<std::string> jobs = jobs_that_are_never_due();
+    if (!jobs || text.empty() || jobs->empty()) return !jobs || text.empty() ? jobs : text;
+    return text + "; " + *jobs;
   }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
@@ -279,11 +282,13 @@ class SqliteJobStore final : public JobStore {
     return wrong;
   }
 
-  /// A started job whose next time is before or beyond all times, so that it never becomes due; also one whose next time is a text.
-  Result<std::string> job_that_is_never_due() {
-    auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd));
-    if (!found) return failure(std::move(found.error()));
-    return found->empty() ? std::string{} : "job '" + found->front().job.name + "': " + found->front().set_aside;
+  /// Started jobs whose next time is before or beyond all times, so that they never become due; also those whose next time is a text.
+  Result<std::string> jobs_that_are_never_due() {
+    const auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd).bind(static_cast<std::int64_t>(limits::kUnusableRuns)));
+    if (!found) return failure(found.error());
+    NamedFew named;
+    for (const StoredJob& one : *found) named.add("job '" + one.job.name.substr(0, limits::kJobName) + "': " + one.set_aside);
+    return named.text("more job never becomes due", "more jobs never become due");
   }
 
   const std::string path_;
@@ -308,7 +313,7 @@ class SqliteJobStore final : public JobStore {
                               "ORDER BY next, id LIMIT ?")
                                  .c_str()};
   Statement never_due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
-                                    "FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?) LIMIT 1")
+                                    "FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?) LIMIT ?")
                                        .c_str()};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{*database_,
