@@ -298,8 +298,8 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
 
 TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {
   start(store());
-  constexpr int kRows = 2 * limits::kDamageShown;
-  const std::string large(100'000, 'x');  // Each occupies its own entry of the log and its own pages.
+  constexpr int kRows = 4 * limits::kDamageShown;
+  const std::string large(140'000, 'x');  // At most two have one entry of the log: those that are written while the disk is busy.
   for (int i = 0; i < kRows; ++i) set("PORT_TABLE", ("swp" + std::to_string(i)).c_str(), {json::array{"remark", large}});
   EXPECT_EQ(end(SIGTERM), 0);
   {
@@ -314,7 +314,7 @@ TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {
   start(store());
   const json::object figures = call("stats").at("store").at("files").at(0).as_object();
   EXPECT_EQ(figures.at("damage").as_array().size(), limits::kDamageShown);
-  EXPECT_GE(figures.at("damage_parts").to_number<int>(), kRows);
+  EXPECT_GE(figures.at("damage_parts").to_number<int>(), kRows / 2);
 }
 
 }  // namespace

@@ -37,12 +37,12 @@ class StoreDriver {
   }
 
   /// Runs until the store has nothing to do: it is connected, every write is answered, and several round trips in a row brought nothing
-  /// else. A new consumer needs five until its first pop is visible: its subscription may be confirmed two late, then it recovers, pops and
-  /// counts.
+  /// else. A new consumer needs eight until its first pop is visible: its subscription may be confirmed two late, then it lists and reads
+  /// what is in flight, walks over the rows, counts and pops. On a loaded machine the walk, whose steps end by time, takes several more.
   void settle() {
     EXPECT_TRUE(run_until([this] { return store_.health().ok() && store_.unanswered() == 0; })) << store_.health().to_string();
     const std::vector<TableSpec> tables = store_.tables();
-    constexpr int kQuiet = 8;
+    constexpr int kQuiet = 20;
     for (int quiet = tables.empty() ? kQuiet : 0; quiet < kQuiet;) {
       const std::string before = activity();
       bool answered = false;
