@@ -22,6 +22,16 @@ using Values = std::map<std::string, std::string, std::less<>>;
 
 constexpr std::array<std::string_view, 5> kBuiltIn{"run", "job", "attempt", "scheduled", "parameters"};
 
+/// Those of them that a command gets as variables.
+constexpr std::array<std::string_view, 4> kVariables{"run", "job", "attempt", "scheduled"};
+
+/// Such as RONDO_RUN.
+std::string variable_of(std::string_view name) {
+  std::string variable = "RONDO_" + std::string{name};
+  std::ranges::transform(variable, variable.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return variable;
+}
+
 Status wrong(std::string why) { return {StatusCode::InvalidArgument, std::move(why)}; }
 
 /// Calls 'literal' for each piece of fixed text, and 'name' for each placeholder.
@@ -51,18 +61,6 @@ std::optional<std::string> text_of(const json::value& value) {
   if (const auto* const text = value.if_string()) return std::string{text->data(), text->size()};
   if (value.is_bool() || value.is_number()) return json::serialize(value);
   return std::nullopt;
-}
-
-Status check_value(const std::string& name, const ParameterRule& rule, const std::string& value) {
-  const std::string of = "the parameter '" + escape_text(name) + "' ";
-  if (value.find('\0') != std::string::npos) return wrong(of + "contains a NUL byte");
-  if (value.size() > rule.bytes_max) return wrong(of + "has more than " + std::to_string(rule.bytes_max) + " bytes");
-  if (!rule.values.empty() && std::ranges::find(rule.values, value) == rule.values.end()) return wrong(of + "is none of its values");
-  if (rule.bytes) {
-    const auto bad = std::ranges::find_if(value, [&rule](char c) { return !rule.bytes->test(static_cast<unsigned char>(c)); });
-    if (bad != value.end()) return wrong(of + "has a character that is not allowed: '" + escape_text(std::string(1, *bad)) + "'");
-  }
-  return {};
 }
 
 /// The members of the job's parameters, checked against the rules of the command.
@@ -178,6 +176,22 @@ Result<std::string> argument_of(const CommandRule& rule, const std::string& text
 
 }  // namespace
 
+Status check_value(const std::string& name, const ParameterRule& rule, const std::string& value) {
+  const std::string of = "the parameter '" + escape_text(name) + "' ";
+  if (value.find('\0') != std::string::npos) return wrong(of + "contains a NUL byte");
+  if (value.size() > rule.bytes_max) return wrong(of + "has more than " + std::to_string(rule.bytes_max) + " bytes");
+  if (!rule.values.empty() && std::ranges::find(rule.values, value) == rule.values.end()) return wrong(of + "is none of its values");
+  if (rule.bytes) {
+    const auto bad = std::ranges::find_if(value, [&rule](char c) { return !rule.bytes->test(static_cast<unsigned char>(c)); });
+    if (bad != value.end()) return wrong(of + "has a character that is not allowed: '" + escape_text(std::string(1, *bad)) + "'");
+  }
+  return {};
+}
+
+bool is_run_variable(std::string_view name) {
+  return std::ranges::any_of(kVariables, [name](std::string_view of_run) { return variable_of(of_run) == name; });
+}
+
 bool is_built_in(std::string_view name) noexcept { return std::ranges::find(kBuiltIn, name) != kBuiltIn.end(); }
 
 Result<std::vector<std::string>> placeholders_of(std::string_view text) {
@@ -207,11 +221,7 @@ Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order)
     line.arguments.push_back(*std::move(made));
   }
   for (const auto& [name, value] : rule.environment) line.environment.push_back(name + "=" + value);
-  for (const std::string_view name : {"run", "job", "attempt", "scheduled"}) {
-    std::string variable = "RONDO_" + std::string{name};
-    std::ranges::transform(variable, variable.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    line.environment.push_back(variable + "=" + values->find(name)->second);
-  }
+  for (const std::string_view name : kVariables) line.environment.push_back(variable_of(name) + "=" + values->find(name)->second);
   return line;
 }
 

@@ -32,6 +32,12 @@ struct CommandLine {
 /// InvalidArgument that names the parameter and the rule.
 Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order);
 
+/// InvalidArgument for a value that the rule of the parameter does not allow.
+Status check_value(const std::string& name, const ParameterRule& rule, const std::string& value);
+
+/// Whether the worker sets this variable for each run.
+bool is_run_variable(std::string_view name);
+
 /// The names in the placeholders of a text; InvalidArgument for an unmatched brace.
 Result<std::vector<std::string>> placeholders_of(std::string_view text);
 

@@ -118,10 +118,13 @@ std::bitset<256> set_of(std::string_view text) {
   return set;
 }
 
-ParameterRule read_parameter(Section& s) {
+ParameterRule read_parameter(Section& s, const std::string& name) {
   ParameterRule rule;
-  if (s.find("default") != nullptr) s.text("default", rule.fallback.emplace());
+  const toml::node* const fallback = s.find("default");
+  if (fallback != nullptr) s.text("default", rule.fallback.emplace());
   s.texts("values", rule.values);
+  const toml::node* const values = s.find("values");
+  if (values != nullptr && rule.values.empty()) s.complain(*values, "'values' is empty: no value is allowed");
   if (s.find("characters") != nullptr) {
     std::string characters;
     s.text("characters", characters);
@@ -129,6 +132,9 @@ ParameterRule read_parameter(Section& s) {
   }
   s.number("bytes", 0, 65'536, rule.bytes_max);
   s.flag("may_begin_with_dash", rule.may_begin_with_dash);
+  if (fallback == nullptr) return rule;
+  if (const Status bad = check_value(name, rule, *rule.fallback); !bad.ok())
+    s.complain(*fallback, "'default': " + std::string{bad.message()});
   return rule;
 }
 
@@ -160,6 +166,7 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
       of.text(key.str(), value);
       if (key.str().empty() || key.str().find('=') != std::string_view::npos)
         of.complain(node, "'" + escape_text(key.str()) + "': a variable's name is not empty and has no '='");
+      if (is_run_variable(key.str())) of.complain(node, "'" + std::string{key.str()} + "' is a variable that the worker sets for each run");
       rule.environment.emplace_back(std::string{key.str()}, std::move(value));
     }
   }
@@ -178,7 +185,7 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
         continue;
       }
       Section of{*node.as_table(), "command." + name + ".parameters." + parameter, file, trouble};
-      rule.parameters[parameter] = read_parameter(of);
+      rule.parameters[parameter] = read_parameter(of, parameter);
     }
   }
   if (!rule.program.starts_with('/')) s.complain("'program' must be an absolute path");
@@ -209,7 +216,7 @@ std::vector<std::pair<std::string, std::set<std::string, std::less<>>>> known_ke
   Section parameter{none, {}, file, trouble};
   read_worker(worker, config);
   read_command(command, {}, file, trouble);
-  read_parameter(parameter);
+  read_parameter(parameter, {});
   return {{"[worker]", worker.known()}, {"[command.NAME]", command.known()}, {"[command.NAME.parameters.NAME]", parameter.known()}};
 }
 

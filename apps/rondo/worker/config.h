@@ -21,7 +21,7 @@ namespace rondo::cli {
 /// What a parameter of a command may be.
 struct ParameterRule {
   std::optional<std::string> fallback;    // Empty: the job must give it.
-  std::vector<std::string> values;        // Empty: any.
+  std::vector<std::string> values;        // Empty: any. An empty list in the file is refused.
   std::optional<std::bitset<256>> bytes;  // The bytes that it may have; empty: all but NUL.
   std::size_t bytes_max = 1024;
   bool may_begin_with_dash = false;

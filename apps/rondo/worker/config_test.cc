@@ -96,6 +96,29 @@ TEST(WorkerConfig, AKeyOfAnotherSectionIsNamedWithThatSection) {
   EXPECT_THAT(refusal(good + "arguments = [\"{to}\"]\n"), HasSubstr("[command.a] 'arguments': {to}"));
 }
 
+/// It had two variables of that name, and programs differ in which one they use.
+TEST(WorkerConfig, AVariableOfTheRunIsRefusedInTheEnvironment) {
+  const std::string good = "[command.a]\nprogram = \"/bin/true\"\nenvironment = { ";
+  for (const std::string name : {"RONDO_RUN", "RONDO_JOB", "RONDO_ATTEMPT", "RONDO_SCHEDULED"}) {
+    EXPECT_THAT(refusal(good + name + " = \"7\" }\n"),
+                HasSubstr("worker.toml:3: [command.a.environment] '" + name + "' is a variable that the worker sets for each run"));
+  }
+  EXPECT_EQ(refusal(good + "RONDO_SOCKET = \"/run/x.sock\", RONDO_RUNS = \"7\" }\n"), "accepted");
+}
+
+TEST(WorkerConfig, AParameterWithoutAnyValueAndADefaultThatIsNotAllowedAreRefused) {
+  const auto rule = [](const std::string& text) {
+    return refusal("[command.a]\nprogram = \"/bin/true\"\n[command.a.parameters.to]\n" + text);
+  };
+  EXPECT_THAT(rule("values = []\n"), HasSubstr("worker.toml:4: [command.a.parameters.to] 'values' is empty: no value is allowed"));
+  EXPECT_THAT(rule("values = [\"a\", \"b\"]\ndefault = \"c\"\n"),
+              HasSubstr("worker.toml:5: [command.a.parameters.to] 'default': the parameter 'to' is none of its values"));
+  EXPECT_THAT(rule("characters = \"a-z\"\ndefault = \"A\"\n"), HasSubstr("'default': the parameter 'to' has a character"));
+  EXPECT_THAT(rule("bytes = 2\ndefault = \"abc\"\n"), HasSubstr("'default': the parameter 'to' has more than 2 bytes"));
+  EXPECT_EQ(rule("values = [\"a\"]\ndefault = \"a\"\n"), "accepted");
+  EXPECT_EQ(rule("default = \"\"\n"), "accepted");
+}
+
 const char* const kCopy = R"(
 [command.copy]
 program = "/bin/cp"
