@@ -36,6 +36,11 @@ inline constexpr std::size_t kReportEvents = 200;
 /// Reached: the others follow in the next report. Figure: none: nothing is lost. Test: `WorkerEvents.AReportIsBoundedAndTheRestFollows`.
 inline constexpr std::size_t kReportBytes = 131'072;
 
+/// Bytes of the record of a run in the folder runs/ of the worker's state.
+/// Reached: the worker does not read the file at its start, and renames it. Figure: none: the worker's log says so. Test:
+/// `WorkerFiles.WhatIsNoRecordIsRenamedAndNeverBlocksTheStart`.
+inline constexpr std::size_t kRunRecordBytes = 65'536;
+
 /// Questions of a server about logs that wait for an answer.
 /// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
 /// `WorkerAndAHostileServer.AFloodOfQuestionsEndsTheConnection`.

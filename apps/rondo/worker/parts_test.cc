@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,10 +26,13 @@ namespace {
 
 namespace json = boost::json;
 namespace files = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 struct Lines {
   OutputLines lines;
@@ -84,7 +88,11 @@ class WorkerFiles : public ::testing::Test {
     for (const auto& file : files::directory_iterator(folder / "logs")) sum += file.file_size();
     return sum;
   }
+  std::vector<RunRecord> read_all(const RunRecords& of) {
+    return of.read_all([this](const Status& why, const std::string& renamed) { damaged.push_back(why.to_string() + " -> " + renamed); });
+  }
   files::path folder;
+  std::vector<std::string> damaged;
 };
 
 TEST_F(WorkerFiles, ALogKeepsTheNewestOutputWithinItsBytes) {
@@ -179,7 +187,8 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
   }
   std::ofstream(folder / "runs" / "9.json") << "{\"run\":";
   auto records = open_records();
-  const std::vector<RunRecord> all = records->read_all();
+  const std::vector<RunRecord> all = read_all(*records);
+  EXPECT_THAT(damaged, ElementsAre(HasSubstr("9.json' is no record of a run -> " + (folder / "runs" / "9.json.damaged").string())));
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].run, 3);
   EXPECT_EQ(all[0].attempt, 2U);
@@ -187,6 +196,54 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
   EXPECT_EQ(all[0].status.to_string(), "deadline-exceeded: late \x01\"");
   EXPECT_EQ(all[0].note, "n\n");
   EXPECT_TRUE(files::exists(folder / "runs" / "9.json.damaged"));
+}
+
+/// A FIFO blocked the start, and so did a file of gigabytes.
+TEST_F(WorkerFiles, WhatIsNoRecordIsRenamedAndNeverBlocksTheStart) {
+  auto records = open_records();
+  ASSERT_TRUE(records.has_value());
+  ASSERT_TRUE(records->write({.run = 3, .command = "a"}).ok());
+  const files::path runs = folder / "runs";
+  ASSERT_EQ(::mkfifo((runs / "5.json").c_str(), 0600), 0);
+  std::ofstream(runs / "6.json") << std::string(limits::kRunRecordBytes + 1, ' ');
+  files::copy_file(runs / "3.json", runs / "7.json");
+  files::create_symlink("/dev/zero", runs / "8.json");
+  files::create_directory(runs / "9.json");
+  std::ofstream(runs / "6.json.damaged") << "of an earlier start";
+  EXPECT_THAT(read_all(*records), SizeIs(1));
+  EXPECT_THAT(damaged, UnorderedElementsAre(AllOf(HasSubstr("5.json' is no regular file"), EndsWith("5.json.damaged")),
+                                            AllOf(HasSubstr("6.json' has more than 65536 bytes"), EndsWith("6.json.damaged.2")),
+                                            AllOf(HasSubstr("7.json' is no record of a run"), EndsWith("7.json.damaged")),
+                                            AllOf(HasSubstr("8.json' is no regular file"), EndsWith("8.json.damaged")),
+                                            AllOf(HasSubstr("9.json' is no regular file"), EndsWith("9.json.damaged"))));
+  damaged.clear();
+  EXPECT_THAT(read_all(*records), SizeIs(1));
+  EXPECT_THAT(damaged, IsEmpty());
+}
+
+TEST_F(WorkerFiles, AFifoInPlaceOfAFileIsAnErrorAndNeverBlocks) {
+  auto records = open_records();
+  ASSERT_TRUE(records.has_value());
+  ASSERT_EQ(::mkfifo((folder / "runs" / "4.json.new").c_str(), 0600), 0);
+  EXPECT_THAT(records->write({.run = 4, .command = "a"}).to_string(), HasSubstr("4.json.new' is no regular file"));
+  RunLogs of = logs();
+  ASSERT_EQ(::mkfifo((folder / "logs" / "4-0.log").c_str(), 0600), 0);
+  EXPECT_THAT(of.begin(4, 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
+}
+
+TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  ASSERT_TRUE(open_records().has_value());
+  for (const files::path& of : {folder, folder / "runs"}) {
+    ASSERT_EQ(::chown(of.c_str(), 54'321, 54'321), 0);
+    const std::string refusal = "'" + of.string() + "' belongs to the user 54321, who could change what the worker keeps there";
+    EXPECT_THAT(open_records().error().to_string(), HasSubstr(refusal));
+    EXPECT_THAT(RunRecords::check(folder.string()).to_string(), HasSubstr(refusal));
+    ASSERT_EQ(::chown(of.c_str(), 0, 0), 0);
+  }
+  files::create_directory(folder / "logs");
+  ASSERT_EQ(::chown((folder / "logs").c_str(), 54'321, 54'321), 0);
+  EXPECT_THAT(RunLogs::open((folder / "logs").string(), {}).error().to_string(), HasSubstr("belongs to the user 54321"));
 }
 
 TEST_F(WorkerFiles, WhatIsNotTheCommandOfARecordIsNotKilled) {

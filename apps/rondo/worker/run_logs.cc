@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "worker/state_files.h"
+
 namespace rondo::cli {
 
 namespace {
@@ -32,9 +34,8 @@ std::optional<std::pair<std::int64_t, std::uint64_t>> parse_name(const std::stri
 }  // namespace
 
 Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
+  if (Status made = make_state_folder(folder); !made.ok()) return failure(std::move(made));
   std::error_code failed;
-  files::create_directories(folder, failed);
-  if (failed) return failure(status_from_errno(failed.value(), "cannot make the folder '" + folder + "'"));
   RunLogs logs(folder, bounds);
   std::map<std::int64_t, files::file_time_type> times;
   for (files::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
@@ -60,6 +61,8 @@ std::string RunLogs::path(std::int64_t run, std::uint64_t offset) const {
   return folder_ + "/" + std::to_string(run) + "-" + std::to_string(offset) + ".log";
 }
 
+Status RunLogs::check() const { return check_room(folder_); }
+
 Status RunLogs::begin(std::int64_t run, std::size_t bytes) {
   std::erase(ended_, run);
   Log& log = logs_[run];
@@ -77,8 +80,9 @@ Status RunLogs::roll(std::int64_t run, Log& log) {
     log.files.erase(log.files.begin());
   }
   // An earlier attempt without output has left a file with this offset: it goes on.
-  log.fd = UniqueFd{::open(path(run, offset).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640)};
-  if (!log.fd) return log.trouble = status_from_errno(errno, "cannot write the log '" + path(run, offset) + "'");
+  Result<UniqueFd> fd = open_state_file(path(run, offset), O_WRONLY | O_CREAT | O_APPEND);
+  if (!fd) return log.trouble = fd.error();
+  log.fd = *std::move(fd);
   log.files.try_emplace(offset, 0);
   return {};
 }
@@ -150,10 +154,10 @@ std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std:
   piece.next = piece.from;
   for (const auto& [offset, size] : of) {
     while (piece.next >= offset && piece.next < offset + size && piece.data.size() < max) {
-      const UniqueFd fd{::open(path(run, offset).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+      const Result<UniqueFd> fd = open_state_file(path(run, offset), O_RDONLY);
       const std::size_t wanted = std::min<std::size_t>(max - piece.data.size(), offset + size - piece.next);
       std::string bytes(wanted, '\0');
-      const ssize_t got = fd ? ::pread(fd.get(), bytes.data(), wanted, static_cast<off_t>(piece.next - offset)) : -1;
+      const ssize_t got = fd ? ::pread(fd->get(), bytes.data(), wanted, static_cast<off_t>(piece.next - offset)) : -1;
       if (got <= 0) return piece;
       bytes.resize(static_cast<std::size_t>(got));
       piece.data += bytes;

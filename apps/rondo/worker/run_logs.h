@@ -29,9 +29,11 @@ class RunLogs {
     std::uint64_t logs = 1000;
     std::uint64_t bytes = std::uint64_t{256} * 1024 * 1024;
   };
-  /// Takes up the logs in 'folder', which it makes if it is absent.
+  /// Takes up the logs in 'folder', which it makes if it is absent. PermissionDenied as of RunRecords::open().
   static Result<RunLogs> open(const std::string& folder, Bounds bounds);
 
+  /// Whether output could be written now.
+  Status check() const;
   /// Begins the log of a run, or goes on with it. Its two files have at most 'bytes'.
   Status begin(std::int64_t run, std::size_t bytes);
   /// Appends output. An error is kept and returned by end(): a full disk does not stop a command.

@@ -19,7 +19,9 @@
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
+#include "worker/limits.h"
 #include "worker/process.h"
+#include "worker/state_files.h"
 
 namespace rondo::cli {
 
@@ -27,6 +29,9 @@ namespace {
 
 namespace files = std::filesystem;
 namespace json = boost::json;
+
+/// Bytes of a text for people: a server keeps fewer. With it a record has less than limits::kRunRecordBytes.
+constexpr std::size_t kWords = 4'096;
 
 std::string text_of(const RunRecord& record) {
   return json::serialize(json::object{{"run", record.run},
@@ -38,8 +43,8 @@ std::string text_of(const RunRecord& record) {
                                       {"begun_ms", record.begun_ms},
                                       {"ended", record.has_ended},
                                       {"code", to_string(record.status.code())},
-                                      {"message", escape_text(record.status.message())},
-                                      {"note", escape_text(record.note)},
+                                      {"message", escape_text(record.status.message().substr(0, kWords))},
+                                      {"note", escape_text(std::string_view{record.note}.substr(0, kWords))},
                                       {"refused", record.is_refused}});
 }
 
@@ -74,13 +79,6 @@ std::string whole(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.flush();
-  return file ? Status{} : status_from_errno(errno == 0 ? EIO : errno, "cannot write '" + path + "'");
 }
 
 /// As lock_file(), and waits for 'patience' at most.
@@ -144,13 +142,13 @@ bool kill_leftovers(const RunRecord& record) {
 
 Result<RunRecords> RunRecords::open(const std::string& state, Duration patience, const std::function<void(const Status&)>& on_wait) {
   const std::string folder = state + "/runs";
-  std::error_code failed;
-  files::create_directories(folder, failed);
-  if (failed) return failure(status_from_errno(failed.value(), "cannot make the folder '" + folder + "'"));
-  UniqueFd lock{::open((state + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
-  if (!lock) return failure(status_from_errno(errno, "cannot open '" + state + "/lock'"));
-  if (Status locked = wait_for_lock(lock.get(), "'" + state + "'", patience, on_wait); !locked.ok()) return failure(std::move(locked));
-  return RunRecords(folder, std::move(lock));
+  for (const std::string& each : {state, folder}) {
+    if (Status made = make_state_folder(each); !made.ok()) return failure(std::move(made));
+  }
+  Result<UniqueFd> lock = open_state_file(state + "/lock", O_RDWR | O_CREAT, kPrivateMode);
+  if (!lock) return failure(lock.error());
+  if (Status locked = wait_for_lock(lock->get(), "'" + state + "'", patience, on_wait); !locked.ok()) return failure(std::move(locked));
+  return RunRecords(folder, *std::move(lock));
 }
 
 Status RunRecords::check(const std::string& state) {
@@ -158,39 +156,49 @@ Status RunRecords::check(const std::string& state) {
   std::error_code failed;
   while (!files::exists(place, failed) && place.has_relative_path()) place = place.parent_path();
   if (!files::is_directory(place, failed)) return {StatusCode::InvalidArgument, "'" + place.string() + "' is no folder"};
+  for (const std::string& each : {state, state + "/runs", state + "/logs"}) {
+    if (!files::exists(each, failed)) continue;
+    if (Status owned = check_owner(each); !owned.ok()) return owned;
+  }
   if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
   return status_from_errno(errno, "making files in '" + place.string() + "'");
 }
 
 std::string RunRecords::path(std::int64_t run) const { return folder_ + "/" + std::to_string(run) + ".json"; }
 
-Status RunRecords::check() const {
-  const std::string file = folder_ + "/check";
-  Status written = write_file(file, std::string(1024, ' '));
-  std::remove(file.c_str());
-  return written;
-}
+Status RunRecords::check() const { return check_room(folder_); }
 
 Status RunRecords::write(const RunRecord& record) {
   const std::string target = path(record.run);
   const std::string draft = target + ".new";
-  if (Status written = write_file(draft, text_of(record)); !written.ok()) return written;
+  if (Status written = write_state_file(draft, text_of(record)); !written.ok()) return written;
   return std::rename(draft.c_str(), target.c_str()) == 0 ? Status{} : status_from_errno(errno, "cannot write '" + target + "'");
 }
 
 void RunRecords::remove(std::int64_t run) { std::remove(path(run).c_str()); }
 
-std::vector<RunRecord> RunRecords::read_all() const {
+std::vector<RunRecord> RunRecords::read_all(const OnDamaged& on_damaged) const {
   std::vector<RunRecord> records;
+  std::vector<std::pair<std::string, Status>> damaged;
   std::error_code failed;
   for (files::directory_iterator at(folder_, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().string();
     if (!name.ends_with(".json")) continue;
-    if (std::optional<RunRecord> record = parse(whole(name))) {
+    const Result<std::string> text = read_state_file(name, limits::kRunRecordBytes);
+    std::optional<RunRecord> record = text ? parse(*text) : std::nullopt;
+    if (record && path(record->run) == name) {
       records.push_back(*std::move(record));
     } else {
-      std::rename(name.c_str(), (name + ".damaged").c_str());
+      damaged.emplace_back(name, text ? Status{StatusCode::DataLoss, "'" + name + "' is no record of a run"} : text.error());
     }
+  }
+  for (const auto& [name, why] : damaged) {
+    std::string renamed = name + ".damaged";
+    for (int number = 2; files::exists(files::symlink_status(renamed, failed)); ++number) {
+      renamed = name + ".damaged." + std::to_string(number);
+    }
+    if (std::rename(name.c_str(), renamed.c_str()) != 0) renamed.clear();
+    on_damaged(why, renamed);
   }
   return records;
 }

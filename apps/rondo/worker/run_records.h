@@ -33,7 +33,8 @@ struct RunRecord {
 
 class RunRecords {
  public:
-  /// Takes the state folder for this process. Makes it if it is absent. If another process has it, this calls 'on_wait' and waits for
+  /// Takes the state folder for this process. Makes it if it is absent. PermissionDenied if it belongs to another user than root and the
+  /// user of this process. If another process has it, this calls 'on_wait' and waits for
   /// 'patience' at most; then Unavailable, with the process.
   static Result<RunRecords> open(const std::string& state, Duration patience, const std::function<void(const Status&)>& on_wait);
   /// Ok, or why open() would fail, apart from a worker that runs: a path that is no folder, or a right that this user lacks. Changes
@@ -45,8 +46,9 @@ class RunRecords {
   /// Whether a record could be written now.
   Status check() const;
   void remove(std::int64_t run);
-  /// All records in the folder. A file that cannot be read is moved out of the way.
-  std::vector<RunRecord> read_all() const;
+  /// All records in the folder. A file that is no record is renamed, and 'on_damaged' is called with the reason and its new name.
+  using OnDamaged = std::function<void(const Status& why, const std::string& renamed)>;
+  std::vector<RunRecord> read_all(const OnDamaged& on_damaged) const;
 
  private:
   explicit RunRecords(std::string folder, UniqueFd lock) : folder_(std::move(folder)), lock_(std::move(lock)) {}

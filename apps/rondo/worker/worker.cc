@@ -82,7 +82,9 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::str
   if (!logs) return failure(logs.error().with_context(state_key));
   Result<AllowedCommands> allowed = allow(config);
   if (!allowed) return failure(allowed.error());
-  std::vector<RunRecord> left = records->read_all();
+  std::vector<RunRecord> left = records->read_all([&log](const Status& why, const std::string& renamed) {
+    log.warn("a file among the records of runs is left out", {{"why", why}, {"renamed", renamed}});
+  });
   std::unique_ptr<Worker> worker{new Worker(std::move(config), socket, *std::move(records), *std::move(logs), log)};
   worker->allowed_ = *std::move(allowed);
   worker->take_over(std::move(left));

@@ -1,0 +1,99 @@
+#include "worker/state_files.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+namespace rondo::cli {
+
+namespace {
+
+namespace files = std::filesystem;
+
+/// As large as what a run needs at its begin, and some output.
+constexpr std::size_t kRoom = 65'536;
+
+Status no_file(const std::string& path) { return {StatusCode::InvalidArgument, "'" + path + "' is no regular file"}; }
+
+std::string name_of(uid_t user) {
+  const passwd* const found = ::getpwuid(user);
+  return found == nullptr ? std::to_string(user) : std::to_string(user) + " (" + found->pw_name + ")";
+}
+
+}  // namespace
+
+Result<UniqueFd> open_state_file(const std::string& path, int flags, mode_t mode) {
+  // Without O_NONBLOCK a FIFO would block until another program opens it.
+  UniqueFd fd{::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode)};
+  const int error = errno;
+  const std::string what = ((flags & O_ACCMODE) == O_RDONLY ? "cannot read '" : "cannot write '") + path + "'";
+  struct stat info {};
+  if (!fd) {
+    const bool is_other = ::lstat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+    return failure(is_other ? no_file(path) : status_from_errno(error, what));
+  }
+  if (::fstat(fd.get(), &info) != 0) return failure(status_from_errno(errno, what));
+  if (!S_ISREG(info.st_mode)) return failure(no_file(path));
+  return fd;
+}
+
+Result<std::string> read_state_file(const std::string& path, std::size_t most) {
+  const Result<UniqueFd> fd = open_state_file(path, O_RDONLY);
+  if (!fd) return failure(fd.error());
+  std::string text(most + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(fd->get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failure(status_from_errno(errno, "cannot read '" + path + "'"));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > most) return failure(StatusCode::ResourceExhausted, "'" + path + "' has more than " + std::to_string(most) + " bytes");
+  text.resize(size);
+  return text;
+}
+
+Status write_state_file(const std::string& path, std::string_view text) {
+  const Result<UniqueFd> fd = open_state_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (!fd) return fd.error();
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd->get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return status_from_errno(written == 0 ? ENOSPC : errno, "cannot write '" + path + "'");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status check_owner(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return status_from_errno(errno, "cannot read the folder '" + path + "'");
+  if (!S_ISDIR(info.st_mode)) return {StatusCode::InvalidArgument, "'" + path + "' is no folder"};
+  if (info.st_uid == 0 || info.st_uid == ::geteuid()) return {};
+  return {StatusCode::PermissionDenied, "'" + path + "' belongs to the user " + name_of(info.st_uid) +
+                                            ", who could change what the worker keeps there; it must belong to root or to the user " +
+                                            name_of(::geteuid()) + " of this worker"};
+}
+
+Status make_state_folder(const std::string& path) {
+  std::error_code failed;
+  files::create_directories(path, failed);
+  if (failed) return status_from_errno(failed.value(), "cannot make the folder '" + path + "'");
+  return check_owner(path);
+}
+
+Status check_room(const std::string& folder) {
+  const std::string file = folder + "/check";
+  Status written = write_state_file(file, std::string(kRoom, ' '));
+  ::unlink(file.c_str());
+  return written;
+}
+
+}  // namespace rondo::cli
