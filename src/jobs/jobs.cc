@@ -169,6 +169,9 @@ void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
       },
       parts_->done_for_store(std::move(done)));
 }
+bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
+  return parts_->when_stored(run, attempt, std::move(stored));
+}
 std::string Jobs::worker_of(std::int64_t run) const {
   parts_->expect_here("worker_of");
   const LiveRun* const live = parts_->find(run);

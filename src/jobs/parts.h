@@ -213,6 +213,9 @@ struct Jobs::Parts {
   static Result<std::optional<WallTime>> next_of_withdrawn(JobStore& of, Planner& planner, const Ending& ending);
   void submit_ends(std::vector<Ending> endings, std::function<void(Result<bool>)> done);
   void ends_stored(const Status& status);
+  void take_stored(const std::vector<Ending>& stored);
+  bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
+  void report_stored(const std::vector<std::int64_t>& ended, const Status& why);
   void stop_waiting(LiveRun& live);
   void remove_waiting_row(const LiveRun& live);
   void forget(LiveRun& live);
@@ -317,9 +320,10 @@ struct Jobs::Parts {
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;
   std::uint64_t next_in_line = 1;
   std::multimap<Instant, std::int64_t> deadlines;
-  std::vector<Ending> ends;       // Not given to the store yet.
-  std::vector<Ending> storing;    // Given to the store; no answer yet.
-  std::int64_t recovered_to = 0;  // The runs up to this id were taken up.
+  std::vector<Ending> ends;                                                    // Not given to the store yet.
+  std::vector<Ending> storing;                                                 // Given to the store; no answer yet.
+  std::map<std::int64_t, std::function<void(const Status& why)>> end_waiters;  // Jobs::when_stored(), by run.
+  std::int64_t recovered_to = 0;                                               // The runs up to this id were taken up.
   bool is_started = false;
   bool was_started = false;        // Jobs::start() was called.
   mutable unsigned calls_out = 0;  // Nested calls of functions of the user.

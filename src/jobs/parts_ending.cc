@@ -255,11 +255,18 @@ void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Re
 void Jobs::Parts::ends_stored(const Status& status) {
   ends_status = status;
   std::vector<Ending> stored = std::exchange(storing, {});
-  if (!status.ok()) {  // The next cycle tries again.
+  std::vector<std::int64_t> ended;
+  for (const Ending& ending : stored) ended.push_back(ending.end.id);
+  if (status.ok()) {
+    take_stored(stored);
+  } else {  // The next cycle tries again.
     stored.insert(stored.end(), std::make_move_iterator(ends.begin()), std::make_move_iterator(ends.end()));
     ends = std::move(stored);
-    return;
   }
+  report_stored(ended, status);
+}
+
+void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
   bool has_withdrawn = false;
   for (const Ending& ending : stored) {
     LiveRun* const live = find(ending.end.id);
@@ -282,6 +289,20 @@ void Jobs::Parts::ends_stored(const Status& status) {
   }
   flush_ends();
   if (has_withdrawn && is_started) cycle();  // Their instants may be near.
+}
+
+bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
+  const LiveRun* const live = find(run);
+  if (live == nullptr || live->stage != LiveRun::Stage::Ending || live->run.attempt != attempt + 1) return false;
+  end_waiters.insert_or_assign(run, std::move(stored));
+  return true;
+}
+
+void Jobs::Parts::report_stored(const std::vector<std::int64_t>& ended, const Status& why) {
+  for (const std::int64_t run : ended) {
+    const auto waiter = end_waiters.extract(run);
+    if (!waiter.empty()) waiter.mapped()(why);
+  }
 }
 
 /// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses

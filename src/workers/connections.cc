@@ -242,6 +242,9 @@ Status Workers::Parts::change_offers(WorkerEntry& worker, const Arguments& argum
   const std::map<std::string, std::uint64_t> before = std::exchange(worker.offers, offer->commands);
   worker.places = offer->places;
   take_back(worker);
+  // Behind it there is no start that the former offer allowed, and the new one does not.
+  worker.orders->row(json::object{{"offers", json::object{{"commands", worker.offers.size()}}}});
+  worker.orders->flush();
   withdraw(before);
   // Each may change the workers.
   for (const auto& [command, places] : offer->commands) publish(command);
@@ -276,6 +279,7 @@ void Workers::Parts::tick() {
     }
   }
   record_again();
+  answer_late_reports(now);
   std::vector<std::int64_t> late;
   for (const auto& [request, reader] : readers) {
     if (reader.until <= now || !reader.reply.wanted()) late.push_back(request);

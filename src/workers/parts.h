@@ -75,6 +75,16 @@ struct LogReader {
   Instant until;
 };
 
+/// A report of a worker. Its answer waits until the ends in it are stored.
+struct HeldReport {
+  std::int64_t number;
+  Reply reply;
+  std::uint64_t refused = 0;             // Events.
+  std::set<std::int64_t> waits = {};     // Runs whose end is on its way into the store.
+  std::set<std::int64_t> unstored = {};  // Runs whose end is not in the store: the worker reports it again.
+  Instant until = {};
+};
+
 struct Workers::Parts {
   Parts(Runtime& runtime, Jobs& jobs, const WorkersOptions& options);
   ~Parts();
@@ -127,7 +137,16 @@ struct Workers::Parts {
 
   // --- reports (reports.cc)
   void report(const Arguments& arguments, Reply reply);
-  bool take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event);
+  bool take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of);
+  /// A worker with trouble gets no run.
+  void change_trouble(const std::string& name, std::string trouble);
+  void take_end(WorkerEntry& worker, std::int64_t run, const RowArgument& event, HeldReport& of);
+  /// Whether the end of the attempt is on its way into the store. The answer of the report then waits for it.
+  bool waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of);
+  void end_stored(std::int64_t report, std::int64_t run, const Status& why);
+  static void answer(HeldReport report);
+  /// Answers the reports that have waited for the store as long as they may.
+  void answer_late_reports(Instant now);
   bool take_log(const std::string& name, const RowArgument& event, std::int64_t request);
   Status health() const;
   void list(Reply reply) const;
@@ -147,6 +166,8 @@ struct Workers::Parts {
   std::map<std::int64_t, PlacedRun> runs;
   std::map<std::int64_t, LogReader> readers;
   std::int64_t last_request = 0;
+  std::map<std::int64_t, HeldReport> held_reports;  // By number; at most limits::kWorkers, as a worker sends one at a time.
+  std::int64_t last_report = 0;
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.
   bool is_settled = false;

@@ -26,8 +26,8 @@ std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerE
 bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant now,
               Duration silent) {
   const auto offer = worker.offers.find(command);
-  return worker.orders && offer != worker.offers.end() && worker.heard >= now + -silent && worker.runs.size() < worker.places &&
-         worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
+  return worker.orders && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
+         worker.runs.size() < worker.places && worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
          runs_of(runs, worker, command) < offer->second;
 }
 

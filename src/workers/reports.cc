@@ -2,6 +2,7 @@
 // everything else is refused and counted.
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "rondo/admin/client.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
+#include "rondo/workers/limits.h"
 #include "workers/parts.h"
 
 namespace rondo::jobs {
@@ -26,6 +28,12 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size() && number >= 0 ? std::optional{number} : std::nullopt;
+}
+
+std::optional<std::uint32_t> attempt_of(const RowArgument& event) {
+  const std::optional<std::int64_t> number = number_of(field_of(event, "attempt"));
+  if (!number || *number > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
 }
 
 /// When the command began, if the event has it. A clock of the worker that is ahead counts as 'now'.
@@ -55,25 +63,37 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   if (arguments.has("offers")) {
     if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
   }
-  if (arguments.has("trouble")) found->second.trouble = arguments.text("trouble").substr(0, limits::kRunNote);
-  std::uint64_t refused = 0;
+  if (arguments.has("trouble")) change_trouble(name, arguments.text("trouble").substr(0, limits::kRunNote));
+  HeldReport made{.number = ++last_report, .reply = std::move(reply)};
   for (const RowArgument& event : arguments.rows("events")) {
     // An event may end what belongs to the worker, so it is looked up each time.
     const auto worker = workers.find(name);
-    if (worker == workers.end() || !take_event(name, worker->second, event)) ++refused;
+    if (worker == workers.end() || !take_event(name, worker->second, event, made)) ++made.refused;
   }
-  stats.refused += refused;
-  reply.finish({{"refused", refused}});
+  stats.refused += made.refused;
+  if (made.waits.empty() || held_reports.size() >= limits::kWorkers) return answer(std::move(made));
+  made.until = runtime.scheduler().now() + options.stored_wait;
+  held_reports.emplace(made.number, std::move(made));
 }
 
-bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event) {
+void Workers::Parts::change_trouble(const std::string& name, std::string trouble) {
+  const auto found = workers.find(name);
+  if (found == workers.end()) return;
+  found->second.trouble = std::move(trouble);
+  if (found->second.trouble.empty()) return look_for_room();
+  take_back(found->second);
+}
+
+bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of) {
   const std::optional<std::int64_t> id = number_of(event.key);
   if (!id) return false;
   if (event.table == "log") return take_log(name, event, *id);
+  const std::optional<std::uint32_t> attempt = attempt_of(event);
   const auto found = runs.find(*id);
-  if (found == runs.end() || found->second.worker != name) return false;
+  if (!attempt) return false;
+  if (found == runs.end()) return event.table == "end" && was_given(*id, name) && waits_for_store(*id, *attempt, of);
   PlacedRun& run = found->second;
-  if (number_of(field_of(event, "attempt")) != std::optional<std::int64_t>{run.attempt}) return false;
+  if (run.worker != name || run.attempt != *attempt) return false;
   run.is_confirmed = true;
   worker.unconfirmed.erase(*id);
   if (const auto begun = begin_of(event, runtime.clock().wall_now())) {
@@ -90,18 +110,60 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
     return percent.has_value();
   }
   if (event.table != "end") return false;
+  take_end(worker, *id, event, of);
+  return true;
+}
+
+void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArgument& event, HeldReport& of) {
+  PlacedRun& run = runs.at(id);
+  const std::uint32_t attempt = run.attempt;
   ReportedEnd end = end_of(event);
   end.is_refused = field_of(event, "refused") == "1" && !run.begun;
-  if (end.is_refused) worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
+  const bool is_refused = end.is_refused;
+  if (is_refused) worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
   if (run.open) {
-    finish(*id, end);
+    finish(id, end);
   } else {  // It begins here later, and ends then. It occupies no place meanwhile.
     run.end = std::move(end);
     run.has_ended = true;
-    worker.runs.erase(*id);
-    look_for_room();
+    worker.runs.erase(id);
+    look_for_room();  // It may begin, and end, within this call.
   }
-  return true;
+  if (is_refused || waits_for_store(id, attempt, of)) return;
+  const bool is_stored = jobs.is_recovered() && jobs.live_job(id) == nullptr;
+  if (const auto kept = runs.find(id); !is_stored && kept != runs.end() && kept->second.end) of.unstored.insert(id);
+}
+
+bool Workers::Parts::waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of) {
+  const bool waits = jobs.when_stored(run, attempt, [weak = std::weak_ptr<Parts*>(self), report = of.number, run](const Status& why) {
+    if (const auto parts = weak.lock()) (*parts)->end_stored(report, run, why);
+  });
+  if (waits) of.waits.insert(run);
+  return waits;
+}
+
+void Workers::Parts::end_stored(std::int64_t report, std::int64_t run, const Status& why) {
+  const auto found = held_reports.find(report);
+  if (found == held_reports.end()) return;  // It was answered before.
+  HeldReport& held = found->second;
+  held.waits.erase(run);
+  if (!why.ok()) held.unstored.insert(run);
+  if (held.waits.empty()) answer(std::move(held_reports.extract(found).mapped()));
+}
+
+void Workers::Parts::answer(HeldReport report) {
+  report.unstored.merge(report.waits);
+  json::object result{{"refused", report.refused}};
+  if (!report.unstored.empty()) result["unstored"] = json::array(report.unstored.begin(), report.unstored.end());
+  report.reply.finish(result);
+}
+
+void Workers::Parts::answer_late_reports(Instant now) {
+  std::vector<std::int64_t> late;
+  for (const auto& [number, held] : held_reports) {
+    if (held.until <= now || !held.reply.wanted()) late.push_back(number);
+  }
+  for (const std::int64_t number : late) answer(std::move(held_reports.extract(number).mapped()));
 }
 
 bool Workers::Parts::take_log(const std::string& name, const RowArgument& event, std::int64_t request) {

@@ -60,6 +60,60 @@ TEST_F(WorkerDeathsOnLinux, AnEndWhileTheServerIsAwayIsReportedLater) {
   EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
 }
 
+/// The server answered first, the worker dropped its record, and the run began again with the same RONDO_RUN.
+TEST_F(WorkerDeathsOnLinux, AnEndThatTheServerCouldNotStoreSurvivesTheDeathOfBoth) {
+  start_server();
+  start_worker(gated());
+  const std::int64_t id = run("gated");
+  ASSERT_TRUE(begun(1));
+  std::ofstream(folder / "full") << "now";
+  let_go();
+  ASSERT_TRUE(
+      becomes([this] { return read(folder / "worker.err").find("the server has not stored the end of a run") != std::string::npos; }));
+  kill_server();
+  EXPECT_TRUE(std::filesystem::exists(folder / "state" / "runs" / (std::to_string(id) + ".json")));
+  start_server();
+  expect_placed(0);
+  kill_worker(SIGKILL);
+  kill_server();
+  std::filesystem::remove(folder / "full");
+  start_server();
+  start_worker();
+  EXPECT_EQ(end("gated", id), "succeeded all");
+  EXPECT_EQ(done(), 1U);
+  EXPECT_THAT(ids_in("ids"), SizeIs(1));
+  EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
+}
+
+/// A run that was under way to a worker that ended waited for it for a minute, and then its attempt failed.
+TEST_F(WorkerDeathsOnLinux, AWorkerThatEndsUnderLoadLeavesNoRunBehind) {
+  start_server();
+  start_worker(command("quick", "trap '' TERM\nsleep 0.01\necho $RONDO_RUN >> " + path("done") + "\n", "concurrency = 4"));
+  // A command gets its SIGTERM perhaps before its trap.
+  const boost::json::object more{{"overlap", "concurrent"}, {"concurrency", 64}, {"retries", 8}, {"backoff_ms", 1}};
+  std::vector<std::int64_t> ids{run("quick", "", more)};
+  for (int end = 0; end < 8; ++end) {
+    ASSERT_TRUE(becomes([this] { return !call("workers").at("rows").as_array().empty(); })) << "it is connected";
+    for (int i = 0; i < 10; ++i) ids.push_back(trigger("job-of-quick"));
+    EXPECT_EQ(kill_worker(SIGTERM), 0);
+    EXPECT_EQ(workers_runs(), 0);
+    EXPECT_TRUE(std::filesystem::is_empty(folder / "state" / "runs"));
+    start_worker();
+  }
+  for (const std::int64_t id : ids) EXPECT_EQ(end("quick", id), "succeeded");
+}
+
+/// It counted as failed, and was carried out again.
+TEST_F(WorkerDeathsOnLinux, ACommandThatSucceedsWhileItsWorkerEndsHasSucceeded) {
+  start_server();
+  start_worker(
+      command("careful", "trap 'echo rondo: result saved; exit 0' TERM\necho $$ >> " + path("ids") + "\nwhile :; do sleep 0.01; done\n"));
+  const std::int64_t id = run("careful");
+  ASSERT_TRUE(begun(1));
+  EXPECT_EQ(kill_worker(SIGTERM), 0);
+  EXPECT_EQ(end("careful", id), "succeeded saved");
+}
+
 TEST_F(WorkerDeathsOnLinux, KillingTheServerOftenUnderLoadLosesNoRunAndRunsNoneTwiceAtATime) {
   start_server();
   start_worker(command("quick",

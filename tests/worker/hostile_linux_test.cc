@@ -76,6 +76,15 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
       if (got <= 0) return true;
     }
   }
+  static std::string taken() { return frame('J', R"({"id":1,"ok":true,"result":{"refused":0}})"); }
+  /// Takes the reports of the worker until one has this text, which is left without an answer.
+  bool reports_with(std::string_view text) const {
+    for (;;) {
+      const std::string report = receive(reports);
+      if (report.empty() || report.find(text) != std::string::npos) return !report.empty();
+      if (!send_all(reports, taken())) return false;
+    }
+  }
   static std::string order_of(const std::string& job, const std::string& scheduled) {
     return boost::json::serialize(boost::json::object{{"start", boost::json::object{{"run", 1},
                                                                                     {"attempt", 0},
@@ -161,6 +170,35 @@ TEST_F(WorkerAndAHostileServer, AWorkerThatLeavesConnectsAgain) {
     EXPECT_TRUE(is_left());
   }
   accept_worker();
+}
+
+/// It ended when it had written its last report: the run waited for it for a minute, and then the attempt failed.
+TEST_F(WorkerAndAHostileServer, ARunThatIsGivenWhileTheWorkerEndsIsHandedBack) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ::kill(worker, SIGTERM);
+  ASSERT_TRUE(reports_with("\"offers\":[]"));
+  ASSERT_TRUE(order(start(1, "touch", path("late"))));  // Under way when the server got the report.
+  ASSERT_TRUE(order(R"({"offers":{"commands":0}})"));
+  ASSERT_TRUE(send_all(reports, taken()));
+  ASSERT_TRUE(reports_with(R"(["refused","1"])"));
+  ASSERT_TRUE(send_all(reports, taken()));
+  int status = 0;
+  ::waitpid(std::exchange(worker, 0), &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "late"));
+}
+
+/// Its answer to the first refusal must not drop the second one, nor must the second start be taken for the first.
+TEST_F(WorkerAndAHostileServer, ARunThatWasRefusedMayBeGivenAgainBeforeTheAnswer) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(start(1, "nothing", "x")));
+  ASSERT_TRUE(reports_with(R"(["refused","1"])"));
+  ASSERT_TRUE(order(start(1, "nothing", "x") + "," + start(2, "touch", path("second"))));
+  ASSERT_TRUE(becomes([this] { return std::filesystem::exists(folder / "second"); }));
+  ASSERT_TRUE(send_all(reports, taken()));
+  EXPECT_THAT(receive(reports), HasSubstr(R"(["end","1",)"));
 }
 
 TEST_F(WorkerAndAHostileServer, AFloodOfQuestionsEndsTheConnection) {

@@ -1,5 +1,7 @@
 // The operation of `rondo worker`: its file is read again at SIGHUP, `rondo workers` shows it, and a command runs as another user.
 #include <pwd.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "rondod_testbed.h"
 
@@ -80,14 +82,39 @@ TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUnti
   // As on a full disk: no file can be made.
   std::filesystem::rename(folder / "state" / "runs", folder / "state" / "gone");
   must("job trigger work");
-  EXPECT_TRUE(comes_to("work", "failed"));
   ASSERT_TRUE(becomes([this] { return workers()[0].as_object().contains("trouble"); }));
   EXPECT_THAT(must("workers"), HasSubstr("cannot write '"));
   EXPECT_THAT(rondo("--json health").out, HasSubstr("worker 'host1': cannot write '"));
+  EXPECT_TRUE(worker_says("the state cannot be written; no run is taken until it can"));
+  EXPECT_THAT(must("why JOB_RUN_8 'work#1'"), HasSubstr("waits for room at the handler command/good"));
   std::filesystem::rename(folder / "state" / "gone", folder / "state" / "runs");
-  must("job trigger work");
+  EXPECT_TRUE(comes_to("work", "succeeded")) << "it begins by itself";
+  EXPECT_EQ(runs_of("work")[0].at("attempt").as_int64(), 1);
   ASSERT_TRUE(becomes([this] { return !workers()[0].as_object().contains("trouble"); }));
   EXPECT_THAT(must("--json health"), Not(HasSubstr("host1")));
+  EXPECT_TRUE(worker_says("the state can be written again"));
+}
+
+TEST_F(WorkerOperationOnLinux, AWorkerOnAFullDiskTakesNoRunUntilThereIsRoom) {
+  std::filesystem::create_directory(folder / "state");
+  if (::mount("none", path("state").c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "only root can mount a small disk";
+  start_rondod();
+  start_worker(command("good", "echo some output\n"));
+  ASSERT_TRUE(becomes([this] { return offers("good"); }));
+  must("job add work --manual --handler command/good");
+  {
+    std::ofstream filler(folder / "state" / "filler");
+    while (filler) filler << std::string(512, 'x') << std::flush;
+  }
+  must("job trigger work");
+  ASSERT_TRUE(becomes([this] { return workers()[0].as_object().contains("trouble"); }));
+  EXPECT_THAT(must("workers"), HasSubstr("No space left on device"));
+  EXPECT_EQ(runs_of("work")[0].at("state").as_string(), "due");
+  std::filesystem::remove(folder / "state" / "filler");
+  EXPECT_TRUE(comes_to("work", "succeeded"));
+  EXPECT_EQ(runs_of("work")[0].at("attempt").as_int64(), 1);
+  kill_worker(SIGKILL);
+  ::umount2(path("state").c_str(), MNT_DETACH);
 }
 
 TEST_F(WorkerOperationOnLinux, RunsThatWaitForAWorkerAreANoteOfTheHealthUntilItComes) {
@@ -132,6 +159,16 @@ TEST_F(WorkerOperationOnLinux, ASecondWorkerWithTheSameNameLogsThatReason) {
   EXPECT_THAT(read(folder / "worker.err"), Not(HasSubstr("no server")));
   kill_worker(SIGKILL);
   worker = first;
+}
+
+TEST_F(WorkerOperationOnLinux, AFileThatIsNoRecordDoesNotStopAStartAndIsLogged) {
+  std::filesystem::create_directories(folder / "state" / "runs");
+  ASSERT_EQ(::mkfifo(path("state/runs/7.json").c_str(), 0600), 0);
+  start_rondod();
+  start_worker(command("good", "true\n"));
+  ASSERT_TRUE(becomes([this] { return offers("good"); }));
+  EXPECT_TRUE(worker_says("a file among the records of runs is left out"));
+  EXPECT_THAT(read(folder / "worker.err"), HasSubstr("renamed=" + path("state/runs/7.json.damaged")));
 }
 
 TEST_F(WorkerOperationOnLinux, SighupReadsTheCommandsAgainWhileRunsGoOn) {

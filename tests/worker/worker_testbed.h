@@ -17,12 +17,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "jobs/testing/passing_job_store.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/text.h"
@@ -33,10 +35,24 @@
 
 namespace rondo::jobs {
 
+/// A store that cannot store an end while the file "full" is in its folder.
+class FillableStore final : public test::PassingJobStore {
+ public:
+  FillableStore(std::unique_ptr<JobStore> store, std::string folder)
+      : PassingJobStore(*store), held_(std::move(store)), full_(std::move(folder) + "/full") {}
+  Status finish(std::span<const RunEnd> ends) override {
+    return std::filesystem::exists(full_) ? Status{StatusCode::Unavailable, "the disk is full"} : PassingJobStore::finish(ends);
+  }
+
+ private:
+  std::unique_ptr<JobStore> held_;
+  std::filesystem::path full_;
+};
+
 /// The server: runs until it is killed.
 [[noreturn]] inline void serve_jobs(const std::string& folder, const WorkersOptions& options) {
   Runtime runtime;
-  Jobs jobs(runtime, std::move(*make_sqlite_job_store(folder + "/jobs.db")), {.cycle = 50ms});
+  Jobs jobs(runtime, std::make_unique<FillableStore>(std::move(*make_sqlite_job_store(folder + "/jobs.db")), folder), {.cycle = 50ms});
   Workers workers(runtime, jobs, options);
   CommandRegistry registry{"testd", "1"};
   if (!add_job_commands(registry, jobs).ok() || !workers.add_commands(registry).ok()) ::_exit(3);

@@ -20,6 +20,20 @@ namespace json = boost::json;
 /// Bytes of a text for people in a report: the server keeps as many.
 constexpr std::size_t kWords = 1024;
 
+/// Until the ends that the server has not stored are reported again.
+constexpr Duration kRepeatPause = 1s;
+
+/// The runs in a member of an answer.
+std::set<std::int64_t> runs_in(const json::object& answer, std::string_view member) {
+  std::set<std::int64_t> runs;
+  const json::value* const found = answer.if_contains(member);
+  if (found == nullptr || !found->is_array()) return runs;
+  for (const json::value& run : found->get_array()) {
+    if (run.is_int64()) runs.insert(run.get_int64());
+  }
+  return runs;
+}
+
 OutputLines::Found keep_in(RunningCommand& running) {
   return {.progress =
               [&running](unsigned percent, std::string_view text) {
@@ -53,8 +67,10 @@ Status Worker::status_of(const RunningCommand& running, const ProcessEnd& end) {
   if (!end.unstarted.ok()) return end.unstarted;
   std::string how = end.signal != 0 ? "ended by signal " + std::to_string(end.signal) + " (" + ::strsignal(end.signal) + ")"
                                     : "exit code " + std::to_string(end.exit_code);
+  // A command that finishes its work while the worker ends has succeeded. After a timeout, or an order to stop, it is too late.
+  const bool has_succeeded = end.signal == 0 && end.exit_code == 0;
+  if (has_succeeded && (!running.stopped || running.stopped->code() == StatusCode::Unavailable)) return {};
   if (running.stopped) return {running.stopped->code(), std::string{running.stopped->message()} + "; " + how};
-  if (end.signal == 0 && end.exit_code == 0) return {};
   if (!running.lines.last().empty()) how += ": " + running.lines.last().substr(0, kWords);
   return {StatusCode::Internal, how};
 }
@@ -66,7 +82,10 @@ void Worker::finish(std::int64_t run) {
   read_output(running, 4 * limits::kOutputSlice);
   running.lines.end(keep_in(running));
   const Status logged = logs_.end(run);
-  if (!logged.ok()) log_.warn("the log of a run is incomplete", {{"run", run}, {"why", logged}});
+  if (!logged.ok()) {
+    log_.warn("the log of a run is incomplete", {{"run", run}, {"why", logged}});
+    check_disk_again();
+  }
   RunRecord record{.run = run,
                    .attempt = running.order.attempt,
                    .command = running.order.command,
@@ -82,30 +101,38 @@ void Worker::finish(std::int64_t run) {
 void Worker::end_run(RunRecord record) {
   record.has_ended = true;
   const Status written = records_.write(record);
-  if (!written.ok()) log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
-  note_disk(written);
   ended_[record.run] = std::move(record);
+  if (written.ok()) return;
+  log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
+  check_disk_again();
+}
+
+void Worker::forget_end(std::int64_t run) {
+  unstored_.erase(run);
+  // The answer to a report under way is not about a later end of the run.
+  std::erase_if(reported_.ended, [run](const auto& reported) { return reported.first == run; });
+  if (ended_.erase(run) != 0) records_.remove(run);
 }
 
 void Worker::report(Instant now) {
   if (!link_.can_report()) return;
   WorkerReport made;
   reported_ = {};
-  add_runs(made);
+  add_runs(made, now);
   add_logs(made, now);
   json::object more;
   // If the connection ends before the server has them, the next hello has them.
   if (std::exchange(has_new_offers_, false)) more = {{"places", config_.places}, {"offers", offers()}};
   const bool is_heartbeat = now - last_report_ >= kHeartbeat;
-  if (is_heartbeat) note_disk(records_.check());
   if (std::exchange(has_new_trouble_, false)) more["trouble"] = escape_text(std::string_view{trouble_}.substr(0, kWords));
   if (made.empty() && more.empty() && !is_heartbeat) return;
   last_report_ = now;
   link_.report(made.take(), std::move(more), now);
 }
 
-void Worker::add_runs(WorkerReport& made) {
+void Worker::add_runs(WorkerReport& made, Instant now) {
   for (const auto& [run, record] : ended_) {
+    if (now < repeat_at_ && unstored_.contains(run)) continue;
     const std::string attempt = std::to_string(record.attempt);
     const std::string begun = std::to_string(record.begun_ms);
     const std::string_view message = record.status.message().substr(0, kWords);
@@ -160,18 +187,23 @@ void Worker::add_logs(WorkerReport& made, Instant now) {
   }
 }
 
-void Worker::report_taken() {
+void Worker::report_taken(const json::object& answer) {
   for (const std::int64_t run : reported_.started) {
     if (const auto found = running_.find(run); found != running_.end()) found->second.is_start_reported = true;
   }
   for (const auto& [run, version] : reported_.progress) {
     if (const auto found = running_.find(run); found != running_.end()) found->second.progress_reported = version;
   }
-  for (const auto& [run, attempt] : reported_.ended) {
+  const std::set<std::int64_t> unstored = runs_in(answer, "unstored");
+  for (const auto& [run, attempt] : std::exchange(reported_.ended, {})) {
     const auto found = ended_.find(run);
     if (found == ended_.end() || found->second.attempt != attempt) continue;
-    ended_.erase(found);
-    records_.remove(run);
+    if (!unstored.contains(run)) {
+      forget_end(run);
+      continue;
+    }
+    repeat_at_ = clock_.now() + kRepeatPause;
+    if (unstored_.insert(run).second) log_.warn("the server has not stored the end of a run; it is reported again", {{"run", run}});
   }
   reported_ = {};
 }

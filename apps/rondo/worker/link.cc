@@ -54,7 +54,7 @@ void Link::look(Instant now) {
   if (!*taken) return;
   is_reporting_ = false;
   next_ = Instant::never();
-  events_.report_taken();
+  events_.report_taken(**taken);
 }
 
 void Link::take(const json::value& row) {

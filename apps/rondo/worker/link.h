@@ -24,7 +24,7 @@ struct LinkEvents {
   std::function<void(std::string_view kind, const boost::json::object& order)> order;  // start, stop or log.
   std::function<void()> up;
   std::function<void(const Status& why, Duration pause)> down;  // 'pause': until the next attempt.
-  std::function<void()> report_taken;
+  std::function<void(const boost::json::object& answer)> report_taken;
 };
 
 class Link {
@@ -39,6 +39,8 @@ class Link {
   /// When tick() has something to do.
   Instant next() const noexcept { return next_; }
   bool is_up() const noexcept { return is_up_; }
+  /// Whether there is a connection, which may not be up yet.
+  bool is_open() const noexcept { return orders_ != nullptr; }
   /// Whether a report can be sent: it is up, and the last one was taken.
   bool can_report() const noexcept { return is_up_ && !is_reporting_; }
   /// 'more' are further arguments of worker-report.

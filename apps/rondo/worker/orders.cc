@@ -73,6 +73,10 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
     // An order without a run can have no answer.
     return wanted ? start(*wanted) : link_.blame({StatusCode::DataLoss, "the server sent a malformed order"});
   }
+  if (kind == "offers") {  // All starts of the former offer came before it.
+    has_left_ = is_ending_ && number_in(order, "commands") == std::optional<std::int64_t>{0};
+    return;
+  }
   if (kind != "stop") return;  // Of a later version.
   const auto run = number_in(order, "run");
   if (!run) return;
@@ -81,8 +85,7 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
     log_.info("stop", {{"run", *run}, {"why", text_in(order, "why")}});
     return stop(found->second, {StatusCode::Cancelled, text_in(order, "why")});
   }
-  // The server does not want to know how it ended.
-  if (ended_.erase(*run) != 0) records_.remove(*run);
+  forget_end(*run);  // The server does not want to know how it ended.
 }
 
 void Worker::start(const RunOrder& order) {
@@ -92,21 +95,24 @@ void Worker::start(const RunOrder& order) {
     return;
   }
   if (const auto known = ended_.find(order.run); known != ended_.end()) {
-    if (known->second.attempt == order.attempt) return;  // Its end is in the next report.
-    ended_.erase(known);
+    // Its end is in a report. But a run that was refused may be given again, also before the server's answer to that report is here.
+    if (known->second.attempt == order.attempt && !known->second.is_refused) return;
+    forget_end(order.run);
   }
   if (ended_.size() > 2 * config_.places + 16)
     return link_.blame({StatusCode::ResourceExhausted, "the server gives more runs than there are places"});
   const Status refused = refusal(order);
   const Status started = refused.ok() ? try_start(order) : refused;
   if (started.ok()) return;
+  // The trouble has come with this run. Without it the worker would have refused the run.
+  const bool is_for_others = !refused.ok() || !trouble_.empty();
   log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", started}});
   end_run({.run = order.run,
            .attempt = order.attempt,
            .command = order.command,
            .has_ended = true,
            .status = started,
-           .is_refused = !refused.ok()});
+           .is_refused = is_for_others});
 }
 
 Status Worker::refusal(const RunOrder& order) const {
@@ -114,6 +120,7 @@ Status Worker::refusal(const RunOrder& order) const {
   if (allowed == allowed_.end())
     return {StatusCode::NotFound, "the worker '" + name_ + "' has no command '" + escape_text(order.command) + "'"};
   if (is_ending_) return {StatusCode::Unavailable, "the worker is ending"};
+  if (!trouble_.empty()) return {StatusCode::Unavailable, "the worker '" + name_ + "' cannot write its state: " + trouble_};
   const auto of_command = std::ranges::count_if(running_, [&](const auto& entry) { return entry.second.order.command == order.command; });
   if (running_.size() < config_.places && static_cast<std::uint64_t>(of_command) < allowed->second.rule->concurrency) return {};
   return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
@@ -124,7 +131,10 @@ Status Worker::try_start(const RunOrder& order) {
   const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
   const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
-  if (Status begun = logs_.begin(order.run, rule->log_bytes); !begun.ok()) return begun;
+  if (Status begun = logs_.begin(order.run, rule->log_bytes); !begun.ok()) {
+    check_disk_again();
+    return begun;
+  }
   Result<Process> process = Process::fork(*rule, *line, allowed->second.user);
   if (!process) {
     static_cast<void>(logs_.end(order.run));
@@ -141,6 +151,7 @@ Status Worker::try_start(const RunOrder& order) {
                                    .begun_ms = begun_ms});
   if (!written.ok()) {
     static_cast<void>(logs_.end(order.run));
+    check_disk_again();
     return written;  // The process is killed before it has executed anything.
   }
   process->go();

@@ -280,7 +280,7 @@ TEST(Link, PausesGrowToTheirLimit) {
                                 .order = [](std::string_view, const json::object&) {},
                                 .up = [] {},
                                 .down = [&pauses](const Status&, Duration pause) { pauses.push_back(pause); },
-                                .report_taken = [] {}});
+                                .report_taken = [](const json::object&) {}});
   Instant now = SystemClock{}.now();
   for (int i = 0; i < 12; ++i) {
     link.tick(now);

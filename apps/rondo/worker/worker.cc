@@ -18,8 +18,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// After its commands have ended, a worker that ends waits so long for the server to take the ends.
-constexpr Duration kLastReport = 3s;
+/// After its commands have ended, a worker that ends waits so long for the server to store the ends: longer than the server's answer to a
+/// report waits for its store.
+constexpr Duration kLastReport = 7s;
+
+/// While the state cannot be written, between two tries.
+constexpr Duration kTroublePause = 1s;
 
 /// A worker that was killed may hold the lock of its state until the kernel has ended it and what it has forked.
 constexpr Duration kLockPatience = 2s;
@@ -65,12 +69,13 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                          [this](const Status& why, Duration) {
                            reported_ = {};
                            questions_.clear();
+                           unstored_.clear();
                            // A server that was started again does not know when the commands began.
                            for (auto& [run, running] : running_) running.is_start_reported = false;
                            has_new_trouble_ = !trouble_.empty();
                            if (std::exchange(link_trouble_, why).code() != why.code()) log_.warn(link_text(why), {{"why", why}});
                          },
-                     .report_taken = [this] { report_taken(); }}) {}
+                     .report_taken = [this](const json::object& answer) { report_taken(answer); }}) {}
 
 Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::string& socket, Log& log) {
   const std::string state_key = config.file + ": [worker] state";
@@ -158,6 +163,7 @@ json::object Worker::hello() const {
 void Worker::run(int signals, const std::function<void()>& on_hangup) {
   for (;;) {
     const Instant now = clock_.now();
+    check_disk(now);
     link_.tick(now);
     watch_times(now);
     report(now);
@@ -166,22 +172,37 @@ void Worker::run(int signals, const std::function<void()>& on_hangup) {
   }
 }
 
-void Worker::note_disk(const Status& written) {
-  const std::string trouble = written.ok() ? std::string{} : std::string{written.message()};
-  if (trouble == trouble_) return;
-  trouble_ = trouble;
+void Worker::check_disk(Instant now) {
+  if (now < next_check_) return;
+  Status written = records_.check();
+  if (written.ok()) written = logs_.check();
+  next_check_ = now + (written.ok() ? kHeartbeat : kTroublePause);
+  if (written.ok() == trouble_.empty()) return;
+  trouble_ = written.message();
   has_new_trouble_ = true;
+  if (!written.ok()) return log_.error("the state cannot be written; no run is taken until it can", {{"why", written}});
+  log_.info("the state can be written again");
+  for (const auto& [run, record] : ended_) static_cast<void>(records_.write(record));  // Those that could not be.
 }
 
-bool Worker::is_over(Instant now) const { return is_ending_ && running_.empty() && (ended_.empty() || !link_.is_up() || now >= give_up_); }
+void Worker::check_disk_again() {
+  next_check_ = clock_.now();
+  check_disk(next_check_);
+}
+
+bool Worker::is_over(Instant now) const {
+  if (!is_ending_ || !running_.empty()) return false;
+  return now >= give_up_ || !link_.is_open() || (has_left_ && ended_.empty());
+}
 
 Instant Worker::next_time(Instant now) const {
-  Instant next = link_.next();
+  Instant next = std::min(link_.next(), next_check_);
   if (give_up_ > now) next = std::min(next, give_up_);
   for (const auto& [run, running] : running_) next = std::min({next, running.deadline, running.kill_at});
   if (!link_.can_report()) return std::max(next, now);
   next = std::min(next, last_report_ + kHeartbeat);
   for (const LogQuestion& question : questions_) next = std::min(next, question.until);
+  if (!unstored_.empty()) next = std::min(next, repeat_at_);
   return std::max(next, now);
 }
 

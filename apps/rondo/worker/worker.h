@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,8 +63,8 @@ class Worker {
   static Result<std::unique_ptr<Worker>> open(WorkerConfig config, const std::string& socket, Log& log);
   /// Ok, or why open() would refuse a configuration that was read, as far as this user can check it without a change.
   static Status check(const WorkerConfig& config);
-  /// Works until 'signals' (a signalfd) has SIGTERM or SIGINT. Then it ends its commands, reports that if a server is there, and returns.
-  /// 'on_hangup' is called at SIGHUP.
+  /// Works until 'signals' (a signalfd) has SIGTERM or SIGINT. Then it ends its commands, hands back the runs that it has not begun,
+  /// reports that if a server is there, and returns. 'on_hangup' is called at SIGHUP.
   void run(int signals, const std::function<void()>& on_hangup);
   /// Takes over the commands and places of a configuration that was read again. Commands that run go on by their old rules. Everything else
   /// in [worker] needs a restart; a difference is logged. An error changes nothing.
@@ -97,15 +98,19 @@ class Worker {
   void finish(std::int64_t run);
   static Status status_of(const RunningCommand& running, const ProcessEnd& end);
   void end_run(RunRecord record);
+  /// The server knows the end, or does not want it.
+  void forget_end(std::int64_t run);
   void watch_times(Instant now);
-  /// Reports to the server whether the state can be written.
-  void note_disk(const Status& written);
+  /// Whether the state can be written, at its time. While it cannot, the worker takes no runs, and the server knows why.
+  void check_disk(Instant now);
+  /// The same, but now.
+  void check_disk_again();
 
   // --- reports
   void report(Instant now);
-  void add_runs(WorkerReport& made);
+  void add_runs(WorkerReport& made, Instant now);
   void add_logs(WorkerReport& made, Instant now);
-  void report_taken();
+  void report_taken(const boost::json::object& answer);
 
   bool is_over(Instant now) const;
   Instant next_time(Instant now) const;
@@ -122,7 +127,9 @@ class Worker {
   AllowedCommands allowed_;
   bool has_new_offers_ = false;  // The next report has them.
   std::map<std::int64_t, RunningCommand> running_;
-  std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has taken.
+  std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has stored.
+  std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
+  Instant repeat_at_;                        // at this time.
   std::deque<LogQuestion> questions_;
   /// What the report under way says, for its acknowledgement.
   struct Reported {
@@ -135,7 +142,9 @@ class Worker {
   Status link_trouble_;           // Already logged.
   std::string trouble_ = {};      // Of the state on the disk. Empty: it can be written.
   bool has_new_trouble_ = false;  // The next report has it.
+  Instant next_check_;            // Of the disk.
   bool is_ending_ = false;
+  bool has_left_ = false;  // The server has taken that it ends, and all starts that it sent before are here.
   Instant give_up_ = Instant::never();
 };
 

@@ -206,6 +206,10 @@ class Jobs {
   /// For handlers that give runs to workers: records that a run without a stored end is given to 'worker'. Give it when 'done' has been
   /// called with a value, so that after a crash the worker that has the run is known.
   void note_worker(std::int64_t run, std::string worker, Done<bool> done = {});
+  /// For handlers that answer for what is stored. While the end of this attempt is on its way into the store, returns true, and 'stored' is
+  /// called in a later turn: with ok when the store has the end, or with the reason why it could not be stored; Jobs tries again. The last
+  /// call for a run counts. Otherwise false: the store has the end, or the attempt has not ended.
+  bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
   /// The worker to which a run without a stored end was given last: see JobRun::worker. Empty, too, if there is no such run.
   std::string worker_of(std::int64_t run) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.

@@ -39,6 +39,12 @@ inline constexpr std::size_t kLogReaders = 32;
 /// `QuickWorkers.AWorkerThatDoesNotAnswerAReaderIsGivenUp`.
 inline constexpr Duration kLogWait = 20s;
 
+/// The longest time for which the answer of `worker-report` waits until the ends in the report are stored. A worker sends its next report
+/// after the answer, and `rondo worker` waits for it for 30 s.
+/// Reached: the answer lists the runs as `unstored`, and the worker reports their ends again. Figure: none: the health of the jobs says why
+/// nothing is stored. Test: `QuickReports.AReportIsAnsweredWhileTheStoreHangs`.
+inline constexpr Duration kStoredWait = 5s;
+
 /// Bytes of a log in one answer.
 /// Reached: the rest follows in the next answer. Figure: none: the reader gets all bytes. Test:
 /// `WorkersTest.TheLogOfARunComesFromItsWorker`.

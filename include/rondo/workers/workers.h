@@ -5,7 +5,8 @@
 //
 // While no connected worker offers a command, runs of its jobs wait for the fact job-handler:command/NAME. A worker whose connection is
 // lost keeps its runs going. It comes back with their ids, also after a restart of this program, and reports the ends: they are linked, not
-// begun again. An attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. A run whose
+// begun again. The answer to a report of an end follows the storing of that end, so a worker that keeps an end until then loses none. An
+// attempt at a worker that stays away for WorkersOptions::away fails, and is retried by the rules of its job. A run whose
 // worker goes before it has got the run, or refuses it, waits for room again and has used no attempt. The protocol, and what it promises
 // against a worker that lies: docs/guide/run-commands.md.
 //
@@ -32,6 +33,8 @@ struct WorkersOptions {
   Duration settle{12s};
   /// The longest time for which a reader of a log waits for a worker.
   Duration log_wait = limits::kLogWait;
+  /// The longest time for which the answer to a worker's report waits until the ends in it are stored.
+  Duration stored_wait = limits::kStoredWait;
 };
 
 struct WorkersStats {
