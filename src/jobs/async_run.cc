@@ -59,6 +59,11 @@ void AsyncRun::began_at(WallTime begun) const {
   if (is_open()) state_->begun = std::max(WallTime{}, std::min(begun, state_->now()));
 }
 
+void AsyncRun::ended_at(WallTime ended) const {
+  state_->expect_here("AsyncRun::ended_at()");
+  if (is_open()) state_->ended = ended;
+}
+
 void AsyncRun::on_stop(std::function<void()> stop) const {
   state_->expect_here("AsyncRun::on_stop()");
   if (!is_open()) return;

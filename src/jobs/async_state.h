@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,7 @@ struct AsyncRun::State {
   WallTime scheduled;
   std::uint32_t number = 0;
   WallTime begun;
+  std::optional<WallTime> ended = {};  // By the handler's report.
   std::string place = {};
   bool is_stop_requested = false;
   std::function<void()> stop;

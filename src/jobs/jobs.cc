@@ -170,6 +170,7 @@ void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
       parts_->done_for_store(std::move(done)));
 }
 bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
+  parts_->expect_here("when_stored");
   return parts_->when_stored(run, attempt, std::move(stored));
 }
 std::string Jobs::worker_of(std::int64_t run) const {

@@ -281,6 +281,7 @@ struct Jobs::Parts {
     std::shared_ptr<const Job> job;
     WallTime scheduled;
     bool is_scheduled;  // Of the schedule.
+    WallTime known;     // When the end became known here.
   };
 
   Runtime& runtime;

@@ -225,6 +225,7 @@ void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
                         .number = ended.number,
                         .stop = {},
                         .begun = ended.begun,
+                        .ended = ended.ended,
                         .took = {},
                         .status = ended.status,
                         .note = ended.note,

@@ -18,7 +18,8 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .due = live.run.due,
              .attempt = live.run.attempt + 1,
              .begun = attempt.begun,
-             .ended = std::max(now, attempt.begun),  // 'now' is of the turn, which began before a handler that runs in it.
+             // 'now' is of the turn, which began before a handler that runs in it.
+             .ended = std::max(std::min(attempt.ended.value_or(now), now), attempt.begun),
              .note = attempt.status.ok() ? attempt.note : attempt.status.to_string()};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
   if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
@@ -193,7 +194,8 @@ void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
   live.run.begun = end.begun;
   live.run.note = end.note;
   if (live.ticket) queue(live.priority)->settle_done(*std::exchange(live.ticket, std::nullopt));
-  ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.scheduled, !is_requested(live.run.band)});
+  const WallTime known = std::max(wall_now(), end.ended);
+  ends.push_back({std::move(end), live.run.job_id, live.job->job, live.run.scheduled, !is_requested(live.run.band), known});
   LiveJob& job = *live.job;
   job.begun.erase(live.run.id);
   pass_turn(job);
@@ -205,12 +207,13 @@ void Jobs::Parts::flush_ends() {
   submit_ends(storing, [this](const Result<bool>& stored) { ends_stored(stored ? Status{} : stored.error()); });
 }
 
-/// A schedule "after DURATION" continues from the end of its run, unless the job was edited meanwhile: then the edit has set the next time.
+/// A schedule "after DURATION" continues from the end of its run as it becomes known here: its next instant is not over then. Unless the
+/// job was edited meanwhile: then the edit has set the next time.
 std::optional<WallTime> Jobs::Parts::next_of_delay(JobStore& of, Planner& planner, const Ending& ending) {
   if (!is_delay(*ending.job)) return std::nullopt;
   const auto stored = of.find(ending.job->name);
   if (!stored || stored->job.schedule != ending.job->schedule) return std::nullopt;
-  const auto next = planner.first_after(*ending.job, ending.job_id, ending.end.ended);
+  const auto next = planner.first_after(*ending.job, ending.job_id, ending.known);
   return next ? *next : std::nullopt;
 }
 
@@ -299,10 +302,13 @@ bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::func
 }
 
 void Jobs::Parts::report_stored(const std::vector<std::int64_t>& ended, const Status& why) {
+  const DoneCalls marks(*this);
+  const CallOut mark(*this);
   for (const std::int64_t run : ended) {
     const auto waiter = end_waiters.extract(run);
     if (!waiter.empty()) waiter.mapped()(why);
   }
+  repeat_done();
 }
 
 /// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses

@@ -33,6 +33,7 @@ struct Attempt {
   /// Receives the nanoseconds of 'begun' as soon as the handler begins. Null: not needed.
   std::shared_ptr<std::atomic<std::int64_t>> begins = {};
   WallTime begun;
+  std::optional<WallTime> ended = {};  // Empty: now.
   Duration took{0};
   Status status;
   std::string note = {};      // What the work returned.

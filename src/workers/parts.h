@@ -29,6 +29,7 @@ struct ReportedEnd {
   Status status;
   std::string note;
   bool is_refused = false;  // The worker did not begin it: it has no room, or does not offer the command any more.
+  std::optional<WallTime> ended = {};
 };
 
 /// A run at a worker.

@@ -160,6 +160,7 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
 void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
   const std::optional<AsyncRun> open = runs.at(run).open;
   remove(run);
+  if (open && end.ended) open->ended_at(*end.ended);
   if (open) end.is_refused ? open->put_back() : open->end(end.status, end.note);
   look_for_room();
 }

@@ -44,9 +44,16 @@ std::optional<WallTime> begin_of(const RowArgument& event, WallTime now) {
   return WallTime::from_nanoseconds(std::min(milliseconds, now.nanoseconds() / kNanoseconds) * kNanoseconds);
 }
 
-ReportedEnd end_of(const RowArgument& event) {
+/// When the command ended, if the event has it: the worker counts from that time, because its clock may differ.
+std::optional<WallTime> end_time_of(const RowArgument& event, WallTime now) {
+  const std::optional<std::int64_t> milliseconds = number_of(field_of(event, "since_ms"));
+  if (!milliseconds) return std::nullopt;
+  return now + -std::min(*milliseconds, now.nanoseconds() / 1'000'000) * 1ms;
+}
+
+ReportedEnd end_of(const RowArgument& event, WallTime now) {
   const std::string_view code = field_of(event, "code");
-  ReportedEnd end{.status = {}, .note = std::string{field_of(event, "note").substr(0, limits::kRunNote)}};
+  ReportedEnd end{.status = {}, .note = std::string{field_of(event, "note").substr(0, limits::kRunNote)}, .ended = end_time_of(event, now)};
   if (code != "ok") end.status = {code_named(code), std::string{field_of(event, "message").substr(0, limits::kRunNote)}};
   return end;
 }
@@ -117,7 +124,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
 void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArgument& event, HeldReport& of) {
   PlacedRun& run = runs.at(id);
   const std::uint32_t attempt = run.attempt;
-  ReportedEnd end = end_of(event);
+  ReportedEnd end = end_of(event, runtime.clock().wall_now());
   end.is_refused = field_of(event, "refused") == "1" && !run.begun;
   const bool is_refused = end.is_refused;
   if (is_refused) worker.full_until = runtime.scheduler().now() + kPauseOfWorker;

@@ -383,6 +383,27 @@ TEST_F(WorkersTest, AfterARestartARunHasTheBeginThatItsWorkerReports) {
   for (const JobRun& run : *stored) EXPECT_EQ(run.begun, since) << run.id;
 }
 
+/// It was the time of the report, also when that came an hour later.
+TEST_F(WorkersTest, TheEndOfARunIsTheTimeAtWhichItsCommandEnded) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(many());
+  const auto end_of = [&](const char* since_ms) {
+    const WallTime begun = runtime->clock().wall_now() + -100s;
+    const std::int64_t run = trigger("many");
+    EXPECT_TRUE(becomes([&] { return !host.starts.empty() && host.starts.back().at("run").as_int64() == run; }));
+    const std::string begun_ms = std::to_string(begun.nanoseconds() / 1'000'000);
+    report(host, {event("end", run, {field("code", "ok"), field("begun_ms", begun_ms), field("since_ms", since_ms)})});
+    EXPECT_TRUE(all_ended());
+    const auto stored = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("many", INT64_MAX, 1, done); });
+    EXPECT_TRUE(stored && stored->size() == 1 && stored->front().begun && stored->front().ended);
+    return *stored->front().ended - *stored->front().begun;
+  };
+  EXPECT_THAT(end_of("60000"), testing::AllOf(testing::Ge(39s), testing::Le(70s)));
+  EXPECT_EQ(end_of("9999999999999999"), Duration{0}) << "it ended before it began";
+  EXPECT_GE(end_of("-1"), 99s) << "at the report";
+  EXPECT_GE(end_of("0"), 99s);
+}
+
 TEST_F(WorkersTest, TheEndOfAnEarlierAttemptDoesNotCountForALaterOne) {
   PlayedWorker& first = worker("host1", kBackup);
   put({.name = "nightly", .handler = "command/backup", .retries = 2, .backoff = 1ms});

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "rondo/base/clock.h"
+#include "rondo/calendar/rfc3339.h"
 #include "worker_testbed.h"
 
 namespace rondo::jobs {
@@ -53,9 +55,16 @@ TEST_F(WorkerDeathsOnLinux, AnEndWhileTheServerIsAwayIsReportedLater) {
   ASSERT_TRUE(begun(1));
   kill_server();
   let_go();
-  ASSERT_TRUE(becomes([this] { return done() == 1; }));
+  ASSERT_TRUE(becomes(
+      [&] { return read(folder / "state" / "runs" / (std::to_string(id) + ".json")).find("\"ended\":true") != std::string::npos; }));
+  const WallTime before = SystemClock{}.wall_now();
+  ::usleep(500'000);  // The time that must not count.
   start_server();
   EXPECT_EQ(end("gated", id), "succeeded all");
+  const boost::json::value row = call("job-runs", {{"name", "job-of-gated"}}).at("rows").at(0);
+  const auto ended = calendar::parse_rfc3339(row.at("ended").as_string().c_str());
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_LE(*ended, before + 400ms) << "when the command ended, and not when the server heard of it";
   EXPECT_THAT(ids_in("ids"), SizeIs(1));
   EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
 }

@@ -92,7 +92,9 @@ void Worker::finish(std::int64_t run) {
                    .begun_ms = running.begun_ms,
                    .has_ended = true,
                    .status = status_of(running, end),
-                   .note = running.result};
+                   .note = running.result,
+                   .ended_ms = clock_.wall_now().nanoseconds() / 1'000'000,
+                   .ended = clock_.now()};
   log_.info("end", {{"run", run}, {"command", record.command}, {"status", record.status}});
   running_.erase(run);
   end_run(std::move(record));
@@ -135,16 +137,12 @@ void Worker::add_runs(WorkerReport& made, Instant now) {
     if (now < repeat_at_ && unstored_.contains(run)) continue;
     const std::string attempt = std::to_string(record.attempt);
     const std::string begun = std::to_string(record.begun_ms);
-    const std::string_view message = record.status.message().substr(0, kWords);
-    if (!made.add("end", run,
-                  {{"attempt", attempt},
-                   {"code", to_string(record.status.code())},
-                   {"message", message},
-                   {"note", record.note},
-                   {"refused", record.is_refused ? "1" : "0"},
-                   {"begun_ms", begun}})) {
-      return;
-    }
+    const std::string since = std::to_string((now - record.ended) / 1ms);
+    WorkerReport::Fields fields{
+        {"attempt", attempt},  {"code", to_string(record.status.code())},  {"message", record.status.message().substr(0, kWords)},
+        {"note", record.note}, {"refused", record.is_refused ? "1" : "0"}, {"begun_ms", begun}};
+    if (record.ended_ms != 0) fields.emplace_back("since_ms", since);
+    if (!made.add("end", run, fields)) return;
     reported_.ended.emplace_back(run, record.attempt);
   }
   for (auto& [run, running] : running_) {

@@ -45,7 +45,8 @@ std::string text_of(const RunRecord& record) {
                                       {"code", to_string(record.status.code())},
                                       {"message", escape_text(record.status.message().substr(0, kWords))},
                                       {"note", escape_text(std::string_view{record.note}.substr(0, kWords))},
-                                      {"refused", record.is_refused}});
+                                      {"refused", record.is_refused},
+                                      {"ended_ms", record.ended_ms}});
 }
 
 std::optional<RunRecord> parse(const std::string& text) {
@@ -67,6 +68,7 @@ std::optional<RunRecord> parse(const std::string& text) {
                      .note = unescape_text(words("note"))};
     if (const json::value* const refused = object.if_contains("refused")) record.is_refused = refused->as_bool();
     if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = begun->to_number<std::int64_t>();
+    if (const json::value* const ended = object.if_contains("ended_ms")) record.ended_ms = ended->to_number<std::int64_t>();
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
     return record.run < 1 ? std::nullopt : std::optional{std::move(record)};
   } catch (const std::exception&) {

@@ -29,6 +29,9 @@ struct RunRecord {
   Status status = {};
   std::string note = {};
   bool is_refused = false;  // With 'has_ended': it did not begin, and may begin at another worker.
+  /// When the command ended, as 'begun_ms'; 0: unknown.
+  std::int64_t ended_ms = 0;
+  Instant ended = {};  // The same by the clock of this process. It is not in the file.
 };
 
 class RunRecords {

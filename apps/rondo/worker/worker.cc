@@ -132,6 +132,8 @@ Status Worker::reconfigure(WorkerConfig config) {
 void Worker::take_over(std::vector<RunRecord> records) {
   for (RunRecord& record : records) {
     if (record.has_ended) {
+      const Duration since = clock_.wall_now() - WallTime::from_nanoseconds(record.ended_ms * 1'000'000);
+      record.ended = clock_.now() + -std::max(since, Duration{0});
       ended_[record.run] = std::move(record);
       continue;
     }

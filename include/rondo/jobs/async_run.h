@@ -49,6 +49,9 @@ class AsyncRun {
   /// The work began at this time. A time in the future counts as now, one before 1970 as 1970. Without it, begin() counts; but work that
   /// was under way already (AsyncHandler::has_begun) began before.
   void began_at(WallTime begun) const;
+  /// The work ended at this time: call it before end(). Without it, end() counts. A time before the begin, or in the future, counts as the
+  /// nearest one that can be.
+  void ended_at(WallTime ended) const;
   /// Sets the function that is called when the attempt must stop: the run was killed or covered, its timeout has passed, or its job was
   /// removed. Called at most once, and immediately if that has happened before. The handler then ends the attempt when the work has
   /// stopped. 'stop' must not throw, and must not hold an AsyncRun, which would keep itself alive.
