@@ -368,17 +368,19 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
       parts_->done_for_store(std::move(done)));
 }
 
-Jobs::Parts::DoneCalls::~DoneCalls() {
-  if (std::exchange(parts.is_done_marked, false)) parts.calls.record(call_text("did", parts.done_of));
-  parts.done_of = 0;
+Jobs::Parts::CallsWithin::~CallsWithin() {
+  if (is_marked) parts.calls.record(call_text("out"));
+  parts.within.pop_back();
 }
-void Jobs::Parts::mark_done() {
-  if (done_of != 0 && !std::exchange(is_done_marked, true)) calls.record(call_text("done", done_of));
+void Jobs::Parts::mark_calls() {
+  for (CallsWithin* const function : within) {
+    if (!std::exchange(function->is_marked, true)) calls.record(function->text);
+  }
 }
-void Jobs::Parts::repeat_done() {
-  if (!calls.is_replayed() || !calls.is_next(call_text("done", done_of))) return;
-  mark_done();
-  calls.repeat();  // Up to the mark at the end, which is no call.
+void Jobs::Parts::CallsWithin::repeat() {
+  if (!parts.calls.is_replayed() || !parts.calls.is_next(text)) return;
+  parts.mark_calls();
+  parts.calls.repeat();  // Up to the mark at the end, which is no call.
 }
 
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.

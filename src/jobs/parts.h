@@ -224,7 +224,7 @@ struct Jobs::Parts {
   template <class... Arguments>
   void record(std::string_view verb, const Arguments&... arguments) {
     if (!calls.is_recorded()) return;
-    mark_done();
+    mark_calls();
     calls.record(call_text(verb, arguments...));
   }
 
@@ -242,31 +242,39 @@ struct Jobs::Parts {
   /// Calls a function of the user. Returns what it throws.
   Status call_out(const std::function<void()>& call) const;
 
-  // --- the calls that a caller's 'done' makes (jobs.cc)
-  /// Calls the 'done' of a caller with the present answer of the store. The journal has marks around the calls that it makes. A replay,
-  /// where a caller outside of the runtime is absent, makes them at the same place among the answers of a turn.
+  // --- the calls that functions of the user make (jobs.cc)
+  /// While it lives, a function of the user is being called that may make calls. The journal has marks around those that it makes: a
+  /// replay, where the function is absent, makes them at the same place, and no later ones.
+  struct CallsWithin {
+    /// 'arguments' tell the function apart from those before and after it.
+    template <class... Arguments>
+    explicit CallsWithin(Parts& of, const Arguments&... arguments) : parts(of) {
+      if (of.calls.is_recorded() || of.calls.is_replayed()) text = call_text("in", arguments...);
+      parts.within.push_back(this);
+    }
+    ~CallsWithin();
+    CallsWithin(const CallsWithin&) = delete;
+    CallsWithin& operator=(const CallsWithin&) = delete;
+    /// In a replay, in place of the function.
+    void repeat();
+    Parts& parts;
+    std::string text;
+    bool is_marked = false;
+  };
+  /// Marks the beginnings of the functions under way, before the first call of each.
+  void mark_calls();
+  /// Calls the 'done' of a caller with the present answer of the store.
   template <class T>
   void call_done(const Done<T>& done, std::type_identity_t<Result<T>> result) {
-    const DoneCalls marks(*this);
+    CallsWithin marks(*this, "done", store.answered());
     const CallOut mark(*this);
-    if (done) return done(std::move(result));
-    repeat_done();
+    done ? done(std::move(result)) : marks.repeat();
   }
   /// The same as a 'done' for the store's thread.
   template <class T>
   Done<T> done_for_store(Done<T> done) {
     return [this, done = std::move(done)](Result<T> result) { call_done(done, std::move(result)); };
   }
-  struct DoneCalls {
-    explicit DoneCalls(Parts& of) : parts(of) { parts.done_of = parts.store.answered(); }
-    ~DoneCalls();
-    DoneCalls(const DoneCalls&) = delete;
-    DoneCalls& operator=(const DoneCalls&) = delete;
-    Parts& parts;
-  };
-  /// Before the first call of a 'done'.
-  void mark_done();
-  void repeat_done();
 
   LiveRun* find(std::int64_t run) {
     const auto found = runs.find(run);
@@ -290,8 +298,7 @@ struct Jobs::Parts {
   JobTurns& turns;
   std::map<unsigned, RunQueue*> queues;  // By the level of the priority.
   RecordedCalls calls;
-  std::uint64_t done_of = 0;    // The work of the store whose caller's 'done' is being called; 0: none.
-  bool is_done_marked = false;  // It has made a call.
+  std::vector<CallsWithin*> within;  // From the outermost one on.
   StoreThread store;
   Pools pools;
   PoolChoice pool_choice;

@@ -128,6 +128,7 @@ Status Jobs::Parts::call_out(const std::function<void()>& call) const {
 void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status thrown) {
   count_attempt(live);
   watch_timeout(live);
+  CallsWithin marks(*this, "begin", live.run.id, live.run.attempt);  // Also around the end of a run that the handler drops.
   const auto state = std::make_shared<AsyncRun::State>();
   state->run = live.run.id;
   state->job = live.job->job;
@@ -140,7 +141,7 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
   live.async = state;
   if (calls.is_replayed()) {
     replayed.insert_or_assign(live.run.id, state);
-    return calls.repeat();
+    return marks.repeat();
   }
   if (thrown.ok()) thrown = call_out([&] { handler.begin(AsyncRun{state}); });
   if (!thrown.ok()) state->end(std::move(thrown), {});

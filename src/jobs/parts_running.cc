@@ -188,10 +188,11 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
     live.verdict_note = std::move(note);
   }
   live.stop.request_stop();
+  CallsWithin marks(*this, "stop", live.run.id, live.run.attempt);
   if (const auto state = live.async.lock()) {
     const CallOut mark(*this);
     state->request_stop();
-    calls.repeat();  // The handler may have ended the attempt within the call.
+    marks.repeat();  // The handler may have ended the attempt within the call.
   }
 }
 
