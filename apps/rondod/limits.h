@@ -24,6 +24,11 @@ inline constexpr Duration kStallMost = 3600s;
 /// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
 inline constexpr unsigned kReserveMibMost = 1024 * 1024;
 
+/// Bytes of the file of the configuration: a thousand times the example. A device may have no end.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Config.AFileWithoutEndAndADeviceAreRefused`.
+inline constexpr std::size_t kConfigBytes = 16 * 1024 * 1024;
+
 /// Dots in a line of the configuration, and nested brackets. Its parser recurses for each.
 /// Reached: the configuration is refused. Figure: none: the program ends with the error, which names the line. Test:
 /// `Config.KeysAndListsThatNestTooDeepAreRefusedWithTheirLine`.

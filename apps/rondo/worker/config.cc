@@ -1,17 +1,16 @@
 #include "worker/config.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <limits>
 #include <set>
-#include <sstream>
 
 #include <toml++/toml.h>
 
+#include "base/bounded_file.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 #include "worker/command_line.h"
+#include "worker/limits.h"
 
 namespace rondo::cli {
 
@@ -273,11 +272,8 @@ Result<WorkerConfig> parse_worker_config(std::string_view text, const std::strin
 }
 
 Result<WorkerConfig> read_worker_config(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
-  return parse_worker_config(text.str(), path);
+  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kWorkerConfigBytes);
+  return text ? parse_worker_config(*text, path) : failure(text.error());
 }
 
 }  // namespace rondo::cli

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "worker/command_line.h"
@@ -23,6 +26,21 @@ WorkerConfig parsed(const std::string& text) {
 std::string refusal(const std::string& text) {
   const auto config = parse_worker_config(text, "worker.toml");
   return config ? "accepted" : config.error().to_string();
+}
+
+TEST(WorkerConfigFile, AFileWithoutEndAndADeviceAreRefused) {
+  const auto refusal = [](const std::string& path) {
+    const auto config = read_worker_config(path);
+    return config ? std::string{"accepted"} : config.error().to_string();
+  };
+  EXPECT_THAT(refusal("/dev/zero"), HasSubstr("is no regular file, and no pipe"));
+  EXPECT_THAT(refusal("."), HasSubstr("cannot read the configuration '.'"));
+  std::string folder = (std::filesystem::temp_directory_path() / "rondo-config-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/worker.toml") << "";
+  std::filesystem::resize_file(folder + "/worker.toml", limits::kWorkerConfigBytes + 1);
+  EXPECT_THAT(refusal(folder + "/worker.toml"), HasSubstr("has more than " + std::to_string(limits::kWorkerConfigBytes) + " bytes"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(WorkerConfig, HasEachKeyAndDefaults) {

@@ -9,6 +9,11 @@ namespace rondo::limits {
 
 // --- rondo worker
 
+/// Bytes of the file of the configuration. A device may have no end.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `WorkerConfigFile.AFileWithoutEndAndADeviceAreRefused`.
+inline constexpr std::size_t kWorkerConfigBytes = 16 * 1024 * 1024;
+
 /// Bytes of a command line with its values. The kernel takes at most 128 KiB in one argument.
 /// Reached: the run fails with InvalidArgument. Figure: none: the run has the reason. Test:
 /// `WorkerCommandLine.AValueBeyondItsLimitIsRefused`.

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +11,7 @@
 #include <toml++/toml.h>
 
 #include "admin/unix_socket.h"
+#include "base/bounded_file.h"
 #include "managers/managers.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
@@ -404,15 +402,9 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 }
 
 Result<Config> read_config(const std::string& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    return failure(status_from_errno(EISDIR, "cannot read the configuration '" + path + "'"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
-  Result<Config> config = parse_config(text.str(), path);
+  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kConfigBytes);
+  if (!text) return failure(text.error());
+  Result<Config> config = parse_config(*text, path);
   if (config) config->path = path;
   return config;
 }

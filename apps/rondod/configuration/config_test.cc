@@ -3,10 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "rondod/limits.h"
 
 namespace rondo::daemon {
 namespace {
@@ -192,6 +197,31 @@ TEST(Config, KeysAndListsThatNestTooDeepAreRefusedWithTheirLine) {
   }
   const std::string address = "\"tcp://" + std::string(200, '.') + "\"";
   EXPECT_THAT(message_of("# " + std::string(200, '.') + "[[[[\n[admin]\nsocket = " + address), Not(HasSubstr("dots in a line")));
+}
+
+/// `rondod -c /dev/zero` read until the machine had no memory.
+TEST(Config, AFileWithoutEndAndADeviceAreRefused) {
+  const auto refusal = [](const std::string& path) {
+    const auto config = read_config(path);
+    return config ? std::string{"accepted"} : config.error().to_string();
+  };
+  EXPECT_THAT(refusal("/dev/zero"), HasSubstr("the configuration '/dev/zero' is no regular file, and no pipe"));
+  EXPECT_EQ(refusal("/dev/null"), "accepted") << "all defaults";
+  std::string folder = (std::filesystem::temp_directory_path() / "rondod-config-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string file = folder + "/rondod.toml";
+  std::ofstream(file) << "";
+  std::filesystem::resize_file(file, limits::kConfigBytes + 1);
+  EXPECT_THAT(refusal(file), HasSubstr("has more than " + std::to_string(limits::kConfigBytes) + " bytes"));
+  std::filesystem::remove(file);
+  // A pipe, as of a shell's <(...).
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "[jobs]\n", 7), 7);
+  ::close(ends[1]);
+  EXPECT_EQ(refusal("/dev/fd/" + std::to_string(ends[0])), "accepted");
+  ::close(ends[0]);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Config, ADirectoryIsNoConfiguration) {

@@ -12,7 +12,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/unique_fd.h"
 #include "dataplane/netlink/network_namespace.h"
@@ -74,6 +77,11 @@ class StartCheck {
   void check_jobs() {
     if (!config_.jobs.enabled) return;
     if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
+    if (const auto target = absent_target(config_.jobs.file)) {  // SQLite makes no file there.
+      findings_.push_back(
+          {true, "jobs.file", "'" + config_.jobs.file + "' is a link to '" + *target + "', which is not there", StatusCode::NotFound});
+      return;
+    }
     const std::size_t before = findings_.size();
     check_place("jobs.file", config_.jobs.file, S_IFREG, "a regular file");
     if (findings_.size() != before) return;
@@ -88,8 +96,15 @@ class StartCheck {
     if (!entered.ok() && !is_unknown) complain("dataplane.network_namespace", entered);
   }
 
+  /// The target of a link that leads to nothing.
+  static std::optional<std::string> absent_target(const std::filesystem::path& file) {
+    std::error_code error;
+    if (std::filesystem::exists(file, error) || !std::filesystem::is_symlink(file, error)) return std::nullopt;
+    return (file.parent_path() / std::filesystem::read_symlink(file, error)).string();
+  }
+
   /// Checks that an existing file has the 'kind' and can be written; if there is none, that its folder permits a new one.
-  void check_place(const std::string& setting, const std::string& file, mode_t kind, const char* kind_name) {
+  void check_place(const std::string& setting, const std::string& file, mode_t kind, const char* kind_name, int links = 0) {
     const std::filesystem::path parent = std::filesystem::path{file}.parent_path();
     const std::string folder = parent.empty() ? "." : parent.string();
     struct stat about {};
@@ -107,6 +122,9 @@ class StartCheck {
     if (::stat(file.c_str(), &about) == 0 && (about.st_mode & S_IFMT) != kind)
       return complain(setting, "'" + file + "' is there and is not " + kind_name);
     const bool is_there = ::faccessat(AT_FDCWD, file.c_str(), F_OK, AT_EACCESS) == 0;
+    constexpr int kLinks = 8;
+    if (const auto target = absent_target(file); target && kind == S_IFREG && links < kLinks)
+      return check_place(setting, *target, kind, kind_name, links + 1);  // It is made there.
     if (is_there && kind == S_IFREG && ::faccessat(AT_FDCWD, file.c_str(), R_OK | W_OK, AT_EACCESS) != 0) {
       complain(setting, errno, "writing '" + file + "'");
     } else if ((!is_there || kind == S_IFSOCK) && ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {

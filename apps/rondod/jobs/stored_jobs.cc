@@ -142,8 +142,14 @@ Status check_stored_jobs(const Config& config) {
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
   if (jobs::owner_of_sqlite_job_store(config.jobs.file) != 0)
     return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + config.jobs.file + "'");
+  std::error_code unknown;
+  const bool is_new = !std::filesystem::exists(config.jobs.file, unknown) || std::filesystem::file_size(config.jobs.file, unknown) == 0;
   auto store = jobs::make_sqlite_job_store(config.jobs.file, config.jobs.sync ? jobs::Durability::Full : jobs::Durability::Normal);
   if (!store) return failure(store.error());
+  if (is_new) {  // A mistake in the path of a database with jobs looks like this.
+    const std::filesystem::path file = std::filesystem::absolute(config.jobs.file, unknown);
+    log.info("made a new database of jobs, without jobs", {{"file", file.string()}, {"version", jobs::sqlite_job_store_version()}});
+  }
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
   if (Status added = service->add_commands(registry); !added.ok()) return failure(std::move(added));

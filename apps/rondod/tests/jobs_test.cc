@@ -133,6 +133,29 @@ TEST_F(RondodWithJobs, WithoutItsDatabaseItSaysSoOnceAndMissesNoInstantWhenItIsB
   expect_repaired();
 }
 
+TEST_F(RondodWithJobs, ANewDatabaseIsLoggedAndALinkToNowhereIsFoundByTheCheck) {
+  std::filesystem::create_directory(file("disk"));
+  ASSERT_NO_FATAL_FAILURE(start_jobs());
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("made a new database of jobs"), HasSubstr("file=" + database()), HasSubstr("version=")));
+  EXPECT_EQ(end(SIGTERM), 0);
+  ASSERT_NO_FATAL_FAILURE(start_jobs());
+  EXPECT_EQ(times_logged("made a new database of jobs"), 1U) << log_text();
+  EXPECT_EQ(end(SIGTERM), 0);
+  const std::string config = file("check.toml");
+  const std::string link = file("disk") + "/link.db";
+  std::ofstream(config) << "[dataplane]\nkind = \"none\"\n[jobs]\nenabled = true\nfile = \"" << link << "\"\n[admin]\nsocket = \""
+                        << file("x.sock") << "\"\n";
+  std::filesystem::create_symlink(file("disk") + "/nowhere.db", link);
+  EXPECT_EQ(check_of(config), 69);
+  std::ifstream told(file("log2"));
+  EXPECT_THAT(
+      std::string(std::istreambuf_iterator<char>(told), {}),
+      AllOf(HasSubstr("jobs.file"), HasSubstr("'" + link + "' is a link to '" + file("disk") + "/nowhere.db', which is not there")));
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(database(), link);
+  EXPECT_EQ(check_of(config), 0);
+}
+
 TEST_F(RondodWithJobs, ACheckOfTheConfigurationReadsTheDatabaseAndChangesNothing) {
   std::filesystem::create_directory(file("disk"));
   start_jobs();

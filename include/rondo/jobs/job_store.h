@@ -126,6 +126,9 @@ enum class Durability : std::uint8_t {
 /// version is migrated. FailedPrecondition for a database of a later version, or of another program.
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
 
+/// The version of the databases that make_sqlite_job_store() makes.
+std::size_t sqlite_job_store_version() noexcept;
+
 /// The process that has claimed the jobs of the database; 0: none, or it is unknown. Not while this process has the database open.
 pid_t owner_of_sqlite_job_store(const std::string& path);
 

@@ -397,6 +397,8 @@ Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path,
                                            std::to_string(kMigrations.size()) + " of it is made: restore a copy of the file");
 }
 
+std::size_t sqlite_job_store_version() noexcept { return kMigrations.size(); }
+
 pid_t owner_of_sqlite_job_store(const std::string& path) { return sqlite::DatabaseLock::owner(path); }
 
 Status check_sqlite_job_store(const std::string& path) {
