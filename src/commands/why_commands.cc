@@ -79,6 +79,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     }
     if (next_ == 0 && !link.origin_note.empty()) {  // The first link has no fact as its origin: its Orch has said what became of the row.
       link.note = link.origin_note;
+      if (!link.note.starts_with("no such")) ended_.insert(next_);  // Otherwise the Orch knows of no such row.
       return;
     }
     link.note += "no such row was written";
@@ -99,7 +100,8 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       const bool is_done = link.state == WhyLink::State::Absent && (done_.contains(i) || link.plane != PlaneState::Unknown);
       // Its Orch keeps it for a later time, without an unsettled change.
       const bool is_kept = is_done && link.plane == PlaneState::Waiting;
-      const std::string_view state = is_kept ? "parked" : is_done ? "done" : state_name(link.state);
+      const bool has_ended = link.state == WhyLink::State::Absent && ended_.contains(i);
+      const std::string_view state = is_kept ? "parked" : is_done ? "done" : has_ended ? "ended" : state_name(link.state);
       json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
                        {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
                        {"note", sentence(link.note)},     {"parent", link.parent}};
@@ -118,7 +120,8 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   const std::string standby_for_;
   Reply reply_;
   std::size_t next_ = 0;
-  std::set<std::size_t> done_;  // Links whose rows the store has and for which no change is owed.
+  std::set<std::size_t> done_;   // Links whose rows the store has and for which no change is owed.
+  std::set<std::size_t> ended_;  // Links whose rows are over, such as runs of jobs: their Orch says how they ended.
 };
 
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
