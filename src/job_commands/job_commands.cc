@@ -86,6 +86,7 @@ void add_activity(json::object& row, const RunActivity& activity, const JobRun& 
     row["begun"] = time_of(activity.begun);
   }
   if (!activity.place.empty()) row["place"] = sentence(activity.place);
+  if (!activity.trouble.empty()) row["trouble"] = sentence(activity.trouble);
   row["activity"] = sentence(activity.text);
 }
 
@@ -102,6 +103,7 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
       const RunActivity activity = jobs.activity(run).value_or(RunActivity{});
       one["begun"] = time_of(activity.begun);
       if (!activity.place.empty()) one["place"] = sentence(activity.place);
+      if (!activity.trouble.empty()) one["trouble"] = sentence(activity.trouble);
       runs.push_back(std::move(one));
     }
     if (!runs.empty()) object["under_way"] = std::move(runs);
@@ -283,6 +285,36 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
             });
 }
 
+/// Why a run that has ended is not killed.
+Status ended_already(std::int64_t id, const Result<JobRun>& run) {
+  if (!run && run.error().code() == StatusCode::NotFound) {
+    const std::string number = std::to_string(id);
+    return {StatusCode::NotFound, "no run " + number + ": the run " + number + " never was, or is no longer kept"};
+  }
+  if (!run) return run.error();
+  std::string text = "the run " + std::to_string(id) + " has ended already";
+  if (is_final(run->state)) {
+    text += ", as " + std::string{to_string(run->state)};
+    if (run->ended) text += " at " + calendar::format_rfc3339(*run->ended);
+    if (!run->note.empty()) text += ": " + run->note;
+  }
+  return {StatusCode::NotFound, std::move(text)};
+}
+
+void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  const std::int64_t id = arguments.integer("run", 0);
+  const Status killed = jobs.kill(id);
+  if (killed.code() == StatusCode::NotFound) {
+    jobs.find_run(id, [id, reply = std::move(reply)](const Result<JobRun>& run) mutable { reply.fail(ended_already(id, run)); });
+    return;
+  }
+  if (!killed.ok()) return reply.fail(killed);
+  const RunActivity activity = jobs.activity(id).value_or(RunActivity{.stage = RunActivity::Stage::Ending});
+  json::object answer{{"stopping", activity.stage == RunActivity::Stage::Running}};
+  if (!activity.trouble.empty()) answer["trouble"] = sentence(activity.trouble);
+  reply.finish(answer);
+}
+
 void figures(const Jobs& jobs, Reply reply) {
   const JobsStats& stats = jobs.stats();
   const Status health = jobs.health();
@@ -393,10 +425,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   adder.add({.name = "job-kill",
              .help = "Ask a running handler to stop, or end a run that has not begun",
              .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}}},
-            [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const Status killed = of.kill(arguments.integer("run", 0));
-              killed.ok() ? reply.finish() : reply.fail(killed);
-            });
+            kill);
   adder.add({.name = "job-stats", .help = "Show figures and health of the job scheduler", .effect = CommandEffect::Reads},
             [](Jobs& of, const Arguments&, Reply reply) { figures(of, std::move(reply)); });
   return adder.status();

@@ -22,6 +22,7 @@ namespace rondo::jobs {
 namespace {
 
 namespace json = boost::json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// A program with jobs and an admin socket on a thread of its own.
@@ -79,6 +80,27 @@ class JobCommands : public ::testing::Test {
   std::thread program;
   std::unique_ptr<AdminClient> client;
 };
+
+TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {
+  call("job-put", {{"definition", R"({"name":"held","handler":"gate","overlap":"serial"})"}});
+  const std::int64_t runs = call("job-trigger", {{"name", "held"}}).at("run").as_int64();
+  const std::int64_t waits = call("job-trigger", {{"name", "held"}}).at("run").as_int64();
+  const auto state = [&](std::int64_t id) {
+    const json::object answer = call("job-runs", {{"name", "held"}});
+    for (const json::value& run : answer.at("rows").as_array()) {
+      if (run.at("run").as_int64() == id) return std::string{run.at("state").as_string()};
+    }
+    return std::string{};
+  };
+  while (state(runs) != "running" && !HasFailure()) continue;
+  EXPECT_EQ(call("job-kill", {{"run", waits}}).at("stopping"), false) << "it had not begun";
+  EXPECT_EQ(call("job-kill", {{"run", runs}}).at("stopping"), true);
+  gate.set_value();
+  ended_runs("held", 2);
+  EXPECT_THAT(error("job-kill", {{"run", runs}}),
+              AllOf(HasSubstr("the run " + std::to_string(runs) + " has ended already, as killed at 20"), HasSubstr("killed by a user")));
+  EXPECT_THAT(error("job-kill", {{"run", 4711}}), HasSubstr("no run 4711"));
+}
 
 TEST_F(JobCommands, AJobIsPutTriggeredAndListedWithItsRuns) {
   const json::object put =

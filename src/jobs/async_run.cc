@@ -64,6 +64,11 @@ void AsyncRun::ended_at(WallTime ended) const {
   if (is_open()) state_->ended = ended;
 }
 
+void AsyncRun::in_trouble(std::string_view trouble) const {
+  state_->expect_here("AsyncRun::in_trouble()");
+  state_->trouble = trouble.substr(0, limits::kRunNote);
+}
+
 void AsyncRun::on_stop(std::function<void()> stop) const {
   state_->expect_here("AsyncRun::on_stop()");
   if (!is_open()) return;

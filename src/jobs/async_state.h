@@ -36,6 +36,7 @@ struct AsyncRun::State {
   WallTime begun;
   std::optional<WallTime> ended = {};  // By the handler's report.
   std::string place = {};
+  std::string trouble = {};
   bool is_stop_requested = false;
   std::function<void()> stop;
   Progress progress;

@@ -139,9 +139,9 @@ TEST_F(AsyncJobs, AnyFunctionOfAHandlerThatThrowsFailsTheRun) {
   trigger("a");
   trigger("b");
   ASSERT_TRUE(all_ended());
-  const auto failed = HasSubstr("failed internal: the handler threw: no answer");
+  const auto failed = HasSubstr("failed the handler threw: no answer");
   EXPECT_THAT(runs("a"), ElementsAre(failed, failed));
-  EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("failed internal: the handler threw something that is no std::exception")));
+  EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("failed the handler threw something that is no std::exception")));
   EXPECT_EQ(jobs->stats().retried, 2U);
   EXPECT_EQ(jobs->stats().running, 0U);
   EXPECT_TRUE(begun.empty());
@@ -160,7 +160,7 @@ TEST_F(AsyncJobs, AHandlerThatThrowsWhenThereMayBeRoomFailsThoseThatWait) {
   throws = true;
   jobs->has_room("away");
   ASSERT_TRUE(all_ended());
-  EXPECT_THAT(runs("a"), ElementsAre("failed internal: the handler threw: no answer"));
+  EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
   throws = false;
   jobs->handle_async("away", keeper());
   trigger("a");
@@ -188,7 +188,7 @@ TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
   EXPECT_EQ(jobs->activity(run)->text, "the handler threw: no answer");
   jobs->look_again("away");
   ASSERT_TRUE(all_ended());
-  EXPECT_THAT(runs("a"), ElementsAre("failed internal: the handler threw: no answer"));
+  EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
 }
 
 /// The row had times that could not be read, and the run was left out of all lists.

@@ -332,7 +332,8 @@ Status Jobs::kill(std::int64_t run) {
   parts_->expect_here("kill");
   parts_->record("kill", run);
   LiveRun* const live = parts_->find(run);
-  if (live == nullptr) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
+  const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
+  if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   parts_->stop(*live, RunState::Killed, "killed by a user");
   return {};
 }
@@ -365,6 +366,14 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());
       },
+      parts_->done_for_store(std::move(done)));
+}
+
+void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
+  parts_->expect_here("find_run");
+  parts_->record("find run", run);
+  parts_->store.submit<JobRun>(
+      "find run " + std::to_string(run), [run](JobStore& store, Planner&) { return store.run(run); },
       parts_->done_for_store(std::move(done)));
 }
 
@@ -403,10 +412,11 @@ bool Jobs::repeat(std::string_view text) {
     if (call.is_whole()) note_worker(run, std::move(worker));
     return call.is_whole();
   }
-  if (verb == "kill") {
+  if (verb == "kill" || verb == "find run") {
     const std::int64_t run = call.number();
-    if (call.is_whole()) static_cast<void>(kill(run));
-    return call.is_whole();
+    if (!call.is_whole()) return false;
+    verb == "kill" ? static_cast<void>(kill(run)) : find_run(run, {});
+    return true;
   }
   std::string name = call.text();
   if (!call.is_whole()) return false;

@@ -243,7 +243,7 @@ TEST_F(JobsTest, AnExceptionIsAFailureOfItsRun) {
   define({.name = "one", .handler = "throw"});
   trigger("one");
   ASSERT_TRUE(ends(1));
-  EXPECT_THAT(runs("one"), ElementsAre("failed internal: the handler threw: oh"));
+  EXPECT_THAT(runs("one"), ElementsAre("failed the handler threw: oh"));
 }
 
 TEST_F(JobsTest, ARunThatExceedsItsTimeoutIsAskedToStop) {

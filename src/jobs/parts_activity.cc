@@ -19,6 +19,7 @@ RunActivity of_begun_run(const LiveRun& live) {
   if (const auto state = live.async.lock()) {
     activity.begun = state->begun;
     activity.place = state->place;
+    activity.trouble = state->trouble;
   } else if (live.runs_in) {
     activity.place = name_of(*live.runs_in);
     const std::int64_t begins = live.begins->load(std::memory_order_relaxed);
@@ -29,6 +30,7 @@ RunActivity of_begun_run(const LiveRun& live) {
   if (activity.begun) activity.text += " since " + calendar::format_rfc3339(*activity.begun);
   if (!activity.place.empty()) activity.text += ", " + activity.place;
   if (live.verdict) activity.text += "; was asked to stop: " + live.verdict_note;
+  if (!activity.trouble.empty()) activity.text += "; " + activity.trouble;
   return activity;
 }
 

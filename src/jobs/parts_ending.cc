@@ -11,6 +11,11 @@ namespace rondo::jobs {
 
 namespace {
 
+/// Why an attempt failed, for people: that of a command or of a handler without a code of its own needs none.
+std::string reason_of(const Status& status) {
+  return status.code() == StatusCode::Internal ? std::string{status.message()} : status.to_string();
+}
+
 /// The end of an attempt, with the state that follows from it.
 RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
   RunEnd end{.id = live.run.id,
@@ -20,7 +25,7 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .begun = attempt.begun,
              // 'now' is of the turn, which began before a handler that runs in it.
              .ended = std::max(std::min(attempt.ended.value_or(now), now), attempt.begun),
-             .note = attempt.status.ok() ? attempt.note : attempt.status.to_string()};
+             .note = attempt.status.ok() ? attempt.note : reason_of(attempt.status)};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
   if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
   const bool may_retry = end.state == RunState::Failed || end.state == RunState::TimedOut;
@@ -47,6 +52,11 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
   if (live.run.attempt > 0 && !live.run.note.empty()) note += "; " + live.run.note;  // Of the last attempt.
+  if (live.is_held && !live.run.worker.empty()) {
+    // Its begin is unknown here.
+    const bool is_known = live.run.worker != kUnknownWorker;
+    note += is_known ? "; worker '" + live.run.worker + "' may have begun it" : "; a worker may have begun it";
+  }
   store_end(live, {.id = live.run.id,
                    .state = state,
                    .due = live.run.due,
@@ -287,7 +297,11 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
     } else {
       live->stop = std::stop_source{};
       live->run.worker.clear();  // As in the store.
-      wait_until_due(*live);
+      if (live->verdict) {
+        end(*live, *live->verdict, live->verdict_note);
+      } else {
+        wait_until_due(*live);
+      }
     }
   }
   flush_ends();

@@ -181,7 +181,13 @@ void Jobs::Parts::attempt_ended(Attempt& attempt) {
 }
 
 void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
-  if (live.stage == LiveRun::Stage::Ending) return;
+  if (live.stage == LiveRun::Stage::Ending) {
+    // While the end of an attempt is being stored: no further one follows.
+    if (live.is_withdrawn || is_final(live.run.state)) return;
+    live.verdict = verdict;
+    live.verdict_note = std::move(note);
+    return;
+  }
   if (live.stage != LiveRun::Stage::Running) return end(live, verdict, std::move(note));
   if (!live.verdict) {
     live.verdict = verdict;

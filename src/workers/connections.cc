@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "rondo/calendar/rfc3339.h"
 #include "rondo/workers/limits.h"
 #include "workers/parts.h"
 
@@ -18,6 +19,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kNameBytes = 100;
 constexpr Duration kTick = 1s;
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
@@ -156,6 +158,8 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
     if (claim(name, worker, run, of_run)) claimed.insert(run);
   }
   settle_unclaimed(name, worker, claimed);
+  show_silence(name, worker);
+  for (const std::int64_t run : claimed) ask_held(run);
   if (!is_settled && came.size() < limits::kWorkers) came.insert(name);
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   for (const auto& [command, places] : offers) publish(command);
@@ -173,7 +177,8 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
     placed.is_confirmed = true;
     worker.unconfirmed.erase(run);
-    if (placed.open && placed.open->is_stop_requested()) send_stop(name, run, "the run was stopped");
+    // A worker that gets a stop for a run that has ended there drops the end.
+    if (placed.open && placed.open->is_stop_requested() && !claimed.has_ended) send_stop(name, run, "the run was stopped");
     return true;
   }
   const std::shared_ptr<const Job> job = jobs.live_job(run);
@@ -222,6 +227,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.heard = runtime.scheduler().now();
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   take_back(worker);
+  show_silence(name, worker);
   if (worker.runs.empty()) workers.erase(name);
   withdraw(offers);
   leave_readers(name);
@@ -261,6 +267,8 @@ void Workers::Parts::tick() {
   const Instant now = runtime.scheduler().now();
   std::vector<std::string> away;
   for (auto& [name, worker] : workers) {
+    const bool is_silent = !worker.orders || now - worker.heard >= options.silent;
+    if (is_silent != worker.is_silent) show_silence(name, worker);
     if (now - worker.heard >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
@@ -280,15 +288,32 @@ void Workers::Parts::tick() {
   }
   record_again();
   answer_late_reports(now);
-  std::vector<std::int64_t> late;
-  for (const auto& [request, reader] : readers) {
-    if (reader.until <= now || !reader.reply.wanted()) late.push_back(request);
-  }
-  for (const std::int64_t request : late) {
-    Reply reply = std::move(readers.extract(request).mapped().reply);
-    reply.fail({StatusCode::DeadlineExceeded, "the worker did not answer"});
-  }
+  watch_readers();
   look_for_room();
+}
+
+std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {
+  const Duration silent = runtime.scheduler().now() - worker.heard;
+  const WallTime since = runtime.clock().wall_now() + -silent;
+  const auto at = [](WallTime time) {
+    return calendar::format_rfc3339(WallTime::from_nanoseconds(time.nanoseconds() / kMillisecond * kMillisecond));
+  };
+  const std::string then = run.is_stop_requested()             ? ", and the run ends"
+                           : run.job().retries > run.attempt() ? ", and is tried again"
+                                                               : ", and is not tried again";
+  if (!worker.orders)
+    return "worker " + name + " has been away since " + at(since) + ": unless it comes back, the attempt fails at " +
+           at(since + options.away) + then;
+  return "worker " + name + " has not reported since " + at(since) + ": unless it does, the attempt fails at " +
+         at(since + options.away + options.away) + then;
+}
+
+void Workers::Parts::show_silence(const std::string& name, WorkerEntry& worker) {
+  worker.is_silent = !worker.orders || runtime.scheduler().now() - worker.heard >= options.silent;
+  for (const std::int64_t run : worker.runs) {
+    const std::optional<AsyncRun>& open = runs.at(run).open;
+    if (open) open->in_trouble(worker.is_silent ? silence_of(name, worker, *open) : std::string{});
+  }
 }
 
 void Workers::Parts::give_up(const std::string& name) {

@@ -1,7 +1,9 @@
-// parts.h: the log of a run is kept by its worker. A reader's question goes to the worker as an order, and the answer comes as an event.
+// parts.h: the log of a run is kept by its workers. A reader's question goes to a worker as an order, and the answer comes as an event.
+// Each worker counts the bytes of the attempts that it had. So a reader stays with one worker, and hears from which one to go on.
 #include <utility>
 
 #include "commands/answers.h"
+#include "rondo/calendar/rfc3339.h"
 #include "rondo/workers/limits.h"
 #include "workers/parts.h"
 
@@ -9,48 +11,130 @@ namespace rondo::jobs {
 
 namespace json = boost::json;
 
+namespace {
+
+constexpr std::string_view kCommands = "command/";
+
+/// How a run has ended; empty if it goes on. A run that the store does not have may have a log all the same.
+std::string end_of(const Result<JobRun>& run) {
+  if (!run) return "there is no such run";
+  if (!is_final(run->state)) return {};
+  std::string end = "the run has ended";
+  if (run->ended) end += " at " + calendar::format_rfc3339(*run->ended);
+  end += " as " + std::string{to_string(run->state)};
+  return run->note.empty() ? end : end + ": " + run->note;
+}
+
+}  // namespace
+
 void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
   const std::int64_t run = arguments.integer("run", 0);
   const std::int64_t from = arguments.integer("from", 0);
   if (run < 1 || from < 0) return reply.fail({StatusCode::InvalidArgument, "run is at least 1, and from at least 0"});
+  if (const auto job = jobs.live_job(run); job != nullptr && !job->handler.starts_with(kCommands))
+    return reply.fail({StatusCode::NotFound,
+                       "the run " + std::to_string(run) + " has no log: its handler " + job->handler + " is not a command of a worker"});
   if (readers.size() >= limits::kLogReaders)
     return reply.fail({StatusCode::ResourceExhausted, std::to_string(limits::kLogReaders) + " readers of logs wait for workers"});
-  LogReader reader{.reply = std::move(reply),
-                   .run = run,
-                   .from = from,
-                   .waits = arguments.flag("wait"),
-                   .worker = {},
-                   .others = {},
-                   .until = runtime.scheduler().now() + options.log_wait};
-  // The worker that has the run answers alone; of a run that has ended any worker may have the log.
-  const auto placed = runs.find(run);
-  for (const auto& [name, worker] : workers) {
-    if (worker.orders && (placed == runs.end() || placed->second.worker == name)) reader.others.push_back(name);
-  }
   const std::int64_t request = ++last_request;
-  readers.emplace(request, std::move(reader));
+  readers.emplace(request, LogReader{.reply = std::move(reply),
+                                     .run = run,
+                                     .from = from,
+                                     .waits = arguments.flag("wait"),
+                                     .of = arguments.text("worker"),
+                                     .until = runtime.scheduler().now() + options.log_wait});
+  choose_workers(request);
+}
+
+void Workers::Parts::choose_workers(std::int64_t request) {
+  LogReader& reader = readers.at(request);
+  ++reader.look;
+  reader.worker.clear();
+  reader.others.clear();
+  reader.is_held = false;
+  reader.held_until = reader.until;
+  const auto placed = runs.find(reader.run);
+  if (placed == runs.end()) return find_run(request, &Parts::choose_past);
+  // Its worker gets the order first: ask_held() follows.
+  if (placed->second.open && !placed->second.is_recorded) return hold(request);
+  // First what is left of an earlier attempt.
+  reader.others.push_back(placed->second.worker);
+  if (!reader.of.empty() && reader.of != placed->second.worker) reader.others.push_back(reader.of);
+  ask_next(request);
+}
+
+void Workers::Parts::find_run(std::int64_t request, void (Parts::*found)(std::int64_t request, const Result<JobRun>& run)) {
+  const LogReader& reader = readers.at(request);
+  jobs.find_run(reader.run, [weak = std::weak_ptr<Parts*>(self), request, look = reader.look, found](const Result<JobRun>& run) {
+    const auto parts = weak.lock();
+    if (parts == nullptr) return;
+    const auto asks = (*parts)->readers.find(request);
+    if (asks == (*parts)->readers.end() || asks->second.look != look) return;
+    if (!run && run.error().code() != StatusCode::NotFound) return (*parts)->fail_reader(request, run.error());
+    ((*parts)->*found)(request, run);
+  });
+}
+
+void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run) {
+  LogReader& reader = readers.at(request);
+  reader.end = end_of(run);
+  const std::string last = run ? run->worker : std::string{};
+  const bool is_last_known = workers.contains(last);
+  if (!reader.of.empty()) {
+    if (!reader.end.empty() && is_last_known && last != reader.of) reader.others.push_back(last);
+    reader.others.push_back(reader.of);
+  } else if (!run || !reader.end.empty() || run->attempt > 0) {
+    // Any worker may have the log of a run, also from before a start of this program.
+    for (const auto& [name, worker] : workers) {
+      if (worker.orders && name != last) reader.others.push_back(name);
+    }
+    if (is_last_known) reader.others.push_back(last);
+  }
   ask_next(request);
 }
 
 void Workers::Parts::ask_next(std::int64_t request) {
   LogReader& reader = readers.at(request);
-  // Its worker gets the order first: ask_held() follows.
-  if (const auto placed = runs.find(reader.run); placed != runs.end() && placed->second.open && !placed->second.is_recorded) return;
+  const auto placed = runs.find(reader.run);
   while (!reader.others.empty()) {
     reader.worker = std::move(reader.others.back());
     reader.others.pop_back();
     const auto worker = workers.find(reader.worker);
     if (worker == workers.end() || !worker->second.orders) continue;
-    worker->second.orders->row(json::object{
-        {"log",
-         json::object{
-             {"request", request}, {"run", reader.run}, {"from", reader.from}, {"bytes", limits::kLogPiece}, {"wait", reader.waits}}}});
+    if (!reader.of.empty() && reader.of != reader.worker) {
+      // It counts from its own begin. The reader knows how much it has of this log.
+      return finish_reader(request, {{"worker", reader.worker}, {"from", 0}, {"next", 0}, {"ended", false}, {"data", ""}});
+    }
+    const bool is_here = placed != runs.end() && placed->second.worker == reader.worker;
+    worker->second.orders->row(json::object{{"log", json::object{{"request", request},
+                                                                 {"run", reader.run},
+                                                                 {"from", reader.from},
+                                                                 {"bytes", limits::kLogPiece},
+                                                                 {"wait", reader.waits && is_here}}}});
     worker->second.orders->flush();
     return;
   }
-  const std::int64_t run = reader.run;
-  Reply reply = std::move(readers.extract(request).mapped().reply);
-  reply.fail({StatusCode::NotFound, "no connected worker has a log of the run " + std::to_string(run)});
+  if (reader.end.empty() && (reader.waits || (placed != runs.end() && placed->second.open && !placed->second.is_recorded)))
+    return hold(request);
+  const std::string run = std::to_string(reader.run);
+  if (!reader.end.empty())
+    return fail_reader(request, {StatusCode::NotFound, "no connected worker has a log of the run " + run + "; " + reader.end});
+  const auto activity = jobs.activity(reader.run);
+  fail_reader(request, {StatusCode::NotFound, "no connected worker has a log of the run " + run +
+                                                  (activity && !activity->text.empty() ? "; the run " + activity->text : "")});
+}
+
+void Workers::Parts::hold(std::int64_t request) {
+  LogReader& reader = readers.at(request);
+  reader.worker.clear();
+  reader.is_held = true;
+  reader.held_until = runtime.scheduler().now() + options.log_held;
+  // Its end may be on its way to the store, whose answers come in the order of the questions.
+  if (reader.waits && !runs.contains(reader.run)) find_run(request, &Parts::leave_if_ended);
+}
+
+void Workers::Parts::leave_if_ended(std::int64_t request, const Result<JobRun>& run) {
+  if (!end_of(run).empty()) choose_workers(request);
 }
 
 void Workers::Parts::ask_held(std::int64_t run) {
@@ -58,7 +142,7 @@ void Workers::Parts::ask_held(std::int64_t run) {
   for (const auto& [request, reader] : readers) {
     if (reader.run == run && reader.worker.empty()) held.push_back(request);
   }
-  for (const std::int64_t request : held) ask_next(request);
+  for (const std::int64_t request : held) choose_workers(request);
 }
 
 void Workers::Parts::leave_readers(const std::string& worker) {
@@ -67,6 +151,45 @@ void Workers::Parts::leave_readers(const std::string& worker) {
     if (reader.worker == worker) asked.push_back(request);
   }
   for (const std::int64_t request : asked) ask_next(request);
+}
+
+void Workers::Parts::watch_readers() {
+  const Instant now = runtime.scheduler().now();
+  std::vector<std::int64_t> late;
+  std::vector<std::int64_t> held;
+  std::vector<std::int64_t> over;
+  for (const auto& [request, reader] : readers) {
+    const bool waits = reader.waits && reader.worker.empty();
+    if (!reader.reply.wanted() || (!waits && reader.until <= now)) {
+      late.push_back(request);
+    } else if (waits && reader.is_held && jobs.is_recovered() && jobs.live_job(reader.run) == nullptr) {
+      over.push_back(request);
+    } else if (waits && reader.held_until <= now) {
+      held.push_back(request);
+    }
+  }
+  for (const std::int64_t request : over) choose_workers(request);
+  for (const std::int64_t request : late) fail_reader(request, {StatusCode::DeadlineExceeded, "the worker did not answer"});
+  for (const std::int64_t request : held) {
+    const auto found = readers.find(request);
+    if (found == readers.end()) continue;
+    const LogReader& reader = found->second;
+    json::object answer{{"worker", reader.of}, {"from", reader.from}, {"next", reader.from}, {"ended", false}, {"data", ""}};
+    const auto activity = jobs.activity(reader.run);
+    if (activity && !activity->text.empty()) answer["activity"] = commands::sentence(activity->text);
+    finish_reader(request, std::move(answer));
+  }
+}
+
+void Workers::Parts::fail_reader(std::int64_t request, const Status& why) {
+  Reply reply = std::move(readers.extract(request).mapped().reply);
+  reply.fail(why);
+}
+
+void Workers::Parts::finish_reader(std::int64_t request, json::object answer) {
+  LogReader reader = std::move(readers.extract(request).mapped());
+  answer["run"] = reader.run;
+  reader.reply.finish(answer);
 }
 
 }  // namespace rondo::jobs

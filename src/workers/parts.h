@@ -62,18 +62,24 @@ struct WorkerEntry {
   std::string trouble = {};  // By its report: its state on the disk cannot be written.
   Instant full_until = {};   // kPauseOfWorker.
   Instant heard;             // The last report, or since when it is away.
+  bool is_silent = false;    // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
   WallTime connected;        // Since when it is connected.
 };
 
-/// A reader of a log that waits for a worker.
+/// A reader of a log that waits for a worker, or for its run to go on.
 struct LogReader {
   Reply reply;
   std::int64_t run = 0;
   std::int64_t from = 0;
   bool waits = false;
-  std::string worker;               // The worker that was asked; empty: none yet.
-  std::vector<std::string> others;  // Those to be asked next.
-  Instant until;
+  std::string of = {};                   // The worker in whose log 'from' counts; empty: of any worker.
+  std::string worker = {};               // The worker that was asked; empty: none.
+  std::vector<std::string> others = {};  // Those to be asked next, the last one first.
+  std::string end = {};                  // How the run has ended, for people; empty: it goes on.
+  std::uint64_t look = 0;                // Of the question to the store whose answer counts.
+  Instant until;                         // Then the worker that was asked is given up.
+  bool is_held = false;                  // It waits for its run.
+  Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
 };
 
 /// A report of a worker. Its answer waits until the ends in it are stored.
@@ -102,6 +108,9 @@ struct Workers::Parts {
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
   void tick();
   void give_up(const std::string& name);
+  /// Has the runs of the worker say since when it is away or silent, and what follows; or that it is back.
+  void show_silence(const std::string& name, WorkerEntry& worker);
+  std::string silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const;
   bool is_offered(std::string_view command) const;
   /// The worker's commands and places from now on. Its runs go on.
   Status change_offers(WorkerEntry& worker, const Arguments& arguments);
@@ -154,11 +163,24 @@ struct Workers::Parts {
 
   // --- logs (logs.cc)
   void read_log(const Arguments& arguments, Reply reply);
-  /// Asks the next worker of a reader, or ends the reader.
+  /// Chooses the workers that may have what a reader lacks, and asks the first of them.
+  void choose_workers(std::int64_t request);
+  /// Asks the store for the run of a reader.
+  void find_run(std::int64_t request, void (Parts::*found)(std::int64_t request, const Result<JobRun>& run));
+  /// Chooses the workers for a run that no worker has at present.
+  void choose_past(std::int64_t request, const Result<JobRun>& run);
+  /// Asks the next worker of a reader, or has it wait for its run, or ends it.
   void ask_next(std::int64_t request);
-  /// Asks for the log of a run whose worker has got it now.
+  /// The reader waits until a worker gets the run, or the run ends.
+  void hold(std::int64_t request);
+  void leave_if_ended(std::int64_t request, const Result<JobRun>& run);
+  /// Asks for the log of a run whose worker has got it now, or has come back.
   void ask_held(std::int64_t run);
   void leave_readers(const std::string& worker);
+  /// Ends the readers that have waited long enough, and finds runs that have ended.
+  void watch_readers();
+  void fail_reader(std::int64_t request, const Status& why);
+  void finish_reader(std::int64_t request, boost::json::object answer);
 
   Runtime& runtime;
   Jobs& jobs;

@@ -181,16 +181,23 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
     ask_next(request);
     return true;
   }
-  const std::int64_t from = number_of(field_of(event, "from")).value_or(0);
+  const std::optional<std::int64_t> from = number_of(field_of(event, "from"));
   const std::string_view data = field_of(event, "data");
-  json::object answer{{"run", reader.run},
-                      {"worker", name},
-                      {"from", from},
-                      {"next", number_of(field_of(event, "next")).value_or(from)},
-                      {"ended", field_of(event, "ended") == "1"},
-                      {"data", commands::text(data)}};
-  Reply reply = std::move(readers.extract(found).mapped().reply);
-  reply.finish(answer);
+  const std::optional<std::int64_t> next = number_of(field_of(event, "next"));
+  if (!from || !next || *next < *from || static_cast<std::uint64_t>(*next - *from) != data.size()) {
+    fail_reader(request, {StatusCode::DataLoss, "the worker '" + name + "' answers with a piece of the log that leads nowhere"});
+    return false;
+  }
+  const bool is_end = field_of(event, "ended") == "1";  // Of the attempt: another one may follow.
+  if (reader.of.empty()) reader.others.clear();         // It has found a log.
+  const bool is_over = !reader.end.empty() && reader.others.empty();
+  if (is_end && data.empty() && !is_over && (reader.waits || !reader.others.empty())) {
+    ask_next(request);
+    return true;
+  }
+  json::object answer{{"worker", name}, {"from", *from}, {"next", *next}, {"ended", is_end && is_over}, {"data", commands::text(data)}};
+  if (const auto attempt = number_of(field_of(event, "attempt"))) answer["attempt"] = *attempt + 1;
+  finish_reader(request, std::move(answer));
   return true;
 }
 

@@ -40,7 +40,8 @@ Status Workers::add_commands(CommandRegistry& registry) {
                        .help = "Show the log of a run that a worker carried out",
                        .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"},
                                      {"from", ArgumentKind::Integer, false, "First byte; default: 0"},
-                                     {"wait", ArgumentKind::Flag, false, "Wait until there is more, or the run ends"}},
+                                     {"wait", ArgumentKind::Flag, false, "Wait until there is more, or the run ends"},
+                                     {"worker", ArgumentKind::Text, false, "The worker of the piece before; default: any"}},
                        .effect = CommandEffect::Reads},
                       [parts](const Arguments& arguments, Reply reply) { parts->read_log(arguments, std::move(reply)); });
 }

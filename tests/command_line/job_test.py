@@ -85,7 +85,11 @@ def check_runs(daemon, checker):
     run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "hand"))
     runs = wait_for(daemon, checker, "hand", lambda runs: runs[0]["state"] == "succeeded")
     assert runs[0]["run"] == run["run"] and runs[0]["band"] == "manual", runs
-    assert "has ended" in expect(daemon, 1, "job", "kill", str(run["run"]))
+    assert "has ended already, as succeeded at 20" in expect(daemon, 1, "job", "kill", str(run["run"]))
+    assert "no run 999999" in expect(daemon, 1, "job", "kill", "999999")
+    link = checker.check("why", expect(daemon, 0, "--json", "why", "JOB_RUN_8", f"hand#{run['run']}"))["chain"][0]
+    assert link["state"] == "ended" and "as succeeded" in link["note"], link
+    assert ": ended: it ended at 20" in expect(daemon, 0, "why", "JOB_RUN_8", f"hand#{run['run']}")
     expect(daemon, 2, "job", "kill", "x")
     # A run that has not begun is killed.
     expect(daemon, 0, "job", "add", "tick", "--handler", "log", "--every", "500ms")

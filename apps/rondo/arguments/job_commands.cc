@@ -194,7 +194,7 @@ std::vector<Command> runs_commands() {
       {.name = "log",
        .help = "Print the output of a run of a command, which its worker keeps",
        .arguments = {{.name = "RUN", .help = "Number of the run, as in runs"}},
-       .options = {{.name = "--follow", .value = {}, .help = "Go on until the run ends"}},
+       .options = {{.name = "--follow", .value = {}, .help = "Wait for its begin, and go on over its attempts until it ends"}},
        .answered_by = Daemon},
       {.name = "forecast",
        .help = "Print what the started jobs will do, and the busiest minutes",

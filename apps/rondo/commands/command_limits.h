@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "rondo/base/time.h"
+
 namespace rondo::limits {
 
 // --- rondo
@@ -16,5 +18,16 @@ inline constexpr std::size_t kDumpRows = 10'000;
 /// Reached: the load ends before a row is written. Figure: none: the command ends with the error. Test:
 /// `Load.AFileWithoutEndIsRefusedAtTheLimit`.
 inline constexpr std::size_t kLoadBytes = 1024 * 1024 * 1024;
+
+/// Answers about a log in a row without output that came within kShortAnswer: a daemon waits for output before it gives such an answer,
+/// and a run may have a hundred attempts at different workers.
+/// Reached: `rondo job log` ends with an error. Figure: none: the command ends with the error. Test:
+/// `JobLog.PiecesThatLeadNowhereEndTheCommand`.
+inline constexpr std::size_t kEmptyAnswers = 200;
+
+/// The time of an answer for which nothing was waited.
+/// Reached: the answer does not count for kEmptyAnswers. Figure: none: the command goes on. Test:
+/// `JobLog.PiecesThatLeadNowhereEndTheCommand`.
+inline constexpr Duration kShortAnswer = 100ms;
 
 }  // namespace rondo::limits

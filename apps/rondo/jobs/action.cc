@@ -299,7 +299,7 @@ int next(const Caller& caller) {
 }
 
 /// The note of a run that has ended, how far it is, or what it waits for.
-std::string run_note(const json::object& run) {
+std::string note_of_run(const json::object& run) {
   const json::value* const progress = run.if_contains("progress");
   if (progress == nullptr || !progress->is_object()) {
     const bool is_running = run.contains("state") && run.at("state") == "running";
@@ -314,6 +314,13 @@ std::string run_note(const json::object& run) {
   return text;
 }
 
+/// The same, after the reason why the run may not go on.
+std::string run_note(const json::object& run) {
+  const std::string note = note_of_run(run);
+  if (!run.contains("trouble")) return note;
+  return member(run, "trouble") + (note.empty() ? "" : "; ") + note;
+}
+
 int runs(const Caller& caller) {
   json::object arguments = caller.name();
   arguments["max"] = caller.number("--count", 20);
@@ -325,6 +332,7 @@ int runs(const Caller& caller) {
       row["note"] = run_note(row);
       row["place"] = row.contains("place") ? row.at("place") : json::value("");
       row.erase("progress");
+      row.erase("trouble");
       row.erase("activity");
       rows.push_back(std::move(row));
     }
@@ -333,24 +341,29 @@ int runs(const Caller& caller) {
   });
 }
 
-int kill(const Caller& caller) {
+Result<std::int64_t> number_of_run(const Caller& caller) {
   const std::string word = caller.call.word("RUN");
   std::int64_t run = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), run);
-  if (error != std::errc{} || end != word.data() + word.size() || run < 1) {
-    return report(caller.options, {StatusCode::InvalidArgument, "'" + escape_text(word) + "' is no number of a run"});
-  }
-  return caller.answer("job-kill", {{"run", run}}, [&word](const json::object&) { return "run " + word + ": asked to stop\n"; });
+  if (error == std::errc{} && end == word.data() + word.size() && run >= 1) return run;
+  return failure(StatusCode::InvalidArgument, "'" + escape_text(word) + "' is no number of a run");
+}
+
+int kill(const Caller& caller) {
+  const Result<std::int64_t> run = number_of_run(caller);
+  if (!run) return report(caller.options, run.error());
+  return caller.answer("job-kill", {{"run", *run}}, [&run](const json::object& killed) {
+    const json::value* const stopping = killed.if_contains("stopping");
+    const bool has_ended = stopping != nullptr && *stopping == false;
+    const std::string text = "run " + std::to_string(*run) + (has_ended ? ": killed, its handler was not running" : ": asked to stop");
+    return text + (killed.contains("trouble") ? "; " + member(killed, "trouble") : "") + "\n";
+  });
 }
 
 int show_log(const Caller& caller) {
-  const std::string word = caller.call.word("RUN");
-  std::int64_t run = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), run);
-  if (error != std::errc{} || end != word.data() + word.size() || run < 1) {
-    return report(caller.options, {StatusCode::InvalidArgument, "'" + escape_text(word) + "' is no number of a run"});
-  }
-  return print_log(caller.options, caller.backend, run, caller.call.find("--follow") != nullptr);
+  const Result<std::int64_t> run = number_of_run(caller);
+  if (!run) return report(caller.options, run.error());
+  return print_log(caller.options, caller.backend, *run, caller.call.find("--follow") != nullptr);
 }
 
 int forecast(const Caller& caller) {

@@ -46,6 +46,11 @@ inline constexpr std::size_t kReportBytes = 131'072;
 /// `WorkerFiles.WhatIsNoRecordIsRenamedAndNeverBlocksTheStart`.
 inline constexpr std::size_t kRunRecordBytes = 65'536;
 
+/// Files of the log of one run: each attempt has one, also without retries left, and long output a few more.
+/// Reached: the oldest are removed. Figure: none: the reader of the log hears how many bytes of which attempts are not kept. Test:
+/// `WorkerFiles.ALogHasALimitOfFiles`.
+inline constexpr std::size_t kLogFiles = 256;
+
 /// Questions of a server about logs that wait for an answer.
 /// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
 /// `WorkerAndAHostileServer.AFloodOfQuestionsEndsTheConnection`.

@@ -131,7 +131,7 @@ Status Worker::try_start(const RunOrder& order) {
   const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
   const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
-  if (Status begun = logs_.begin(order.run, rule->log_bytes); !begun.ok()) {
+  if (Status begun = logs_.begin(order.run, order.attempt, rule->log_bytes); !begun.ok()) {
     check_disk_again();
     return begun;
   }

@@ -97,7 +97,7 @@ class WorkerFiles : public ::testing::Test {
 
 TEST_F(WorkerFiles, ALogKeepsTheNewestOutputWithinItsBytes) {
   RunLogs of = logs();
-  ASSERT_TRUE(of.begin(7, 1000).ok());
+  ASSERT_TRUE(of.begin(7, 0, 1000).ok());
   std::string all;
   for (int i = 0; i < 1000; ++i) {
     const std::string line = "line " + std::to_string(i) + "\n";
@@ -123,7 +123,7 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
   {
     RunLogs of = logs();
     for (std::int64_t run = 1; run <= 5; ++run) {
-      ASSERT_TRUE(of.begin(run, 1000).ok());
+      ASSERT_TRUE(of.begin(run, 0, 1000).ok());
       of.append(run, std::string(100, 'x'));
       ASSERT_TRUE(of.end(run).ok());
       files::last_write_time(folder / "logs" / (std::to_string(run) + "-0.log"), files::file_time_type{} + std::chrono::seconds{run});
@@ -133,11 +133,59 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
   RunLogs of = logs({.logs = 3, .bytes = 250});
   EXPECT_EQ(of.read(3, 0, 10), std::nullopt);
   EXPECT_TRUE(of.read(4, 0, 10).has_value());
-  ASSERT_TRUE(of.begin(5, 1000).ok());  // Another attempt goes on behind the first.
+  ASSERT_TRUE(of.begin(5, 1, 1000).ok());  // Another attempt goes on behind the first.
   of.append(5, "second");
   ASSERT_TRUE(of.end(5).ok());
+  EXPECT_EQ(of.read(5, 0, 1000)->data, std::string(100, 'x')) << "a piece is of one attempt";
+  EXPECT_EQ(of.read(5, 0, 1000)->attempt, 0U);
   EXPECT_EQ(of.read(5, 100, 100)->data, "second");
+  EXPECT_EQ(of.read(5, 100, 100)->attempt, 1U);
   EXPECT_TRUE(files::exists(folder / "logs" / "notes.txt"));
+}
+
+/// It kept two attempts, whatever they printed.
+TEST_F(WorkerFiles, ALogKeepsAllAttemptsThatFitIntoItsBytes) {
+  constexpr std::uint32_t kAttempts = 101;
+  const auto print = [](RunLogs& of, std::uint32_t attempt, const std::string& output) {
+    ASSERT_TRUE(of.begin(7, attempt, 10'000).ok());
+    of.append(7, output);
+    ASSERT_TRUE(of.end(7).ok());
+  };
+  {
+    RunLogs of = logs();
+    for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+      // Some print nothing.
+      print(of, attempt, attempt % 10 == 5 ? "" : "attempt " + std::to_string(attempt) + "\n");
+    }
+  }
+  RunLogs of = logs();
+  std::uint64_t from = 0;
+  for (std::uint32_t attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt % 10 == 5) continue;
+    const auto piece = of.read(7, from, 1000);
+    ASSERT_TRUE(piece.has_value());
+    EXPECT_EQ(piece->attempt, attempt);
+    EXPECT_EQ(piece->data, "attempt " + std::to_string(attempt) + "\n");
+    from = piece->next;
+  }
+  EXPECT_EQ(from, of.size(7));
+  // A long attempt takes the room of the oldest.
+  print(of, kAttempts, std::string(9'000, 'x'));
+  EXPECT_LE(bytes(), 10'000U);
+  EXPECT_GT(of.read(7, 0, 1000)->from, 0U);
+  EXPECT_EQ(of.read(7, from, 1'000)->attempt, kAttempts);
+}
+
+TEST_F(WorkerFiles, ALogHasALimitOfFiles) {
+  RunLogs of = logs();
+  for (std::uint32_t attempt = 0; attempt < limits::kLogFiles + 5; ++attempt) {
+    ASSERT_TRUE(of.begin(7, attempt, 1'000'000).ok());
+    of.append(7, "x");
+    ASSERT_TRUE(of.end(7).ok());
+  }
+  EXPECT_EQ(of.read(7, 0, 1)->from, 5U);
+  EXPECT_EQ(of.read(7, 0, 1)->attempt, 5U);
+  EXPECT_EQ(bytes(), limits::kLogFiles);
 }
 
 /// A worker that was started right after a kill -9 of the former one gave up.
@@ -228,7 +276,7 @@ TEST_F(WorkerFiles, AFifoInPlaceOfAFileIsAnErrorAndNeverBlocks) {
   EXPECT_THAT(records->write({.run = 4, .command = "a"}).to_string(), HasSubstr("4.json.new' is no regular file"));
   RunLogs of = logs();
   ASSERT_EQ(::mkfifo((folder / "logs" / "4-0.log").c_str(), 0600), 0);
-  EXPECT_THAT(of.begin(4, 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
+  EXPECT_THAT(of.begin(4, 0, 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
 }
 
 TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "worker/limits.h"
 #include "worker/state_files.h"
 
 namespace rondo::cli {
@@ -19,16 +20,26 @@ namespace {
 
 namespace files = std::filesystem;
 
-/// The run and the offset in a name such as "12-4096.log".
-std::optional<std::pair<std::int64_t, std::uint64_t>> parse_name(const std::string& name) {
+struct FileName {
   std::int64_t run = 0;
   std::uint64_t offset = 0;
+  std::uint32_t attempt = 0;
+};
+
+/// The numbers in a name such as "12-4096-1.log". The names of an earlier version have no attempt.
+std::optional<FileName> parse_name(const std::string& name) {
+  FileName parsed;
   const char* const end = name.data() + name.size();
-  const auto [dash, bad_run] = std::from_chars(name.data(), end, run);
-  if (bad_run != std::errc{} || dash == end || *dash != '-' || run < 1) return std::nullopt;
-  const auto [dot, bad_offset] = std::from_chars(dash + 1, end, offset);
-  if (bad_offset != std::errc{} || std::string_view{dot, end} != ".log") return std::nullopt;
-  return std::pair{run, offset};
+  const auto [dash, bad_run] = std::from_chars(name.data(), end, parsed.run);
+  if (bad_run != std::errc{} || dash == end || *dash != '-' || parsed.run < 1) return std::nullopt;
+  auto [at, bad] = std::from_chars(dash + 1, end, parsed.offset);
+  if (bad == std::errc{} && at != end && *at == '-') {
+    const auto behind = std::from_chars(at + 1, end, parsed.attempt);
+    at = behind.ptr;
+    bad = behind.ec;
+  }
+  if (bad != std::errc{} || std::string_view{at, end} != ".log") return std::nullopt;
+  return parsed;
 }
 
 }  // namespace
@@ -44,9 +55,9 @@ Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
     if (!name || !at->is_regular_file(unknown)) continue;
     const std::uint64_t size = at->file_size(unknown);
     if (unknown) continue;
-    logs.logs_[name->first].files[name->second] = size;
+    logs.logs_[name->run].files[name->offset] = {.size = size, .attempt = name->attempt};
     logs.bytes_ += size;
-    times[name->first] = std::max(times[name->first], at->last_write_time(unknown));
+    times[name->run] = std::max(times[name->run], at->last_write_time(unknown));
   }
   if (failed) return failure(status_from_errno(failed.value(), "cannot read the folder '" + folder + "'"));
   std::vector<std::pair<files::file_time_type, std::int64_t>> by_age;
@@ -57,33 +68,48 @@ Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
   return logs;
 }
 
-std::string RunLogs::path(std::int64_t run, std::uint64_t offset) const {
-  return folder_ + "/" + std::to_string(run) + "-" + std::to_string(offset) + ".log";
+std::string RunLogs::path(std::int64_t run, std::uint64_t offset, std::uint32_t attempt) const {
+  const std::string of_attempt = attempt == 0 ? std::string{} : "-" + std::to_string(attempt);
+  return folder_ + "/" + std::to_string(run) + "-" + std::to_string(offset) + of_attempt + ".log";
 }
 
 Status RunLogs::check() const { return check_room(folder_); }
 
-Status RunLogs::begin(std::int64_t run, std::size_t bytes) {
+Status RunLogs::begin(std::int64_t run, std::uint32_t attempt, std::size_t bytes) {
   std::erase(ended_, run);
   Log& log = logs_[run];
   log.bytes_max = bytes;
+  log.attempt = attempt;
   log.trouble = {};
   return roll(run, log);
 }
 
-/// Begins a new file, and removes all but the newest of the older ones.
+void RunLogs::remove_first(std::int64_t run, Log& log) {
+  const auto& [offset, file] = *log.files.begin();
+  ::unlink(path(run, offset, file.attempt).c_str());
+  bytes_ -= file.size;
+  log.files.erase(log.files.begin());
+}
+
+/// Begins a new file, and removes the oldest ones until it has room for half of the bytes.
 Status RunLogs::roll(std::int64_t run, Log& log) {
   const std::uint64_t offset = log.size();
-  while (log.files.size() > 1) {
-    ::unlink(path(run, log.files.begin()->first).c_str());
-    bytes_ -= log.files.begin()->second;
-    log.files.erase(log.files.begin());
+  std::uint64_t bytes = 0;
+  for (const auto& [at, file] : log.files) bytes += file.size;
+  const std::uint64_t half = std::max<std::uint64_t>(log.bytes_max / 2, 1);
+  while (!log.files.empty() && (bytes + half > log.bytes_max || log.files.size() >= limits::kLogFiles)) {
+    bytes -= log.files.begin()->second.size;
+    remove_first(run, log);
   }
-  // An earlier attempt without output has left a file with this offset: it goes on.
-  Result<UniqueFd> fd = open_state_file(path(run, offset), O_WRONLY | O_CREAT | O_APPEND);
+  // An earlier attempt without output has left a file with this offset.
+  if (const auto empty = log.files.find(offset); empty != log.files.end() && empty->second.attempt != log.attempt) {
+    ::unlink(path(run, offset, empty->second.attempt).c_str());
+    log.files.erase(empty);
+  }
+  Result<UniqueFd> fd = open_state_file(path(run, offset, log.attempt), O_WRONLY | O_CREAT | O_APPEND);
   if (!fd) return log.trouble = fd.error();
   log.fd = *std::move(fd);
-  log.files.try_emplace(offset, 0);
+  log.files.try_emplace(offset, File{.size = 0, .attempt = log.attempt});
   return {};
 }
 
@@ -93,7 +119,7 @@ void RunLogs::append(std::int64_t run, std::string_view output) {
   Log& log = found->second;
   while (!output.empty() && log.trouble.ok()) {
     const std::uint64_t half = std::max<std::uint64_t>(log.bytes_max / 2, 1);
-    const std::uint64_t in_file = log.files.rbegin()->second;
+    const std::uint64_t in_file = log.files.rbegin()->second.size;
     if (in_file >= half) {
       if (!roll(run, log).ok()) return;
       continue;
@@ -109,10 +135,10 @@ void RunLogs::write(std::int64_t run, Log& log, std::string_view output) {
     const ssize_t written = ::write(log.fd.get(), output.data(), output.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      log.trouble = status_from_errno(errno, "the log '" + path(run, log.files.rbegin()->first) + "' is incomplete");
+      log.trouble = status_from_errno(errno, "the log '" + path(run, log.files.rbegin()->first, log.attempt) + "' is incomplete");
       return;
     }
-    log.files.rbegin()->second += static_cast<std::uint64_t>(written);
+    log.files.rbegin()->second.size += static_cast<std::uint64_t>(written);
     bytes_ += static_cast<std::uint64_t>(written);
     output.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -131,10 +157,7 @@ Status RunLogs::end(std::int64_t run) {
 void RunLogs::remove(std::int64_t run) {
   const auto found = logs_.find(run);
   if (found == logs_.end()) return;
-  for (const auto& [offset, size] : found->second.files) {
-    ::unlink(path(run, offset).c_str());
-    bytes_ -= size;
-  }
+  while (!found->second.files.empty()) remove_first(run, found->second);
   logs_.erase(found);
 }
 
@@ -152,10 +175,13 @@ std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std:
   LogPiece piece;
   piece.from = std::clamp(from, of.begin()->first, found->second.size());
   piece.next = piece.from;
-  for (const auto& [offset, size] : of) {
-    while (piece.next >= offset && piece.next < offset + size && piece.data.size() < max) {
-      const Result<UniqueFd> fd = open_state_file(path(run, offset), O_RDONLY);
-      const std::size_t wanted = std::min<std::size_t>(max - piece.data.size(), offset + size - piece.next);
+  piece.attempt = of.rbegin()->second.attempt;
+  for (const auto& [offset, file] : of) {
+    if (!piece.data.empty() && file.attempt != piece.attempt) break;
+    while (piece.next >= offset && piece.next < offset + file.size && piece.data.size() < max) {
+      piece.attempt = file.attempt;
+      const Result<UniqueFd> fd = open_state_file(path(run, offset, file.attempt), O_RDONLY);
+      const std::size_t wanted = std::min<std::size_t>(max - piece.data.size(), offset + file.size - piece.next);
       std::string bytes(wanted, '\0');
       const ssize_t got = fd ? ::pread(fd->get(), bytes.data(), wanted, static_cast<off_t>(piece.next - offset)) : -1;
       if (got <= 0) return piece;

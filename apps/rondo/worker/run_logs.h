@@ -1,6 +1,7 @@
-// RunLogs: the output of runs, in files of the folder logs/. A log rolls: it has at most two files, RUN-OFFSET.log, where OFFSET is the
-// number of bytes of the run before the file; the older one is removed when the newer one has half of the run's bytes. So the newest output
-// is kept. Of all logs the oldest ones are removed beyond a number and a total size.
+// RunLogs: the output of runs, in files of the folder logs/. A log rolls: its files are RUN-OFFSET-ATTEMPT.log, where OFFSET is the number
+// of bytes of the run before the file. Each attempt begins a file, and so does an attempt whose newest file has half of the run's bytes;
+// the oldest files are removed where the next one needs their room. So the newest output is kept, of as many attempts as fit. Of all logs
+// the oldest ones are removed beyond a number and a total size.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,11 @@
 
 namespace rondo::cli {
 
-/// A piece of a log.
+/// A piece of a log, of one attempt.
 struct LogPiece {
   std::uint64_t from = 0;  // Of its first byte: more than asked if older output has been removed.
   std::uint64_t next = 0;  // Of the byte behind it.
+  std::uint32_t attempt = 0;
   std::string data;
 };
 
@@ -34,8 +36,8 @@ class RunLogs {
 
   /// Whether output could be written now.
   Status check() const;
-  /// Begins the log of a run, or goes on with it. Its two files have at most 'bytes'.
-  Status begin(std::int64_t run, std::size_t bytes);
+  /// Begins the log of a run, or goes on with it. All its files together have at most 'bytes'.
+  Status begin(std::int64_t run, std::uint32_t attempt, std::size_t bytes);
   /// Appends output. An error is kept and returned by end(): a full disk does not stop a command.
   void append(std::int64_t run, std::string_view output);
   /// Closes the log, and removes old logs beyond the bounds.
@@ -46,15 +48,21 @@ class RunLogs {
   std::uint64_t size(std::int64_t run) const;
 
  private:
+  struct File {
+    std::uint64_t size = 0;
+    std::uint32_t attempt = 0;
+  };
   struct Log {
-    std::map<std::uint64_t, std::uint64_t> files;  // Offset to size.
+    std::map<std::uint64_t, File> files;  // By their offset.
     std::size_t bytes_max = 0;
-    UniqueFd fd;  // Of the newest file, while the run is under way.
+    std::uint32_t attempt = 0;  // The one under way.
+    UniqueFd fd;                // Of the newest file, while the run is under way.
     Status trouble;
-    std::uint64_t size() const { return files.empty() ? 0 : files.rbegin()->first + files.rbegin()->second; }
+    std::uint64_t size() const { return files.empty() ? 0 : files.rbegin()->first + files.rbegin()->second.size; }
   };
   RunLogs(std::string folder, Bounds bounds) : folder_(std::move(folder)), bounds_(bounds) {}
-  std::string path(std::int64_t run, std::uint64_t offset) const;
+  std::string path(std::int64_t run, std::uint64_t offset, std::uint32_t attempt) const;
+  void remove_first(std::int64_t run, Log& log);
   Status roll(std::int64_t run, Log& log);
   void write(std::int64_t run, Log& log, std::string_view output);
   void remove(std::int64_t run);

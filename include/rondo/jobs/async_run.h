@@ -46,6 +46,9 @@ class AsyncRun {
   void progress(unsigned percent, std::string_view text) const;
   /// Shows where the work is done, such as "worker web-1": at most limits::kRunNote bytes.
   void placed_at(std::string_view place) const;
+  /// Shows why the work may not go on, such as "worker web-1 has been away since 2026-11-01T02:30:00Z": at most limits::kRunNote bytes.
+  /// Empty: it goes on.
+  void in_trouble(std::string_view trouble) const;
   /// The work began at this time. A time in the future counts as now, one before 1970 as 1970. Without it, begin() counts; but work that
   /// was under way already (AsyncHandler::has_begun) began before.
   void began_at(WallTime begun) const;

@@ -75,6 +75,7 @@ struct RunActivity {
   std::optional<WallTime> begun{};  // Running: when the attempt began; empty in a replay.
   std::string place = {};           // Where it runs, or waits for a place: "pool fast", "worker web-1". Empty: unknown.
   std::string text = {};            // For people: "waits for its time, 2026-11-01T02:30:00Z".
+  std::string trouble = {};         // Running: why it may not go on, as its handler says; a part of 'text'. Empty: it goes on.
 };
 
 }  // namespace rondo::jobs

@@ -183,12 +183,15 @@ class Jobs {
   /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
   /// without a run, and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
-  /// Asks a running handler to stop, or ends a run that has not begun. NotFound if the run has ended.
+  /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has
+  /// ended.
   Status kill(std::int64_t run);
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
   /// At most 'max' runs of a job whose id is below 'before', the newest first. NotFound.
   void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
+  /// A run as the store has it; NotFound.
+  void find_run(std::int64_t run, Done<JobRun> done);
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;

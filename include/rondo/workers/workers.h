@@ -35,6 +35,8 @@ struct WorkersOptions {
   Duration log_wait = limits::kLogWait;
   /// The longest time for which the answer to a worker's report waits until the ends in it are stored.
   Duration stored_wait = limits::kStoredWait;
+  /// A reader that waits for a run without a worker hears after this time for what the run waits, and asks again.
+  Duration log_held{1s};
 };
 
 struct WorkersStats {

@@ -1,0 +1,81 @@
+// `rondo job log` and `rondo job runs` with real programs: a reader waits for the begin of its run, follows it over its attempts, and a run
+// whose worker was killed says so.
+#include <algorithm>
+
+#include "rondod_testbed.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class JobLogOnLinux : public RondodWithWorker {
+ protected:
+  std::int64_t run_of(const std::string& job) const {
+    return boost::json::parse(must("--json job trigger " + job)).at("run").to_number<std::int64_t>();
+  }
+  /// Fails until its last attempt.
+  std::string flaky(int attempts) const {
+    return command("flaky", "echo output $RONDO_ATTEMPT\n[ $RONDO_ATTEMPT = " + std::to_string(attempts - 1) + " ]\n");
+  }
+  static std::string expected(int attempts) {
+    std::string log = "output 0\n";
+    for (int attempt = 1; attempt < attempts; ++attempt)
+      log += "--- attempt " + std::to_string(attempt + 1) + ", worker host1 ---\noutput " + std::to_string(attempt) + "\n";
+    return log;
+  }
+};
+
+TEST_F(JobLogOnLinux, AReaderWaitsForTheBeginAndFollowsTheRunOverItsAttempts) {
+  constexpr int kAttempts = 6;
+  start_rondod();
+  must("job add work --manual --handler command/flaky --retries 10 --backoff 1ms 2> /dev/null");
+  const std::int64_t run = run_of("work");
+  Ended followed;
+  std::thread reader([&] { followed = rondo("job log --follow " + std::to_string(run)); });
+  start_worker(flaky(kAttempts));
+  reader.join();
+  EXPECT_EQ(followed.code, 0);
+  const std::size_t begin = followed.out.find("output 0\n");  // After what it waited for.
+  ASSERT_NE(begin, std::string::npos) << followed.out;
+  EXPECT_EQ(followed.out.substr(begin), expected(kAttempts));
+  // All attempts are kept.
+  EXPECT_EQ(must("job log " + std::to_string(run)), expected(kAttempts));
+  EXPECT_EQ(must("job log --follow " + std::to_string(run)), expected(kAttempts));
+}
+
+TEST_F(JobLogOnLinux, AReaderOfARunThatIsKilledBeforeItBeginsEnds) {
+  start_rondod();
+  must("job add work --manual --handler command/flaky 2> /dev/null");
+  const std::int64_t run = run_of("work");
+  Ended followed;
+  std::thread reader([&] { followed = rondo("job log --follow " + std::to_string(run)); });
+  EXPECT_EQ(must("job kill " + std::to_string(run)), "run " + std::to_string(run) + ": killed, its handler was not running\n");
+  reader.join();
+  EXPECT_EQ(followed.code, 1);
+  EXPECT_THAT(followed.out, AllOf(HasSubstr("no connected worker has a log of the run"), HasSubstr("as killed: killed by a user")));
+  const Ended again = rondo("job kill " + std::to_string(run));
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.out, HasSubstr("has ended already, as killed at 20"));
+}
+
+TEST_F(JobLogOnLinux, ARunWhoseWorkerWasKilledSaysSoUntilItIsBack) {
+  start_rondod();
+  start_worker(command("slow", "echo begun\nsleep 1000\n"));
+  must("job add work --manual --handler command/slow 2> /dev/null");
+  const std::string run = std::to_string(run_of("work"));
+  ASSERT_TRUE(becomes([&] { return rondo("job log " + run).out == "begun\n"; }));
+  kill_worker(SIGKILL);
+  const std::string away = "worker host1 has been away since 20";
+  ASSERT_TRUE(becomes([&] { return must("job runs work").find(away) != std::string::npos; })) << must("job runs work");
+  EXPECT_THAT(must("job show work"), HasSubstr(away));
+  EXPECT_THAT(must("why JOB_RUN_8 work#" + run), AllOf(HasSubstr(away), HasSubstr("unless it comes back, the attempt fails at 20")));
+  EXPECT_THAT(must("job kill " + run), AllOf(HasSubstr("asked to stop"), HasSubstr(away)));
+  start_worker();
+  ASSERT_TRUE(comes_to("work", "killed"));
+  EXPECT_THAT(must("why JOB_RUN_8 work#" + run), HasSubstr("JOB_RUN_8 work#" + run + ": ended: it ended at 20"));
+}
+
+}  // namespace
+}  // namespace rondo::jobs
