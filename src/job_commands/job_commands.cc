@@ -90,11 +90,18 @@ void add_activity(json::object& row, const RunActivity& activity, const JobRun& 
   row["activity"] = sentence(activity.text);
 }
 
+/// Says why the row of a job cannot be used as it is stored.
+void add_damage(json::object& job, const StoredJob& stored) {
+  if (!is_readable(stored)) job["damaged"] = sentence(stored.job.note);
+  if (!stored.set_aside.empty()) job["damaged"] = sentence(stored.set_aside);
+}
+
 /// Shows a job, with the runs whose handler runs at present.
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
     json::object object = object_of(*stored, jobs.next_of(*stored));
+    add_damage(object, *stored);
     json::array runs;
     for (const std::int64_t run : jobs.under_way(stored->job.name)) {
       const auto progress = jobs.progress(run);
@@ -142,7 +149,10 @@ void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& fi
     if (reply.page_full())
       return reply.next_turn([&jobs, page, at, filter](Reply next) { list_page(jobs, page, at, filter, std::move(next)); });
     const StoredJob& stored = (*page)[at];
-    if (filter.has(stored.job)) reply.row(object_of(stored, jobs.next_of(stored)));
+    if (!filter.has(stored.job)) continue;
+    json::object row = object_of(stored, jobs.next_of(stored));
+    add_damage(row, stored);
+    reply.row(std::move(row));
   }
   if (page->size() < kPage || !reply.wanted()) return reply.finish();
   reply.next_turn([&jobs, page, filter](Reply next) { list(jobs, page->back().job.name, filter, std::move(next)); });

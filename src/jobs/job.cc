@@ -36,36 +36,36 @@ Status refuse(std::string_view field, std::string_view why) {
   return {StatusCode::InvalidArgument, std::string{field} + ": " + std::string{why}};
 }
 
-/// A whole number with a unit. Empty for other texts, and for more than 100 years.
-std::optional<Duration> duration_of(std::string_view text) {
+/// A whole number with a unit, at most 100 years.
+Result<Duration> duration_of(std::string_view text) {
+  const auto wrong = [text](std::string_view why) {
+    return failure(refuse("schedule.when", "'" + std::string{text} + "' " + std::string{why}));
+  };
+  constexpr std::string_view kNone = "is no duration: a whole number with the unit ms, s, min, h or d";
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number < 0) return std::nullopt;
+  if ((error != std::errc{} && error != std::errc::result_out_of_range) || text.starts_with('-')) return wrong(kNone);
   constexpr std::array<std::pair<std::string_view, Duration>, 5> kUnits{
       {{"ms", 1ms}, {"s", 1s}, {"min", 60s}, {"h", 3600s}, {"d", 24 * 3600s}}};
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   const auto found = std::ranges::find(kUnits, unit, [](const auto& known) { return known.first; });
   constexpr Duration kCentury = 100 * 365 * 24 * 3600s;
-  if (found == kUnits.end() || number > kCentury / found->second) return std::nullopt;
+  if (found == kUnits.end()) return wrong(kNone);
+  if (error != std::errc{} || number > kCentury / found->second) return wrong("is longer than 36500d, the longest duration");
   return number * found->second;
 }
 
+Status check_dialect(const std::string& dialect) {
+  if (dialect.empty() || calendar::dialect_of(dialect)) return {};
+  return refuse("schedule.dialect", "'" + dialect + "' is none of quartz, spring, unix, unix6 and systemd");
+}
+
 Result<calendar::Cron> compile_cron(std::string_view expression, const std::string& dialect) {
+  if (Status wrong = check_dialect(dialect); !wrong.ok()) return failure(std::move(wrong));
   const auto chosen = calendar::dialect_of(dialect);
-  if (!dialect.empty() && !chosen) {
-    return failure(refuse("schedule.dialect", "'" + dialect + "' is none of quartz, spring, unix, unix6 and systemd"));
-  }
   auto cron = chosen ? calendar::Cron::parse(expression, *chosen) : calendar::Cron::parse(expression);
   if (!cron) return failure(refuse("schedule.when", "cron expression, " + cron.error().to_string()));
   return std::move(*cron);
-}
-
-Result<Duration> compile_period(std::string_view text) {
-  const std::optional<Duration> period = duration_of(text);
-  if (!period) {
-    return failure(refuse("schedule.when", "'" + std::string{text} + "' is no duration: a whole number with the unit ms, s, min, h or d"));
-  }
-  return *period;
 }
 
 /// Sets 'schedule.when' from the text of ScheduleText::when.
@@ -79,7 +79,7 @@ Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
     if (!cron) return cron.error();
     schedule.when = std::move(*cron);
   } else if (kind == "every" || kind == "after") {
-    const Result<Duration> period = compile_period(rest);
+    const Result<Duration> period = duration_of(rest);
     if (!period) return period.error();
     if (kind == "every") schedule.when = calendar::FixedRate{.period = *period, .anchor = WallTime{}};
     if (kind == "after") schedule.when = calendar::FixedDelay{.delay = *period};
@@ -259,6 +259,8 @@ Status check(const Job& job) {
   if (Status status = check_facts(job); !status.ok()) return status;
   if (to_json(job).size() > limits::kJobBytes)
     return refuse("parameters", "the stored definition would have more than " + std::to_string(limits::kJobBytes) + " bytes");
+  // A schedule without an expression has no use for it, and a mistake in it would be found with the next edit.
+  if (Status status = check_dialect(job.schedule.dialect); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);
   return schedule ? Status{} : schedule.error();
 }

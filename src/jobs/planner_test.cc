@@ -372,6 +372,12 @@ TEST(JobCheck, NamesTheFieldAndTheReason) {
   EXPECT_THAT(message({.name = "a", .handler = ""}), testing::HasSubstr("handler: "));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every 9ms"}}), testing::HasSubstr("schedule"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "every ten"}}), testing::HasSubstr("'ten' is no duration"));
+  for (const char* const when : {"every 36501d", "every 106751d", "after 999999999999999999999s"})
+    EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = when}}), testing::HasSubstr("is longer than 36500d")) << when;
+  for (const char* const when : {"every 1h", "manual"})
+    EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = when, .dialect = "unx"}}),
+                testing::HasSubstr("schedule.dialect: 'unx' is none of"))
+        << when;
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "cron 61 * * * *"}}), testing::HasSubstr("column 1"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .schedule = {.when = "sometimes"}}), testing::HasSubstr("'sometimes' is none of"));
   const auto excluding = [&](std::string when, std::string excluded) {

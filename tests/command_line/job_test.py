@@ -136,7 +136,12 @@ def check_family(daemon, checker):
     fresh = {"name": "fresh", "handler": "h"}
     for jobs, why in (
         (both, "a cycle: x -> y -> x"),
-        ([{"name": "x", "handler": "h"}] * 2, "'x' is there twice"),
+        ([{"name": "x", "handler": "h"}] * 2, "'x' is there twice: entry 1 and entry 2"),
+        ([{"handler": "h"}, {"handler": "h"}], "entry 1: job '': name: a name has"),
+        ([{"name": "x", "handler": "h", "running": 1}], "entry 1: running is true or false"),
+        ([fresh, {"name": "x", "handler": "h", "color": 1}, {"name": "y", "schedule": "every 106751d", "handler": "h"}],
+         "entry 2: job 'x': a job has no field 'color'; entry 3: job 'y': schedule.when: '106751d' is longer than 36500d"),
+        ([{"name": "x", "handler": "h", "schedule": "every 1h", "dialect": "unx"}], "'unx' is none of quartz"),
         ([fresh, {"name": "x", "handler": "h", "parents": ["nowhere"]}], "there is no job 'nowhere'"),
         ([fresh, {"name": "x", "handler": "h", "requires": ["weather:good"]}], "weather"),
         ([fresh] + [{"name": f"c{i}", "handler": "h", "parents": ["fresh"]} for i in range(500)], "501 jobs"),
@@ -145,6 +150,22 @@ def check_family(daemon, checker):
         for words in (("--dry-run",), ()):
             said = daemon.run("job", "import", "-", *words, input=json.dumps(jobs))
             assert said.returncode == 78 and why in said.stderr, said
+    # JSON has the last of two members with one name.
+    for text, why in (('[{"name": "x", "handler": "h", "handler": "i"}]', "entry 1 has 'handler' twice"),
+                      ('[{"name": "x", "handler": "h"}, {"name": "y", "handler": "h", "na\\u006de": "z"}]', "entry 2 has 'name' twice")):
+        said = daemon.run("job", "import", "-", input=text)
+        assert said.returncode == 78 and why in said.stderr, said
+    # An instant in the past is a mistake in a new job. In one that is there it is its past.
+    past = [{"name": "once", "handler": "log", "schedule": "at 2020-01-01T00:00:00Z"}]
+    for words in (("--dry-run",), ()):
+        said = daemon.run("job", "import", "-", *words, input=json.dumps(past))
+        assert said.returncode == 0 and "no instant of 'at 2020-01-01T00:00:00Z' is ahead, so 'once' would never run" in said.stderr, said
+    said = daemon.run("job", "import", "-", input=json.dumps(past))
+    assert said.returncode == 0 and not said.stderr, said
+    said = daemon.run("job", "import", "-", input=json.dumps([{**past[0], "name": "stays", "running": False}]))
+    assert said.returncode == 0 and not said.stderr, said
+    for name in ("once", "stays"):
+        expect(daemon, 0, "job", "remove", name, "--yes")
     # Other jobs, in several batches.
     many = [{"name": f"many/{i}", "handler": "log", "parameters": "x" * 5000} for i in range(60)]
     said = daemon.run("job", "import", "-", input=json.dumps(many))
@@ -215,9 +236,38 @@ def check_files(daemon, checker):
     assert said.returncode == 78 and "'named/x' is there twice" in said.stderr, said
     said = daemon.run("job", "import-crontab", "-", "--zone", "Mars/Base", "--prefix", "mars", input="@daily a\n")
     assert said.returncode == 78 and "Mars/Base" in said.stderr, said
+    # Lines that the daemon refuses are named with those that are no lines of a crontab.
+    text = "# rondo-job: a b\n@daily a\n1 2 3\nCRON_TZ=Mars/Base\n@daily b\nCRON_TZ=\n@daily fine\n# rondo-job: c//d\n@daily c\n"
+    for words in (("--dry-run",), ()):
+        said = daemon.run("job", "import-crontab", "-", "--prefix", "wrong", *words, input=text)
+        assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (2, 3, 5, 9)), said
+        assert "line 7" not in said.stderr and "Mars/Base" in said.stderr and not said.stdout, said
+    assert "(none)" in daemon.run("job", "list", "wrong/*").stderr
     said = daemon.run("job", "import-crontab", "-", "--prefix", "other", input=REFUSED)
     assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (1, 2, 3, 4)), said
     assert "(none)" in daemon.run("job", "list", "other/*").stderr
+
+
+def check_damage(daemon, checker):
+    """Rows of the database that another program has damaged."""
+    for name in ("damaged", "lost-time"):
+        expect(daemon, 0, "job", "add", name, "--handler", "log", "--every", "1h")
+    whole = json.loads(expect(daemon, 0, "job", "export"))
+    held = sqlite3.connect(os.path.join(daemon.folder, "jobs.db"), timeout=PATIENCE)
+    held.execute("UPDATE jobs SET spec = 'garbage' WHERE name = 'damaged'")
+    held.execute("UPDATE jobs SET next = 'never' WHERE name = 'lost-time'")
+    held.commit()
+    held.close()
+    said = daemon.run("job", "export")
+    assert said.returncode == 1 and "the job damaged is damaged, so it is left out" in said.stderr, said
+    assert "the job lost-time is damaged, so its state may be wrong here" in said.stderr and "2 jobs are damaged" in said.stderr, said
+    assert [job["name"] for job in json.loads(said.stdout)] == [job["name"] for job in whole if job["name"] != "damaged"], said
+    assert "damaged" in checker.check("job-show", expect(daemon, 0, "--json", "job", "show", "lost-time"))
+    rows = checker.check("job-list", expect(daemon, 0, "--json", "job", "list"))["rows"]
+    assert [row["name"] for row in rows if "damaged" in row] == ["damaged", "lost-time"], rows
+    for name in ("damaged", "lost-time"):
+        expect(daemon, 0, "job", "remove", name, "--yes")
+    expect(daemon, 0, "job", "export")
 
 
 def check_texts(daemon):
@@ -397,6 +447,7 @@ def main(rondo, rondod, schemas):
         check_forecast(daemon, checker)
         check_without_plane(daemon)
         check_texts(daemon)
+        check_damage(daemon, checker)
         check_files(daemon, checker)
         check_kill(daemon, checker)
         check_health(daemon)

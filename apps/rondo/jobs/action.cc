@@ -382,16 +382,29 @@ int examine([[maybe_unused]] const Options& options, [[maybe_unused]] const JobC
 #endif
 }
 
+/// A damaged job is named; without a definition that can be read it is left out.
 int export_all(const Caller& caller) {
   std::uint64_t count = 0;
-  const Result<json::object> result = caller.backend.call("jobs", {}, [&count](const json::value& row) {
+  std::uint64_t damaged = 0;
+  const Result<json::object> result = caller.backend.call("jobs", {}, [&count, &damaged](const json::value& row) {
     json::object job = unescaped(row.as_object());
+    if (job.contains("damaged")) {
+      ++damaged;
+      const std::string_view how = job.contains("handler") ? "its state may be wrong here" : "it is left out";
+      print_error("rondo: warning: the job " + member(job, "name") + " is damaged, so " + std::string{how} + ": " + member(job, "damaged") +
+                  "\n");
+      if (!job.contains("handler")) return;
+      job.erase("damaged");
+    }
     job.erase("next");
     print((count++ == 0 ? "[\n" : ",\n") + json_text(job));
   });
   if (!result) return report(caller.options, result.error());
   print(count == 0 ? "[]\n" : "\n]\n");
-  return finish_output();
+  if (damaged == 0) return finish_output();
+  const Status incomplete{StatusCode::DataLoss, "the export is incomplete: " + std::to_string(damaged) +
+                                                    (damaged == 1 ? " job is" : " jobs are") + " damaged; see `rondo job doctor`"};
+  return finish_output(report(caller.options, incomplete));
 }
 
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }

@@ -166,6 +166,7 @@ class Reader {
                             {"zone", zone_}};
     if (!note_.empty()) definition["note"] = note_;
     read_.definitions.push_back(std::move(definition));
+    read_.lines.push_back("line " + std::to_string(number_));
   }
 
   /// The same line once more has another job.

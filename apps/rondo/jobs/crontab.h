@@ -16,6 +16,7 @@ struct CrontabForm {
 
 struct Crontab {
   std::vector<boost::json::object> definitions;
+  std::vector<std::string> lines;     // Of each definition: "line 7".
   std::vector<std::string> refused;   // "line 7: @reboot is no instant"
   std::vector<std::string> left_out;  // Settings without a meaning here, such as "line 1: MAILTO".
 };

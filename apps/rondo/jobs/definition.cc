@@ -139,6 +139,7 @@ json::object without_state(json::object job) {
   job.erase("under_way");
   job.erase("retried");
   job.erase("warning");
+  job.erase("damaged");
   return job;
 }
 

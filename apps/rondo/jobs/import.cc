@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 
 #include "jobs/crontab.h"
 #include "jobs/definition.h"
+#include "jobs/doubled_key.h"
 #include "jobs/import_batches.h"
 #include "jobs/machine_zone.h"
 #include "output/exit_code.h"
@@ -52,6 +54,30 @@ Result<std::string> content_of(const std::string& path) {
   return read_all(file, name);
 }
 
+/// The most errors of a file that are named.
+constexpr std::size_t kNamed = 100;
+
+/// The errors of a file as one text.
+std::string text_of(const std::vector<std::string>& wrong) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(wrong.size(), kNamed); ++i) text.append(text.empty() ? "" : "; ").append(wrong[i]);
+  if (wrong.size() > kNamed) text += "; and " + std::to_string(wrong.size() - kNamed) + " more";
+  return text;
+}
+
+bool is_wrong_file(const Status& why) { return why.code() == StatusCode::InvalidArgument || why.code() == StatusCode::NotFound; }
+
+/// Whether the import sets a schedule that has no instant ahead. 'stored' is the job as the daemon would store it.
+bool is_past(const Imported& one, const json::object& stored) {
+  if (!one.running || !stored.contains("schedule") || stored.contains("parents") || !stored.at("next").is_null()) return false;
+  constexpr std::array<std::string_view, 4> kMembers{"schedule", "from", "until", "excluded"};
+  return one.is_new() || std::ranges::any_of(kMembers, [&](std::string_view name) {
+           const json::value* const before = one.current.if_contains(name);
+           const json::value* const after = stored.if_contains(name);
+           return (before == nullptr) != (after == nullptr) || (before != nullptr && *before != *after);
+         });
+}
+
 /// The difference that storing 'one' makes.
 std::string difference_of(const Imported& one) {
   json::object before = without_state(one.current);
@@ -69,15 +95,18 @@ class Import {
   Import(const Options& options, Backend& backend, bool is_dry, json::object result = {}, std::string prefix = {})
       : options_(options), backend_(backend), is_dry_(is_dry), prefix_(std::move(prefix)), result_(std::move(result)) {}
 
-  int run(std::vector<Imported> jobs) {
+  /// 'wrong': what is wrong with the file already.
+  int run(std::vector<Imported> jobs, std::vector<std::string> wrong = {}) {
     for (Imported& one : jobs) {
       if (Status failed = read_current(one); !failed.ok()) return report(options_, failed.with_context(name_of(one)));
     }
     const auto batches = batches_of(jobs);
-    if (!batches) return fail(batches.error());
-    for (const Places& batch : *batches) {
-      if (Status wrong = check(jobs, batch); !wrong.ok()) return fail(wrong);
+    if (!batches && wrong.empty()) return fail(batches.error());
+    if (!batches) wrong.emplace_back(batches.error().message());
+    for (const Places& batch : batches ? *batches : std::vector<Places>{}) {
+      if (Status failed = check_all(jobs, batch, wrong); !failed.ok()) return fail(failed);
     }
+    if (!wrong.empty()) return fail({StatusCode::InvalidArgument, text_of(wrong)});
     for (const Places& batch : *batches) {
       if (Status failed = is_dry_ ? Status{} : store(jobs, batch); !failed.ok()) return fail(failed);
       for (const std::size_t place : batch) note(jobs[place]);
@@ -125,6 +154,34 @@ class Import {
     return {};
   }
 
+  /// Adds what is wrong with the jobs of a batch to 'wrong'. Returns another error.
+  Status check_all(std::vector<Imported>& jobs, const Places& batch, std::vector<std::string>& wrong) {
+    const Status of_batch = check(jobs, batch);
+    if (of_batch.ok() || !is_wrong_file(of_batch)) return of_batch;
+    const std::size_t before = wrong.size();
+    for (const std::size_t place : batch) {  // The daemon names the first one.
+      if (!jobs[place].is_alone()) continue;
+      const Status of_job = check(jobs, {place});
+      if (of_job.ok()) continue;
+      if (!is_wrong_file(of_job)) return of_job;
+      wrong.push_back(in_file(jobs, {place}, of_job));
+    }
+    if (wrong.size() == before) wrong.push_back(in_file(jobs, batch, of_batch));
+    return {};
+  }
+
+  /// The daemon counts the entries of a batch.
+  static std::string in_file(const std::vector<Imported>& jobs, const Places& batch, const Status& why) {
+    constexpr std::string_view kEntry = "entry ";
+    std::string_view text = why.message();
+    if (!text.starts_with(kEntry)) return batch.size() == 1 ? jobs[batch[0]].place + ": " + std::string{text} : std::string{text};
+    std::size_t entry = 0;
+    text.remove_prefix(kEntry.size());
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), entry);
+    if (error != std::errc{} || entry < 1 || entry > batch.size()) return std::string{why.message()};
+    return jobs[batch[entry - 1]].place + std::string{end, text.data() + text.size()};
+  }
+
   Status check(std::vector<Imported>& jobs, const Places& batch) {
     const auto checked = backend_.call("jobs-put", {{"definitions", escape_text(definitions_of(jobs, batch))}, {"dry_run", true}}, {});
     if (!checked) return checked.error();
@@ -135,7 +192,11 @@ class Import {
         const std::string_view text = warning->as_string();
         if (warned_.emplace(text).second) print_error("rondo: warning: " + std::string{text} + "\n");
       }
-      jobs[batch[i]].definition = definition_of(row);  // Without members that have their default value.
+      Imported& one = jobs[batch[i]];
+      one.definition = definition_of(row);  // Without members that have their default value.
+      if (!is_past(one, row) || !warned_.emplace(name_of(one)).second) continue;
+      print_error("rondo: warning: no instant of '" + std::string{row.at("schedule").as_string()} + "' is ahead, so '" + name_of(one) +
+                  "' would never run: `rondo job trigger` runs a job now\n");
     }
     return {};
   }
@@ -163,9 +224,8 @@ class Import {
   }
 
   int fail(const Status& why) {
-    const bool is_wrong = why.code() == StatusCode::InvalidArgument || why.code() == StatusCode::NotFound;
     const std::string before = stored_ == 0 ? "nothing was imported" : std::to_string(stored_) + " jobs were stored before this error";
-    return report(options_, why.with_context(before), is_wrong ? kExitBadFile : -1);
+    return report(options_, why.with_context(before), is_wrong_file(why) ? kExitBadFile : -1);
   }
 
   const Options& options_;
@@ -183,12 +243,15 @@ Result<std::vector<Imported>> parse(const std::string& text) {
   boost::system::error_code error;
   const json::value file = json::parse(text, error);
   if (error || !file.is_array()) return failure(StatusCode::InvalidArgument, "the file is no JSON array of jobs");
+  if (const auto doubled = doubled_key(text)) return failure(StatusCode::InvalidArgument, *doubled);
   std::vector<Imported> jobs;
   for (const json::value& one : file.get_array()) {
-    if (!one.is_object()) return failure(StatusCode::InvalidArgument, "entry " + std::to_string(jobs.size() + 1) + " is no JSON object");
-    Imported job{.definition = without_state(one.get_object())};
+    const std::string place = "entry " + std::to_string(jobs.size() + 1);
+    if (!one.is_object()) return failure(StatusCode::InvalidArgument, place + " is no JSON object");
+    Imported job{.definition = without_state(one.get_object()), .place = place};
     const json::value* const running = one.get_object().if_contains("running");
-    if (running != nullptr) job.running = *running == true;
+    if (running != nullptr && !running->is_bool()) return failure(StatusCode::InvalidArgument, place + ": running is true or false");
+    if (running != nullptr) job.running = running->get_bool();
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -217,18 +280,14 @@ int import_crontab(const Options& options, const JobCall& call, Backend& backend
   const std::string prefix = given("--prefix", "crontab");
   const Crontab read = read_crontab(*text, {.handler = given("--handler", "command/shell"), .prefix = prefix, .zone = zone->name});
   for (const std::string& line : read.left_out) print_error("rondo: warning: " + line + " is not taken over\n");
-  if (!read.refused.empty()) {
-    std::string all;
-    for (const std::string& line : read.refused) all.append(all.empty() ? "" : "; ").append(line);
-    return report(options, {StatusCode::InvalidArgument, "nothing was imported: " + all}, kExitBadFile);
-  }
-  if (!options.json) print("zone: " + zone->name + " (" + zone->source + "), except below CRON_TZ\n");
+  if (!options.json && read.refused.empty()) print("zone: " + zone->name + " (" + zone->source + "), except below CRON_TZ\n");
   std::vector<Imported> jobs;
-  for (const json::object& definition : read.definitions) {
-    jobs.push_back({.definition = definition, .running = call.find("--stopped") == nullptr, .is_of_crontab = true});
+  for (std::size_t i = 0; i < read.definitions.size(); ++i) {
+    jobs.push_back(
+        {.definition = read.definitions[i], .place = read.lines[i], .running = call.find("--stopped") == nullptr, .is_of_crontab = true});
   }
   json::object result{{"zone", zone->name}, {"zone_source", zone->source}};
-  return Import{options, backend, call.find("--dry-run") != nullptr, std::move(result), prefix}.run(std::move(jobs));
+  return Import{options, backend, call.find("--dry-run") != nullptr, std::move(result), prefix}.run(std::move(jobs), read.refused);
 }
 
 }  // namespace rondo::cli

@@ -76,6 +76,13 @@ std::vector<Places> groups_of(const std::vector<Imported>& jobs) {
 
 }  // namespace
 
+bool Imported::is_alone() const {
+  std::set<std::string> names;
+  add_parents(definition, names);
+  add_parents(current, names);
+  return names.empty();
+}
+
 std::string name_of(const Imported& one) {
   const json::value* const name = one.definition.if_contains("name");
   return name != nullptr && name->is_string() ? std::string{name->get_string()} : std::string{};
@@ -88,9 +95,13 @@ std::string definitions_of(const std::vector<Imported>& jobs, const Places& plac
 }
 
 Result<std::vector<Places>> batches_of(const std::vector<Imported>& jobs) {
-  std::set<std::string> names;
+  std::map<std::string, const Imported*> names;
   for (const Imported& one : jobs) {
-    if (!names.insert(name_of(one)).second) return failure(StatusCode::InvalidArgument, "the job '" + name_of(one) + "' is there twice");
+    const std::string name = name_of(one);
+    if (name.empty()) continue;  // The daemon names what is wrong with it.
+    const auto [first, is_new] = names.emplace(name, &one);
+    if (!is_new)
+      return failure(StatusCode::InvalidArgument, "the job '" + name + "' is there twice: " + first->second->place + " and " + one.place);
   }
   std::vector<Places> batches;
   std::size_t bytes = 0;

@@ -14,10 +14,13 @@ namespace rondo::cli {
 /// A job of the file, with the one of this name in the daemon.
 struct Imported {
   boost::json::object definition;
+  std::string place = {};  // In the file: "entry 3", or "line 7" of a crontab.
   bool running = true;
   bool is_of_crontab = false;        // The import then keeps the other members that the job has.
   boost::json::object current = {};  // Empty: there is none.
   bool is_new() const { return current.empty(); }
+  /// Whether no parents have a part in whether it is right, in the file or in the daemon.
+  bool is_alone() const;
 };
 
 /// Empty if the definition has no name.
