@@ -28,7 +28,7 @@ check:  ## All tests once, without sanitizers.
 quick:  ## Unit tests and the checks of the text: seconds.
 	./test quick
 
-asan:  ## All tests under the address and undefined-behaviour sanitizers.
+asan:  ## The tests of the layers under the address and undefined-behaviour sanitizers (./test asan-all: all tests).
 	./test asan
 
 tsan:  ## The threaded tests under the thread sanitizer.

@@ -3,10 +3,11 @@
 if(RONDO_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
+  add_custom_target(layer_tests)  # The tests of all layers, and the fuzzers' corpora: what `./test asan` builds.
 endif()
 
-# With a sanitizer, optimising a test takes longer than running it unoptimised, because most of its time is spent in the tested code.
-set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for what is a test")
+# To optimise a test takes longer than to run it unoptimised, because most of its time is spent in the tested code.
+set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for tests, examples and programs")
 
 # The name of a test case determines its tier (docs/hacking.md, "Test tiers"). Cases that need the real kernel are "system". Slow cases are
 # "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. All others are "unit" and together take
@@ -28,7 +29,6 @@ function(rondo_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rondo_flags GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${RONDO_TEST_FLAGS})
   rondo_together(${name} test)
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
@@ -185,6 +185,7 @@ function(rondo_library folder)
   # A layer's tests may use the simulation kit and replays, which lie beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
     rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim rondo_replay)
+    add_dependencies(layer_tests ${folder}_test)
   endif()
 endfunction()
 
@@ -203,5 +204,6 @@ function(rondo_part name folder)
   if(tests AND RONDO_BUILD_TESTS)
     # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
     rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 400)
+    add_dependencies(layer_tests ${name}_test)
   endif()
 endfunction()

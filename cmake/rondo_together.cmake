@@ -23,11 +23,17 @@ if(RONDO_TOGETHER)
   add_library(rondo_precompiled_library OBJECT ${PROJECT_BINARY_DIR}/precompiled/library.cc)
   target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
   target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})
+  # Parts of programs, which are built for tests with the tests' flags. Most of them use boost/json.hpp, and few files of the libraries do:
+  # to read precompiled headers takes time as well.
+  add_library(rondo_precompiled_program OBJECT ${PROJECT_BINARY_DIR}/precompiled/library.cc)
+  target_link_libraries(rondo_precompiled_program PRIVATE rondo_flags)
+  target_compile_options(rondo_precompiled_program PRIVATE ${RONDO_TEST_FLAGS})
+  target_precompile_headers(rondo_precompiled_program PRIVATE ${RONDO_COMMON_HEADERS} <boost/json.hpp>)
   if(RONDO_BUILD_TESTS)
     add_executable(rondo_precompiled_test ${PROJECT_BINARY_DIR}/precompiled/program.cc)
     target_link_libraries(rondo_precompiled_test PRIVATE rondo_flags GTest::gmock)
     target_compile_options(rondo_precompiled_test PRIVATE ${RONDO_TEST_FLAGS})
-    target_precompile_headers(rondo_precompiled_test PRIVATE ${RONDO_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+    target_precompile_headers(rondo_precompiled_test PRIVATE ${RONDO_COMMON_HEADERS} <boost/json.hpp> <gmock/gmock.h> <gtest/gtest.h>)
   endif()
 endif()
 
@@ -73,8 +79,12 @@ function(rondo_group target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rondo_together(<target> <library|test>): sets how the target's files are compiled.
+# rondo_together(<target> <library|program|test>): sets how the target's files are compiled. A program's parts are a library, too, but in the
+# builds for tests the compiler optimises them as little as a test.
 function(rondo_together target kind)
+  if(NOT "${kind}" STREQUAL "library")
+    target_compile_options(${target} PRIVATE ${RONDO_TEST_FLAGS})
+  endif()
   if(TARGET rondo_precompiled_${kind})
     target_precompile_headers(${target} REUSE_FROM rondo_precompiled_${kind})
     rondo_group(${target})

@@ -28,7 +28,7 @@ def run_tests(jobs):
     """The tiers quick (in few processes), full and system; those that lack rights are skipped and say so."""
     for left in glob.glob(os.path.join(BUILD, "**", "*.gcda"), recursive=True):
         os.remove(left)  # Of an earlier run.
-    return subprocess.run(["ctest", "--test-dir", BUILD, "--build-config", "quick", "--label-regex", "^(quick|full|system)$", "--parallel",
+    return subprocess.run(["ctest", "--test-dir", BUILD, "--build-config", "quick", "--label-regex", "^(quick|full|corpus|system)$", "--parallel",
                            str(jobs), "--timeout", "600", "--output-on-failure", "--no-tests=error"], check=False).returncode
 
 

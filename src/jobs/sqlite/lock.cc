@@ -20,7 +20,7 @@ std::string name_of(const std::string& path) {
   return (error ? path : target.string()) + "-lock";
 }
 
-Status lock(const UniqueFd& file, const std::string& path) {
+Status lock_file(const UniqueFd& file, const std::string& path) {
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno == EWOULDBLOCK) return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
   return status_from_errno(errno, "locking '" + path + "'");
@@ -32,13 +32,13 @@ Status DatabaseLock::take(const std::string& path) {
   if (is_held_) return {};
   if (!name_) name_ = UniqueFd{::open(name_of(path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)};
   if (name_) {
-    if (Status locked = lock(name_, path); !locked.ok()) return locked;
+    if (Status locked = lock_file(name_, path); !locked.ok()) return locked;
   }
   if (!file_) file_ = UniqueFd{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)};
   struct stat about {};
   const bool is_file = file_ && ::fstat(file_.get(), &about) == 0 && S_ISREG(about.st_mode);
   if (is_file) {
-    if (Status locked = lock(file_, path); !locked.ok()) return locked;
+    if (Status locked = lock_file(file_, path); !locked.ok()) return locked;
   }
   is_held_ = is_file || name_;
   return {};

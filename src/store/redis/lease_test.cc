@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "store/redis/lease_holder.h"
@@ -352,12 +353,15 @@ TEST_F(RedisLeaseTest, APopCostsNoFurtherCommand) {
     EXPECT_EQ(take_all(*member->driver, *member->routes).size(), 50U);
     return commands() - before;
   };
-  run(holder);
-  const auto with = run(holder);
+  // What falls into some of the runs, such as a pop of half the rows, does not fall into the cheapest one. A cost of each pop does.
+  const auto cheapest = [&](const std::unique_ptr<Member>& member) {
+    unsigned long long least = run(member);
+    for (int i = 0; i < 9; ++i) least = std::min(least, run(member));
+    return least;
+  };
+  const auto with = cheapest(holder);
   EXPECT_TRUE(holder->driver->run_until([&] { return holder->driver->store().release_lease(); }));
-  const auto plain = join(TableKind::Staged, Duration{});
-  run(plain);
-  EXPECT_LE(with, run(plain) + 5) << "a renewal or an epoch may fall into it";
+  EXPECT_LE(with, cheapest(join(TableKind::Staged, Duration{})));
 }
 
 }  // namespace
