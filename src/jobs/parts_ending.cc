@@ -316,13 +316,13 @@ bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::func
 }
 
 void Jobs::Parts::report_stored(const std::vector<std::int64_t>& ended, const Status& why) {
-  const DoneCalls marks(*this);
+  CallsWithin marks(*this, "stored", store.answered());
   const CallOut mark(*this);
   for (const std::int64_t run : ended) {
     const auto waiter = end_waiters.extract(run);
     if (!waiter.empty()) waiter.mapped()(why);
   }
-  repeat_done();
+  marks.repeat();
 }
 
 /// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses
