@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rondo/jobs/jobs.h"
@@ -74,6 +75,20 @@ class AsyncJobs : public ::testing::Test {
     for (const JobRun& run : found.value_or(std::vector<JobRun>{}))
       texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
     return texts;
+  }
+  /// Three runs of the job "a", of the handler "away", that an earlier process left.
+  std::vector<std::int64_t> leave_three() {
+    jobs->handle_async("away", keeper());
+    jobs->start();
+    put({.name = "a", .handler = "away", .overlap = Overlap::Concurrent, .concurrency = 3});
+    std::vector<std::int64_t> ids;
+    for (int i = 0; i < 3; ++i) ids.push_back(trigger("a"));
+    EXPECT_TRUE(becomes([this] { return begun.size() == 3; }));
+    for (const AsyncRun& run : begun) run.leave();
+    begun.clear();
+    close();
+    open();
+    return ids;
   }
   bool all_ended() {
     return becomes([this] { return jobs->stats().pending == 0; });
@@ -460,6 +475,139 @@ TEST_F(AsyncJobs, ARunThatIsHeldAfterARestartHoldsNoOtherAndSaysForWhatItWaits) 
   EXPECT_EQ(begun[1].run(), left);
   for (const AsyncRun& run : begun) run.end({});
   ASSERT_TRUE(all_ended());
+}
+
+/// look_again() wrote into the removed line of held runs, and the runs behind the first one never began.
+TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedAboutHeldRunsLeavesNoRunInItsLine) {
+  const std::vector<std::int64_t> ids = leave_three();
+  bool removes = false;
+  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t) -> std::string {
+                                if (std::exchange(removes, false)) jobs->remove_handler("away");
+                                return "held";
+                              }});
+  jobs->start();
+  for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  removes = true;
+  jobs->look_again("away");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), testing::Each(HasSubstr("this program has no handler 'away'")));
+}
+
+/// activity() called the function while its handler destroyed it.
+TEST_F(AsyncJobs, AHandlerMayRemoveItselfWhenAnActivityAsksForWhatARunWaits) {
+  const std::vector<std::int64_t> ids = leave_three();
+  bool removes = false;
+  jobs->handle_async("away", {.begin = keeper().begin, .held = [this, &removes, text = std::string(100, 'x')](std::int64_t) {
+                                if (std::exchange(removes, false)) jobs->remove_handler("away");
+                                return text;
+                              }});
+  jobs->start();
+  for (const std::int64_t run : ids)
+    ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == std::string(100, 'x'); }));
+  removes = true;
+  EXPECT_EQ(jobs->activity(ids.front())->text, std::string(100, 'x'));
+  ASSERT_TRUE(all_ended());
+}
+
+/// look_again() used the ticket of a run that had ended.
+TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunWhenItIsAskedAboutItEndsThisRunAlone) {
+  const std::vector<std::int64_t> ids = leave_three();
+  bool kills = false;
+  bool holds = true;
+  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t run) -> std::string {
+                                if (std::exchange(kills, false)) static_cast<void>(jobs->kill(run));
+                                return holds ? "held" : "";
+                              }});
+  jobs->start();
+  for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  kills = true;
+  holds = false;
+  jobs->look_again("away");
+  ASSERT_EQ(begun.size(), 2U);
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed"), "succeeded", "succeeded"));
+}
+
+/// The killed run was begun all the same.
+TEST_F(AsyncJobs, AHandlerThatKillsTheRunAboutWhichItIsAskedDoesNotBeginIt) {
+  bool kills = true;
+  bool has_room = true;
+  jobs->handle_async("away", {.begin = keeper().begin, .has_room = [&](std::int64_t run) {
+                                if (kills && has_room) static_cast<void>(jobs->kill(run));
+                                return has_room;
+                              }});
+  jobs->start();
+  put({.name = "a", .handler = "away", .overlap = Overlap::Concurrent, .concurrency = 3});
+  trigger("a");
+  ASSERT_TRUE(all_ended());
+  has_room = false;
+  const std::int64_t second = trigger("a");
+  const std::int64_t third = trigger("a");
+  for (const std::int64_t run : {second, third})
+    ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler away"; }));
+  has_room = true;
+  jobs->has_room("away");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), testing::Each(HasSubstr("killed")));
+  EXPECT_EQ(jobs->stats().running, 0U);
+  EXPECT_TRUE(begun.empty());
+  kills = false;
+  trigger("a");
+  EXPECT_TRUE(becomes([this] { return begun.size() == 1; })) << "the line is served";
+}
+
+/// serve_line() used the removed line, and began a run that had ended. A run that was about to begin waited in the line of no handler.
+TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedForRoomLeavesNoRunInItsLine) {
+  jobs->wait_for_handlers("command/", [](std::string_view) { return std::string{"no worker"}; });
+  bool removes = false;
+  bool has_room = false;
+  const AsyncHandler handler{.begin = keeper().begin, .has_room = [this, &removes, &has_room](std::int64_t) {
+                               const bool answer = has_room;
+                               if (removes) jobs->remove_handler("command/backup");
+                               return answer;
+                             }};
+  jobs->handle_async("command/backup", handler);
+  jobs->start();
+  put({.name = "a", .handler = "command/backup", .overlap = Overlap::Concurrent, .concurrency = 3});
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t run = trigger("a");
+    ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler command/backup"; }));
+  }
+  removes = true;
+  has_room = true;
+  jobs->has_room("command/backup");
+  EXPECT_EQ(jobs->stats().running, 0U);
+  has_room = false;
+  jobs->handle_async("command/backup", handler);
+  trigger("a");
+  ASSERT_TRUE(becomes([this] { return jobs->awaited_handlers().size() == 1 && jobs->stats().fired == 3; }));
+  jobs->handle_async("command/backup", keeper());
+  ASSERT_TRUE(becomes([this] { return begun.size() == 3; }));
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), testing::Each(std::string{"succeeded"}));
+}
+
+/// The first one that threw kept the answer from the others.
+TEST_F(AsyncJobs, AFunctionThatThrowsWhenAnEndIsStoredIsReportedAndTheOthersAreCalled) {
+  std::vector<std::string> rejected;
+  runtime->on_reject([&](std::string_view, const Change&, const Status& why) { rejected.push_back(why.to_string()); });
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "away", .overlap = Overlap::Concurrent, .concurrency = 4});
+  for (int i = 0; i < 4; ++i) trigger("a");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 4; }));
+  for (const AsyncRun& run : begun) run.end({});  // The first one is stored alone, the others with one another.
+  std::vector<std::string> answers;
+  EXPECT_TRUE(jobs->when_stored(begun[1].run(), 0, [](const Status&) { throw std::runtime_error("no reader"); }));
+  EXPECT_TRUE(jobs->when_stored(begun[2].run(), 0, {}));
+  EXPECT_TRUE(jobs->when_stored(begun[3].run(), 0, [&answers](const Status& why) { answers.push_back(why.to_string()); }));
+  ASSERT_TRUE(all_ended());
+  ASSERT_TRUE(becomes([&] { return !answers.empty(); }));
+  EXPECT_THAT(answers, ElementsAre(Status{}.to_string()));
+  EXPECT_THAT(rejected,
+              ElementsAre(testing::AllOf(HasSubstr("'stored' of the run " + std::to_string(begun[1].run())), HasSubstr("no reader"))));
 }
 
 TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {

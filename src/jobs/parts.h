@@ -144,10 +144,22 @@ struct Jobs::Parts {
   static bool has_room(const AsyncHandler& handler, std::int64_t run);
   /// 'thrown': what another function of the handler has thrown for this attempt; then the attempt begins and fails.
   void start_async(LiveRun& live, const AsyncHandler& handler, Status thrown);
-  /// What an asynchronous handler answers about a run. A replay does not call the handler, and uses the recorded answer.
-  template <class Ask>
-  bool answer_of(std::int64_t run, const Ask& ask) {
-    const bool answer = calls.is_replayed() ? calls.is_next(call_text("answer", run, true)) : ask();
+  /// Calls 'question', which calls functions of an asynchronous handler about a run. Returns what they throw. A replay makes the calls that
+  /// they made instead.
+  template <class Question>
+  Status ask(std::int64_t run, const Question& question) {
+    CallsWithin marks(*this, "ask", run);
+    if (!calls.is_replayed()) return call_out(question);
+    marks.repeat();
+    return {};
+  }
+  /// What an asynchronous handler answers about a run; true if it throws. A replay does not call the handler, and uses the recorded answer.
+  /// The handler may remove itself, or end the run, within 'question', which returns its answer.
+  template <class Question>
+  bool answer_of(std::int64_t run, Status& thrown, const Question& question) {
+    bool answer = false;
+    thrown = ask(run, [&] { answer = question(); });
+    answer = calls.is_replayed() ? calls.is_next(call_text("answer", run, true)) : answer || !thrown.ok();
     record("answer", run, answer);
     return answer;
   }

@@ -82,8 +82,9 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
     activity.text = "waits for a place in its pool";
   } else if (live.ticket) {
     const auto entry = handlers.find(handler);
-    if (live.is_held && entry != handlers.end() && entry->second.async != nullptr && entry->second.async->held) {
-      const Status thrown = call_out([&] { activity.text = entry->second.async->held(live.run.id); });
+    const auto async = entry == handlers.end() ? nullptr : entry->second.async;  // The handler may remove itself.
+    if (live.is_held && async != nullptr && async->held) {
+      const Status thrown = call_out([&] { activity.text = async->held(live.run.id); });
       if (!thrown.ok()) activity.text = thrown.message();
     }
     if (activity.text.empty()) activity.text = "waits for room at the handler " + handler;

@@ -84,17 +84,19 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   const std::int64_t run = live.run.id;
   bool is_held = false;
   Status thrown;
-  const bool may_begin = answer_of(run, [&] {
-    bool may = false;
-    thrown = call_out([&] {
-      may = async->has_begun && async->has_begun(run);
-      is_held = !may && run <= recovered_to && async->held && !async->held(run).empty();
-      may = may || (!is_held && lines[name].empty() && has_room(*async, run));
-    });
-    return may || !thrown.ok();
+  const bool may_begin = answer_of(run, thrown, [&] {
+    if (async->has_begun && async->has_begun(run)) return true;
+    is_held = run <= recovered_to && async->held && !async->held(run).empty();
+    return !is_held && lines[name].empty() && has_room(*async, run);
   });
   if (calls.is_replayed()) is_held = !may_begin && calls.is_next(call_text("held", run));
   if (is_held) record("held", run);
+  if (live.stage != LiveRun::Stage::Fired) return Outcome::done();  // The handler has ended the run.
+  if (!may_begin && !handlers.contains(name)) {                     // The handler has removed itself.
+    if (waits_for_handler(name)) return wait_for_handler(live);
+    end(live, RunState::Failed, no_handler(name));
+    return Outcome::done();
+  }
   if (!may_begin) {
     live.ticket = ticket;
     live.place_in_line = next_in_line++;
@@ -158,19 +160,15 @@ void Jobs::Parts::serve_line(const std::string& name) {
     const auto place = line->second.upper_bound(last);
     if (place == line->second.end()) break;
     const std::shared_ptr<const AsyncHandler> async = handler->second.async;
+    const Line::key_type at = place->first;
     const std::int64_t next = place->second;
-    LiveRun* const live = find(next);
-    const bool still_waits = is_in_line(live, name);
     Status thrown;
-    const auto ask = [&] {
-      bool may = false;
-      thrown = call_out([&] { may = has_room(*async, next); });
-      return may || !thrown.ok();
-    };
-    if (still_waits && !answer_of(next, ask)) break;
-    last = place->first;
-    line->second.erase(place);
-    if (still_waits) start_async(*live, *async, std::move(thrown));
+    if (is_in_line(find(next), name) && !answer_of(next, thrown, [&] { return has_room(*async, next); })) break;
+    last = at;
+    // The handler may have removed itself, with its line, or ended the run.
+    const auto rest = lines.find(name);
+    if (rest == lines.end() || rest->second.erase(at) == 0) continue;
+    if (LiveRun* const live = find(next); is_in_line(live, name)) start_async(*live, *async, std::move(thrown));
   }
   served_lines.erase(name);
 }
@@ -181,25 +179,32 @@ void Jobs::Parts::look_again(const std::string& name) {
   if (handler == handlers.end() || handler->second.async == nullptr || found == held.end()) return;
   const std::shared_ptr<const AsyncHandler> async = handler->second.async;
   std::vector<std::pair<std::int64_t, Status>> begun;
+  const auto is_held = [&name](const LiveRun* live) { return is_in_line(live, name) && live->is_held; };
   for (const auto& [place, run] : std::exchange(found->second, {})) {
-    LiveRun* const live = find(run);
-    if (!is_in_line(live, name) || !live->is_held) continue;
+    if (!is_held(find(run))) continue;
     bool has_begun = false;
-    bool stays = calls.is_replayed() && calls.is_next(call_text("held", run));
+    bool stays = false;
     Status thrown;
-    if (!calls.is_replayed()) {
-      thrown = call_out([&] {
-        has_begun = async->has_begun && async->has_begun(run);
-        stays = !has_begun && !async->held(run).empty();
+    if (handlers.contains(name)) {
+      thrown = ask(run, [&, id = run] {
+        has_begun = async->has_begun && async->has_begun(id);
+        stays = !has_begun && async->held && !async->held(id).empty();
       });
+      if (calls.is_replayed()) stays = calls.is_next(call_text("held", run));
     }
-    if (stays) {
+    // The handler may have ended the run. It may have removed itself, too: then this run and those behind it wait for the handler.
+    LiveRun* const live = find(run);
+    if (!is_held(live)) continue;
+    if (stays && handlers.contains(name)) {
       record("held", run);
-      found->second.emplace(place, run);
+      held[name].emplace(place, run);
       continue;
     }
     stand_in_line(*live);
-    if (answer_of(run, [&] { return has_begun || !thrown.ok(); })) begun.emplace_back(run, std::move(thrown));
+    bool begins = has_begun || !thrown.ok();
+    if (calls.is_replayed()) begins = calls.is_next(call_text("answer", run, true));
+    record("answer", run, begins);
+    if (begins) begun.emplace_back(run, std::move(thrown));
   }
   // Each may change handlers and lines.
   for (auto& [run, thrown] : begun) {
@@ -272,8 +277,10 @@ void Jobs::Parts::let_go(LiveRun& live) {
   if (state == nullptr || !state->on_end) return;
   --stats.running;
   state->on_end = {};
+  CallsWithin marks(*this, "let go", live.run.id, live.run.attempt);
   const CallOut mark(*this);
   state->request_stop();
+  marks.repeat();
   replayed.erase(live.run.id);
 }
 

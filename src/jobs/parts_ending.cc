@@ -316,13 +316,19 @@ bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::func
 }
 
 void Jobs::Parts::report_stored(const std::vector<std::int64_t>& ended, const Status& why) {
-  CallsWithin marks(*this, "stored", store.answered());
-  const CallOut mark(*this);
   for (const std::int64_t run : ended) {
     const auto waiter = end_waiters.extract(run);
-    if (!waiter.empty()) waiter.mapped()(why);
+    CallsWithin marks(*this, "stored", store.answered(), run);
+    if (waiter.empty() || !waiter.mapped()) {
+      marks.repeat();
+      continue;
+    }
+    // An exception of one waiter must not keep the answer from the others.
+    const Status thrown = call_out([&] { waiter.mapped()(why); });
+    if (thrown.ok()) continue;
+    const std::string id = std::to_string(run);
+    runtime.report_reject("jobs", Change::event("stored", id, {}), thrown.with_context("'stored' of the run " + id));
   }
-  marks.repeat();
 }
 
 /// A row that waits for its turn waits for nothing any more. Without this, it would wait until a sweep of the facts if its table refuses

@@ -79,8 +79,16 @@ class Elsewhere {
   Elsewhere& operator=(const Elsewhere&) = delete;
   void add() {
     jobs_.handle_async("elsewhere", {.begin = [this](jobs::AsyncRun run) { begin(run); },
-                                     .has_room = [this](std::int64_t) { return under_way_.size() < 2; },
-                                     .held = [this](std::int64_t run) { return ticks_ < 4 && run % 2 == 0 ? "held" : ""; }});
+                                     .has_room =
+                                         [this](std::int64_t run) {
+                                           if (run % 5 == 0) call_back(run);
+                                           return under_way_.size() < 2;
+                                         },
+                                     .held =
+                                         [this](std::int64_t run) {
+                                           if (run % 3 == 0) call_back(run);
+                                           return ticks_ < 4 && run % 2 == 0 ? "held" : "";
+                                         }});
   }
   void end_one(const std::string& note) {
     if (under_way_.empty()) return;
@@ -89,7 +97,16 @@ class Elsewhere {
     if (run.run() % 14 == 4 && put_back_.insert(run.run()).second) return run.put_back();
     run.end(run.run() % 4 == 0 ? Status{StatusCode::Unavailable, "it broke"} : Status{}, note);
     jobs_.has_room("elsewhere");
+    if (!calls_back) return;
+    jobs_.when_stored(run.run(), run.attempt(), [this, id = run.run()](const Status&) {
+      jobs_.has_room("elsewhere");
+      if (id % 2 == 0) throw std::runtime_error("it cannot take this");
+      jobs_.find_run(id, {});
+    });
   }
+
+  /// Its functions that Jobs asks, or informs, call Jobs.
+  bool calls_back = false;
 
  private:
   void tick() {
@@ -113,11 +130,20 @@ class Elsewhere {
     const jobs::AsyncRun run = *found;
     under_way_.erase(found);
     run.end({StatusCode::Cancelled, "stopped"});
+    if (calls_back) jobs_.has_room("elsewhere");  // Also when the job was removed and the end counts no more.
+  }
+  /// Ends the run, or removes itself for a moment or until someone adds it again.
+  void call_back(std::int64_t run) {
+    if (!calls_back || !called_back_.insert(run).second) return;
+    if (run % 4 < 2) return static_cast<void>(jobs_.kill(run));
+    jobs_.remove_handler("elsewhere");
+    if (run % 4 == 2) add();
   }
   jobs::Jobs& jobs_;
   const bool is_there_;
   std::vector<jobs::AsyncRun> under_way_;
   std::set<std::int64_t> put_back_;
+  std::set<std::int64_t> called_back_;
   int ticks_ = 0;
   TimerSource timer_;
   int& calls_;
@@ -174,6 +200,29 @@ class JobReplay : public ::testing::Test {
   }
   ~JobReplay() override { std::filesystem::remove_all(folder); }
 
+  /// Lives the days of these seeds, and lives them again.
+  void live_and_compare(const std::vector<std::uint64_t>& seeds) {
+    for (const std::uint64_t seed : seeds) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      record(seed);
+      days_with_calls += calls > 0 ? 1U : 0U;
+      calls = 0;
+      for (unsigned run = 1;; ++run) {
+        Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({journal()}, run);
+        if (!opened) break;
+        (*opened)->grant_tables();
+        Runtime runtime((*opened)->runtime_options());
+        Program program(runtime, {}, calls);
+        const replay::ReplayReport report = (*opened)->run(runtime);
+        ASSERT_TRUE(report.same) << "run " << run << ", record " << report.record << ": expected " << report.expected << ", came "
+                                 << report.came;
+        records += report.records;
+        ++replayed;
+      }
+      EXPECT_EQ(calls, 0) << "a replay calls no handler of a pool, and no asynchronous one";
+      calls = 0;
+    }
+  }
   void record(std::uint64_t seed) {
     std::filesystem::remove(journal());
     std::filesystem::remove(folder / "jobs.db");
@@ -187,6 +236,7 @@ class JobReplay : public ::testing::Test {
     std::weak_ptr<Program> program;
     world.start([this, &program](Runtime& runtime) {
       const auto made = std::make_shared<Program>(runtime, (folder / "jobs.db").string(), calls);
+      made->elsewhere.calls_back = calls_back;
       program = made;
       return made;
     });
@@ -210,38 +260,31 @@ class JobReplay : public ::testing::Test {
   static constexpr std::array<const char*, 4> kHandlers{"pool", "turn", "elsewhere", "elsewhere"};
   std::filesystem::path folder;
   int calls = 0;
-};
-
-TEST_F(JobReplay, DaysWithJobsComeOutTheSameProperty) {
+  bool calls_back = false;
   std::uint64_t records = 0;
   unsigned replayed = 0;
   unsigned days_with_calls = 0;
+};
+
+TEST_F(JobReplay, DaysWithJobsComeOutTheSameProperty) {
   constexpr unsigned kDays = plain_or_sanitized(30, 10);
   std::vector<std::uint64_t> seeds{104};  // A run that is put back while its line is served, and room again in the same turn.
   for (std::uint64_t seed = 1; seed <= kDays; ++seed) seeds.push_back(seed);
-  for (const std::uint64_t seed : seeds) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    record(seed);
-    days_with_calls += calls > 0 ? 1U : 0U;
-    calls = 0;
-    for (unsigned run = 1;; ++run) {
-      Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({journal()}, run);
-      if (!opened) break;
-      (*opened)->grant_tables();
-      Runtime runtime((*opened)->runtime_options());
-      Program program(runtime, {}, calls);
-      const replay::ReplayReport report = (*opened)->run(runtime);
-      ASSERT_TRUE(report.same) << "run " << run << ", record " << report.record << ": expected " << report.expected << ", came "
-                               << report.came;
-      records += report.records;
-      ++replayed;
-    }
-    EXPECT_EQ(calls, 0) << "a replay calls no handler of a pool, and no asynchronous one";
-    calls = 0;
-  }
+  live_and_compare(seeds);
   EXPECT_GT(days_with_calls, kDays / 2);
   EXPECT_GT(replayed, 2 * kDays);
   EXPECT_GT(records, 600U * kDays);
+}
+
+/// A replay made the calls of such functions at another place, or stopped there.
+TEST_F(JobReplay, DaysWithFunctionsThatCallBackComeOutTheSameProperty) {
+  calls_back = true;
+  constexpr unsigned kDays = plain_or_sanitized(20, 6);
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 1; seed <= kDays; ++seed) seeds.push_back(seed);
+  live_and_compare(seeds);
+  EXPECT_GT(days_with_calls, kDays / 2);
+  EXPECT_GT(replayed, kDays);
 }
 
 }  // namespace

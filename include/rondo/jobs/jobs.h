@@ -211,7 +211,8 @@ class Jobs {
   void note_worker(std::int64_t run, std::string worker, Done<bool> done = {});
   /// For handlers that answer for what is stored. While the end of this attempt is on its way into the store, returns true, and 'stored' is
   /// called in a later turn: with ok when the store has the end, or with the reason why it could not be stored; Jobs tries again. The last
-  /// call for a run counts. Otherwise false: the store has the end, or the attempt has not ended.
+  /// call for a run counts. Otherwise false: the store has the end, or the attempt has not ended. An exception of 'stored' is reported to
+  /// Runtime::on_reject. After ~Jobs 'stored' is not called any more.
   bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
   /// The worker to which a run without a stored end was given last: see JobRun::worker. Empty, too, if there is no such run.
   std::string worker_of(std::int64_t run) const;
