@@ -203,6 +203,14 @@ Status check_facts(const Job& job) {
   return {};
 }
 
+/// The bytes of a stored definition that limits::kJobBytes counts. A stop may add its note to the largest one.
+std::size_t stored_bytes(const Job& job) {
+  if (job.stop_note.empty()) return to_json(job).size();
+  Job without_note = job;
+  without_note.stop_note.clear();
+  return to_json(without_note).size();
+}
+
 }  // namespace
 
 std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
@@ -257,8 +265,8 @@ Status check(const Job& job) {
   }
   if (Status status = check_parents(job); !status.ok()) return status;
   if (Status status = check_facts(job); !status.ok()) return status;
-  if (to_json(job).size() > limits::kJobBytes)
-    return refuse("parameters", "the stored definition would have more than " + std::to_string(limits::kJobBytes) + " bytes");
+  if (stored_bytes(job) > limits::kJobBytes)
+    return refuse("definition", "as it is stored it would have more than " + std::to_string(limits::kJobBytes) + " bytes");
   // A schedule without an expression has no use for it, and a mistake in it would be found with the next edit.
   if (Status status = check_dialect(job.schedule.dialect); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);

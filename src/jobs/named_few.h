@@ -17,6 +17,8 @@ class NamedFew {
     if (names_more()) text_ += (text_.empty() ? "" : "; ") + visible_text(what.substr(0, limits::kRunNote));
     ++count_;
   }
+  /// Counts some that are not named: only when names_more() is false.
+  void add_unnamed(std::size_t how_many) { count_ += how_many; }
   std::size_t count() const noexcept { return count_; }
   bool names_more() const noexcept { return count_ < limits::kTroublesNamed; }
   const std::string& named() const noexcept { return text_; }

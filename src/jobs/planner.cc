@@ -183,19 +183,25 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
 }
 
 Status Planner::look_at_families(JobStore& store) {
+  std::size_t in_turn = limits::kTroublesNamed;  // An examination costs the queries of a family.
+  const std::string behind = std::exchange(examined_family_, {});
   for (auto root = damaged_families_.begin(); root != damaged_families_.end();) {
-    if (!walk_.troubles.names_more()) {  // Counted, as each of the others costs the queries of a family.
-      walk_.troubles.add({});
-      ++root;
-      continue;
+    if (!walk_.troubles.names_more()) {
+      if (in_turn == 0 || root->first <= behind) {
+        walk_.troubles.add_unnamed(root->second);
+        ++root;
+        continue;
+      }
+      if (--in_turn == 0) examined_family_ = root->first;
     }
     std::vector<LeftOut> left_out;
-    const auto stored = store.find(*root);
+    const auto stored = store.find(root->first);
     if (!stored && stored.error().code() != StatusCode::NotFound) return stored.error();
     if (stored && stored->is_running) {
-      if (const auto descendants = descendants_of(store, *root, left_out); !descendants) return descendants.error();
+      if (const auto descendants = descendants_of(store, root->first, left_out); !descendants) return descendants.error();
     }
     for (const LeftOut& below : left_out) add_trouble(below.job, below.why);
+    root->second = left_out.size();
     root = left_out.empty() ? damaged_families_.erase(root) : std::next(root);
   }
   return {};
@@ -210,7 +216,8 @@ Result<std::optional<std::vector<Descendant>>> Planner::plannable(JobStore& stor
   std::vector<LeftOut> left_out;
   auto descendants = descendants_of(store, job.job.name, left_out);
   if (!descendants) return failure(std::move(descendants.error()));
-  if (!left_out.empty() && damaged_families_.size() < limits::kUnusableRuns) damaged_families_.insert(job.job.name);
+  const bool is_counted = damaged_families_.size() < limits::kUnusableRuns || damaged_families_.contains(job.job.name);
+  if (!left_out.empty() && is_counted) damaged_families_.insert_or_assign(job.job.name, left_out.size());
   if (const StoredJob* const full = full_job(job, *descendants, room)) {
     add_trouble(full->job.name,
                 std::to_string(room.full_jobs.at(full->id)) + " of its runs wait, so no more are planned until some have ended");

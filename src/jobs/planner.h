@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -93,7 +92,8 @@ class Planner {
  private:
   /// Why a job cannot be planned: its row, its schedule or its zone cannot be read.
   Status can_be_planned(const StoredJob& job);
-  /// Adds the jobs below others that cannot run with them. Forgets families that were repaired.
+  /// Adds the jobs below others that cannot run with them. Forgets families that were repaired. Examines the families whose jobs this visit
+  /// can name, and limits::kTroublesNamed of the others in turn; the rest count as at their last examination.
   Status look_at_families(JobStore& store);
   /// Adds a job that cannot be planned to those of this visit.
   void add_trouble(const std::string& job, std::string_view why);
@@ -113,8 +113,10 @@ class Planner {
     bool has_rest = false;  // Instants of a visited job remain.
     NamedFew troubles{};    // The jobs that cannot be planned.
   } walk_;
-  std::string trouble_;                     // Of the last visit that is over.
-  std::set<std::string> damaged_families_;  // Roots above jobs that cannot run with them. At most limits::kUnusableRuns.
+  std::string trouble_;  // Of the last visit that is over.
+  /// Roots above jobs that cannot run with them, with the number of these jobs. At most limits::kUnusableRuns.
+  std::map<std::string, std::size_t> damaged_families_;
+  std::string examined_family_;  // The last one that was examined in turn; the next visit goes on behind it.
 };
 
 }  // namespace rondo::jobs

@@ -127,8 +127,9 @@ class Examination {
   /// Those of 'count' that were not named.
   void add_others(std::string_view setting, std::size_t count, std::string_view meaning, std::string_view remedy) {
     if (count <= limits::kTroublesNamed) return;
-    add(Level::Problem, std::string{setting}, "and " + std::to_string(count - limits::kTroublesNamed) + " more jobs", std::string{meaning},
-        std::string{remedy});
+    const std::size_t others = count - limits::kTroublesNamed;
+    add(Level::Problem, std::string{setting}, "and " + std::to_string(others) + (others == 1 ? " more job" : " more jobs"),
+        std::string{meaning}, std::string{remedy});
   }
 
   /// Jobs that never run because of the jobs above them.

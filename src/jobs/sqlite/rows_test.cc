@@ -137,10 +137,20 @@ TEST_F(SqliteRows, SomeBadRowsAreNamedAndAllAreCounted) {
   execute("UPDATE jobs SET next = 'soon' WHERE name <> 'a'");
   const auto jobs = AllOf(HasSubstr("job 'b': "), HasSubstr("job 'f': "), HasSubstr("; and 1 more job never becomes due"));
   EXPECT_THAT(store->unusable_rows().value(), AllOf(HasSubstr("run 5 of"), jobs));
-  EXPECT_THAT(findings_of("row of a job"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more jobs")));
+  EXPECT_THAT(findings_of("row of a job"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more job:")));
   execute("UPDATE jobs SET spec = '{}', next = 1 WHERE name <> 'a'");
   EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'b': "), HasSubstr("job 'f': "), HasSubstr("; and 1 more job is not planned")));
-  EXPECT_THAT(findings_of("definition"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more jobs")));
+  EXPECT_THAT(findings_of("definition"), AllOf(HasSubstr("f: "), HasSubstr("and 1 more job:")));
+}
+
+/// Each cycle read a thousand definitions to name five, and the jobs beyond them were not counted.
+TEST_F(SqliteRows, AllJobsThatNeverBecomeDueAreCounted) {
+  execute(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100) INSERT INTO jobs (name, spec, running, next) "
+      "SELECT 'j' || i, json_object('name', 'j' || i, 'handler', 'h'), 1, 'soon' FROM n");
+  EXPECT_THAT(store->unusable_rows().value(), AllOf(HasSubstr("job 'j"), HasSubstr("; and 1095 more jobs never become due")));
+  execute("DELETE FROM jobs WHERE id NOT IN (SELECT id FROM jobs LIMIT 5)");
+  EXPECT_THAT(store->unusable_rows().value(), AllOf(HasSubstr("job 'j"), testing::Not(HasSubstr("more job"))));
 }
 
 /// One such row ended each list of jobs.
@@ -168,11 +178,12 @@ TEST_F(SqliteRows, ADefinitionOfTheLargestSizeIsReadAfterAStop) {
   Job job{.name = "a", .handler = "h", .parameters = std::string(limits::kJobParameters, '\x01')};
   ASSERT_TRUE(check(job).ok());
   for (int i = 0; i < 10; ++i) job.tags.push_back(std::to_string(i) + std::string(900, '\x01'));
-  EXPECT_THAT(check(job).to_string(), HasSubstr("more than 400000 bytes"));
+  EXPECT_THAT(check(job).to_string(), HasSubstr("definition: as it is stored it would have more than 400000 bytes"));
   while (!check(job).ok()) job.tags.pop_back();
   ASSERT_TRUE(store->put(job, std::nullopt).has_value());
   ASSERT_TRUE(store->set_running("a", false, std::nullopt, std::string(limits::kJobText, '\x01')).ok());
   EXPECT_TRUE(is_readable(store->find("a").value()));
+  EXPECT_THAT(findings_of("definition"), IsEmpty()) << "nor is it a problem";
 }
 
 /// A child whose row was damaged did not run any more, and nothing said so.
@@ -189,6 +200,34 @@ TEST_F(SqliteRows, AChildThatCannotRunIsNamedUntilItIsRepaired) {
   EXPECT_THAT(trouble(), HasSubstr("job 'bad'")) << "also while the root is not due";
   EXPECT_TRUE(store->remove("bad").ok());
   EXPECT_THAT(trouble(), IsEmpty());
+}
+
+/// Such a family counted as one job, also when it had been repaired or removed, as long as five other jobs were named.
+TEST_F(SqliteRows, JobsOfFamiliesThatAreNotNamedAreCountedUntilTheyAreRepaired) {
+  constexpr int kFamilies = 12;
+  std::string damage = "UPDATE jobs SET spec = 'x' WHERE name IN (''";
+  for (int i = 0; i < kFamilies; ++i) {
+    const std::string root = "root" + std::to_string(i);
+    add_job(root);
+    for (const char* const child : {"-one", "-two"}) {
+      ASSERT_TRUE(store->put({.name = root + child, .handler = "h", .parents = {root}}, std::nullopt).has_value());
+      ASSERT_TRUE(store->set_running(root + child, true, std::nullopt, {}).ok());
+      damage += ",'" + root + child + "'";
+    }
+  }
+  for (const char* const name : {"a", "b", "c", "d", "e"}) add_job(name);
+  execute(damage + "); UPDATE jobs SET spec = '{}', next = 1 WHERE length(name) = 1");
+  EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'a': "), HasSubstr("job 'e': "), HasSubstr("; and 24 more jobs are not planned")));
+  for (int i = 1; i < kFamilies; ++i) EXPECT_TRUE(store->remove("root" + std::to_string(i) + "-one").ok());
+  EXPECT_TRUE(store->set_running("root11", false, std::nullopt, {}).ok());
+  for (int visit = 0; visit < 3; ++visit) static_cast<void>(trouble());  // Five families each.
+  EXPECT_THAT(trouble(), HasSubstr("; and 12 more jobs are not planned"));
+  for (int i = 0; i < kFamilies; ++i) EXPECT_TRUE(store->remove("root" + std::to_string(i) + "-two").ok());
+  for (int visit = 0; visit < 3; ++visit) static_cast<void>(trouble());
+  EXPECT_THAT(trouble(), HasSubstr("; and 1 more job is not planned"));
+  EXPECT_TRUE(store->remove("root0-one").ok());
+  for (int visit = 0; visit < 2; ++visit) static_cast<void>(trouble());
+  EXPECT_THAT(trouble(), AllOf(HasSubstr("job 'e': "), testing::Not(HasSubstr("more job"))));
 }
 
 TEST_F(SqliteRows, ChildrenThatAreAboveThemselvesAreNamed) {

@@ -284,10 +284,17 @@ class SqliteJobStore final : public JobStore {
 
   /// Started jobs whose next time is before or beyond all times, so that they never become due; also those whose next time is a text.
   Result<std::string> jobs_that_are_never_due() {
-    const auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd).bind(static_cast<std::int64_t>(limits::kUnusableRuns)));
+    const auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd).bind(static_cast<std::int64_t>(limits::kTroublesNamed)));
     if (!found) return failure(found.error());
     NamedFew named;
     for (const StoredJob& one : *found) named.add("job '" + one.job.name.substr(0, limits::kJobName) + "': " + one.set_aside);
+    if (!named.names_more()) {
+      const Result<bool> row = never_due_count_.bind(sqlite::kTimesEnd).step();
+      if (!row) return failure(row.error());
+      const auto count = static_cast<std::size_t>(never_due_count_.integer(0));
+      never_due_count_.reset();
+      named.add_unnamed(std::max(count, named.count()) - named.count());
+    }
     return named.text("more job never becomes due", "more jobs never become due");
   }
 
@@ -315,6 +322,7 @@ class SqliteJobStore final : public JobStore {
   Statement never_due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
                                     "FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?) LIMIT ?")
                                        .c_str()};
+  Statement never_due_count_{*database_, "SELECT count(*) FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?)"};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
   Statement add_{*database_,
                  "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "
