@@ -19,6 +19,7 @@ namespace rondo::jobs {
 namespace {
 
 constexpr Duration kPatience = 30s;
+constexpr const char* kOuter = "RONDO_MISUSE_FOLDER";
 
 /// Runs 'what' on a thread that is not the runtime's.
 template <class What>
@@ -30,13 +31,18 @@ class JobsMisuseDeathTest : public ::testing::Test {
  protected:
   JobsMisuseDeathTest() {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-misuse-XXXXXX").string();
+    // The process that dies makes its folder in that of the process that waits for it, which removes both.
+    const char* const outer = std::getenv(kOuter);
+    std::string pattern =
+        ((outer == nullptr ? std::filesystem::temp_directory_path() : std::filesystem::path{outer}) / "rondo-misuse-XXXXXX").string();
     folder = ::mkdtemp(pattern.data());
+    ::setenv(kOuter, folder.c_str(), 1);
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())));
   }
   ~JobsMisuseDeathTest() override {
     begun.reset();
     jobs.reset();
+    ::unsetenv(kOuter);
     std::filesystem::remove_all(folder);
   }
   bool becomes(const std::function<bool()>& condition) {
