@@ -81,11 +81,9 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
   const auto run = number_in(order, "run");
   if (!run) return;
   const auto found = running_.find(*run);
-  if (found != running_.end()) {
-    log_.info("stop", {{"run", *run}, {"why", text_in(order, "why")}});
-    return stop(found->second, {StatusCode::Cancelled, text_in(order, "why")});
-  }
-  forget_end(*run);  // The server does not want to know how it ended.
+  if (found == running_.end()) return;  // If it has ended here, a report has its end: the server waits for it.
+  log_.info("stop", {{"run", *run}, {"why", text_in(order, "why")}});
+  stop(found->second, {StatusCode::Cancelled, text_in(order, "why")});
 }
 
 void Worker::start(const RunOrder& order) {
