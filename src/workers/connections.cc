@@ -177,7 +177,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
     placed.is_confirmed = true;
     worker.unconfirmed.erase(run);
-    // A worker that gets a stop for a run that has ended there drops the end.
+    // A worker of an earlier version that gets a stop for a run that has ended there drops the end.
     if (placed.open && placed.open->is_stop_requested() && !claimed.has_ended) send_stop(name, run, "the run was stopped");
     return true;
   }
@@ -224,6 +224,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.orders.reset();
   worker.session.clear();
   worker.trouble.clear();
+  if (auto held = std::exchange(worker.held, std::nullopt)) answer(*std::move(held));
   worker.heard = runtime.scheduler().now();
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   take_back(worker);

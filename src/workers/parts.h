@@ -52,6 +52,17 @@ struct Claim {
   bool has_ended = false;
 };
 
+/// A report of a worker. Its answer waits until the ends in it are stored.
+struct HeldReport {
+  std::int64_t number = 0;
+  std::string worker;
+  Reply reply;
+  std::uint64_t refused = 0;             // Events.
+  std::set<std::int64_t> waits = {};     // Runs whose end is on its way into the store.
+  std::set<std::int64_t> unstored = {};  // Runs whose end is not in the store: the worker reports it again.
+  Instant until = {};
+};
+
 struct WorkerEntry {
   std::string session;                          // Of the connection; unguessable.
   std::optional<Reply> orders;                  // Empty: it is away.
@@ -59,11 +70,12 @@ struct WorkerEntry {
   std::uint64_t places = 0;                     // Of all commands together.
   std::set<std::int64_t> runs;                  // Those that occupy a place.
   std::set<std::int64_t> unconfirmed;
-  std::string trouble = {};  // By its report: its state on the disk cannot be written.
-  Instant full_until = {};   // kPauseOfWorker.
-  Instant heard;             // The last report, or since when it is away.
-  bool is_silent = false;    // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
-  WallTime connected;        // Since when it is connected.
+  std::string trouble = {};             // By its report: its state on the disk cannot be written.
+  Instant full_until = {};              // kPauseOfWorker.
+  std::optional<HeldReport> held = {};  // One, as a worker sends its next report after the answer.
+  Instant heard;                        // The last report, or since when it is away.
+  bool is_silent = false;               // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
+  WallTime connected;                   // Since when it is connected.
 };
 
 /// A reader of a log that waits for a worker, or for its run to go on.
@@ -80,16 +92,6 @@ struct LogReader {
   Instant until;                         // Then the worker that was asked is given up.
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
-};
-
-/// A report of a worker. Its answer waits until the ends in it are stored.
-struct HeldReport {
-  std::int64_t number;
-  Reply reply;
-  std::uint64_t refused = 0;             // Events.
-  std::set<std::int64_t> waits = {};     // Runs whose end is on its way into the store.
-  std::set<std::int64_t> unstored = {};  // Runs whose end is not in the store: the worker reports it again.
-  Instant until = {};
 };
 
 struct Workers::Parts {
@@ -153,7 +155,7 @@ struct Workers::Parts {
   void take_end(WorkerEntry& worker, std::int64_t run, const RowArgument& event, HeldReport& of);
   /// Whether the end of the attempt is on its way into the store. The answer of the report then waits for it.
   bool waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of);
-  void end_stored(std::int64_t report, std::int64_t run, const Status& why);
+  void end_stored(const std::string& worker, std::int64_t report, std::int64_t run, const Status& why);
   static void answer(HeldReport report);
   /// Answers the reports that have waited for the store as long as they may.
   void answer_late_reports(Instant now);
@@ -189,7 +191,6 @@ struct Workers::Parts {
   std::map<std::int64_t, PlacedRun> runs;
   std::map<std::int64_t, LogReader> readers;
   std::int64_t last_request = 0;
-  std::map<std::int64_t, HeldReport> held_reports;  // By number; at most limits::kWorkers, as a worker sends one at a time.
   std::int64_t last_report = 0;
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.

@@ -69,9 +69,10 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
     const bool is_given = was_given(run.run(), placed.worker);
     if (placed.command == command && !is_old && is_given) return link(run.run(), run);
     // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
-    if (!is_given) ++stats.refused;
+    const bool is_refused = !is_given && !is_old;
+    if (is_refused) ++stats.refused;
     const auto claimer = workers.find(placed.worker);
-    if (!is_given && claimer != workers.end()) claimer->second.full_until = runtime.scheduler().now() + kPauseOfWorker;
+    if (is_refused && claimer != workers.end()) claimer->second.full_until = runtime.scheduler().now() + kPauseOfWorker;
     if (!is_old) send_stop(placed.worker, run.run(), is_given ? "the run is of another handler" : kNotGiven);
     remove(run.run());
   }

@@ -71,24 +71,27 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
     if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
   }
   if (arguments.has("trouble")) change_trouble(name, arguments.text("trouble").substr(0, limits::kRunNote));
-  HeldReport made{.number = ++last_report, .reply = std::move(reply)};
+  HeldReport made{.number = ++last_report, .worker = name, .reply = std::move(reply)};
   for (const RowArgument& event : arguments.rows("events")) {
     // An event may end what belongs to the worker, so it is looked up each time.
     const auto worker = workers.find(name);
     if (worker == workers.end() || !take_event(name, worker->second, event, made)) ++made.refused;
   }
   stats.refused += made.refused;
-  if (made.waits.empty() || held_reports.size() >= limits::kWorkers) return answer(std::move(made));
+  const auto worker = workers.find(name);
+  if (made.waits.empty() || worker == workers.end() || !worker->second.orders) return answer(std::move(made));
   made.until = runtime.scheduler().now() + options.stored_wait;
-  held_reports.emplace(made.number, std::move(made));
+  // A worker sends its next report after the answer. One that does not wait gets the answer to the former report now.
+  auto former = std::exchange(worker->second.held, std::move(made));
+  if (former) answer(*std::move(former));
 }
 
 void Workers::Parts::change_trouble(const std::string& name, std::string trouble) {
   const auto found = workers.find(name);
   if (found == workers.end()) return;
   found->second.trouble = std::move(trouble);
-  if (found->second.trouble.empty()) return look_for_room();
-  take_back(found->second);
+  if (!found->second.trouble.empty()) take_back(found->second);
+  look_for_room();  // Of this worker again, or of another one for what was taken back.
 }
 
 bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of) {
@@ -142,20 +145,22 @@ void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArg
 }
 
 bool Workers::Parts::waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of) {
-  const bool waits = jobs.when_stored(run, attempt, [weak = std::weak_ptr<Parts*>(self), report = of.number, run](const Status& why) {
-    if (const auto parts = weak.lock()) (*parts)->end_stored(report, run, why);
-  });
+  const bool waits =
+      jobs.when_stored(run, attempt, [weak = std::weak_ptr<Parts*>(self), name = of.worker, report = of.number, run](const Status& why) {
+        if (const auto parts = weak.lock()) (*parts)->end_stored(name, report, run, why);
+      });
   if (waits) of.waits.insert(run);
   return waits;
 }
 
-void Workers::Parts::end_stored(std::int64_t report, std::int64_t run, const Status& why) {
-  const auto found = held_reports.find(report);
-  if (found == held_reports.end()) return;  // It was answered before.
-  HeldReport& held = found->second;
-  held.waits.erase(run);
-  if (!why.ok()) held.unstored.insert(run);
-  if (held.waits.empty()) answer(std::move(held_reports.extract(found).mapped()));
+void Workers::Parts::end_stored(const std::string& name, std::int64_t report, std::int64_t run, const Status& why) {
+  const auto worker = workers.find(name);
+  if (worker == workers.end()) return;
+  std::optional<HeldReport>& held = worker->second.held;
+  if (!held || held->number != report) return;  // It was answered before.
+  held->waits.erase(run);
+  if (!why.ok()) held->unstored.insert(run);
+  if (held->waits.empty()) answer(*std::exchange(held, std::nullopt));
 }
 
 void Workers::Parts::answer(HeldReport report) {
@@ -166,11 +171,12 @@ void Workers::Parts::answer(HeldReport report) {
 }
 
 void Workers::Parts::answer_late_reports(Instant now) {
-  std::vector<std::int64_t> late;
-  for (const auto& [number, held] : held_reports) {
-    if (held.until <= now || !held.reply.wanted()) late.push_back(number);
+  std::vector<HeldReport> late;
+  for (auto& [name, worker] : workers) {
+    if (worker.held && (worker.held->until <= now || !worker.held->reply.wanted()))
+      late.push_back(*std::exchange(worker.held, std::nullopt));
   }
-  for (const std::int64_t number : late) answer(std::move(held_reports.extract(number).mapped()));
+  for (HeldReport& held : late) answer(std::move(held));
 }
 
 bool Workers::Parts::take_log(const std::string& name, const RowArgument& event, std::int64_t request) {
@@ -225,7 +231,7 @@ void Workers::Parts::list(Reply reply) const {
                      {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
                      {"commands", std::move(offers)},
                      {"places", worker.places},
-                     {"free", worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size())},
+                     {"free", worker.trouble.empty() ? worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size()) : 0},
                      {"runs", worker.runs.size()},
                      {"running", std::move(running)},
                      {"heard_ms", (now - worker.heard) / 1ms}};

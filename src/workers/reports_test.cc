@@ -157,23 +157,59 @@ TEST_F(ReportsOfWorkers, AProgramThatEndsLeavesNoReportBehind) {
   EXPECT_TRUE(!got || !got->has_value()) << "no answer says that it is stored";
   open();
   EXPECT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre("succeeded all"));
 }
 
-/// More reports at a time than there are workers are of no worker that waits for its answers.
-TEST_F(ReportsOfWorkers, BeyondTheReportsThatWaitOneMoreIsAnswered) {
-  PlayedWorker& host = worker("host1", kBackup);
-  put(backup());
-  const std::int64_t run = placed(host);
+/// A worker drops its record with the answer, whatever it has reported.
+TEST_F(ReportsOfWorkers, TheEndOfARunThatIsNotKnownIsAnsweredAndNotAskedForAgain) {
+  PlayedWorker& host = worker("host1", kBackup, 10, {claim(999'999, "0 backup ended")});
+  ASSERT_TRUE(becomes([&] { return !host.stops.empty(); })) << "the claim, when it is known that there is no such run";
   hold_ends();
-  const std::uint64_t before = server->stats().requests;
+  for (const std::int64_t run : {999'999, 999'998}) {
+    const json::object got = report_end(host, run);
+    EXPECT_THAT(unstored(got), IsEmpty());
+    EXPECT_EQ(got.at("refused").to_number<int>(), 1);
+  }
+}
+
+class PatientReports : public ReportsOfWorkers {
+ protected:
+  PatientReports() {
+    close();
+    options = {.stored_wait = 1h};
+    open();
+  }
+};
+
+/// One worker took the room of all: each second they heard that their ends were not stored.
+TEST_F(PatientReports, AFurtherReportOfAWorkerAnswersItsFormerOneAndNoOthers) {
+  PlayedWorker& host = worker("host1", {field("backup", "1")});
+  put(backup());
+  put(backup("other"));
+  const std::int64_t run = placed(host);
+  PlayedWorker& honest = worker("host2", kBackup);
+  const std::int64_t of_honest = placed(honest, "other");
+  hold_ends();
   std::vector<std::unique_ptr<AdminClient>> more;
-  for (std::size_t i = 0; i < limits::kWorkers; ++i) {
+  for (std::size_t i = 0; i < limits::kWorkers + 1; ++i) {
     more.push_back(connect());
     ASSERT_TRUE(more.back()->ask("worker-report", end_of(host, run)).ok());
+    Result<std::optional<json::object>> got = std::optional<json::object>{};
+    if (i > 0) {
+      ASSERT_TRUE(becomes([&] { return !(got = more[i - 1]->answer()) || got->has_value(); })) << i;
+      ASSERT_TRUE(got.has_value()) << got.error().to_string();
+      EXPECT_THAT(unstored(**got), ElementsAre(run));
+    }
   }
-  ASSERT_TRUE(becomes([&] { return server->stats().requests == before + limits::kWorkers; }));
-  EXPECT_THAT(unstored(report_end(host, run)), ElementsAre(run));
+  ASSERT_TRUE(honest.reports->ask("worker-report", end_of(honest, of_honest)).ok());
+  ASSERT_TRUE(says(of_honest, "its end is being stored"));
   store_ends();
+  for (AdminClient* const client : {more.back().get(), honest.reports.get()}) {
+    Result<std::optional<json::object>> got = std::optional<json::object>{};
+    ASSERT_TRUE(becomes([&] { return !(got = client->answer()) || got->has_value(); }));
+    ASSERT_TRUE(got.has_value()) << got.error().to_string();
+    EXPECT_THAT(unstored(**got), IsEmpty());
+  }
   EXPECT_TRUE(all_ended());
 }
 

@@ -423,6 +423,28 @@ TEST_F(WorkersTest, TheEndOfAnEarlierAttemptDoesNotCountForALaterOne) {
   EXPECT_THAT(runs("nightly"), ElementsAre("succeeded"));
 }
 
+/// The worker was paused as one that claims what it was not given.
+TEST_F(WorkersTest, AnEarlyClaimOfAnEarlierAttemptThatHasEndedIsNotRefused) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put({.name = "nightly", .handler = "command/backup", .retries = 2, .backoff = 1ms});
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  PlayedWorker& second = worker("host2", kBackup);
+  const json::object busy{{"session", first.session}, {"events", json::array{}}, {"trouble", "the disk is full"}};
+  ASSERT_TRUE(call(*first.reports, "worker-report", busy).has_value());
+  report(first, {event("end", run, {field("code", "internal")})});
+  ASSERT_TRUE(becomes([&] { return second.starts.size() == 1; }));
+  played.clear();
+  close();
+  close_store();
+  open();
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup ended")});
+  PlayedWorker& other = worker("host2", kBackup);
+  open_store();
+  ASSERT_TRUE(becomes([&] { return other.starts.size() + again.starts.size() == 1; }));
+  EXPECT_EQ(workers->stats().refused, 0U);
+}
+
 class QuickWorkers : public WorkersTest {
  protected:
   QuickWorkers() {
@@ -595,7 +617,9 @@ TEST_F(WorkersTest, TheTroubleOfAWorkerIsListedAndInTheHealthUntilItEnds) {
     const auto told = call(*host.reports, "worker-report", {{"session", host.session}, {"events", json::array{}}, {"trouble", text}});
     EXPECT_TRUE(told.has_value()) << told.error().to_string();
   };
+  EXPECT_EQ(listed().at("free").to_number<int>(), 10);
   say("no space \\x1b[31mleft");
+  EXPECT_EQ(listed().at("free").to_number<int>(), 0) << "it gets no run";
   EXPECT_EQ(listed().at("trouble"), "no space \\x1b[31mleft") << "it is shown escaped";
   EXPECT_THAT(workers->health().to_string(), HasSubstr("worker 'host1': no space"));
   report(host, {});
@@ -628,19 +652,43 @@ TEST_F(WorkersTest, AWorkerWithTroubleGetsNoRunUntilTheTroubleIsOver) {
   EXPECT_EQ(host.starts[0].at("attempt").to_number<int>(), 0);
 }
 
+/// They waited up to a second, although another worker had room.
+TEST_F(WorkersTest, RunsThatAWorkerWithTroubleHasNotGotGoToAnotherWorkerInTheSameTurn) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(many());
+  close_store();
+  trigger("many");
+  ASSERT_TRUE(becomes([this] { return workers->stats().given == 1; }));
+  PlayedWorker& other = worker("host2", kBackup);
+  const json::object arguments{{"session", host.session}, {"events", json::array{}}, {"trouble", "the disk is full"}};
+  ASSERT_TRUE(call(*host.reports, "worker-report", arguments).has_value());
+  EXPECT_EQ(workers->stats().given, 2U);
+  open_store();
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1; }));
+  EXPECT_THAT(host.starts, IsEmpty());
+}
+
 TEST_F(WorkersTest, AChangeOfTheOfferIsConfirmedBehindTheStartsOfTheFormerOne) {
   PlayedWorker& host = worker("host1", kBackup);
   put(many());
+  const std::int64_t first = trigger("many");
   trigger("many");
-  ASSERT_TRUE(becomes([this] { return workers->stats().given == 1; }));
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 2; }));
+  close_store();
+  const std::int64_t under_way = trigger("many");
+  ASSERT_TRUE(becomes([this] { return workers->stats().given == 3; }));
   const auto left = call(*host.reports, "worker-report",
                          {{"session", host.session}, {"events", json::array{}}, {"places", 1}, {"offers", json::array{}}});
   ASSERT_TRUE(left.has_value()) << left.error().to_string();
-  ASSERT_TRUE(becomes([&] { return host.offers.size() == 1; }));
+  open_store();
+  PlayedWorker& other = worker("host2", kBackup);
+  ASSERT_TRUE(becomes([&] { return other.starts.size() == 1 && host.offers.size() == 1; }));
+  EXPECT_EQ(other.starts[0].at("run").as_int64(), under_way);
   EXPECT_EQ(host.offers[0].at("commands").to_number<int>(), 0);
-  const std::size_t before = host.starts.size();
-  runtime->scheduler().run_for(30ms);
-  EXPECT_EQ(host.starts.size(), before);
+  // An order behind the confirmation arrives as the last one.
+  ASSERT_TRUE(jobs->kill(first).ok());
+  ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
+  EXPECT_THAT(host.kinds, ElementsAre("welcome", "start", "start", "offers", "stop"));
 }
 
 TEST_F(WorkersTest, WorkersAreListed) {

@@ -38,12 +38,14 @@ struct PlayedWorker {
   std::vector<json::object> stops;
   std::vector<json::object> logs;
   std::vector<json::object> offers;
-  std::optional<Status> over;  // Why the orders ended.
+  std::vector<std::string> kinds;  // Of all orders, in their order.
+  std::optional<Status> over;      // Why the orders ended.
 
   void look() {
     if (orders == nullptr || over) return;
     const auto ended = orders->answer([this](const json::value& row) {
       const json::object& order = row.as_object();
+      kinds.emplace_back(order.begin()->key());
       if (order.contains("welcome")) session = order.at("welcome").at("session").as_string().c_str();
       if (order.contains("start")) starts.push_back(order.at("start").as_object());
       if (order.contains("stop")) stops.push_back(order.at("stop").as_object());
