@@ -23,7 +23,9 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
     std::strncpy(address.sun_path, socket().c_str(), sizeof address.sun_path - 1);
     EXPECT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener, 16), 0);
-    start_worker("[command.touch]\nprogram = \"/bin/touch\"\narguments = [\"{parameters}\"]\n");
+    start_worker("[command.touch]\nprogram = \"/bin/touch\"\narguments = [\"{parameters}\"]\n" +
+                 command("gated", "trap '' TERM\necho $$ > " + path("ids") + "\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n",
+                         "grace_s = 60"));
   }
   ~WorkerAndAHostileServer() override {
     forget();
@@ -199,6 +201,41 @@ TEST_F(WorkerAndAHostileServer, ARunThatWasRefusedMayBeGivenAgainBeforeTheAnswer
   ASSERT_TRUE(becomes([this] { return std::filesystem::exists(folder / "second"); }));
   ASSERT_TRUE(send_all(reports, taken()));
   EXPECT_THAT(receive(reports), HasSubstr(R"(["end","1",)"));
+}
+
+/// The server had given up the run, and the worker dropped the end: the server heard of none.
+TEST_F(WorkerAndAHostileServer, AStopThatCrossesTheEndOfItsRunDoesNotDropTheEnd) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_FALSE(receive(reports).empty());  // It is not answered yet, so the end is in no report.
+  ASSERT_TRUE(order(start(1, "touch", path("first"))));
+  ASSERT_TRUE(becomes([this] { return read(folder / "state" / "runs" / "1.json").find("\"ended\":true") != std::string::npos; }));
+  ASSERT_TRUE(order(R"({"stop":{"run":1,"why":"the run was stopped"}})"));
+  ASSERT_TRUE(order(start(2, "touch", path("second"))));
+  ASSERT_TRUE(becomes([this] { return std::filesystem::exists(folder / "second"); })) << "it has seen the stop, too";
+  ASSERT_TRUE(send_all(reports, taken()));
+  EXPECT_THAT(receive(reports), HasSubstr(R"(["end","1",)"));
+}
+
+/// It waited for its grace and seven seconds more for a confirmation that it had not asked for.
+TEST_F(WorkerAndAHostileServer, AWorkerThatConnectsAgainWhileItEndsAsksAgainForTheConfirmation) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(start(1, "gated", "")));
+  ASSERT_TRUE(becomes([this] { return !ids_in("ids").empty(); }));
+  ::kill(worker, SIGTERM);
+  ASSERT_TRUE(reports_with("\"offers\":[]"));
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(reports_with("\"offers\":[]"));
+  ASSERT_TRUE(order(R"({"offers":{"commands":0}})"));
+  ASSERT_TRUE(send_all(reports, taken()));
+  std::ofstream(folder / "go") << "now";
+  ASSERT_TRUE(reports_with(R"(["end","1",)"));
+  ASSERT_TRUE(send_all(reports, taken()));
+  int status = 0;
+  ::waitpid(std::exchange(worker, 0), &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(WorkerAndAHostileServer, AFloodOfQuestionsEndsTheConnection) {

@@ -86,7 +86,8 @@ TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUnti
   EXPECT_THAT(must("workers"), HasSubstr("cannot write '"));
   EXPECT_THAT(rondo("--json health").out, HasSubstr("worker 'host1': cannot write '"));
   EXPECT_TRUE(worker_says("the state cannot be written; no run is taken until it can"));
-  EXPECT_THAT(must("why JOB_RUN_8 'work#1'"), HasSubstr("waits for room at the handler command/good"));
+  const std::string waits = "waits for room at the handler command/good";
+  EXPECT_TRUE(becomes([&] { return must("why JOB_RUN_8 'work#1'").find(waits) != std::string::npos; }));
   std::filesystem::rename(folder / "state" / "gone", folder / "state" / "runs");
   EXPECT_TRUE(comes_to("work", "succeeded")) << "it begins by itself";
   EXPECT_EQ(runs_of("work")[0].at("attempt").as_int64(), 1);
@@ -98,6 +99,10 @@ TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUnti
 TEST_F(WorkerOperationOnLinux, AWorkerOnAFullDiskTakesNoRunUntilThereIsRoom) {
   std::filesystem::create_directory(folder / "state");
   if (::mount("none", path("state").c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "only root can mount a small disk";
+  struct Mount {  // It ends also with a test that fails.
+    std::string at;
+    ~Mount() { ::umount2(at.c_str(), MNT_DETACH); }
+  } const mount{path("state")};
   start_rondod();
   start_worker(command("good", "echo some output\n"));
   ASSERT_TRUE(becomes([this] { return offers("good"); }));
@@ -109,12 +114,11 @@ TEST_F(WorkerOperationOnLinux, AWorkerOnAFullDiskTakesNoRunUntilThereIsRoom) {
   must("job trigger work");
   ASSERT_TRUE(becomes([this] { return workers()[0].as_object().contains("trouble"); }));
   EXPECT_THAT(must("workers"), HasSubstr("No space left on device"));
-  EXPECT_EQ(runs_of("work")[0].at("state").as_string(), "due");
+  EXPECT_TRUE(comes_to("work", "due"));
   std::filesystem::remove(folder / "state" / "filler");
   EXPECT_TRUE(comes_to("work", "succeeded"));
   EXPECT_EQ(runs_of("work")[0].at("attempt").as_int64(), 1);
   kill_worker(SIGKILL);
-  ::umount2(path("state").c_str(), MNT_DETACH);
 }
 
 TEST_F(WorkerOperationOnLinux, RunsThatWaitForAWorkerAreANoteOfTheHealthUntilItComes) {

@@ -38,6 +38,9 @@ Result<UniqueFd> open_signals() {
 }  // namespace
 
 int worker(const Options& options, const WorkerCall& call) {
+  // Blocked before anything that takes time: a SIGTERM meanwhile ends the worker as one later does, with 0.
+  const Result<UniqueFd> signals = call.checks_only ? UniqueFd{} : open_signals();
+  if (!signals) return report(options, signals.error());
   Result<WorkerConfig> config = read_worker_config(call.config);
   if (!config) return report(options, config.error(), kExitConfig);
   if (call.checks_only) {
@@ -46,8 +49,6 @@ int worker(const Options& options, const WorkerCall& call) {
     return finish_output();
   }
   const std::string socket = socket_candidates(options.socket.empty() ? config->socket : options.socket).front();
-  const Result<UniqueFd> signals = open_signals();
-  if (!signals) return report(options, signals.error());
   const SystemClock clock;
   Log log(clock);
   Result<std::unique_ptr<Worker>> worker = Worker::open(*std::move(config), socket, log);

@@ -102,15 +102,21 @@ void Worker::finish(std::int64_t run) {
 
 void Worker::end_run(RunRecord record) {
   record.has_ended = true;
+  const std::int64_t run = record.run;
   const Status written = records_.write(record);
-  ended_[record.run] = std::move(record);
-  if (written.ok()) return;
-  log_.warn("the end of a run is not on the disk", {{"run", record.run}, {"why", written}});
+  ended_[run] = std::move(record);
+  if (written.ok()) {
+    unwritten_.erase(run);
+    return;
+  }
+  unwritten_.insert(run);
+  log_.warn("the end of a run is not on the disk", {{"run", run}, {"why", written}});
   check_disk_again();
 }
 
 void Worker::forget_end(std::int64_t run) {
   unstored_.erase(run);
+  unwritten_.erase(run);
   // The answer to a report under way is not about a later end of the run.
   std::erase_if(reported_.ended, [run](const auto& reported) { return reported.first == run; });
   if (ended_.erase(run) != 0) records_.remove(run);

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,10 @@ namespace files = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
+using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Le;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
@@ -244,6 +248,26 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
   EXPECT_EQ(all[0].status.to_string(), "deadline-exceeded: late \x01\"");
   EXPECT_EQ(all[0].note, "n\n");
   EXPECT_TRUE(files::exists(folder / "runs" / "9.json.damaged"));
+}
+
+/// Milliseconds that are no time made nanoseconds that no number holds.
+TEST_F(WorkerFiles, ATimeInARecordIsNeverInTheFutureNorBefore1970) {
+  auto records = open_records();
+  ASSERT_TRUE(records.has_value());
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t now = SystemClock{}.wall_now().nanoseconds() / 1'000'000;
+  ASSERT_TRUE(records->write({.run = 3, .command = "a", .begun_ms = most, .has_ended = true, .ended_ms = -most}).ok());
+  ASSERT_TRUE(records->write({.run = 4, .command = "a", .begun_ms = -1, .has_ended = true, .ended_ms = most}).ok());
+  ASSERT_TRUE(records->write({.run = 5, .command = "a", .begun_ms = now - 2, .has_ended = true, .ended_ms = now - 1}).ok());
+  std::map<std::int64_t, RunRecord> read;
+  for (RunRecord& record : read_all(*records)) read[record.run] = std::move(record);
+  ASSERT_THAT(read, SizeIs(3));
+  EXPECT_THAT(read[3].begun_ms, AllOf(Ge(now), Le(now + 3'600'000)));
+  EXPECT_EQ(read[3].ended_ms, 0);
+  EXPECT_EQ(read[4].begun_ms, 0);
+  EXPECT_THAT(read[4].ended_ms, AllOf(Ge(now), Le(now + 3'600'000)));
+  EXPECT_EQ(read[5].begun_ms, now - 2);
+  EXPECT_EQ(read[5].ended_ms, now - 1);
 }
 
 /// A FIFO blocked the start, and so did a file of gigabytes.

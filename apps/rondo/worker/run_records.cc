@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
 #include <charconv>
@@ -49,6 +50,11 @@ std::string text_of(const RunRecord& record) {
                                       {"ended_ms", record.ended_ms}});
 }
 
+/// A time in a record, in milliseconds: not in the future, because a damaged record may have any number.
+std::int64_t past_ms(const json::value& value) {
+  return std::clamp<std::int64_t>(value.to_number<std::int64_t>(), 0, SystemClock{}.wall_now().nanoseconds() / 1'000'000);
+}
+
 std::optional<RunRecord> parse(const std::string& text) {
   try {
     const json::value value = json::parse(text);
@@ -67,8 +73,8 @@ std::optional<RunRecord> parse(const std::string& text) {
                      .status = {},
                      .note = unescape_text(words("note"))};
     if (const json::value* const refused = object.if_contains("refused")) record.is_refused = refused->as_bool();
-    if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = begun->to_number<std::int64_t>();
-    if (const json::value* const ended = object.if_contains("ended_ms")) record.ended_ms = ended->to_number<std::int64_t>();
+    if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = past_ms(*begun);
+    if (const json::value* const ended = object.if_contains("ended_ms")) record.ended_ms = past_ms(*ended);
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
     return record.run < 1 ? std::nullopt : std::optional{std::move(record)};
   } catch (const std::exception&) {

@@ -64,10 +64,13 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                          [this] {
                            log_.info("connected", {{"worker", name_}});
                            link_trouble_ = {};
+                           // The server confirms an empty offer in a report, and not the one in the hello.
+                           if (is_ending_) has_new_offers_ = true;
                          },
                      .down =
                          [this](const Status& why, Duration) {
                            reported_ = {};
+                           has_left_ = false;
                            questions_.clear();
                            unstored_.clear();
                            // A server that was started again does not know when the commands began.
@@ -176,7 +179,8 @@ void Worker::run(int signals, const std::function<void()>& on_hangup) {
 
 void Worker::check_disk(Instant now) {
   if (now < next_check_) return;
-  Status written = records_.check();
+  Status written = write_ends();  // Before the checks, which need more room.
+  if (written.ok()) written = records_.check();
   if (written.ok()) written = logs_.check();
   next_check_ = now + (written.ok() ? kHeartbeat : kTroublePause);
   if (written.ok() == trouble_.empty()) return;
@@ -184,7 +188,15 @@ void Worker::check_disk(Instant now) {
   has_new_trouble_ = true;
   if (!written.ok()) return log_.error("the state cannot be written; no run is taken until it can", {{"why", written}});
   log_.info("the state can be written again");
-  for (const auto& [run, record] : ended_) static_cast<void>(records_.write(record));  // Those that could not be.
+}
+
+Status Worker::write_ends() {
+  while (!unwritten_.empty()) {
+    const std::int64_t run = *unwritten_.begin();
+    if (Status written = records_.write(ended_.at(run)); !written.ok()) return written;
+    unwritten_.erase(run);
+  }
+  return {};
 }
 
 void Worker::check_disk_again() {

@@ -103,6 +103,8 @@ class Worker {
   void watch_times(Instant now);
   /// Whether the state can be written, at its time. While it cannot, the worker takes no runs, and the server knows why.
   void check_disk(Instant now);
+  /// Writes the ends that are not on the disk. Returns the error of the first that cannot be written.
+  Status write_ends();
   /// The same, but now.
   void check_disk_again();
 
@@ -128,6 +130,7 @@ class Worker {
   bool has_new_offers_ = false;  // The next report has them.
   std::map<std::int64_t, RunningCommand> running_;
   std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has stored.
+  std::set<std::int64_t> unwritten_;         // Of them, those whose end is not on the disk. check_disk() writes them again.
   std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
   Instant repeat_at_;                        // at this time.
   std::deque<LogQuestion> questions_;
