@@ -418,6 +418,10 @@ bool Jobs::repeat(std::string_view text) {
     verb == "kill" ? static_cast<void>(kill(run)) : find_run(run, {});
     return true;
   }
+  if (verb == "last ends") {
+    if (call.is_whole()) parts_->submit_last_ends();
+    return call.is_whole();
+  }
   std::string name = call.text();
   if (!call.is_whole()) return false;
   if (verb == "start") return start(std::move(name)), true;

@@ -220,6 +220,8 @@ struct Jobs::Parts {
   /// The same, but the next flush_ends() stores it.
   void queue_end(LiveRun& live, RunEnd end);
   void flush_ends();
+  /// At the end of a program: submits the ends that wait until earlier ones are stored.
+  void submit_last_ends();
   struct Ending;
   static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);
   static Result<std::optional<WallTime>> next_of_withdrawn(JobStore& of, Planner& planner, const Ending& ending);

@@ -135,7 +135,14 @@ Jobs::Parts::~Parts() {
     // Work elsewhere goes on: its run has no stored end, so it is begun again after the next start.
     if (const auto state = live.async.lock()) state->on_end = {};
   }
-  if (!ends.empty()) submit_ends(std::exchange(ends, {}), {});  // The store's thread does it before it ends.
+  submit_last_ends();
+}
+
+/// The store's thread stores them before it ends. Recorded as a call, because a replay makes what comes between turns only if it is told.
+void Jobs::Parts::submit_last_ends() {
+  if (ends.empty()) return;
+  record("last ends");
+  submit_ends(std::exchange(ends, {}), {});
 }
 
 void Jobs::Parts::recover() {

@@ -170,6 +170,8 @@ void Replay::Impl::feed_wakes() {
 Instant Replay::Impl::now() {
   feed_wakes();
   if (in_turn && kind() == Kind::TurnEnds) return turn_end();  // The reading of the clock that ends a turn.
+  // A source of the program's own is woken between turns, as at its start: the scheduler charges turns from this reading on.
+  if (!in_turn && kind() == Kind::Looked) feed();
   return time;
 }
 

@@ -441,6 +441,46 @@ TEST_F(ReplayTest, WhatFollowsTheRemovalOfAnOwnSourceMakesItNotTheSame) {
   EXPECT_THAT(report.came, HasSubstr("not compared"));
 }
 
+/// Takes five turns of 1 ms each in a recorded run.
+class OwnWork final : public Source {
+ public:
+  OwnWork(Scheduler& scheduler, SimClock* clock) : Source("own", Priority{56}), clock_(clock) { scheduler.add(*this); }
+  Turn run(const Budget&) override {
+    if (clock_ != nullptr) clock_->advance(1ms);
+    return {.items = 1, .backlog = ++turns_ < 5 ? Backlog::More : Backlog::Empty};
+  }
+
+ private:
+  SimClock* const clock_;
+  int turns_ = 0;
+};
+
+// The first turn is charged from the wake on, not from the start of the program, or a priority would be in debt in the replay only.
+TEST_F(ReplayTest, AWakeLongAfterTheStartAndACallerBeforeTheFirstTurnComeOutTheSame) {
+  {
+    SimClock clock;
+    SimReactor reactor(clock);
+    RuntimeOptions options{.clock = &clock, .reactor = &reactor};
+    options.observer = std::move(Journal::open({.file = file}, clock).value());
+    Runtime runtime(std::move(options));
+    OwnWork own(runtime.scheduler(), &clock);
+    clock.advance(500ms);
+    own.wake();
+    TimerSource caller("caller", Priority{10}, [] {});
+    runtime.scheduler().add(caller);
+    caller.wake();
+    runtime.run_until_idle();
+  }
+  Result<std::unique_ptr<Replay>> opened = Replay::open({file});
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  Runtime runtime((*opened)->runtime_options());
+  OwnWork own(runtime.scheduler(), nullptr);
+  own.wake();
+  const ReplayReport report = (*opened)->run(runtime);
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+  EXPECT_GE(report.turns, 6U);
+}
+
 // Outcomes that a run of the agent does not have (tests/swarm/replay_test.cc).
 TEST_F(ReplayTest, ARejectionAndARowThatIsQueuedAgainAreCompared) {
   for (const Kind kind : {Kind::Rejected, Kind::Again}) {
