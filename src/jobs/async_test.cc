@@ -510,6 +510,30 @@ TEST_F(AsyncJobs, AHandlerMayRemoveItselfWhenAnActivityAsksForWhatARunWaits) {
 }
 
 /// look_again() used the ticket of a run that had ended.
+TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunAndRemovesItselfLeavesTheOthersWaitingForIt) {
+  leave_three();
+  jobs->wait_for_handlers("away", [](std::string_view) { return std::string{"no worker"}; });
+  bool leaves = false;
+  int asked = 0;
+  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t run) -> std::string {
+                                ++asked;
+                                if (std::exchange(leaves, false)) {
+                                  static_cast<void>(jobs->kill(run));
+                                  jobs->remove_handler("away");
+                                }
+                                return "held";
+                              }});
+  jobs->start();
+  ASSERT_TRUE(becomes([&] { return asked == 3; }));
+  leaves = true;
+  jobs->look_again("away");
+  jobs->handle_async("away", keeper());
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed"), "succeeded", "succeeded"));
+}
+
 TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunWhenItIsAskedAboutItEndsThisRunAlone) {
   const std::vector<std::int64_t> ids = leave_three();
   bool kills = false;
