@@ -56,7 +56,9 @@ void AsyncRun::placed_at(std::string_view place) const {
 
 void AsyncRun::began_at(WallTime begun) const {
   state_->expect_here("AsyncRun::began_at()");
-  if (is_open()) state_->begun = std::max(WallTime{}, std::min(begun, state_->now()));
+  if (!is_open()) return;
+  const WallTime now = state_->now();
+  state_->begun = std::max(std::min(state_->scheduled, now), std::min(begun, now));
 }
 
 void AsyncRun::ended_at(WallTime ended) const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "rondo/base/text.h"
@@ -108,6 +109,17 @@ std::size_t reports_in(const json::value& value) {
     for (const auto& [name, one] : *object) count += reports_in(std::string_view{name.data(), name.size()}) + reports_in(one);
   }
   return count;
+}
+
+/// The marks that stand across two arguments, which a command such as echo prints with a blank between them.
+std::size_t reports_between(std::span<const std::string> arguments) {
+  std::string all;
+  std::size_t within = 0;
+  for (const std::string& argument : arguments) {
+    within += reports_in(argument);
+    all.append(argument).append(1, ' ');
+  }
+  return reports_in(all) - within;
 }
 
 Status forged(std::string_view name) {
@@ -220,6 +232,9 @@ Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order)
       return failure(wrong("the command line has more than " + std::to_string(limits::kCommandLineBytes) + " bytes"));
     line.arguments.push_back(*std::move(made));
   }
+  if (reports_between(std::span<const std::string>(line.arguments).subspan(1)) > reports_between(rule.arguments))
+    return failure(wrong("the arguments together contain '" + std::string{kResultMark} + "' or '" + std::string{kProgressMark} +
+                         "', with which only the command itself may report"));
   for (const auto& [name, value] : rule.environment) line.environment.push_back(name + "=" + value);
   for (const std::string_view name : kVariables) line.environment.push_back(variable_of(name) + "=" + values->find(name)->second);
   return line;

@@ -156,6 +156,11 @@ program = "/bin/sh"
 arguments = ["-c", "echo 'rondo: result done'; echo {a}{b}"]
 [command.pair.parameters.a]
 [command.pair.parameters.b]
+[command.apart]
+program = "/bin/echo"
+arguments = ["rondo:", "result fine", "{a}", "{b}"]
+[command.apart.parameters.a]
+[command.apart.parameters.b]
 )";
 
 Result<CommandLine> line(const std::string& command, const std::string& parameters) {
@@ -207,6 +212,9 @@ TEST(WorkerCommandLine, AValueThatForgesAReportIsRefused) {
       << "a command may read it as JSON";
   EXPECT_THAT(trouble("pair", R"({"a": "rondo: res", "b": "ult x"})"), HasSubstr("'b' contains")) << "of two parameters";
   EXPECT_EQ(trouble("pair", R"({"a": "x", "b": "y"})"), "accepted") << "the file of the worker may print it";
+  EXPECT_THAT(trouble("apart", R"({"a": "rondo:", "b": "result 99"})"), HasSubstr("the arguments together contain"));
+  EXPECT_THAT(trouble("apart", R"({"a": "x\nrondo: progress", "b": "7"})"), HasSubstr("the arguments together contain"));
+  EXPECT_EQ(trouble("apart", R"({"a": "x", "b": "result 99"})"), "accepted");
 }
 
 TEST(WorkerCommandLine, AValueBeyondItsLimitIsRefused) {
