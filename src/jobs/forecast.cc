@@ -240,9 +240,13 @@ class World {
 Result<Forecast> forecast(std::span<const StoredJob> jobs, const ForecastOptions& options,
                           const std::function<void(const JobRun& run)>& visit) {
   if (options.from >= options.to) return failure(StatusCode::InvalidArgument, "the time to is not after the time from");
-  if (options.to - options.from > limits::kForecastSpan)
+  // Of times that are centuries apart the signed difference would overflow.
+  const auto nanoseconds = [](WallTime at) { return static_cast<std::uint64_t>(at.nanoseconds()); };
+  if (nanoseconds(options.to) - nanoseconds(options.from) > static_cast<std::uint64_t>(limits::kForecastSpan / 1ns))
     return failure(StatusCode::InvalidArgument,
                    "a forecast is for at most " + std::to_string(limits::kForecastSpan / (24 * 3600s)) + " days");
+  if (options.cycle <= Duration{} || options.window < 2 * options.cycle || options.grace < Duration{})
+    return failure(StatusCode::InvalidArgument, "a forecast needs a cycle above 0, a window of at least two cycles, and no negative grace");
   if (std::ranges::any_of(options.outages, [](const Outage& outage) { return outage.from >= outage.to; }))
     return failure(StatusCode::InvalidArgument, "an outage ends before it begins");
   World world(options, visit);

@@ -124,7 +124,14 @@ TEST_F(ForecastTest, WrongTimesAreRefused) {
   EXPECT_THAT(refusal(), HasSubstr("not after"));
   options.to = options.from + limits::kForecastSpan + 1ns;
   EXPECT_THAT(refusal(), HasSubstr("at most 3660 days"));
-  options.to = options.from + 1h;
+  const WallTime from = std::exchange(options.from, WallTime::from_nanoseconds(INT64_MIN));
+  options.to = WallTime::from_nanoseconds(INT64_MAX);
+  EXPECT_THAT(refusal(), HasSubstr("at most 3660 days"));
+  options.from = from;
+  options.to = from + 1h;
+  const Duration cycle = std::exchange(options.cycle, Duration{});
+  EXPECT_THAT(refusal(), HasSubstr("a cycle above 0"));
+  options.cycle = cycle;
   options.outages = {{options.from, options.from}};
   EXPECT_THAT(refusal(), HasSubstr("an outage"));
 }

@@ -293,6 +293,7 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
       std::move(work),
       [name = std::move(name), now, is_full](JobStore& store, Planner&) -> Result<FoundRuns> {
         if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+        if (Status claimed = store.claim(); !claimed.ok()) return failure(std::move(claimed));  // The run begins here.
         return trigger_job(store, name, now);
       },
       [this, done = std::move(done)](Result<FoundRuns> triggered) {
@@ -314,6 +315,7 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
       std::move(work),
       [name, range, now, is_full](JobStore& store, Planner& planner) -> Result<FoundRuns> {
         if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+        if (Status claimed = range.dry_run ? Status{} : store.claim(); !claimed.ok()) return failure(std::move(claimed));
         return backfill_job(store, planner, name, range, now);
       },
       [this, name, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {

@@ -296,6 +296,29 @@ TEST_F(JobsTest, ADelayIsMeasuredFromTheEndOfARun) {
   }
 }
 
+/// It began at once, before the program had added its handler.
+TEST_F(JobsTest, WhatIsTriggeredBeforeTheStartRunsAfterIt) {
+  define({.name = "early", .handler = "late"});
+  trigger("early");
+  run_a_while();
+  EXPECT_THAT(runs("early"), ElementsAre("due"));
+  jobs->handle_in_turn("late", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  ASSERT_TRUE(ends(1));
+  EXPECT_THAT(runs("early"), ElementsAre("succeeded"));
+}
+
+/// Each run waited for the next cycle.
+TEST_F(JobsTest, ADelayThatIsShorterThanACycleIsKept) {
+  close();
+  options.cycle = 2500ms;
+  open();
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  define({.name = "short", .handler = "ok", .schedule = {.when = "after 10ms"}});
+  EXPECT_TRUE(becomes([&] { return jobs->stats().succeeded >= 40; })) << jobs->stats().succeeded;
+}
+
 TEST_F(JobsTest, ADefinitionThatIsTheSameChangesNothing) {
   jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
   jobs->start();

@@ -280,16 +280,17 @@ void Jobs::Parts::ends_stored(const Status& status) {
 }
 
 void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
-  bool has_withdrawn = false;
+  bool plans_now = false;
   for (const Ending& ending : stored) {
     LiveRun* const live = find(ending.end.id);
     if (live == nullptr) continue;
     if (ending.end.is_withdrawn) {
-      has_withdrawn = true;
+      plans_now = true;  // Its instant may be near.
       forget(*live);
     } else if (is_final(ending.end.state)) {
       const std::vector<std::int64_t> children = std::move(live->children);
       const JobRun run = live->run;
+      plans_now = plans_now || (ending.is_scheduled && is_delay(*ending.job));  // The next cycle may be later than a short delay.
       note_ended(run, ending.end.ended);
       forget(*live);
       note_end(run.job, run.state);
@@ -305,7 +306,7 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
     }
   }
   flush_ends();
-  if (has_withdrawn && is_started) cycle();  // Their instants may be near.
+  if (plans_now && is_started) cycle();
 }
 
 bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {

@@ -289,7 +289,7 @@ void Jobs::Parts::wait_until_due(LiveRun& live) {
 
 void Jobs::Parts::arm_ring() {
   const std::optional<WallTime> due = ring.next_due();
-  if (!due) return ring_timer.disarm();
+  if (!due || !was_started) return ring_timer.disarm();
   const Instant at = runtime.scheduler().now() + std::max(Duration{0}, *due - wall_now());
   ring_timer.arm_at(at);
 }

@@ -232,6 +232,11 @@ TEST_F(PutAllTest, OneSchedulerAtATimeRunsTheJobsOfADatabase) {
   };
   ASSERT_TRUE(other_becomes([&] { return !second->health().ok(); }));
   EXPECT_THAT(second->health().to_string(), HasSubstr("another process runs the jobs of '" + path() + "'"));
+  // A run that it began would run beside those of the first one, and once more when it takes over.
+  std::optional<Status> refused;
+  second->trigger("a", [&refused](const Result<JobRun>& run) { refused = run ? Status{} : run.error(); });
+  ASSERT_TRUE(other_becomes([&refused] { return refused.has_value(); }));
+  EXPECT_EQ(refused->code(), StatusCode::AlreadyExists) << refused->to_string();
   EXPECT_EQ(calls, 0U);
   close();
   EXPECT_TRUE(other_becomes([&] { return calls > 0 && second->health().ok(); })) << "it takes over";

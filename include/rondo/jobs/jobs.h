@@ -176,12 +176,14 @@ class Jobs {
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});
-  /// Runs a job once, now, whether it is started or not.
+  /// Runs a job once, now, whether it is started or not; before start() of the Jobs: as soon as they start. AlreadyExists if another
+  /// program runs the jobs of the database: the run would begin here, beside those of that program.
   void trigger(std::string name, Done<JobRun> done = {});
   /// Runs the scheduled instants of a range that have no run, whether the job is started or not, together with the jobs below it. Answers
   /// with the runs of the job itself, the earliest first. Such a run waits until no other run of its job is running or waits, whatever
   /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
   /// without a run, and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
+  /// AlreadyExists as with trigger().
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
   /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has
   /// ended.

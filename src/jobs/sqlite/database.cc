@@ -111,6 +111,9 @@ std::string Statement::text(int column) const {
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+  // SQLite would keep such a database in memory.
+  if (path.empty() || path == ":memory:")
+    return failure(StatusCode::InvalidArgument, "'" + path + "' is no path of a database of jobs, which must be a file");
   if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
   return open(path, SQLITE_OPEN_READWRITE);
 }

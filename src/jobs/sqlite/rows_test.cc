@@ -24,6 +24,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+/// It had no file, and the process ended at the check of the file.
+TEST(SqliteStore, APathOfADatabaseInMemoryIsRefused) {
+  for (const char* const path : {"", ":memory:"}) {
+    const auto made = make_sqlite_job_store(path);
+    ASSERT_FALSE(made.has_value());
+    EXPECT_THAT(made.error().to_string(), HasSubstr("is no path of a database of jobs"));
+  }
+}
+
 class SqliteRows : public ::testing::Test {
  protected:
   SqliteRows() {
