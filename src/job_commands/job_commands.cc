@@ -396,7 +396,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
       {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });
   adder.add({.name = "job-stop",
-             .help = "Stop a job; runs that have not begun are skipped",
+             .help = "Stop a job; planned runs that have not begun are skipped",
              .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Why, for people"}}},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));

@@ -206,6 +206,21 @@ TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
   EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
 }
 
+/// The call was lost, and the run waited for ever.
+TEST_F(AsyncJobs, RoomThatAHandlerReportsWithinItsBeginIsUsed) {
+  std::size_t begins = 0;
+  jobs->handle_async("away", {.begin = [&](AsyncRun run) {
+                       if (++begins == 3) return run.end({});
+                       run.put_back();
+                       jobs->has_room("away");
+                     }});
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  trigger("a");
+  ASSERT_TRUE(all_ended());
+  EXPECT_EQ(begins, 3U);
+}
+
 /// The row had times that could not be read, and the run was left out of all lists. Of a time long ago the retention deleted the row at
 /// once.
 TEST_F(AsyncJobs, WorkBeginsBetweenItsScheduledTimeAndNow) {

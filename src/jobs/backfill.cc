@@ -17,10 +17,14 @@ namespace {
 
 Status refuse(const std::string& why) { return {StatusCode::InvalidArgument, why}; }
 
+/// 'now' is the time at which the turn of the caller began, so a clock that the caller reads may be ahead of it.
+constexpr Duration kAhead = 1s;
+
 Status check_range(const BackfillRange& range, WallTime now) {
   if (range.max < 1 || range.max > limits::kBackfillRuns) return refuse("the limit is 1 to " + std::to_string(limits::kBackfillRuns));
-  if (range.from >= range.to) return refuse("the range ends before it begins");
-  if (range.to > now) return refuse("the range ends in the future, at " + calendar::format_rfc3339(range.to));
+  if (range.from < WallTime{}) return refuse("the range begins before 1970");
+  if (range.to > now + kAhead) return refuse("the range ends in the future, at " + calendar::format_rfc3339(range.to));
+  if (range.from >= std::min(range.to, now)) return refuse("the range ends before it begins");
   return {};
 }
 
@@ -47,8 +51,9 @@ Result<std::vector<WallTime>> instants_of(const CompiledSchedule& compiled, cons
 
 }  // namespace
 
-Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::string& name, const BackfillRange& range, WallTime now) {
+Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::string& name, BackfillRange range, WallTime now) {
   if (Status wrong = check_range(range, now); !wrong.ok()) return failure(std::move(wrong));
+  range.to = std::min(range.to, now);
   auto stored = store.find(name);
   if (!stored) return failure(std::move(stored.error()));
   const auto compiled = planner.compiled(stored->job, stored->id);

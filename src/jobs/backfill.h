@@ -14,6 +14,6 @@ namespace rondo::jobs {
 
 /// See Jobs::backfill(). Stores the runs in one transaction, unless the range is a dry run. The runs of jobs below are in the result, too.
 /// O(instants of the range), at most limits::kBackfillInstants.
-Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::string& name, const BackfillRange& range, WallTime now);
+Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::string& name, BackfillRange range, WallTime now);
 
 }  // namespace rondo::jobs

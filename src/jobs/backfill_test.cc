@@ -140,6 +140,7 @@ TEST_F(BackfillTest, WhatHasNoPastInstantsIsRefused) {
   EXPECT_THAT(why_not("delay", hours(0, 1)), HasSubstr("the schedule 'after 1h' has no instants in the past"));
   EXPECT_THAT(why_not("below", hours(0, 1)), HasSubstr("the job 'below' runs after its parents: backfill the job above them"));
   EXPECT_THAT(why_not("j", hours(2, 2)), HasSubstr("the range ends before it begins"));
+  EXPECT_THAT(why_not("j", {.from = WallTime::from_nanoseconds(INT64_MIN), .to = hours(0, 1).to}), HasSubstr("begins before 1970"));
   EXPECT_THAT(why_not("j", {.from = hours(0, 1).from, .to = SystemClock{}.wall_now() + 60s}), HasSubstr("the range ends in the future"));
   EXPECT_THAT(why_not("none", hours(0, 1)), HasSubstr("no job 'none'"));
 }

@@ -150,7 +150,11 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
 }
 
 void Jobs::Parts::serve_line(const std::string& name) {
-  if (!served_lines.insert(name).second) return;  // Within a call for the same line, which goes on.
+  const auto [served, is_first] = served_lines.try_emplace(name, false);
+  if (!is_first) {  // A function of the handler has called it, and may do so each time: the line is served again in a later turn.
+    served->second = true;
+    return;
+  }
   Line::key_type last{INT_MIN, 0};
   for (;;) {
     // Each begin may change handlers and lines, and a run that is put back stands at its old place.
@@ -170,7 +174,15 @@ void Jobs::Parts::serve_line(const std::string& name) {
     if (rest == lines.end() || rest->second.erase(at) == 0) continue;
     if (LiveRun* const live = find(next); is_in_line(live, name)) start_async(*live, *async, std::move(thrown));
   }
+  if (served->second) {
+    lines_to_serve.insert(name);
+    line_timer.arm_at(runtime.scheduler().now());
+  }
   served_lines.erase(name);
+}
+
+void Jobs::Parts::serve_lines_again() {
+  for (const std::string& name : std::exchange(lines_to_serve, {})) serve_line(name);
 }
 
 void Jobs::Parts::look_again(const std::string& name) {

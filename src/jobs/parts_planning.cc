@@ -112,7 +112,8 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
       pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),
       cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
       ring_timer("jobs:ring", Priority{56}, [this] { fire_due(); }),
-      deadline_timer("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }) {
+      deadline_timer("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }),
+      line_timer("jobs:lines", Priority{56}, [this] { serve_lines_again(); }) {
   RONDO_EXPECT(store.has_store() || calls.is_replayed(), "Jobs needs a store: it may be null only in a replay");
   RONDO_EXPECT(options.window >= 1s && options.window <= 50s, "JobsOptions::window is 1 to 50 s");
   RONDO_EXPECT(options.grace >= options.window, "JobsOptions::grace is at least the window");
@@ -125,7 +126,7 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
   (*hooks)->row_state = [this](std::string_view key) { return row_state(key); };
   explain_facts();
-  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer}) runtime.scheduler().add(*timer);
+  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer, &line_timer}) runtime.scheduler().add(*timer);
 }
 
 Jobs::Parts::~Parts() {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,12 @@ TEST_P(JobStoreContract, CallsWithinAtomicallyAreOneTransaction) {
   EXPECT_EQ(failed.code(), StatusCode::InvalidArgument);
   EXPECT_THAT(names(store->list("", 10)), testing::ElementsAre("kept"));
   EXPECT_TRUE(store->find("kept")->is_running);
+  EXPECT_THROW(static_cast<void>(store->atomically([this]() -> Status {
+                 EXPECT_TRUE(store->put({.name = "new", .handler = "h"}, std::nullopt).has_value());
+                 throw std::runtime_error("no more");
+               })),
+               std::runtime_error);
+  EXPECT_THAT(names(store->list("", 10)), testing::ElementsAre("kept")) << "and what comes later is not a part of it";
   const Status done = store->atomically([this]() -> Status {
     EXPECT_TRUE(store->put({.name = "new", .handler = "h"}, std::nullopt).has_value());
     return store->set_running("kept", false, std::nullopt, "stopped");

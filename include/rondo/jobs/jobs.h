@@ -172,7 +172,8 @@ class Jobs {
   void put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done = {});
   /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
-  /// Stops a job: runs that have not begun are skipped, also those that a later process finds. 'note' becomes Job::stop_note.
+  /// Stops a job: planned runs that have not begun are skipped, also those that a later process finds. Those of trigger() and backfill()
+  /// stay. 'note' becomes Job::stop_note.
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});

@@ -81,14 +81,21 @@ class Database {
   /// SQLite goes on with a file that was removed or overwritten, and what it writes is gone at the end of the process. DataLoss if the file
   /// is no database any more; Unavailable if it, or its log, was removed, moved away or replaced.
   Status check_files();
-  /// Runs 'work' in a transaction, which an error undoes. Within the work of another transaction it is a part of that one.
+  /// Runs 'work' in a transaction, which an error or an exception undoes. Within the work of another transaction it is a part of that one.
   template <class Work>
   Status transaction(const Work& work) {
     if (is_in_transaction_) return work();
     if (Status wrong = check_files(); !wrong.ok()) return wrong;
     if (Status begun = execute("BEGIN IMMEDIATE"); !begun.ok()) return begun;
     is_in_transaction_ = true;
-    Status status = work();
+    Status status;
+    try {
+      status = work();
+    } catch (...) {
+      is_in_transaction_ = false;
+      static_cast<void>(execute("ROLLBACK"));
+      throw;
+    }
     is_in_transaction_ = false;
     if (status.ok()) status = execute("COMMIT");
     if (!status.ok()) static_cast<void>(execute("ROLLBACK"));
