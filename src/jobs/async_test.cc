@@ -206,7 +206,7 @@ TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
   EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
 }
 
-/// The call was lost, and the run waited for ever.
+/// The call was lost, and the run was never begun.
 TEST_F(AsyncJobs, RoomThatAHandlerReportsWithinItsBeginIsUsed) {
   std::size_t begins = 0;
   jobs->handle_async("away", {.begin = [&](AsyncRun run) {

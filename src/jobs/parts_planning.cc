@@ -139,7 +139,8 @@ Jobs::Parts::~Parts() {
   submit_last_ends();
 }
 
-/// The store's thread stores them before it ends. Recorded as a call, because a replay makes what comes between turns only for a record of a call.
+/// The store's thread stores them before it ends. Recorded as a call, because a replay makes what comes between turns only for a record of
+/// a call.
 void Jobs::Parts::submit_last_ends() {
   if (ends.empty()) return;
   record("last ends");

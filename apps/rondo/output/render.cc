@@ -34,8 +34,9 @@ std::string_view view(const json::string& text) noexcept { return {text.data(), 
 
 std::string real_text(double value) {
   char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 2).ptr;
-  return {buffer, end};
+  const auto plain = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 2);
+  if (plain.ec == std::errc{}) return {buffer, plain.ptr};
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};  // The shortest form always has room.
 }
 
 /// A value as one cell: text unchanged, {kind, key} facts as "kind key", lists joined.

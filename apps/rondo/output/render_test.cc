@@ -49,6 +49,14 @@ TEST(Render, RowsAreAlignedWithAHeader) {
   EXPECT_THAT(render_result("sources", result, true), HasSubstr("\x1b[2m"));
 }
 
+/// There were 64 bytes of the stack in its place.
+TEST(Render, ANumberOfAnySizeHasAText) {
+  const json::object result{{"rows", json::array{json::object{{"name", "routes"}, {"longest_us", 1e70}}}}};
+  EXPECT_EQ(render_result("sources", result, false),
+            "name    longest us\n"
+            "routes       1e+70\n");
+}
+
 TEST(Render, SourcesAreSevenColumnsAndTheBusiestStandsFirst) {
   const json::value rows =
       json::parse(R"([{"name":"idle","priority":1,"state":"idle","turns":9,"items":9,"depth":0,"ran_us":5.0,"longest_us":1.0,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <charconv>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -60,8 +62,13 @@ Status take_apart(std::string_view text, const std::function<void(std::string_vi
 
 std::optional<std::string> text_of(const json::value& value) {
   if (const auto* const text = value.if_string()) return std::string{text->data(), text->size()};
-  if (value.is_bool() || value.is_number()) return json::serialize(value);
-  return std::nullopt;
+  if (value.is_bool() || value.is_int64() || value.is_uint64()) return json::serialize(value);
+  // Boost writes 0.5 as 5E-1. Beyond this size a number may have lost digits when it was read.
+  constexpr double kExact = 9'007'199'254'740'992;
+  const double* const real = value.if_double();
+  if (real == nullptr || !(std::abs(*real) < kExact)) return std::nullopt;
+  std::array<char, 32> digits{};
+  return std::string{digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), *real).ptr};
 }
 
 /// The members of the job's parameters, checked against the rules of the command.
@@ -78,7 +85,9 @@ Result<Values> declared_values(const CommandRule& rule, std::string_view paramet
     const auto known = rule.parameters.find(std::string_view{name.data(), name.size()});
     if (known == rule.parameters.end()) return failure(wrong("the command has no parameter '" + escape_text(std::string_view{name}) + "'"));
     std::optional<std::string> text = text_of(value);
-    if (!text) return failure(wrong("the parameter '" + known->first + "' must be a text, a number, true or false"));
+    if (!text)
+      return failure(
+          wrong("the parameter '" + known->first + "' must be a text, a number below 2^53 or an integer of 64 bits, true or false"));
     if (Status bad = check_value(known->first, known->second, *text); !bad.ok()) return failure(std::move(bad));
     values[known->first] = *std::move(text);
   }

@@ -186,6 +186,16 @@ TEST(WorkerCommandLine, AValueIsOneArgumentWhateverItContains) {
   EXPECT_EQ(line("raw", "two \"words\"\n")->arguments[1], "two \"words\"\n");
 }
 
+/// 0.5 came to the program as 5E-1.
+TEST(WorkerCommandLine, ANumberKeepsItsValueOrIsRefused) {
+  for (const auto& [given, made] :
+       {std::pair{"0.5", "0.5"}, {"100.0", "100"}, {"-7", "-7"}, {"18446744073709551615", "18446744073709551615"}})
+    EXPECT_EQ(line("pair", std::string{R"({"a": "x", "b": )"} + given + "}")->arguments[2],
+              std::string{"echo 'rondo: result done'; echo x"} + made);
+  for (const char* const given : {"123456789012345678901234567890", "1e400", "1e16"})
+    EXPECT_THAT(trouble("pair", std::string{R"({"a": "x", "b": )"} + given + "}"), HasSubstr("a number below 2^53")) << given;
+}
+
 TEST(WorkerCommandLine, AValueThatTheRulesDoNotAllowIsRefused) {
   EXPECT_THAT(trouble("copy", R"({"from": "--target-directory=/etc"})"), HasSubstr("begins with '-'"));
   EXPECT_THAT(trouble("copy", R"({"from": "x", "to": "-rf"})"), testing::Eq("accepted")) << "it stands behind fixed text";

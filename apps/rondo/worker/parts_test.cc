@@ -318,6 +318,16 @@ TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {
   EXPECT_THAT(RunLogs::open((folder / "logs").string(), {}).error().to_string(), HasSubstr("belongs to the user 54321"));
 }
 
+/// A record that another user had put there made the worker kill a process of a third one.
+TEST_F(WorkerFiles, AFolderToWhichEveryUserMayWriteIsRefused) {
+  ASSERT_TRUE(open_records().has_value());
+  for (const files::path& of : {folder, folder / "runs"}) {
+    ASSERT_EQ(::chmod(of.c_str(), 0777), 0);
+    EXPECT_THAT(open_records().error().to_string(), HasSubstr("every user may write to '" + of.string() + "'"));
+    ASSERT_EQ(::chmod(of.c_str(), 0700), 0);
+  }
+}
+
 TEST_F(WorkerFiles, WhatIsNotTheCommandOfARecordIsNotKilled) {
   // This very process, with another start time, another boot, and as an ended run.
   const RunRecord us{.run = 1, .command = "a", .process = ::getpgrp(), .started = 1, .boot = boot_id()};

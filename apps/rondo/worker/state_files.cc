@@ -76,6 +76,9 @@ Status check_owner(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return status_from_errno(errno, "cannot read the folder '" + path + "'");
   if (!S_ISDIR(info.st_mode)) return {StatusCode::InvalidArgument, "'" + path + "' is no folder"};
+  if ((info.st_mode & S_IWOTH) != 0) {
+    return {StatusCode::PermissionDenied, "every user may write to '" + path + "', and so change what the worker keeps there"};
+  }
   if (info.st_uid == 0 || info.st_uid == ::geteuid()) return {};
   return {StatusCode::PermissionDenied, "'" + path + "' belongs to the user " + name_of(info.st_uid) +
                                             ", who could change what the worker keeps there; it must belong to root or to the user " +
