@@ -33,9 +33,12 @@ Result<std::string> lost_parent(JobStore& store, const JobRun& run) {
   return std::string{};
 }
 
-/// Why a run that an earlier process left does not run any more; empty if it does.
-std::string why_not_run(const FoundRuns& found, const JobRun& run) {
-  if (const auto lost = found.lost.find(run.id); lost != found.lost.end()) return lost->second;
+constexpr std::string_view kOutdated = "the job has another schedule";
+
+/// Why a run that an earlier process left does not run any more; empty if it does. An outdated run whose time has come since it was read is
+/// a run of the schedule that was in force then.
+std::string why_not_run(const FoundRuns& found, const JobRun& run, bool is_to_come) {
+  if (const auto lost = found.lost.find(run.id); lost != found.lost.end() && (is_to_come || lost->second != kOutdated)) return lost->second;
   const StoredJob& job = found.jobs.at(run.job);
   if (!is_readable(job)) return job.job.note;
   return job.is_running || is_requested(run.band) ? "" : "the job was stopped";
@@ -66,7 +69,7 @@ Result<FoundRuns> read_unfinished(JobStore& store, Planner& planner, std::int64_
       if (!job) return failure(std::move(job.error()));
       found.jobs.emplace(run.job, std::move(*job));
     }
-    if (is_outdated(planner, run, found.jobs.at(run.job), now)) found.lost.emplace(run.id, "the job has another schedule");
+    if (is_outdated(planner, run, found.jobs.at(run.job), now)) found.lost.emplace(run.id, kOutdated);
   }
   return found;
 }
@@ -165,7 +168,8 @@ void Jobs::Parts::recover() {
           if (find(run.id) == nullptr) ++stats.recovered;
           adopt(run, found->jobs.at(run.job).job);
           recovered_to = run.id;
-          end_recovered(*find(run.id), why_not_run(*found, run));
+          LiveRun& live = *find(run.id);
+          end_recovered(live, why_not_run(*found, run, is_to_come(live)));
         }
         found->runs.size() == kPage ? recover() : begin_planning();
       });

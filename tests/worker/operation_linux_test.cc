@@ -98,7 +98,7 @@ TEST_F(WorkerOperationOnLinux, AStateThatCannotBeWrittenIsVisibleAtTheDaemonUnti
 
 TEST_F(WorkerOperationOnLinux, AWorkerOnAFullDiskTakesNoRunUntilThereIsRoom) {
   std::filesystem::create_directory(folder / "state");
-  if (::mount("none", path("state").c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "only root can mount a small disk";
+  if (::mount("none", path("state").c_str(), "tmpfs", 0, "size=1m,mode=0700") != 0) GTEST_SKIP() << "only root can mount a small disk";
   struct Mount {  // It ends also with a test that fails.
     std::string at;
     ~Mount() { ::umount2(at.c_str(), MNT_DETACH); }
