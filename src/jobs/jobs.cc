@@ -89,7 +89,7 @@ void Jobs::remove_handler(const std::string& name) {
 void Jobs::has_room(const std::string& handler) {
   parts_->expect_here("has_room");
   parts_->record("has room", handler);
-  parts_->serve_line(handler);
+  parts_->take_room(handler);
 }
 void Jobs::look_again(const std::string& handler) {
   parts_->expect_here("look_again");

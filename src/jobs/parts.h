@@ -178,6 +178,8 @@ struct Jobs::Parts {
   void begin_again(LiveRun& live, const Outcome& outcome);
   /// Begins runs that wait in the line of a handler, as long as it has room.
   void serve_line(const std::string& name);
+  /// Jobs::has_room(): serves the line now, and again in the next turn if a function of the user has called it.
+  void take_room(const std::string& name);
   void serve_lines_again();
   /// Asks the handler about the runs that it holds.
   void look_again(const std::string& name);
@@ -327,7 +329,7 @@ struct Jobs::Parts {
   /// The runs of an asynchronous handler without room, by its name.
   std::map<std::string, Line, std::less<>> lines;
   std::map<std::string, Line, std::less<>> held;  // Those that AsyncHandler::held holds.
-  std::map<std::string, bool> served_lines;       // serve_line() is under way for them; true: it was called meanwhile.
+  std::set<std::string> served_lines;             // serve_line() is under way for them.
   std::set<std::string> lines_to_serve;           // By line_timer.
   /// In a replay: the attempts of asynchronous handlers, by run. Otherwise the handlers keep them.
   std::map<std::int64_t, std::shared_ptr<AsyncRun::State>> replayed;

@@ -150,11 +150,7 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
 }
 
 void Jobs::Parts::serve_line(const std::string& name) {
-  const auto [served, is_first] = served_lines.try_emplace(name, false);
-  if (!is_first) {  // A function of the handler has called it, and may do so each time: the line is served again in a later turn.
-    served->second = true;
-    return;
-  }
+  if (!served_lines.insert(name).second) return;  // Within a call for the same line, which goes on.
   Line::key_type last{INT_MIN, 0};
   for (;;) {
     // Each begin may change handlers and lines, and a run that is put back stands at its old place.
@@ -174,11 +170,15 @@ void Jobs::Parts::serve_line(const std::string& name) {
     if (rest == lines.end() || rest->second.erase(at) == 0) continue;
     if (LiveRun* const live = find(next); is_in_line(live, name)) start_async(*live, *async, std::move(thrown));
   }
-  if (served->second) {
-    lines_to_serve.insert(name);
-    line_timer.arm_at(runtime.scheduler().now());
-  }
   served_lines.erase(name);
+}
+
+void Jobs::Parts::take_room(const std::string& name) {
+  serve_line(name);
+  if (within.empty()) return;
+  // A run whose begin() has called it may stand in the line only afterwards. And a handler may call it each time that it is asked.
+  lines_to_serve.insert(name);
+  line_timer.arm_at(runtime.scheduler().now());
 }
 
 void Jobs::Parts::serve_lines_again() {
