@@ -10,6 +10,12 @@
 
 namespace rondo::jobs {
 
+namespace {
+
+constexpr Duration kClockBehind = 24h;
+
+}  // namespace
+
 AsyncRun::State::~State() {
   expect_here("the end of the last copy of an AsyncRun");
   end({StatusCode::Unavailable, "the handler went away without the end of the run"}, {});
@@ -58,7 +64,9 @@ void AsyncRun::began_at(WallTime begun) const {
   state_->expect_here("AsyncRun::began_at()");
   if (!is_open()) return;
   const WallTime now = state_->now();
-  state_->begun = std::max(std::min(state_->scheduled, now), std::min(begun, now));
+  const WallTime scheduled = std::min(state_->scheduled, now);
+  // A clock that is a little behind is believed; of a time long ago the retention would delete the row.
+  state_->begun = begun < scheduled + -kClockBehind ? scheduled : std::min(begun, now);
 }
 
 void AsyncRun::ended_at(WallTime ended) const {

@@ -49,8 +49,8 @@ class AsyncRun {
   /// Shows why the work may not go on, such as "worker web-1 has been away since 2026-11-01T02:30:00Z": at most limits::kRunNote bytes.
   /// Empty: it goes on.
   void in_trouble(std::string_view trouble) const;
-  /// The work began at this time. A time in the future counts as now, one before scheduled() as that. Without it, begin() counts; but work
-  /// that was under way already (AsyncHandler::has_begun) began before.
+  /// The work began at this time. A time in the future counts as now, one more than a day before scheduled() as that. Without it, begin()
+  /// counts; but work that was under way already (AsyncHandler::has_begun) began before.
   void began_at(WallTime begun) const;
   /// The work ended at this time: call it before end(). Without it, end() counts. A time before the begin, or in the future, counts as the
   /// nearest one that can be.
