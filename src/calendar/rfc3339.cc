@@ -87,7 +87,9 @@ Result<WallTime> parse_rfc3339(std::string_view text) { return Reader{text}.read
 
 std::string format_rfc3339(WallTime at) {
   const std::int64_t seconds = floor_divide(at.nanoseconds(), kSecond);
-  const int milliseconds = static_cast<int>((at.nanoseconds() - seconds * kSecond) / 1'000'000);
+  // Not at.nanoseconds() - seconds * kSecond, which overflows at the first second that there is.
+  const std::int64_t rest = at.nanoseconds() % kSecond;
+  const int milliseconds = static_cast<int>((rest < 0 ? rest + kSecond : rest) / 1'000'000);
   const std::int64_t day = floor_divide(seconds, kDaySeconds);
   const int time = static_cast<int>(seconds - day * kDaySeconds);
   const CivilDate date = date_of(day);

@@ -191,6 +191,7 @@ TEST(Cron, AnInstantBetweenTwoSecondsIsFollowedByTheNextWholeOne) {
   const Cron each = *Cron::parse("* * * * * *");
   EXPECT_EQ(format_rfc3339(*each.next(Zone::utc(), DstRule::Vixie, at("2026-01-01T00:00:00.999Z"))), "2026-01-01T00:00:01Z");
   EXPECT_EQ(format_rfc3339(*each.next(Zone::utc(), DstRule::Vixie, at("1969-12-31T23:59:58.5Z"))), "1969-12-31T23:59:59Z");
+  EXPECT_EQ(format_rfc3339(WallTime::from_nanoseconds(INT64_MIN)), "1677-09-21T00:12:43.145Z") << "the first second of all";
 }
 
 TEST(Rfc3339, TextsAreReadInEveryForm) {
