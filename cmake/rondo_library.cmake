@@ -3,7 +3,7 @@
 if(RONDO_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
-  add_custom_target(layer_tests)  # The tests of all layers, and the fuzzers' corpora: what `./test asan` builds.
+  add_custom_target(unit_tests)  # The tests that have units, and the fuzzers' corpora: what `./test asan` builds.
 endif()
 
 # To optimise a test takes longer than to run it unoptimised, because most of its time is spent in the tested code.
@@ -30,6 +30,9 @@ function(rondo_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rondo_flags GTest::gmock GTest::gtest_main)
   rondo_together(${name} test)
+  if(NOT ARG_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
   elseif(RONDO_SANITIZE MATCHES "address")
@@ -185,7 +188,6 @@ function(rondo_library folder)
   # A layer's tests may use the simulation kit and replays, which lie beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
     rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim rondo_replay)
-    add_dependencies(layer_tests ${folder}_test)
   endif()
 endfunction()
 
@@ -204,6 +206,5 @@ function(rondo_part name folder)
   if(tests AND RONDO_BUILD_TESTS)
     # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
     rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 400)
-    add_dependencies(layer_tests ${name}_test)
   endif()
 endfunction()
