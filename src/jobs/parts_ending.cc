@@ -23,7 +23,7 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .due = live.run.due,
              .attempt = live.run.attempt + 1,
              .begun = attempt.begun,
-             // 'now' is of the turn, which began before a handler that runs in it.
+             // 'now' is the time at which the turn began. A handler that runs in this turn begins later.
              .ended = std::max(std::min(attempt.ended.value_or(now), now), attempt.begun),
              .note = attempt.status.ok() ? attempt.note : reason_of(attempt.status)};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
