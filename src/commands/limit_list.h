@@ -202,6 +202,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"worker_config_bytes", 16777216},
     {"command_line_bytes", 100000},
     {"order_job_name", 200},
+    {"run_key", 32},
     {"output_line", 4096},
     {"output_slice", 262144},
     {"report_events", 200},

@@ -80,7 +80,9 @@ json::object object_of(const Progress& progress) {
 
 /// Adds what a run does at present to its row, whose other members are those of the store.
 void add_activity(json::object& row, const RunActivity& activity, const JobRun& run) {
-  if (activity.stage == RunActivity::Stage::Running) {
+  // A run whose end is not stored has not ended for a program that waits for its end: after a crash it may be begun again.
+  const bool has_begun = activity.stage == RunActivity::Stage::Ending && activity.begun;
+  if (activity.stage == RunActivity::Stage::Running || has_begun) {
     row["state"] = "running";
     row["attempt"] = run.attempt + 1;
     row["begun"] = time_of(activity.begun);
@@ -314,6 +316,9 @@ Status ended_already(std::int64_t id, const Result<JobRun>& run) {
 void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t id = arguments.integer("run", 0);
   const Status killed = jobs.kill(id);
+  const auto ending = jobs.activity(id);
+  if (killed.code() == StatusCode::NotFound && ending)
+    return reply.fail({StatusCode::NotFound, "the run " + std::to_string(id) + " " + ending->text});
   if (killed.code() == StatusCode::NotFound) {
     jobs.find_run(id, [id, reply = std::move(reply)](const Result<JobRun>& run) mutable { reply.fail(ended_already(id, run)); });
     return;

@@ -178,6 +178,11 @@ std::string Jobs::worker_of(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::string{} : live->run.worker;
 }
+std::optional<WallTime> Jobs::scheduled_of(std::int64_t run) const {
+  parts_->expect_here("scheduled_of");
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? std::nullopt : std::optional{live->run.scheduled};
+}
 bool Jobs::is_recovered() const noexcept {
   parts_->expect_here("is_recovered");
   return parts_->is_started;

@@ -52,6 +52,7 @@ struct LiveRun {
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
   bool is_withdrawn = false;        // Its row is being removed.
+  bool ends_attempt = false;        // Ending: what is being stored is the end of an attempt that had begun.
   WallTime fires = {};              // Its time in the time ring: run.due, or when it was found late.
   Priority priority;                // Of the table that has its row.
   std::optional<Ticket> ticket;     // While its row is in flight: it runs, or waits for a place in a pool.

@@ -107,6 +107,9 @@ struct Jobs::Parts {
   std::string trouble_of_absent(std::string_view handler) const;
   RunActivity activity_of(const LiveRun& live) const;
   RunActivity of_due_run(const LiveRun& live) const;
+  RunActivity of_ending_run(const LiveRun& live) const;
+  /// Whether an earlier process gave the run to a worker that may have begun it, and that has not said so since.
+  bool may_be_at_worker(const LiveRun& live) const;
   /// What `why` adds about the row of a run.
   RowInPlane row_state(std::string_view key);
   RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;

@@ -69,9 +69,24 @@ RunActivity Jobs::Parts::activity_of(const LiveRun& live) const {
     }
     case LiveRun::Stage::Fired: return of_due_run(live);
     case LiveRun::Stage::Running: return of_begun_run(live);
-    case LiveRun::Stage::Ending: return {.stage = RunActivity::Stage::Ending, .text = "its end is being stored"};
+    case LiveRun::Stage::Ending: return of_ending_run(live);
   }
   return {};
+}
+
+RunActivity Jobs::Parts::of_ending_run(const LiveRun& live) const {
+  const bool is_over = is_final(live.run.state);
+  std::string text = is_over ? "has ended as " + std::string{to_string(live.run.state)} : "has ended an attempt";
+  if (!live.run.note.empty()) text += ": " + live.run.note;
+  text += "; its end is being stored";
+  if (!ends_status.ok()) text += ", and the last try failed: " + std::string{ends_status.message()};
+  RunActivity activity{.stage = RunActivity::Stage::Ending, .text = std::move(text)};
+  if (live.ends_attempt) activity.begun = live.run.begun;
+  return activity;
+}
+
+bool Jobs::Parts::may_be_at_worker(const LiveRun& live) const {
+  return !live.run.worker.empty() && live.run.id <= recovered_to && (live.is_held || live.place_in_line == 0);
 }
 
 RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
@@ -92,6 +107,11 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
     activity.text = "waits for " + facts.front().to_string();
   } else if (!handlers.contains(handler) && waits_for_handler(handler)) {
     activity.text = "waits: " + no_handler(handler);
+    if (may_be_at_worker(live)) {
+      const std::string worker = live.run.worker == kUnknownWorker ? "a worker" : "worker " + live.run.worker;
+      activity.place = live.run.worker == kUnknownWorker ? std::string{} : worker;
+      activity.text = "may run at " + worker + ", which has not come back since the start of this program; " + activity.text;
+    }
   } else if (live.waits_for_turn && !live.job->begun.empty()) {
     activity.text = "waits for run " + std::to_string(*live.job->begun.begin()) + " of the job";
   } else {

@@ -52,8 +52,7 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
   if (live.run.attempt > 0 && !live.run.note.empty()) note += "; " + live.run.note;  // Of the last attempt.
-  if (live.is_held && !live.run.worker.empty()) {
-    // Its begin is unknown here.
+  if (may_be_at_worker(live)) {                                                      // Its begin is unknown here.
     const bool is_known = live.run.worker != kUnknownWorker;
     note += is_known ? "; worker '" + live.run.worker + "' may have begun it" : "; a worker may have begun it";
   }
@@ -73,6 +72,7 @@ void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
   } else {
     ++(end.state == RunState::Succeeded ? stats.succeeded : stats.failed);
   }
+  live.ends_attempt = true;
   store_end(live, std::move(end));
 }
 
@@ -298,6 +298,7 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
     } else {
       live->stop = std::stop_source{};
       live->run.worker.clear();  // As in the store.
+      live->ends_attempt = false;
       if (live->verdict) {
         end(*live, *live->verdict, live->verdict_note);
       } else {

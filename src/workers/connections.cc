@@ -52,19 +52,25 @@ struct Offer {
   std::map<std::int64_t, Claim> runs;
 };
 
-/// "ATTEMPT COMMAND", or "ATTEMPT COMMAND ended".
+/// "ATTEMPT COMMAND", and behind it " ended" if the attempt has ended, and " key=KEY" if the worker knows the key of the run.
 std::optional<Claim> claim_of(std::string_view text) {
-  Claim claim;
-  const std::size_t blank = text.find(' ');
-  const auto attempt = number_of<std::uint32_t>(text.substr(0, blank));
-  if (!attempt || blank == std::string_view::npos) return std::nullopt;
-  claim.attempt = *attempt;
-  text.remove_prefix(blank + 1);
-  constexpr std::string_view kEnded = " ended";
-  claim.has_ended = text.ends_with(kEnded);
-  if (claim.has_ended) text.remove_suffix(kEnded.size());
-  claim.command = text;
-  return is_name(text) ? std::optional{std::move(claim)} : std::nullopt;
+  const auto word = [&text] {
+    const std::string_view found = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(found.size() + 1, text.size()));
+    return found;
+  };
+  const auto attempt = number_of<std::uint32_t>(word());
+  const std::string_view command = word();
+  if (!attempt || !is_name(command)) return std::nullopt;
+  Claim claim{.attempt = *attempt, .command = std::string{command}};
+  std::string_view more = word();
+  claim.has_ended = more == "ended";
+  if (claim.has_ended) more = word();
+  if (constexpr std::string_view kKey = "key="; more.starts_with(kKey)) {
+    claim.key = more.substr(kKey.size());
+    more = word();
+  }
+  return more.empty() && text.empty() ? std::optional{std::move(claim)} : std::nullopt;
 }
 
 auto wrong(std::string text) { return failure(StatusCode::InvalidArgument, std::move(text)); }
@@ -174,6 +180,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   if (const auto known = runs.find(run); known != runs.end()) {
     PlacedRun& placed = known->second;
     if (placed.worker != name) return refuse("another worker has the run");
+    if (!placed.key.empty() && !claimed.key.empty() && placed.key != claimed.key) return refuse(kOtherRun);
     if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
     placed.is_confirmed = true;
     worker.unconfirmed.erase(run);
@@ -182,7 +189,8 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     return true;
   }
   const std::shared_ptr<const Job> job = jobs.live_job(run);
-  if (job == nullptr && jobs.is_recovered()) return refuse("the run has an end");
+  if (job == nullptr && jobs.is_recovered()) return refuse(kNotUnderWay);
+  if (is_other_run(run, claimed.key)) return refuse(kOtherRun);
   if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
   if (jobs.is_recovered() && !was_given(run, name)) {
     ++stats.refused;
@@ -192,6 +200,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   runs.emplace(run, PlacedRun{.worker = name,
                               .command = claimed.command,
                               .attempt = claimed.attempt,
+                              .key = claimed.key,
                               .open = {},
                               .is_confirmed = true,
                               .has_ended = claimed.has_ended,
@@ -283,7 +292,7 @@ void Workers::Parts::tick() {
       if (!run.open && jobs.live_job(id) == nullptr) over.push_back(id);
     }
     for (const std::int64_t run : over) {
-      send_stop(runs.at(run).worker, run, "the run has an end");
+      send_stop(runs.at(run).worker, run, kNotUnderWay);
       remove(run);
     }
   }

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kCommands = "command/";
 
-/// How a run has ended; empty if it goes on. A run that the store does not have may have a log all the same.
+/// How a run has ended; empty if it goes on.
 std::string end_of(const Result<JobRun>& run) {
-  if (!run) return "there is no such run";
+  if (!run) return "the run is not in the database any more";
   if (!is_final(run->state)) return {};
   std::string end = "the run has ended";
   if (run->ended) end += " at " + calendar::format_rfc3339(*run->ended);
@@ -57,6 +57,7 @@ void Workers::Parts::choose_workers(std::int64_t request) {
   if (placed == runs.end()) return find_run(request, &Parts::choose_past);
   // Its worker gets the order first: ask_held() follows.
   if (placed->second.open && !placed->second.is_recorded) return hold(request);
+  reader.key = placed->second.key;
   // First what is left of an earlier attempt.
   reader.others.push_back(placed->second.worker);
   if (!reader.of.empty() && reader.of != placed->second.worker) reader.others.push_back(reader.of);
@@ -77,13 +78,16 @@ void Workers::Parts::find_run(std::int64_t request, void (Parts::*found)(std::in
 
 void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run) {
   LogReader& reader = readers.at(request);
+  // Without its row it is unknown whether a log is of this run, or of one of an earlier database.
+  if (!run) return fail_reader(request, {StatusCode::NotFound, "there is no run " + std::to_string(reader.run)});
+  reader.key = run_key(run->job, run->scheduled);
   reader.end = end_of(run);
-  const std::string last = run ? run->worker : std::string{};
+  const std::string last = run->worker;
   const bool is_last_known = workers.contains(last);
   if (!reader.of.empty()) {
     if (!reader.end.empty() && is_last_known && last != reader.of) reader.others.push_back(last);
     reader.others.push_back(reader.of);
-  } else if (!run || !reader.end.empty() || run->attempt > 0) {
+  } else if (!reader.end.empty() || run->attempt > 0 || !last.empty()) {
     // Any worker may have the log of a run, also from before a start of this program.
     for (const auto& [name, worker] : workers) {
       if (worker.orders && name != last) reader.others.push_back(name);
@@ -108,6 +112,7 @@ void Workers::Parts::ask_next(std::int64_t request) {
     const bool is_here = placed != runs.end() && placed->second.worker == reader.worker;
     worker->second.orders->row(json::object{{"log", json::object{{"request", request},
                                                                  {"run", reader.run},
+                                                                 {"key", reader.key},
                                                                  {"from", reader.from},
                                                                  {"bytes", limits::kLogPiece},
                                                                  {"wait", reader.waits && is_here}}}});

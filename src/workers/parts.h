@@ -19,6 +19,12 @@ namespace rondo::jobs {
 
 /// Why a claim is refused.
 inline constexpr const char* kNotGiven = "the run was not given to this worker";
+inline constexpr const char* kOtherRun = "the run of this number is another one here, because the database was replaced";
+inline constexpr const char* kNotUnderWay = "there is no run of this number under way here";
+
+/// Identifies a run beyond the database, in which another run may get its number when the database is replaced by a new one or by a backup:
+/// 16 hexadecimal digits.
+std::string run_key(std::string_view job, WallTime scheduled);
 
 /// A worker that refused a run, or claimed one that was not given to it, gets none for this time: it offers less than it says, or is about
 /// to report the end of that run.
@@ -37,6 +43,7 @@ struct PlacedRun {
   std::string worker;
   std::string command;
   std::uint32_t attempt = 0;           // As the worker knows it. Events about another attempt are refused.
+  std::string key = {};                // run_key(), as the worker knows it; empty: it did not say.
   std::optional<AsyncRun> open;        // Empty: the worker claims it, and it has not begun here.
   bool is_confirmed = false;           // The worker has it, or had it.
   bool has_ended = false;              // At the worker, by its claim.
@@ -50,6 +57,7 @@ struct Claim {
   std::uint32_t attempt = 0;
   std::string command;
   bool has_ended = false;
+  std::string key = {};  // As PlacedRun::key.
 };
 
 /// A report of a worker. Its answer waits until the ends in it are stored.
@@ -87,6 +95,7 @@ struct LogReader {
   std::string of = {};                   // The worker in whose log 'from' counts; empty: of any worker.
   std::string worker = {};               // The worker that was asked; empty: none.
   std::vector<std::string> others = {};  // Those to be asked next, the last one first.
+  std::string key = {};                  // run_key() of the run; empty: unknown.
   std::string end = {};                  // How the run has ended, for people; empty: it goes on.
   std::uint64_t look = 0;                // Of the question to the store whose answer counts.
   Instant until;                         // Then the worker that was asked is given up.
@@ -122,6 +131,8 @@ struct Workers::Parts {
   // --- runs (placing.cc)
   void publish(const std::string& command);
   bool has_room(const std::string& command) const;
+  /// Whether a worker that says 'key' of a run has another run than the one of this number that has no stored end.
+  bool is_other_run(std::int64_t run, std::string_view key) const;
   /// Whether the worker that was given the run before a restart has it: begin() links it.
   bool is_claimed(std::int64_t run) const;
   /// AsyncHandler::held: the worker that was given the run by an earlier process may have it, and has not come back yet.

@@ -1,9 +1,12 @@
 // parts.h: gives runs to workers, and ends them.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "commands/answers.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/store/record.h"
 #include "rondo/workers/limits.h"
 #include "workers/parts.h"
 
@@ -33,6 +36,18 @@ bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& 
 
 }  // namespace
 
+std::string run_key(std::string_view job, WallTime scheduled) {
+  const std::uint64_t hash = hash_key(std::string{job} + ' ' + std::to_string(scheduled.nanoseconds()));
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+bool Workers::Parts::is_other_run(std::int64_t run, std::string_view key) const {
+  const std::optional<WallTime> scheduled = jobs.scheduled_of(run);
+  return !key.empty() && scheduled && run_key(jobs.live_job(run)->name, *scheduled) != key;
+}
+
 void Workers::Parts::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
@@ -44,7 +59,7 @@ void Workers::Parts::publish(const std::string& command) {
 
 bool Workers::Parts::is_claimed(std::int64_t run) const {
   const auto found = runs.find(run);
-  return found != runs.end() && was_given(run, found->second.worker);
+  return found != runs.end() && was_given(run, found->second.worker) && !is_other_run(run, found->second.key);
 }
 
 bool Workers::Parts::has_room(const std::string& command) const {
@@ -66,14 +81,15 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
   if (const auto known = runs.find(run.run()); known != runs.end()) {
     const PlacedRun& placed = known->second;
     const bool is_old = placed.has_ended && placed.attempt < run.attempt();
-    const bool is_given = was_given(run.run(), placed.worker);
+    const bool is_other = is_other_run(run.run(), placed.key);
+    const bool is_given = was_given(run.run(), placed.worker) && !is_other;
     if (placed.command == command && !is_old && is_given) return link(run.run(), run);
     // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
     const bool is_refused = !is_given && !is_old;
     if (is_refused) ++stats.refused;
     const auto claimer = workers.find(placed.worker);
     if (is_refused && claimer != workers.end()) claimer->second.full_until = runtime.scheduler().now() + kPauseOfWorker;
-    if (!is_old) send_stop(placed.worker, run.run(), is_given ? "the run is of another handler" : kNotGiven);
+    if (!is_old) send_stop(placed.worker, run.run(), is_other ? kOtherRun : is_given ? "the run is of another handler" : kNotGiven);
     remove(run.run());
   }
   const Instant now = runtime.scheduler().now();
@@ -89,10 +105,14 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
 
 void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
   ++stats.given;
-  runs.emplace(
-      run.run(),
-      PlacedRun{
-          .worker = name, .command = command, .attempt = run.attempt(), .open = run, .is_confirmed = false, .has_ended = false, .end = {}});
+  runs.emplace(run.run(), PlacedRun{.worker = name,
+                                    .command = command,
+                                    .attempt = run.attempt(),
+                                    .key = run_key(run.job().name, run.scheduled()),
+                                    .open = run,
+                                    .is_confirmed = false,
+                                    .has_ended = false,
+                                    .end = {}});
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
   run.placed_at("worker " + name);
@@ -131,6 +151,7 @@ void Workers::Parts::send_start(WorkerEntry& worker, const std::string& command,
   if (!worker.orders) return;
   worker.orders->row(json::object{{"start", json::object{{"run", run.run()},
                                                          {"attempt", run.attempt()},
+                                                         {"key", run_key(run.job().name, run.scheduled())},
                                                          {"command", command},
                                                          {"job", commands::text(run.job().name)},
                                                          {"parameters", commands::text(run.job().parameters)},

@@ -57,6 +57,24 @@ class ReadersTest : public WorkersTest {
   std::unique_ptr<AdminClient> reader = connect();
 };
 
+/// The answer was that no connected worker has a log.
+TEST_F(ReadersTest, TheLogOfARunWhoseEndCannotBeStoredComesFromItsWorker) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  faults.is_full = true;
+  report(host, {event("end", run, failed())});
+  ASSERT_TRUE(says(run, "has ended as failed: bad; its end is being stored, and the last try failed: the disk is full"));
+  EXPECT_TRUE(reader->ask("job-log", {{"run", run}}).ok());
+  ASSERT_TRUE(is_asked(host, 1));
+  EXPECT_EQ(host.logs[0].at("key"), host.starts[0].at("key"));
+  report(host, {log(host, 0, "all of it", 0, true)});
+  EXPECT_EQ(data(read()), "all of it");
+  const auto none = call(*reader, "job-log", {{"run", run + 1}});
+  EXPECT_EQ(none.error().to_string(), "not-found: there is no run " + std::to_string(run + 1));
+}
+
 TEST_F(ReadersTest, AReaderOfARunThatHasNotBegunHearsForWhatItWaits) {
   put(backup());
   ask(trigger("nightly"), 0, "");

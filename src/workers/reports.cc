@@ -101,9 +101,12 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   const std::optional<std::uint32_t> attempt = attempt_of(event);
   const auto found = runs.find(*id);
   if (!attempt) return false;
-  if (found == runs.end()) return event.table == "end" && was_given(*id, name) && waits_for_store(*id, *attempt, of);
+  const std::string_view key = field_of(event, "key");
+  if (found == runs.end())
+    return event.table == "end" && was_given(*id, name) && !is_other_run(*id, key) && waits_for_store(*id, *attempt, of);
   PlacedRun& run = found->second;
   if (run.worker != name || run.attempt != *attempt) return false;
+  if (!key.empty() && !run.key.empty() && run.key != key) return false;  // Of a run of a database that was replaced.
   run.is_confirmed = true;
   worker.unconfirmed.erase(*id);
   if (const auto begun = begin_of(event, runtime.clock().wall_now())) {

@@ -8,6 +8,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
 
 TEST_F(WorkersTest, ARunGoesToTheWorkerThatOffersItsCommandAndComesBackWithItsEnd) {
   put({.name = "nightly", .handler = "command/backup", .parameters = "a \"quoted\"\ntext \x01", .timeout = 1500ms});
@@ -268,6 +270,22 @@ TEST_F(WorkersTest, ARunThatItsWorkerRefusesWaitsAgainAndUsesNoAttempt) {
   EXPECT_THAT(runs("nightly"), ElementsAre("failed resource-exhausted: no place"));
 }
 
+/// Its command went on, and the run was shown as one that no worker has.
+TEST_F(WorkersTest, AfterARestartARunThatMayBeAtAWorkerThatIsNotBackSaysSo) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  close();
+  open();
+  EXPECT_TRUE(says(
+      run, "may run at worker host1, which has not come back since the start of this program; waits: no worker offers command backup"));
+  EXPECT_EQ(jobs->activity(run).value_or(RunActivity{}).place, "worker host1");
+  worker("host1", kBackup, 10, {claim(run, "0 backup")});
+  EXPECT_TRUE(says(run, StartsWith("runs since ")));
+}
+
 /// It ended with "no worker has room for command clean", and without a retry it was lost.
 TEST_F(WorkersTest, ARunThatIsClaimedForAnotherCommandThanItsJobHasNowWaitsForRoom) {
   const json::array clean{field("clean", "1")};
@@ -313,6 +331,48 @@ TEST_F(WorkersTest, AfterARestartARunAtAWorkerIsLinkedAndNotStartedAgain) {
   report(again, {event("end", goes_on, {field("code", "ok")})});
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded meanwhile"));
+}
+
+/// After a new database, or a backup in its place, another run has the number of a run that the worker knows. The end of one became the end
+/// of the other.
+TEST_F(WorkersTest, ARunOfADatabaseThatWasReplacedIsNotTheOneOfItsNumber) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t run = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  const std::string key{first.starts[0].at("key").as_string()};
+  EXPECT_THAT(key, SizeIs(16));
+  const std::string other = "0123456789abcdef";
+  const char* const other_run = "the run of this number is another one here, because the database was replaced";
+  const auto end_of = [](const std::string& of) { return json::array{field("code", "ok"), field("note", of), field("key", of)}; };
+  EXPECT_EQ(report(first, {event("end", run, end_of(other))}), 1);
+  const auto comes_again = [&](const std::string& claimed) -> PlayedWorker& {
+    played.clear();
+    return worker("host1", kBackup, 10, {claim(run, claimed)});
+  };
+  // While the server knows the run, and after a restart, with the claim behind the recovery and before it.
+  PlayedWorker& second = comes_again("0 backup ended key=" + other);
+  ASSERT_TRUE(becomes([&] { return second.stops.size() == 1 && second.starts.size() == 1; }));
+  EXPECT_EQ(second.stops[0].at("why"), other_run);
+  EXPECT_EQ(report(second, {event("end", run, end_of(other))}), 1);
+  close();
+  open();
+  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  PlayedWorker& third = comes_again("0 backup key=" + other);
+  ASSERT_TRUE(becomes([&] { return third.stops.size() == 1 && third.starts.size() == 1; }));
+  EXPECT_EQ(third.stops[0].at("why"), other_run);
+  played.clear();
+  close();
+  close_store();
+  open();
+  PlayedWorker& fourth = worker("host1", kBackup, 10, {claim(run, "0 backup key=" + other)});
+  open_store();
+  ASSERT_TRUE(becomes([&] { return fourth.stops.size() == 1 && fourth.starts.size() == 1; }));
+  EXPECT_EQ(fourth.stops[0].at("why"), other_run);
+  EXPECT_EQ(fourth.starts[0].at("key").as_string(), key);
+  EXPECT_EQ(report(fourth, {event("end", run, end_of(key))}), 0);
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded " + key));
 }
 
 /// A worker could end each run of its commands that waited for a worker, also one of another worker after a restart.
@@ -573,9 +633,14 @@ TEST_F(WorkersTest, TheLogOfARunComesFromItsWorker) {
 
 TEST_F(WorkersTest, ALogThatNoWorkerHasIsNotFoundAndAWorkerThatGoesIsPassedOver) {
   PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  report(host, {event("end", run, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
   PlayedWorker& other = worker("other", kBackup);
   const auto client = connect();
-  ASSERT_TRUE(client->ask("job-log", {{"run", 77}}).ok());
+  ASSERT_TRUE(client->ask("job-log", {{"run", run}}).ok());
   ASSERT_TRUE(becomes([&] { return host.logs.size() + other.logs.size() == 1; }));
   PlayedWorker& asked = host.logs.empty() ? other : host;
   PlayedWorker& next = host.logs.empty() ? host : other;
@@ -588,25 +653,31 @@ TEST_F(WorkersTest, ALogThatNoWorkerHasIsNotFoundAndAWorkerThatGoesIsPassedOver)
     if (!got) error = got.error().to_string();
     return !got;
   }));
-  EXPECT_THAT(error, HasSubstr("no connected worker has a log of the run 77"));
+  EXPECT_THAT(error, HasSubstr("no connected worker has a log of the run " + std::to_string(run) + "; the run has ended"));
 }
 
 TEST_F(WorkersTest, AtTheLimitOfReadersOneMoreIsRefused) {
-  worker("host1", kBackup);
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
   std::vector<std::unique_ptr<AdminClient>> readers;
   for (std::size_t i = 0; i < limits::kLogReaders; ++i) {
     readers.push_back(connect());
-    ASSERT_TRUE(readers.back()->ask("job-log", {{"run", 1}}).ok());
+    ASSERT_TRUE(readers.back()->ask("job-log", {{"run", run}}).ok());
   }
-  ASSERT_TRUE(becomes([this] { return played[0]->logs.size() == limits::kLogReaders; }));
+  ASSERT_TRUE(becomes([&] { return host.logs.size() == limits::kLogReaders; }));
   const auto one_more = connect();
-  EXPECT_THAT(call(*one_more, "job-log", {{"run", 1}}).error().to_string(), HasSubstr("32 readers of logs wait"));
+  EXPECT_THAT(call(*one_more, "job-log", {{"run", run}}).error().to_string(), HasSubstr("32 readers of logs wait"));
 }
 
 TEST_F(QuickWorkers, AWorkerThatDoesNotAnswerAReaderIsGivenUp) {
-  worker("host1", kBackup);
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
   const auto reader = connect();
-  EXPECT_THAT(call(*reader, "job-log", {{"run", 1}}).error().to_string(), HasSubstr("the worker did not answer"));
+  EXPECT_THAT(call(*reader, "job-log", {{"run", run}}).error().to_string(), HasSubstr("the worker did not answer"));
 }
 
 TEST_F(WorkersTest, TheTroubleOfAWorkerIsListedAndInTheHealthUntilItEnds) {

@@ -48,6 +48,55 @@ TEST_F(WorkerDeathsOnLinux, ARunThatGoesOnWhileTheServerIsRestartedIsNotStartedT
   EXPECT_THAT(ids_in("ids"), SizeIs(1));
 }
 
+/// The new database gives the numbers of the old one again. The command of the old run ends, and its end and log are not those of the new
+/// one.
+TEST_F(WorkerDeathsOnLinux, ARunThatIsUnderWayWhenTheDatabaseIsReplacedIsNotTheNewOne) {
+  start_server();
+  start_worker(gated() + command("says", "echo says $RONDO_SCHEDULED\n", "concurrency = 8"));
+  const std::int64_t said = run("says");
+  ASSERT_EQ(end("says", said), "succeeded");
+  const std::int64_t old = run("gated");
+  ASSERT_TRUE(begun(1));
+  kill_server();
+  for (const char* name : {"jobs.db", "jobs.db-wal", "jobs.db-shm"}) std::filesystem::remove(folder / name);
+  start_server();
+  ASSERT_TRUE(becomes([this] { return !call("workers").at("rows").as_array().empty(); }));
+  ASSERT_TRUE(becomes([&] { return !lives(ids_in("ids").at(0)); })) << "the command of a run that is in no database any more";
+  const auto no_run = client->call("job-log", {{"run", old}});
+  EXPECT_THAT(no_run.error().to_string(), HasSubstr("there is no run " + std::to_string(old)));
+  ASSERT_EQ(run("gated"), said);
+  ASSERT_TRUE(begun(2));
+  EXPECT_EQ(log_of(said), "") << "nothing of the run that had this number";
+  ASSERT_EQ(run("says"), old);
+  EXPECT_EQ(end("says", old), "succeeded");
+  EXPECT_THAT(log_of(old), StartsWith("says "));
+  let_go();
+  EXPECT_EQ(end("gated", said), "succeeded all");
+  EXPECT_EQ(log_of(said), "rondo: result all\n");
+  EXPECT_EQ(done(), 1U);
+}
+
+TEST_F(WorkerDeathsOnLinux, ANewRunWithTheNumberOfAnOldOneWaitsForTheEndOfItsCommand) {
+  start_server();
+  start_worker(command(
+      "stubborn", "trap '' TERM\necho $$ >> " + path("ids") + "\necho I am $$\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n",
+      "concurrency = 8"));
+  const std::int64_t old = run("stubborn");
+  ASSERT_TRUE(begun(1));
+  kill_server();
+  for (const char* name : {"jobs.db", "jobs.db-wal", "jobs.db-shm"}) std::filesystem::remove(folder / name);
+  start_server();
+  ASSERT_EQ(run("stubborn"), old);
+  ASSERT_TRUE(becomes(
+      [this] { return read(folder / "worker.err").find("a command of an earlier run with the number 1 is") != std::string::npos; }));
+  EXPECT_THAT(ids_in("ids"), SizeIs(1));
+  let_go();
+  EXPECT_EQ(end("stubborn", old), "succeeded");
+  ASSERT_THAT(ids_in("ids"), SizeIs(2));
+  EXPECT_EQ(log_of(old), "I am " + std::to_string(ids_in("ids").at(1)) + "\n");
+  EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
+}
+
 TEST_F(WorkerDeathsOnLinux, AnEndWhileTheServerIsAwayIsReportedLater) {
   start_server();
   start_worker(gated());
@@ -79,6 +128,14 @@ TEST_F(WorkerDeathsOnLinux, AnEndThatTheServerCouldNotStoreSurvivesTheDeathOfBot
   let_go();
   ASSERT_TRUE(
       becomes([this] { return read(folder / "worker.err").find("the server has not stored the end of a run") != std::string::npos; }));
+  // It was "due", and a kill was answered by "has ended already".
+  const boost::json::value row = call("job-runs", {{"name", "job-of-gated"}}).at("rows").at(0);
+  EXPECT_EQ(row.at("state"), "running");
+  EXPECT_TRUE(row.at("begun").is_string());
+  EXPECT_THAT(std::string{row.at("activity").as_string()}, HasSubstr("has ended as succeeded: all"));
+  EXPECT_THAT(client->call("job-kill", {{"run", id}}).error().to_string(),
+              HasSubstr("has ended as succeeded: all; its end is being stored, and the last try failed: the disk is full"));
+  EXPECT_EQ(log_of(id), "rondo: result all\n");
   kill_server();
   EXPECT_TRUE(std::filesystem::exists(folder / "state" / "runs" / (std::to_string(id) + ".json")));
   start_server();

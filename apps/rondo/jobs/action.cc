@@ -302,10 +302,9 @@ int next(const Caller& caller) {
 std::string note_of_run(const json::object& run) {
   const json::value* const progress = run.if_contains("progress");
   if (progress == nullptr || !progress->is_object()) {
-    const bool is_running = run.contains("state") && run.at("state") == "running";
     const std::string note = run.contains("note") ? member(run, "note") : std::string{};
-    if (is_running || !run.contains("activity")) return note;
-    const std::string activity = member(run, "activity");
+    const std::string activity = run.contains("activity") ? member(run, "activity") : std::string{};
+    if (activity.empty() || activity.starts_with("runs")) return note;
     if (note.empty()) return activity;
     return activity.starts_with("waits for attempt") ? note : activity + "; " + note;  // The note of an attempt names the next one.
   }

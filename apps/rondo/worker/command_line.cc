@@ -209,6 +209,10 @@ Status check_value(const std::string& name, const ParameterRule& rule, const std
   return {};
 }
 
+bool is_run_key(std::string_view key) noexcept {
+  return key.size() <= limits::kRunKey && key.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool is_run_variable(std::string_view name) {
   return std::ranges::any_of(kVariables, [name](std::string_view of_run) { return variable_of(of_run) == name; });
 }

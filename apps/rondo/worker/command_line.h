@@ -17,12 +17,16 @@ namespace rondo::cli {
 struct RunOrder {
   std::int64_t run = 0;
   std::uint32_t attempt = 0;
+  std::string key = {};  // Of the server: the run of another key is another one, although it has the same number. May be empty.
   std::string command;
   std::string job;
   std::string parameters;
   std::string scheduled;
   Duration timeout{0};
 };
+
+/// Whether it may be RunOrder::key, which is a part of the names of files: at most limits::kRunKey digits, and letters from a to f.
+bool is_run_key(std::string_view key) noexcept;
 
 struct CommandLine {
   std::vector<std::string> arguments;    // The first is the program.

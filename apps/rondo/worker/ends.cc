@@ -88,6 +88,7 @@ void Worker::finish(std::int64_t run) {
   }
   RunRecord record{.run = run,
                    .attempt = running.order.attempt,
+                   .key = running.order.key,
                    .command = running.order.command,
                    .begun_ms = running.begun_ms,
                    .has_ended = true,
@@ -96,7 +97,9 @@ void Worker::finish(std::int64_t run) {
                    .ended_ms = clock_.wall_now().nanoseconds() / 1'000'000,
                    .ended = clock_.now()};
   log_.info("end", {{"run", run}, {"command", record.command}, {"status", record.status}});
+  const bool is_foreign = running.is_foreign;
   running_.erase(run);
+  if (is_foreign) return records_.remove(run);
   end_run(std::move(record));
 }
 
@@ -119,7 +122,8 @@ void Worker::forget_end(std::int64_t run) {
   unwritten_.erase(run);
   // The answer to a report under way is not about a later end of the run.
   std::erase_if(reported_.ended, [run](const auto& reported) { return reported.first == run; });
-  if (ended_.erase(run) != 0) records_.remove(run);
+  // A command that runs with the number of a run that was refused has its own record.
+  if (ended_.erase(run) != 0 && !running_.contains(run)) records_.remove(run);
 }
 
 void Worker::report(Instant now) {
@@ -146,21 +150,24 @@ void Worker::add_runs(WorkerReport& made, Instant now) {
     const std::string since = std::to_string((now - record.ended) / 1ms);
     WorkerReport::Fields fields{
         {"attempt", attempt},  {"code", to_string(record.status.code())},  {"message", record.status.message().substr(0, kWords)},
-        {"note", record.note}, {"refused", record.is_refused ? "1" : "0"}, {"begun_ms", begun}};
+        {"note", record.note}, {"refused", record.is_refused ? "1" : "0"}, {"begun_ms", begun},
+        {"key", record.key}};
     if (record.ended_ms != 0) fields.emplace_back("since_ms", since);
     if (!made.add("end", run, fields)) return;
     reported_.ended.emplace_back(run, record.attempt);
   }
   for (auto& [run, running] : running_) {
+    if (running.is_foreign) continue;
     const std::string attempt = std::to_string(running.order.attempt);
     if (!running.is_start_reported) {
       const std::string begun = std::to_string(running.begun_ms);
-      if (!made.add("started", run, {{"attempt", attempt}, {"begun_ms", begun}})) return;
+      if (!made.add("started", run, {{"attempt", attempt}, {"begun_ms", begun}, {"key", running.order.key}})) return;
       reported_.started.push_back(run);
     }
     if (running.progress_version == running.progress_reported) continue;
     const std::string percent = std::to_string(running.percent);
-    if (!made.add("progress", run, {{"attempt", attempt}, {"percent", percent}, {"text", running.progress}})) return;
+    if (!made.add("progress", run, {{"attempt", attempt}, {"percent", percent}, {"text", running.progress}, {"key", running.order.key}}))
+      return;
     reported_.progress.emplace_back(run, running.progress_version);
   }
 }
@@ -168,14 +175,15 @@ void Worker::add_runs(WorkerReport& made, Instant now) {
 void Worker::add_logs(WorkerReport& made, Instant now) {
   for (std::size_t count = questions_.size(); count > 0; --count) {
     const LogQuestion question = questions_.front();
-    const bool is_running = running_.contains(question.run);
-    const std::uint64_t size = logs_.size(question.run);
+    const bool is_known = question.key.empty() || logs_.key(question.run) == question.key;
+    const bool is_running = is_known && running_.contains(question.run);
+    const std::uint64_t size = is_known ? logs_.size(question.run) : 0;
     if (question.until > now && is_running && size <= question.from) {  // It waits for more.
       questions_.pop_front();
       questions_.push_back(question);
       continue;
     }
-    const auto piece = logs_.read(question.run, question.from, question.bytes);
+    const auto piece = is_known ? logs_.read(question.run, question.from, question.bytes) : std::nullopt;
     const std::string from = std::to_string(piece ? piece->from : 0);
     const std::string next = std::to_string(piece ? piece->next : 0);
     const std::string attempt = std::to_string(piece ? piece->attempt : 0);

@@ -24,6 +24,11 @@ inline constexpr std::size_t kCommandLineBytes = 100'000;
 /// `WorkerAndAHostileServer.NonsenseEndsTheConnection`.
 inline constexpr std::size_t kOrderJobName = 200;
 
+/// Bytes of the key of a run in an order. It is a part of the names of files.
+/// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
+/// `WorkerAndAHostileServer.NonsenseEndsTheConnection`.
+inline constexpr std::size_t kRunKey = 32;
+
 /// Bytes of one line of output in which the worker looks for progress and results. The log has lines of any length.
 /// Reached: the rest of the line is not looked at. Figure: none: the log has the line. Test: `OutputLines.ALongLineIsReadToItsLimit`.
 inline constexpr std::size_t kOutputLine = 4'096;

@@ -51,12 +51,14 @@ std::optional<RunOrder> run_order(const json::object& order) {
   const auto attempt = number_in(order, "attempt");
   const auto timeout_ms = number_in(order, "timeout_ms");
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600 * 1000;
+  const std::string key = text_in(order, "key");
   const std::string job = text_in(order, "job");
   const std::string scheduled = text_in(order, "scheduled");
-  if (!is_job_name(job) || !has_form_of_instant(scheduled)) return std::nullopt;
+  if (!is_job_name(job) || !has_form_of_instant(scheduled) || !is_run_key(key)) return std::nullopt;
   if (!run || *run < 1 || !attempt || *attempt > std::numeric_limits<std::uint32_t>::max() || !timeout_ms) return std::nullopt;
   return RunOrder{.run = *run,
                   .attempt = static_cast<std::uint32_t>(*attempt),
+                  .key = key,
                   .command = text_in(order, "command"),
                   .job = job,
                   .parameters = text_in(order, "parameters"),
@@ -88,13 +90,15 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
 
 void Worker::start(const RunOrder& order) {
   if (const auto known = running_.find(order.run); known != running_.end()) {
+    if (known->second.order.key != order.key) return refuse_beside(known->second, order);
     // Never twice here. The server has not seen that it was started.
     known->second.is_start_reported = false;
     return;
   }
   if (const auto known = ended_.find(order.run); known != ended_.end()) {
     // Its end is in a report. But a run that was refused may be given again, also before the server's answer to that report is here.
-    if (known->second.attempt == order.attempt && !known->second.is_refused) return;
+    const bool is_same = known->second.attempt == order.attempt && known->second.key == order.key;
+    if (is_same && !known->second.is_refused) return;
     forget_end(order.run);
   }
   if (ended_.size() > 2 * config_.places + 16)
@@ -107,10 +111,26 @@ void Worker::start(const RunOrder& order) {
   log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", started}});
   end_run({.run = order.run,
            .attempt = order.attempt,
+           .key = order.key,
            .command = order.command,
            .has_ended = true,
            .status = started,
            .is_refused = is_for_others});
+}
+
+void Worker::refuse_beside(RunningCommand& running, const RunOrder& order) {
+  const Status why{StatusCode::Unavailable, "a command of an earlier run with the number " + std::to_string(order.run) + " is ending"};
+  log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", why}});
+  running.is_foreign = true;
+  stop(running, {StatusCode::Cancelled, "the server has another run with this number"});
+  // Not on the disk, where the record of the command is that ends. Without it the server gives the run again.
+  ended_[order.run] = {.run = order.run,
+                       .attempt = order.attempt,
+                       .key = order.key,
+                       .command = order.command,
+                       .has_ended = true,
+                       .status = why,
+                       .is_refused = true};
 }
 
 Status Worker::refusal(const RunOrder& order) const {
@@ -129,7 +149,7 @@ Status Worker::try_start(const RunOrder& order) {
   const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
   const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
-  if (Status begun = logs_.begin(order.run, order.attempt, rule->log_bytes); !begun.ok()) {
+  if (Status begun = logs_.begin(order.run, order.attempt, order.key, rule->log_bytes); !begun.ok()) {
     check_disk_again();
     return begun;
   }
@@ -142,6 +162,7 @@ Status Worker::try_start(const RunOrder& order) {
   const std::int64_t begun_ms = clock_.wall_now().nanoseconds() / 1'000'000;
   Status written = records_.write({.run = order.run,
                                    .attempt = order.attempt,
+                                   .key = order.key,
                                    .command = order.command,
                                    .process = process->id(),
                                    .started = start_time_of(process->id()).value_or(0),
@@ -181,6 +202,7 @@ void Worker::ask_log(const json::object& order) {
   const bool waits = wait != nullptr && wait->is_bool() && wait->get_bool();
   questions_.push_back({.request = *request,
                         .run = *run,
+                        .key = text_in(order, "key"),
                         .from = static_cast<std::uint64_t>(*from),
                         .bytes = static_cast<std::size_t>(std::min<std::int64_t>(*bytes, 16'384)),
                         .until = clock_.now() + (waits ? limits::kLogQuestionWait : Duration{0})});

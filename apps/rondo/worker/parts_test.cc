@@ -101,7 +101,7 @@ class WorkerFiles : public ::testing::Test {
 
 TEST_F(WorkerFiles, ALogKeepsTheNewestOutputWithinItsBytes) {
   RunLogs of = logs();
-  ASSERT_TRUE(of.begin(7, 0, 1000).ok());
+  ASSERT_TRUE(of.begin(7, 0, "", 1000).ok());
   std::string all;
   for (int i = 0; i < 1000; ++i) {
     const std::string line = "line " + std::to_string(i) + "\n";
@@ -127,7 +127,7 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
   {
     RunLogs of = logs();
     for (std::int64_t run = 1; run <= 5; ++run) {
-      ASSERT_TRUE(of.begin(run, 0, 1000).ok());
+      ASSERT_TRUE(of.begin(run, 0, "", 1000).ok());
       of.append(run, std::string(100, 'x'));
       ASSERT_TRUE(of.end(run).ok());
       files::last_write_time(folder / "logs" / (std::to_string(run) + "-0.log"), files::file_time_type{} + std::chrono::seconds{run});
@@ -137,7 +137,7 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
   RunLogs of = logs({.logs = 3, .bytes = 250});
   EXPECT_EQ(of.read(3, 0, 10), std::nullopt);
   EXPECT_TRUE(of.read(4, 0, 10).has_value());
-  ASSERT_TRUE(of.begin(5, 1, 1000).ok());  // Another attempt goes on behind the first.
+  ASSERT_TRUE(of.begin(5, 1, "", 1000).ok());  // Another attempt goes on behind the first.
   of.append(5, "second");
   ASSERT_TRUE(of.end(5).ok());
   EXPECT_EQ(of.read(5, 0, 1000)->data, std::string(100, 'x')) << "a piece is of one attempt";
@@ -151,7 +151,7 @@ TEST_F(WorkerFiles, LogsAreTakenUpAndTheOldestAreRemovedBeyondTheirBounds) {
 TEST_F(WorkerFiles, ALogKeepsAllAttemptsThatFitIntoItsBytes) {
   constexpr std::uint32_t kAttempts = 101;
   const auto print = [](RunLogs& of, std::uint32_t attempt, const std::string& output) {
-    ASSERT_TRUE(of.begin(7, attempt, 10'000).ok());
+    ASSERT_TRUE(of.begin(7, attempt, "", 10'000).ok());
     of.append(7, output);
     ASSERT_TRUE(of.end(7).ok());
   };
@@ -183,7 +183,7 @@ TEST_F(WorkerFiles, ALogKeepsAllAttemptsThatFitIntoItsBytes) {
 TEST_F(WorkerFiles, ALogHasALimitOfFiles) {
   RunLogs of = logs();
   for (std::uint32_t attempt = 0; attempt < limits::kLogFiles + 5; ++attempt) {
-    ASSERT_TRUE(of.begin(7, attempt, 1'000'000).ok());
+    ASSERT_TRUE(of.begin(7, attempt, "", 1'000'000).ok());
     of.append(7, "x");
     ASSERT_TRUE(of.end(7).ok());
   }
@@ -225,10 +225,11 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
     auto records = open_records();
     ASSERT_TRUE(records.has_value());
     EXPECT_THAT(open_records().error().to_string(), HasSubstr("another process has it open: process " + std::to_string(::getpid())));
-    ASSERT_TRUE(records->write({.run = 3, .attempt = 2, .command = "a", .process = 99, .started = 5, .boot = "b"}).ok());
+    ASSERT_TRUE(records->write({.run = 3, .attempt = 2, .key = "0f", .command = "a", .process = 99, .started = 5, .boot = "b"}).ok());
     ASSERT_TRUE(records
                     ->write({.run = 3,
                              .attempt = 2,
+                             .key = "0f",
                              .command = "a",
                              .has_ended = true,
                              .status = {StatusCode::DeadlineExceeded, "late \x01\""},
@@ -244,6 +245,7 @@ TEST_F(WorkerFiles, RecordsSurviveAndAFolderHasOneWorker) {
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].run, 3);
   EXPECT_EQ(all[0].attempt, 2U);
+  EXPECT_EQ(all[0].key, "0f");
   EXPECT_TRUE(all[0].has_ended);
   EXPECT_EQ(all[0].status.to_string(), "deadline-exceeded: late \x01\"");
   EXPECT_EQ(all[0].note, "n\n");
@@ -300,7 +302,29 @@ TEST_F(WorkerFiles, AFifoInPlaceOfAFileIsAnErrorAndNeverBlocks) {
   EXPECT_THAT(records->write({.run = 4, .command = "a"}).to_string(), HasSubstr("4.json.new' is no regular file"));
   RunLogs of = logs();
   ASSERT_EQ(::mkfifo((folder / "logs" / "4-0.log").c_str(), 0600), 0);
-  EXPECT_THAT(of.begin(4, 0, 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
+  EXPECT_THAT(of.begin(4, 0, "", 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
+}
+
+/// `job log` showed the output of a run of the former database, and the new run wrote behind it.
+TEST_F(WorkerFiles, TheLogOfAnotherRunWithTheSameNumberMakesWay) {
+  const auto text = [](const RunLogs& of) { return of.read(4, 0, 100).value_or(LogPiece{}).data; };
+  {
+    RunLogs of = logs();
+    ASSERT_TRUE(of.begin(4, 0, "00ff", 1000).ok());
+    of.append(4, "old");
+    ASSERT_TRUE(of.end(4).ok());
+  }
+  RunLogs of = logs();
+  EXPECT_EQ(text(of), "old");
+  EXPECT_EQ(of.key(4), "00ff");
+  ASSERT_TRUE(of.begin(4, 1, "00ff", 1000).ok());
+  of.append(4, "er");
+  EXPECT_EQ(of.size(4), 5U);
+  ASSERT_TRUE(of.begin(4, 0, "0100", 1000).ok());
+  of.append(4, "new");
+  ASSERT_TRUE(of.end(4).ok());
+  EXPECT_EQ(text(of), "new");
+  EXPECT_EQ(text(logs()), "new");
 }
 
 TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {

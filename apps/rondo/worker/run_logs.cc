@@ -24,9 +24,10 @@ struct FileName {
   std::int64_t run = 0;
   std::uint64_t offset = 0;
   std::uint32_t attempt = 0;
+  std::string key = {};
 };
 
-/// The numbers in a name such as "12-4096-1.log". The names of an earlier version have no attempt.
+/// The parts of a name such as "12-4096-1-00ff.log". The key may be absent, and in names of an earlier version the attempt, too.
 std::optional<FileName> parse_name(const std::string& name) {
   FileName parsed;
   const char* const end = name.data() + name.size();
@@ -37,6 +38,11 @@ std::optional<FileName> parse_name(const std::string& name) {
     const auto behind = std::from_chars(at + 1, end, parsed.attempt);
     at = behind.ptr;
     bad = behind.ec;
+  }
+  if (bad == std::errc{} && at != end && *at == '-') {
+    const std::string_view rest{at + 1, end};
+    parsed.key = rest.substr(0, rest.find('.'));
+    at += 1 + parsed.key.size();
   }
   if (bad != std::errc{} || std::string_view{at, end} != ".log") return std::nullopt;
   return parsed;
@@ -55,7 +61,10 @@ Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
     if (!name || !at->is_regular_file(unknown)) continue;
     const std::uint64_t size = at->file_size(unknown);
     if (unknown) continue;
-    logs.logs_[name->run].files[name->offset] = {.size = size, .attempt = name->attempt};
+    Log& log = logs.logs_[name->run];
+    if (log.files.empty()) log.key = name->key;
+    if (log.key != name->key) continue;
+    log.files[name->offset] = {.size = size, .attempt = name->attempt};
     logs.bytes_ += size;
     times[name->run] = std::max(times[name->run], at->last_write_time(unknown));
   }
@@ -68,16 +77,20 @@ Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
   return logs;
 }
 
-std::string RunLogs::path(std::int64_t run, std::uint64_t offset, std::uint32_t attempt) const {
-  const std::string of_attempt = attempt == 0 ? std::string{} : "-" + std::to_string(attempt);
-  return folder_ + "/" + std::to_string(run) + "-" + std::to_string(offset) + of_attempt + ".log";
+std::string RunLogs::path(std::int64_t run, const Log& log, std::uint64_t offset, std::uint32_t attempt) const {
+  std::string name = std::to_string(run) + "-" + std::to_string(offset);
+  if (attempt != 0 || !log.key.empty()) name += "-" + std::to_string(attempt);
+  if (!log.key.empty()) name += "-" + log.key;
+  return folder_ + "/" + name + ".log";
 }
 
 Status RunLogs::check() const { return check_room(folder_); }
 
-Status RunLogs::begin(std::int64_t run, std::uint32_t attempt, std::size_t bytes) {
+Status RunLogs::begin(std::int64_t run, std::uint32_t attempt, const std::string& key, std::size_t bytes) {
   std::erase(ended_, run);
+  if (const auto known = logs_.find(run); known != logs_.end() && known->second.key != key) remove(run);
   Log& log = logs_[run];
+  log.key = key;
   log.bytes_max = bytes;
   log.attempt = attempt;
   log.trouble = {};
@@ -86,7 +99,7 @@ Status RunLogs::begin(std::int64_t run, std::uint32_t attempt, std::size_t bytes
 
 void RunLogs::remove_first(std::int64_t run, Log& log) {
   const auto& [offset, file] = *log.files.begin();
-  ::unlink(path(run, offset, file.attempt).c_str());
+  ::unlink(path(run, log, offset, file.attempt).c_str());
   bytes_ -= file.size;
   log.files.erase(log.files.begin());
 }
@@ -103,10 +116,10 @@ Status RunLogs::roll(std::int64_t run, Log& log) {
   }
   // An earlier attempt without output has left a file with this offset.
   if (const auto empty = log.files.find(offset); empty != log.files.end() && empty->second.attempt != log.attempt) {
-    ::unlink(path(run, offset, empty->second.attempt).c_str());
+    ::unlink(path(run, log, offset, empty->second.attempt).c_str());
     log.files.erase(empty);
   }
-  Result<UniqueFd> fd = open_state_file(path(run, offset, log.attempt), O_WRONLY | O_CREAT | O_APPEND);
+  Result<UniqueFd> fd = open_state_file(path(run, log, offset, log.attempt), O_WRONLY | O_CREAT | O_APPEND);
   if (!fd) return log.trouble = fd.error();
   log.fd = *std::move(fd);
   log.files.try_emplace(offset, File{.size = 0, .attempt = log.attempt});
@@ -135,7 +148,7 @@ void RunLogs::write(std::int64_t run, Log& log, std::string_view output) {
     const ssize_t written = ::write(log.fd.get(), output.data(), output.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      log.trouble = status_from_errno(errno, "the log '" + path(run, log.files.rbegin()->first, log.attempt) + "' is incomplete");
+      log.trouble = status_from_errno(errno, "the log '" + path(run, log, log.files.rbegin()->first, log.attempt) + "' is incomplete");
       return;
     }
     log.files.rbegin()->second.size += static_cast<std::uint64_t>(written);
@@ -180,7 +193,7 @@ std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std:
     if (!piece.data.empty() && file.attempt != piece.attempt) break;
     while (piece.next >= offset && piece.next < offset + file.size && piece.data.size() < max) {
       piece.attempt = file.attempt;
-      const Result<UniqueFd> fd = open_state_file(path(run, offset, file.attempt), O_RDONLY);
+      const Result<UniqueFd> fd = open_state_file(path(run, found->second, offset, file.attempt), O_RDONLY);
       const std::size_t wanted = std::min<std::size_t>(max - piece.data.size(), offset + file.size - piece.next);
       std::string bytes(wanted, '\0');
       const ssize_t got = fd ? ::pread(fd->get(), bytes.data(), wanted, static_cast<off_t>(piece.next - offset)) : -1;
@@ -191,6 +204,11 @@ std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std:
     }
   }
   return piece;
+}
+
+std::string RunLogs::key(std::int64_t run) const {
+  const auto found = logs_.find(run);
+  return found == logs_.end() ? std::string{} : found->second.key;
 }
 
 std::uint64_t RunLogs::size(std::int64_t run) const {

@@ -1,7 +1,8 @@
-// RunLogs: the output of runs, in files of the folder logs/. A log rolls: its files are RUN-OFFSET-ATTEMPT.log, where OFFSET is the number
-// of bytes of the run before the file. Each attempt begins a file, and so does an attempt whose newest file has half of the run's bytes;
-// the oldest files are removed where the next one needs their room. So the newest output is kept, of as many attempts as fit. Of all logs
-// the oldest ones are removed beyond a number and a total size.
+// RunLogs: the output of runs, in files of the folder logs/. A log rolls: its files are RUN-OFFSET-ATTEMPT-KEY.log, where OFFSET is the
+// number of bytes of the run before the file, and KEY is RunOrder::key: the log of another run with this number makes way. Each attempt
+// begins a file, and so does an attempt whose newest file has half of the run's bytes; the oldest files are removed where the next one
+// needs their room. So the newest output is kept, of as many attempts as fit. Of all logs the oldest ones are removed beyond a number and a
+// total size.
 #pragma once
 
 #include <cstddef>
@@ -36,14 +37,16 @@ class RunLogs {
 
   /// Whether output could be written now.
   Status check() const;
-  /// Begins the log of a run, or goes on with it. All its files together have at most 'bytes'.
-  Status begin(std::int64_t run, std::uint32_t attempt, std::size_t bytes);
+  /// Begins the log of a run, or goes on with it. All its files together have at most 'bytes'. A log with another key is removed.
+  Status begin(std::int64_t run, std::uint32_t attempt, const std::string& key, std::size_t bytes);
   /// Appends output. An error is kept and returned by end(): a full disk does not stop a command.
   void append(std::int64_t run, std::string_view output);
   /// Closes the log, and removes old logs beyond the bounds.
   Status end(std::int64_t run);
   /// At most 'max' bytes from 'from' on; nothing if there is no log of the run.
   std::optional<LogPiece> read(std::int64_t run, std::uint64_t from, std::size_t max) const;
+  /// The key of the run whose log it is; empty if there is none.
+  std::string key(std::int64_t run) const;
   /// The bytes of the run so far.
   std::uint64_t size(std::int64_t run) const;
 
@@ -54,6 +57,7 @@ class RunLogs {
   };
   struct Log {
     std::map<std::uint64_t, File> files;  // By their offset.
+    std::string key;
     std::size_t bytes_max = 0;
     std::uint32_t attempt = 0;  // The one under way.
     UniqueFd fd;                // Of the newest file, while the run is under way.
@@ -61,7 +65,7 @@ class RunLogs {
     std::uint64_t size() const { return files.empty() ? 0 : files.rbegin()->first + files.rbegin()->second.size; }
   };
   RunLogs(std::string folder, Bounds bounds) : folder_(std::move(folder)), bounds_(bounds) {}
-  std::string path(std::int64_t run, std::uint64_t offset, std::uint32_t attempt) const;
+  std::string path(std::int64_t run, const Log& log, std::uint64_t offset, std::uint32_t attempt) const;
   void remove_first(std::int64_t run, Log& log);
   Status roll(std::int64_t run, Log& log);
   void write(std::int64_t run, Log& log, std::string_view output);

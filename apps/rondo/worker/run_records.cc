@@ -20,6 +20,7 @@
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
+#include "worker/command_line.h"
 #include "worker/limits.h"
 #include "worker/process.h"
 #include "worker/state_files.h"
@@ -37,6 +38,7 @@ constexpr std::size_t kWords = 4'096;
 std::string text_of(const RunRecord& record) {
   return json::serialize(json::object{{"run", record.run},
                                       {"attempt", record.attempt},
+                                      {"key", record.key},
                                       {"command", record.command},
                                       {"process", record.process},
                                       {"started", record.started},
@@ -72,11 +74,12 @@ std::optional<RunRecord> parse(const std::string& text) {
                      .has_ended = object.at("ended").as_bool(),
                      .status = {},
                      .note = unescape_text(words("note"))};
+    if (object.contains("key")) record.key = words("key");
     if (const json::value* const refused = object.if_contains("refused")) record.is_refused = refused->as_bool();
     if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = past_ms(*begun);
     if (const json::value* const ended = object.if_contains("ended_ms")) record.ended_ms = past_ms(*ended);
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
-    return record.run < 1 ? std::nullopt : std::optional{std::move(record)};
+    return record.run < 1 || !is_run_key(record.key) ? std::nullopt : std::optional{std::move(record)};
   } catch (const std::exception&) {
     return std::nullopt;
   }

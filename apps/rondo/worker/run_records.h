@@ -19,6 +19,7 @@ namespace rondo::cli {
 struct RunRecord {
   std::int64_t run = 0;
   std::uint32_t attempt = 0;
+  std::string key = {};  // As RunOrder::key; empty, too, if an earlier version wrote the record.
   std::string command;
   pid_t process = 0;          // Also the number of its session and group.
   std::uint64_t started = 0;  // The start time of the process, in ticks since the boot.

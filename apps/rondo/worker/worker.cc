@@ -157,11 +157,14 @@ json::array Worker::offers() const {
 
 json::object Worker::hello() const {
   json::array runs;
-  const auto claim = [&runs](std::int64_t run, std::uint32_t attempt, const std::string& command, const char* more) {
-    runs.push_back(json::array{json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + command + more}});
+  const auto claim = [&runs](std::int64_t run, std::uint32_t attempt, const std::string& key, std::string text) {
+    if (!key.empty()) text += " key=" + key;
+    runs.push_back(json::array{json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + text}});
   };
-  for (const auto& [run, running] : running_) claim(run, running.order.attempt, running.order.command, "");
-  for (const auto& [run, record] : ended_) claim(run, record.attempt, record.command, " ended");
+  for (const auto& [run, running] : running_) {
+    if (!running.is_foreign) claim(run, running.order.attempt, running.order.key, running.order.command);
+  }
+  for (const auto& [run, record] : ended_) claim(run, record.attempt, record.key, record.command + " ended");
   return {{"worker", name_}, {"places", config_.places}, {"offers", offers()}, {"runs", std::move(runs)}};
 }
 

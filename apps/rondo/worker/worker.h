@@ -33,6 +33,7 @@ inline constexpr Duration kHeartbeat = 10s;
 /// A command that runs.
 struct RunningCommand {
   RunOrder order;
+  bool is_foreign = false;                  // The server has another run with its number. Its end is reported to none.
   std::shared_ptr<const CommandRule> rule;  // As it was when the command began.
   Process process;
   OutputLines lines = {};
@@ -52,6 +53,7 @@ struct RunningCommand {
 struct LogQuestion {
   std::int64_t request = 0;
   std::int64_t run = 0;
+  std::string key = {};  // As RunOrder::key; empty: of any.
   std::uint64_t from = 0;
   std::size_t bytes = 0;
   Instant until;  // Then it is answered, even without data.
@@ -87,6 +89,8 @@ class Worker {
   boost::json::array offers() const;
   void take_order(std::string_view kind, const boost::json::object& order);
   void start(const RunOrder& order);
+  /// A run while the command of another run with its number has not ended: stops the command, and refuses the run.
+  void refuse_beside(RunningCommand& running, const RunOrder& order);
   /// Why the run is not taken at present: there is no room for it, or its command is not offered any more.
   Status refusal(const RunOrder& order) const;
   Status try_start(const RunOrder& order);

@@ -72,7 +72,7 @@ struct RunActivity {
     Ending,   // The end of an attempt, or of the run, is being stored.
   };
   Stage stage = Stage::Planned;
-  std::optional<WallTime> begun{};  // Running: when the attempt began; empty in a replay.
+  std::optional<WallTime> begun{};  // Running, and Ending an attempt: when the attempt began; empty in a replay.
   std::string place = {};           // Where it runs, or waits for a place: "pool fast", "worker web-1". Empty: unknown.
   std::string text = {};            // For people: "waits for its time, 2026-11-01T02:30:00Z".
   std::string trouble = {};         // Running: why it may not go on, as its handler says; a part of 'text'. Empty: it goes on.

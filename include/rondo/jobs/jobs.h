@@ -219,6 +219,8 @@ class Jobs {
   bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
   /// The worker to which a run without a stored end was given last: see JobRun::worker. Empty, too, if there is no such run.
   std::string worker_of(std::int64_t run) const;
+  /// The scheduled time of a run without a stored end; nothing if there is no such run.
+  std::optional<WallTime> scheduled_of(std::int64_t run) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.
