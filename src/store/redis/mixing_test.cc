@@ -12,6 +12,7 @@ class RedisMixing : public RedisTableTest {
   void SetUp() override {
     RedisTableTest::SetUp();
     if (IsSkipped()) return;
+    forbid_scripts_the_time();
     driver_ = std::make_unique<StoreDriver>(quick_options());
     declare(*driver_, "T");
     declare(*driver_, "Q", TableKind::Queue);

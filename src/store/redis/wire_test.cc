@@ -16,6 +16,7 @@ class RedisWire : public RedisTableTest {
   void SetUp() override {
     RedisTableTest::SetUp();
     if (IsSkipped()) return;
+    forbid_scripts_the_time();
     open(0, ':');
   }
   /// Opens a store on another database, with another separator.

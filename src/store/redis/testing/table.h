@@ -55,6 +55,8 @@ class RedisTableTest : public testing::Test {
   }
   void start_server(redis_kit::RedisServerOptions options) { server_ = std::make_unique<redis_kit::RedisServer>(std::move(options)); }
   redis_kit::RedisServer& server() { return *server_; }
+  /// For a test that says what one pop takes, also on a busy machine: a script that may not read the time has no limit of time (scripts.h).
+  void forbid_scripts_the_time() { EXPECT_EQ(server().command({"ACL", "SETUSER", "default", "-time"}), "OK"); }
 
   /// Short enough that a test can wait for them, long enough for a busy machine.
   RedisStoreOptions quick_options() const {
