@@ -205,6 +205,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"run_key", 32},
     {"output_line", 4096},
     {"output_slice", 262144},
+    {"named_runs", 256},
     {"report_events", 200},
     {"report_bytes", 131072},
     {"run_record_bytes", 65536},

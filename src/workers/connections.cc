@@ -49,7 +49,13 @@ Result<std::string> new_session() {
 struct Offer {
   std::map<std::string, std::uint64_t> commands;
   std::uint64_t places = 0;
+};
+
+/// The runs that a worker says it has. One that cannot be taken does not keep the worker away.
+struct Claims {
   std::map<std::int64_t, Claim> runs;
+  std::map<std::int64_t, std::string> malformed;  // With the reason.
+  std::uint64_t nameless = 0;                     // Without a number.
 };
 
 /// "ATTEMPT COMMAND", and behind it " ended" if the attempt has ended, and " key=KEY" if the worker knows the key of the run.
@@ -92,18 +98,21 @@ Result<Offer> offer_of(const Arguments& arguments) {
   return offer;
 }
 
-Result<Offer> hello_of(const Arguments& arguments) {
-  Result<Offer> read = offer_of(arguments);
-  if (!read) return read;
-  Offer& offer = *read;
+Result<Claims> claims_of(const Arguments& arguments) {
+  Claims claims;
   for (const auto& [run, text] : arguments.fields("runs")) {
     const auto id = number_of<std::int64_t>(run);
-    auto claim = claim_of(text);
-    if (!id || *id < 1 || !claim) return wrong("a claimed run is a number with an attempt and a command");
-    offer.runs[*id] = *std::move(claim);
+    if (!id || *id < 1) {
+      ++claims.nameless;
+    } else if (auto claim = claim_of(text)) {
+      claims.runs[*id] = *std::move(claim);
+    } else {
+      claims.malformed[*id] = "a claimed run has an attempt and a command, not '" + text.substr(0, kNameBytes) + "'";
+    }
   }
-  if (offer.runs.size() > limits::kWorkerRuns) return wrong("a worker has at most " + std::to_string(limits::kWorkerRuns) + " runs");
-  return read;
+  if (claims.runs.size() + claims.malformed.size() > limits::kWorkerRuns)
+    return wrong("a worker names at most " + std::to_string(limits::kWorkerRuns) + " runs at a time");
+  return claims;
 }
 
 }  // namespace
@@ -137,8 +146,9 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   const std::string name = arguments.text("worker");
   if (!is_name(name))
     return reply.fail({StatusCode::InvalidArgument, "a worker's name has 1 to 100 letters, digits and characters of ._-"});
-  Result<Offer> offer = hello_of(arguments);
+  Result<Offer> offer = offer_of(arguments);
   if (!offer) return reply.fail(offer.error());
+  if (const auto claims = claims_of(arguments); !claims) return reply.fail(claims.error());
   const auto known = workers.find(name);
   if (known != workers.end() && known->second.orders)
     return reply.fail({StatusCode::AlreadyExists, "a worker with the name '" + name + "' is connected"});
@@ -159,17 +169,34 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   reply.row(json::object{{"welcome", json::object{{"session", worker.session}}}});
   reply.flush();
   worker.orders = std::move(reply);
-  std::set<std::int64_t> claimed;
-  for (const auto& [run, of_run] : offer->runs) {
-    if (claim(name, worker, run, of_run)) claimed.insert(run);
-  }
-  settle_unclaimed(name, worker, claimed);
+  worker.claimed.clear();
+  worker.is_claiming = true;
+  static_cast<void>(take_claims(name, worker, arguments));
   show_silence(name, worker);
-  for (const std::int64_t run : claimed) ask_held(run);
-  if (!is_settled && came.size() < limits::kWorkers) came.insert(name);
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   for (const auto& [command, places] : offers) publish(command);
   if (!is_settled) look_again();
+}
+
+Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
+  const Result<Claims> claims = claims_of(arguments);
+  if (!claims) return claims.error();
+  const auto of_worker = std::ranges::count_if(runs, [&](const auto& entry) { return entry.second.worker == name; });
+  if (static_cast<std::size_t>(of_worker) >= 2 * limits::kWorkerRuns)
+    return {StatusCode::ResourceExhausted, "the worker reports no ends of the runs that it has named"};
+  stats.refused += claims->malformed.size() + claims->nameless;
+  for (const auto& [run, why] : claims->malformed) send_refused(worker, run, why);
+  std::vector<std::int64_t> taken;
+  for (const auto& [run, of_run] : claims->runs) {
+    if (claim(name, worker, run, of_run)) taken.push_back(run);
+  }
+  if (worker.is_claiming) worker.claimed.insert(taken.begin(), taken.end());
+  if (!arguments.flag("more") && std::exchange(worker.is_claiming, false)) {
+    settle_unclaimed(name, worker, std::exchange(worker.claimed, {}));
+    if (!is_settled && came.size() < limits::kWorkers) came.insert(name);
+  }
+  for (const std::int64_t run : taken) ask_held(run);
+  return {};
 }
 
 bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
@@ -232,6 +259,7 @@ void Workers::Parts::gone(const std::string& name, const std::string& session) {
 void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.orders.reset();
   worker.session.clear();
+  worker.claimed.clear();
   worker.trouble.clear();
   if (auto held = std::exchange(worker.held, std::nullopt)) answer(*std::move(held));
   worker.heard = runtime.scheduler().now();

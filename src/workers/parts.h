@@ -78,6 +78,8 @@ struct WorkerEntry {
   std::uint64_t places = 0;                     // Of all commands together.
   std::set<std::int64_t> runs;                  // Those that occupy a place.
   std::set<std::int64_t> unconfirmed;
+  bool is_claiming = false;             // It has not named all its runs yet, and gets none meanwhile.
+  std::set<std::int64_t> claimed = {};  // Those that it has named meanwhile, and that are its.
   std::string trouble = {};             // By its report: its state on the disk cannot be written.
   Instant full_until = {};              // kPauseOfWorker.
   std::optional<HeldReport> held = {};  // One, as a worker sends its next report after the answer.
@@ -113,6 +115,8 @@ struct Workers::Parts {
   void connect(const Arguments& arguments, Reply reply);
   void gone(const std::string& name, const std::string& session);
   void disconnect(const std::string& name, WorkerEntry& worker);
+  /// The runs that the worker names, in worker-orders or in a later report. InvalidArgument or ResourceExhausted for too many.
+  Status take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments);
   /// Whether the run is the worker's.
   bool claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed);
   /// After a reconnection: begins again what the worker never got, and ends what it has lost.
@@ -147,6 +151,8 @@ struct Workers::Parts {
   bool was_given(std::int64_t run, const std::string& worker) const;
   void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
   void send_stop(const std::string& name, std::int64_t run, std::string_view why);
+  /// The worker sets its record of the run aside.
+  static void send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why);
   void link(std::int64_t run, const AsyncRun& open);
   /// Ends a run, if it is open, and forgets it.
   void finish(std::int64_t run, const ReportedEnd& end);

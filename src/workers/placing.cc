@@ -29,7 +29,7 @@ std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerE
 bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant now,
               Duration silent) {
   const auto offer = worker.offers.find(command);
-  return worker.orders && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
+  return worker.orders && !worker.is_claiming && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
          worker.runs.size() < worker.places && worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
          runs_of(runs, worker, command) < offer->second;
 }
@@ -166,6 +166,11 @@ void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::s
   if (worker == workers.end() || !worker->second.orders) return;
   worker->second.orders->row(json::object{{"stop", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
   worker->second.orders->flush();
+}
+
+void Workers::Parts::send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why) {
+  worker.orders->row(json::object{{"refused", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
+  worker.orders->flush();
 }
 
 void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {

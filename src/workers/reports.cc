@@ -70,6 +70,10 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   if (arguments.has("offers")) {
     if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
   }
+  if (arguments.has("runs")) {
+    if (const Status taken = take_claims(name, found->second, arguments); !taken.ok()) return reply.fail(taken);
+    look_for_room();
+  }
   if (arguments.has("trouble")) change_trouble(name, arguments.text("trouble").substr(0, limits::kRunNote));
   HeldReport made{.number = ++last_report, .worker = name, .reply = std::move(reply)};
   for (const RowArgument& event : arguments.rows("events")) {

@@ -20,7 +20,8 @@ Status Workers::add_commands(CommandRegistry& registry) {
                     .arguments = {{"worker", ArgumentKind::Text, true, "Name of the worker"},
                                   {"places", ArgumentKind::Integer, true, "Runs that it takes at a time"},
                                   {"offers", ArgumentKind::Fields, true, "Its commands, each with the runs that it takes at a time"},
-                                  {"runs", ArgumentKind::Fields, false, "Runs that it has, each with its command"}}},
+                                  {"runs", ArgumentKind::Fields, false, "Runs that it has, each with its command"},
+                                  {"more", ArgumentKind::Flag, false, "It has further runs: the next reports have them"}}},
                    [parts](const Arguments& arguments, Reply reply) { parts->connect(arguments, std::move(reply)); });
   if (!added.ok()) return added;
   added = registry.add({.name = "worker-report",
@@ -29,6 +30,8 @@ Status Workers::add_commands(CommandRegistry& registry) {
                                       {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader"},
                                       {"places", ArgumentKind::Integer, false, "With offers: the runs that it takes at a time from now on"},
                                       {"offers", ArgumentKind::Fields, false, "Its commands from now on, as in worker-orders"},
+                                      {"runs", ArgumentKind::Fields, false, "Further runs that it has, as in worker-orders"},
+                                      {"more", ArgumentKind::Flag, false, "With runs: there are further ones"},
                                       {"trouble", ArgumentKind::Text, false, "Why it cannot write its state; empty: it can"}},
                         .is_told = false},
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });

@@ -11,21 +11,26 @@
 namespace rondo::jobs {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// A server on the socket that the test plays by bytes.
 class WorkerAndAHostileServer : public WorkerOnLinux {
  protected:
   WorkerAndAHostileServer() {
+    listen();
+    start_worker("[command.touch]\nprogram = \"/bin/touch\"\narguments = [\"{parameters}\"]\n" +
+                 command("gated", "trap '' TERM\necho $$ > " + path("ids") + "\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n",
+                         "grace_s = 60"));
+  }
+  void listen() {
     listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, socket().c_str(), sizeof address.sun_path - 1);
     EXPECT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener, 16), 0);
-    start_worker("[command.touch]\nprogram = \"/bin/touch\"\narguments = [\"{parameters}\"]\n" +
-                 command("gated", "trap '' TERM\necho $$ > " + path("ids") + "\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n",
-                         "grace_s = 60"));
   }
   ~WorkerAndAHostileServer() override {
     forget();
@@ -42,7 +47,8 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
     orders = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     reports = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     ASSERT_GE(reports, 0);
-    EXPECT_THAT(receive(orders), HasSubstr("worker-orders"));
+    hello = receive(orders);
+    EXPECT_THAT(hello, HasSubstr("worker-orders"));
   }
   static std::string frame(char kind, std::string_view payload) {
     const auto size = static_cast<std::uint32_t>(payload.size() + 1);
@@ -109,6 +115,7 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
   int listener = -1;
   int orders = -1;
   int reports = -1;
+  std::string hello;  // Of the worker.
 };
 
 TEST_F(WorkerAndAHostileServer, NothingRunsThatIsNotAllowed) {
@@ -236,6 +243,49 @@ TEST_F(WorkerAndAHostileServer, AWorkerThatConnectsAgainWhileItEndsAsksAgainForT
   int status = 0;
   ::waitpid(std::exchange(worker, 0), &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+/// A server took 256 at a time, and none if one of them was odd: the worker never connected again.
+TEST_F(WorkerAndAHostileServer, MoreEndsThanAServerTakesAtATimeAreNamedInPieces) {
+  constexpr int kEnds = 300;
+  kill_worker(SIGKILL);
+  std::filesystem::create_directories(folder / "state" / "runs");
+  const auto record = [this](int run, const std::string& command) {
+    std::ofstream(folder / "state" / "runs" / (std::to_string(run) + ".json"))
+        << boost::json::object{{"run", run}, {"attempt", 0},  {"command", command}, {"process", 0},  {"started", 0},
+                               {"boot", ""}, {"ended", true}, {"code", "ok"},       {"message", ""}, {"note", ""}};
+  };
+  for (int run = 1; run <= kEnds; ++run) record(run, "touch");
+  record(kEnds + 1, "an odd name");
+  // The connections of the worker that was killed.
+  ::close(listener);
+  std::filesystem::remove(socket());
+  listen();
+  start_worker();
+  accept_worker();
+  EXPECT_THAT(hello, HasSubstr("\"more\":true"));
+  EXPECT_THAT(hello, AllOf(HasSubstr("[\"256\",\"0 touch ended\"]"), Not(HasSubstr("[\"257\""))));
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(R"({"refused":{"run":7,"why":"it is odd"}})"));
+  ASSERT_TRUE(reports_with("[\"300\",\"0 touch ended\"]"));
+  ASSERT_TRUE(send_all(reports, taken()));
+  ASSERT_TRUE(reports_with("[\"end\",\"300\""));
+  ASSERT_TRUE(send_all(reports, taken()));
+  ASSERT_TRUE(becomes([this] { return !std::filesystem::exists(folder / "state" / "runs" / "300.json"); }));
+  const std::string log = read(folder / "worker.err");
+  EXPECT_THAT(log, AllOf(HasSubstr("it is odd"), HasSubstr("7.json.damaged"), HasSubstr("301.json.damaged")));
+  EXPECT_TRUE(std::filesystem::exists(folder / "state" / "runs" / "7.json.damaged"));
+}
+
+/// Its answer is refused by each server, and the order came from one.
+TEST_F(WorkerAndAHostileServer, AnEndOfACommandWithAnOddNameKeepsTheWorkerFromNoServer) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(start(1, "\\xff odd", "")));
+  ASSERT_TRUE(reports_with("[\"end\",\"1\""));
+  accept_worker();
+  EXPECT_THAT(hello, HasSubstr("\"runs\":[]"));
+  EXPECT_THAT(read(folder / "worker.err"), HasSubstr("1.json.damaged"));
 }
 
 TEST_F(WorkerAndAHostileServer, AFloodOfQuestionsEndsTheConnection) {

@@ -96,11 +96,7 @@ class Section {
   std::set<std::string, std::less<>> known_;
 };
 
-bool is_name(std::string_view name) {
-  return !name.empty() && name.size() <= 100 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-  });
-}
+bool is_name(std::string_view name) { return is_command_name(name); }
 
 /// "a-z0-9_" as a set; a '-' at the beginning or the end stands for itself.
 std::bitset<256> set_of(std::string_view text) {
@@ -261,6 +257,12 @@ Result<WorkerConfig> from_table(const toml::table& root, const std::string& file
 }
 
 }  // namespace
+
+bool is_command_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= 100 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  });
+}
 
 Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name) {
   try {

@@ -118,6 +118,7 @@ void Worker::end_run(RunRecord record) {
 }
 
 void Worker::forget_end(std::int64_t run) {
+  unnamed_.erase(run);
   unstored_.erase(run);
   unwritten_.erase(run);
   // The answer to a report under way is not about a later end of the run.
@@ -130,9 +131,15 @@ void Worker::report(Instant now) {
   if (!link_.can_report()) return;
   WorkerReport made;
   reported_ = {};
-  add_runs(made, now);
-  add_logs(made, now);
   json::object more;
+  if (!unnamed_.empty() && running_.size() + ended_.size() - unnamed_.size() < limits::kNamedRuns) {
+    json::array runs;  // Their ends follow in the next report.
+    more["more"] = name_ends(runs);
+    more["runs"] = std::move(runs);
+  } else {
+    add_runs(made, now);
+  }
+  add_logs(made, now);
   // If the connection ends before the server has them, the next hello has them.
   if (std::exchange(has_new_offers_, false)) more = {{"places", config_.places}, {"offers", offers()}};
   const bool is_heartbeat = now - last_report_ >= kHeartbeat;
@@ -144,7 +151,7 @@ void Worker::report(Instant now) {
 
 void Worker::add_runs(WorkerReport& made, Instant now) {
   for (const auto& [run, record] : ended_) {
-    if (now < repeat_at_ && unstored_.contains(run)) continue;
+    if (unnamed_.contains(run) || (now < repeat_at_ && unstored_.contains(run))) continue;
     const std::string attempt = std::to_string(record.attempt);
     const std::string begun = std::to_string(record.begun_ms);
     const std::string since = std::to_string((now - record.ended) / 1ms);

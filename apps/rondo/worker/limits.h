@@ -38,6 +38,11 @@ inline constexpr std::size_t kOutputLine = 4'096;
 /// `WorkerOnLinux.ACommandThatPrintsGigabytesLeavesABoundedLog`.
 inline constexpr std::size_t kOutputSlice = 262'144;
 
+/// Runs that the worker names to a server before their ends are taken: as many as a server takes.
+/// Reached: the others are named in later reports. Figure: none: nothing is lost. Test:
+/// `WorkerAndAHostileServer.MoreEndsThanAServerTakesAtATimeAreNamedInPieces`.
+inline constexpr std::size_t kNamedRuns = 256;
+
 /// Events of one report.
 /// Reached: the others follow in the next report. Figure: none: nothing is lost. Test: `WorkerEvents.AReportIsBoundedAndTheRestFollows`.
 inline constexpr std::size_t kReportEvents = 200;

@@ -79,6 +79,10 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
     has_left_ = is_ending_ && number_in(order, "commands") == std::optional<std::int64_t>{0};
     return;
   }
+  if (kind == "refused") {
+    if (const auto run = number_in(order, "run")) set_aside(*run, text_in(order, "why"));
+    return;
+  }
   if (kind != "stop") return;  // Of a later version.
   const auto run = number_in(order, "run");
   if (!run) return;
@@ -97,11 +101,12 @@ void Worker::start(const RunOrder& order) {
   }
   if (const auto known = ended_.find(order.run); known != ended_.end()) {
     // Its end is in a report. But a run that was refused may be given again, also before the server's answer to that report is here.
+    unnamed_.erase(order.run);
     const bool is_same = known->second.attempt == order.attempt && known->second.key == order.key;
     if (is_same && !known->second.is_refused) return;
     forget_end(order.run);
   }
-  if (ended_.size() > 2 * config_.places + 16)
+  if (ended_.size() > taken_over_ + 2 * config_.places + 16)
     return link_.blame({StatusCode::ResourceExhausted, "the server gives more runs than there are places"});
   const Status refused = refusal(order);
   const Status started = refused.ok() ? try_start(order) : refused;

@@ -21,6 +21,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "worker/command_line.h"
+#include "worker/config.h"
 #include "worker/limits.h"
 #include "worker/process.h"
 #include "worker/state_files.h"
@@ -79,7 +80,9 @@ std::optional<RunRecord> parse(const std::string& text) {
     if (const json::value* const begun = object.if_contains("begun_ms")) record.begun_ms = past_ms(*begun);
     if (const json::value* const ended = object.if_contains("ended_ms")) record.ended_ms = past_ms(*ended);
     if (const std::string code = words("code"); code != "ok") record.status = {code_named(code), unescape_text(words("message"))};
-    return record.run < 1 || !is_run_key(record.key) ? std::nullopt : std::optional{std::move(record)};
+    // A server refuses a command that can have no such name.
+    const bool is_possible = record.run >= 1 && is_run_key(record.key) && is_command_name(record.command);
+    return is_possible ? std::optional{std::move(record)} : std::nullopt;
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -135,6 +138,15 @@ bool has_member_of_run(const RunRecord& record) {
   return false;
 }
 
+/// Renames a file so that it is read no more. Returns the new name; empty if that failed.
+std::string rename_damaged(const std::string& name) {
+  std::error_code failed;
+  std::string renamed = name + ".damaged";
+  for (int number = 2; files::exists(files::symlink_status(renamed, failed)); ++number)
+    renamed = name + ".damaged." + std::to_string(number);
+  return std::rename(name.c_str(), renamed.c_str()) == 0 ? renamed : std::string{};
+}
+
 }  // namespace
 
 std::string boot_id() {
@@ -188,6 +200,8 @@ Status RunRecords::write(const RunRecord& record) {
 
 void RunRecords::remove(std::int64_t run) { std::remove(path(run).c_str()); }
 
+std::string RunRecords::set_aside(std::int64_t run) { return rename_damaged(path(run)); }
+
 std::vector<RunRecord> RunRecords::read_all(const OnDamaged& on_damaged) const {
   std::vector<RunRecord> records;
   std::vector<std::pair<std::string, Status>> damaged;
@@ -203,14 +217,7 @@ std::vector<RunRecord> RunRecords::read_all(const OnDamaged& on_damaged) const {
       damaged.emplace_back(name, text ? Status{StatusCode::DataLoss, "'" + name + "' is no record of a run"} : text.error());
     }
   }
-  for (const auto& [name, why] : damaged) {
-    std::string renamed = name + ".damaged";
-    for (int number = 2; files::exists(files::symlink_status(renamed, failed)); ++number) {
-      renamed = name + ".damaged." + std::to_string(number);
-    }
-    if (std::rename(name.c_str(), renamed.c_str()) != 0) renamed.clear();
-    on_damaged(why, renamed);
-  }
+  for (const auto& [name, why] : damaged) on_damaged(why, rename_damaged(name));
   return records;
 }
 

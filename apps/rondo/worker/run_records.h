@@ -50,7 +50,10 @@ class RunRecords {
   /// Whether a record could be written now.
   Status check() const;
   void remove(std::int64_t run);
-  /// All records in the folder. A file that is no record is renamed, and 'on_damaged' is called with the reason and its new name.
+  /// Renames the record, so that it is not read again. Returns the new name; empty if that failed.
+  std::string set_aside(std::int64_t run);
+  /// All records in the folder. A file that is no record, or whose command can have no such name, is renamed, and 'on_damaged' is called
+  /// with the reason and its new name.
   using OnDamaged = std::function<void(const Status& why, const std::string& renamed)>;
   std::vector<RunRecord> read_all(const OnDamaged& on_damaged) const;
 

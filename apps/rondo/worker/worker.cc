@@ -38,6 +38,12 @@ std::string host_name() {
   return made.empty() ? "worker" : made.substr(0, 100);
 }
 
+/// A run that the worker has, for a server.
+json::array claim_of(std::int64_t run, std::uint32_t attempt, const std::string& key, std::string text) {
+  if (!key.empty()) text += " key=" + key;
+  return {json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + text}};
+}
+
 /// What is the matter with the link, for the log.
 std::string_view link_text(const Status& why) {
   switch (why.code()) {
@@ -133,6 +139,7 @@ Status Worker::reconfigure(WorkerConfig config) {
 }
 
 void Worker::take_over(std::vector<RunRecord> records) {
+  taken_over_ = records.size();
   for (RunRecord& record : records) {
     if (record.has_ended) {
       const Duration since = clock_.wall_now() - WallTime::from_nanoseconds(record.ended_ms * 1'000'000);
@@ -155,17 +162,40 @@ json::array Worker::offers() const {
   return offers;
 }
 
-json::object Worker::hello() const {
+json::object Worker::hello() {
   json::array runs;
-  const auto claim = [&runs](std::int64_t run, std::uint32_t attempt, const std::string& key, std::string text) {
-    if (!key.empty()) text += " key=" + key;
-    runs.push_back(json::array{json::string{std::to_string(run)}, json::string{std::to_string(attempt) + " " + text}});
-  };
   for (const auto& [run, running] : running_) {
-    if (!running.is_foreign) claim(run, running.order.attempt, running.order.key, running.order.command);
+    if (!running.is_foreign) runs.push_back(claim_of(run, running.order.attempt, running.order.key, running.order.command));
   }
-  for (const auto& [run, record] : ended_) claim(run, record.attempt, record.key, record.command + " ended");
-  return {{"worker", name_}, {"places", config_.places}, {"offers", offers()}, {"runs", std::move(runs)}};
+  unnamed_.clear();
+  for (const auto& [run, record] : ended_) unnamed_.insert(run);
+  const bool has_more = name_ends(runs);
+  json::object hello{{"worker", name_}, {"places", config_.places}, {"offers", offers()}, {"runs", std::move(runs)}};
+  if (has_more) hello["more"] = true;  // A server of an earlier version does not know it.
+  return hello;
+}
+
+bool Worker::name_ends(json::array& runs) {
+  std::size_t named = running_.size() + ended_.size() - unnamed_.size();
+  while (!unnamed_.empty() && named < limits::kNamedRuns) {
+    const RunRecord& record = ended_.at(*unnamed_.begin());
+    if (!is_command_name(record.command)) {  // Of an order that was nonsense. The server would refuse it.
+      set_aside(record.run, "its command can have no such name");
+      continue;
+    }
+    runs.push_back(claim_of(record.run, record.attempt, record.key, record.command + " ended"));
+    unnamed_.erase(unnamed_.begin());
+    ++named;
+  }
+  return !unnamed_.empty();
+}
+
+void Worker::set_aside(std::int64_t run, std::string_view why) {
+  if (!ended_.contains(run)) return;
+  // A command that runs with the number of a run that was refused has its own record.
+  const std::string renamed = running_.contains(run) ? std::string{} : records_.set_aside(run);
+  forget_end(run);
+  log_.warn("the record of a run is set aside", {{"run", run}, {"why", why}, {"renamed", renamed}});
 }
 
 void Worker::run(int signals, const std::function<void()>& on_hangup) {

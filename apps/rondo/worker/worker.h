@@ -85,7 +85,11 @@ class Worker {
   void take_over(std::vector<RunRecord> records);
 
   // --- orders
-  boost::json::object hello() const;
+  boost::json::object hello();
+  /// Adds the ends that the server has not heard of to 'runs', as many as it takes. Returns whether there are more.
+  bool name_ends(boost::json::array& runs);
+  /// Keeps a record that no server takes for people to see, and reports it no more.
+  void set_aside(std::int64_t run, std::string_view why);
   boost::json::array offers() const;
   void take_order(std::string_view kind, const boost::json::object& order);
   void start(const RunOrder& order);
@@ -134,6 +138,8 @@ class Worker {
   bool has_new_offers_ = false;  // The next report has them.
   std::map<std::int64_t, RunningCommand> running_;
   std::map<std::int64_t, RunRecord> ended_;  // Whose end no server has stored.
+  std::set<std::int64_t> unnamed_;           // Of them, those that this server has not heard of: see name_ends().
+  std::size_t taken_over_ = 0;               // Ends that were there at the start.
   std::set<std::int64_t> unwritten_;         // Of them, those whose end is not on the disk. check_disk() writes them again.
   std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
   Instant repeat_at_;                        // at this time.

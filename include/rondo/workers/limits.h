@@ -19,8 +19,8 @@ inline constexpr std::size_t kWorkers = 16;
 /// `WorkersTest.AnOfferBeyondALimitIsRefused`.
 inline constexpr std::size_t kWorkerOffers = 256;
 
-/// Runs of one worker at a time, and runs that it claims to have when it connects.
-/// Reached: `worker-orders` returns InvalidArgument. Figure: none: the worker gets the error. Test:
+/// Runs of one worker at a time, and runs that it names in one request. Further ones follow in its reports.
+/// Reached: `worker-orders` or `worker-report` returns InvalidArgument. Figure: none: the worker gets the error. Test:
 /// `WorkersTest.AnOfferBeyondALimitIsRefused`.
 inline constexpr std::size_t kWorkerRuns = 256;
 

@@ -38,6 +38,7 @@ struct PlayedWorker {
   std::vector<json::object> stops;
   std::vector<json::object> logs;
   std::vector<json::object> offers;
+  std::vector<json::object> refused;
   std::vector<std::string> kinds;  // Of all orders, in their order.
   std::optional<Status> over;      // Why the orders ended.
 
@@ -50,6 +51,7 @@ struct PlayedWorker {
       if (order.contains("start")) starts.push_back(order.at("start").as_object());
       if (order.contains("stop")) stops.push_back(order.at("stop").as_object());
       if (order.contains("offers")) offers.push_back(order.at("offers").as_object());
+      if (order.contains("refused")) refused.push_back(order.at("refused").as_object());
       if (order.contains("log")) logs.push_back(order.at("log").as_object());
     });
     if (!ended) over = ended.error();
@@ -159,11 +161,13 @@ class WorkersTest : public ::testing::Test {
     if (!*got) return failure(StatusCode::DeadlineExceeded, "no answer");
     return **got;
   }
-  PlayedWorker& worker(const std::string& name, json::array offers, std::int64_t places = 10, json::array runs = {}) {
+  PlayedWorker& worker(const std::string& name, json::array offers, std::int64_t places = 10, json::array runs = {}, bool more = false) {
     PlayedWorker& made = *played.emplace_back(std::make_unique<PlayedWorker>());
     made.orders = connect();
     made.reports = connect();
-    EXPECT_TRUE(made.orders->ask("worker-orders", {{"worker", name}, {"places", places}, {"offers", offers}, {"runs", runs}}).ok());
+    json::object hello{{"worker", name}, {"places", places}, {"offers", offers}, {"runs", runs}};
+    if (more) hello["more"] = true;
+    EXPECT_TRUE(made.orders->ask("worker-orders", hello).ok());
     EXPECT_TRUE(becomes([&made] { return !made.session.empty() || made.over.has_value(); }));
     return made;
   }
