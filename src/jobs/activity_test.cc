@@ -199,6 +199,25 @@ TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {
   EXPECT_EQ(activity(two).text, "waits for job-succeeded:one");
 }
 
+TEST_F(ActivityTest, ARunThatWaitsForRoomSaysWhatItsHandlerSaysOfIt) {
+  std::string why = "the printer is off";
+  const auto none = [](std::int64_t) { return false; };
+  jobs->handle_async("print", {.begin = [](const AsyncRun&) {}, .has_room = none, .why_no_room = [&why] { return why; }});
+  jobs->handle_async("throws", {.begin = [](const AsyncRun&) {}, .has_room = none, .why_no_room = []() -> std::string { throw 7; }});
+  jobs->start();
+  define({.name = "one", .handler = "print"});
+  define({.name = "two", .handler = "throws"});
+  const std::int64_t one = trigger("one").id;
+  const std::int64_t two = trigger("two").id;
+  ASSERT_TRUE(reaches(one, Stage::Waiting));
+  ASSERT_TRUE(reaches(two, Stage::Waiting));
+  EXPECT_TRUE(becomes([&] { return activity(one).text == "waits for room at the handler print: the printer is off"; }))
+      << activity(one).text;
+  why.clear();
+  EXPECT_EQ(activity(one).text, "waits for room at the handler print");
+  EXPECT_TRUE(becomes([&] { return activity(two).text.starts_with("waits for room at the handler throws: "); })) << activity(two).text;
+}
+
 TEST_F(ActivityTest, WorkThatWasUnderWayBeforeARestartKeepsItsBeginAndItsPlace) {
   std::vector<AsyncRun> begun;
   const WallTime since = runtime->clock().wall_now() + -3600s;

@@ -110,6 +110,8 @@ struct Jobs::Parts {
   RunActivity of_ending_run(const LiveRun& live) const;
   /// Whether an earlier process gave the run to a worker that may have begun it, and that has not said so since.
   bool may_be_at_worker(const LiveRun& live) const;
+  /// ": " and why the handler has no room; empty if it gives no reason.
+  std::string why_no_room(const std::shared_ptr<const AsyncHandler>& handler) const;
   /// What `why` adds about the row of a run.
   RowInPlane row_state(std::string_view key);
   RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;

@@ -89,6 +89,14 @@ bool Jobs::Parts::may_be_at_worker(const LiveRun& live) const {
   return !live.run.worker.empty() && live.run.id <= recovered_to && (live.is_held || live.place_in_line == 0);
 }
 
+std::string Jobs::Parts::why_no_room(const std::shared_ptr<const AsyncHandler>& handler) const {
+  if (handler == nullptr || !handler->why_no_room) return {};
+  std::string why;
+  const Status thrown = call_out([&] { why = handler->why_no_room(); });
+  if (!thrown.ok()) why = thrown.message();
+  return why.empty() ? why : ": " + why;
+}
+
 RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
   RunActivity activity{.stage = RunActivity::Stage::Waiting};
   const std::string& handler = live.job->job->handler;
@@ -102,7 +110,7 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
       const Status thrown = call_out([&] { activity.text = async->held(live.run.id); });
       if (!thrown.ok()) activity.text = thrown.message();
     }
-    if (activity.text.empty()) activity.text = "waits for room at the handler " + handler;
+    if (activity.text.empty()) activity.text = "waits for room at the handler " + handler + why_no_room(async);
   } else if (const std::vector<Constraint> facts = missing_facts(live); !facts.empty()) {
     activity.text = "waits for " + facts.front().to_string();
   } else if (!handlers.contains(handler) && waits_for_handler(handler)) {

@@ -19,7 +19,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kNameBytes = 100;
 constexpr Duration kTick = 1s;
-constexpr std::int64_t kMillisecond = 1'000'000;
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
@@ -333,17 +332,14 @@ void Workers::Parts::tick() {
 std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {
   const Duration silent = runtime.scheduler().now() - worker.heard;
   const WallTime since = runtime.clock().wall_now() + -silent;
-  const auto at = [](WallTime time) {
-    return calendar::format_rfc3339(WallTime::from_nanoseconds(time.nanoseconds() / kMillisecond * kMillisecond));
-  };
   const std::string then = run.is_stop_requested()             ? ", and the run ends"
                            : run.job().retries > run.attempt() ? ", and is tried again"
                                                                : ", and is not tried again";
   if (!worker.orders)
-    return "worker " + name + " has been away since " + at(since) + ": unless it comes back, the attempt fails at " +
-           at(since + options.away) + then;
-  return "worker " + name + " has not reported since " + at(since) + ": unless it does, the attempt fails at " +
-         at(since + options.away + options.away) + then;
+    return "worker " + name + " has been away since " + at_milliseconds(since) + ": unless it comes back, the attempt fails at " +
+           at_milliseconds(since + options.away) + then;
+  return "worker " + name + " has not reported since " + at_milliseconds(since) + ": unless it does, the attempt fails at " +
+         at_milliseconds(since + options.away + options.away) + then;
 }
 
 void Workers::Parts::show_silence(const std::string& name, WorkerEntry& worker) {

@@ -42,14 +42,15 @@ struct ReportedEnd {
 struct PlacedRun {
   std::string worker;
   std::string command;
-  std::uint32_t attempt = 0;           // As the worker knows it. Events about another attempt are refused.
-  std::string key = {};                // run_key(), as the worker knows it; empty: it did not say.
-  std::optional<AsyncRun> open;        // Empty: the worker claims it, and it has not begun here.
-  bool is_confirmed = false;           // The worker has it, or had it.
-  bool has_ended = false;              // At the worker, by its claim.
-  bool is_recorded = false;            // The store has the worker of the run. Before that the worker does not get it.
-  std::optional<ReportedEnd> end;      // Of a claimed run that has not begun here.
-  std::optional<WallTime> begun = {};  // At the worker, by its report.
+  std::uint32_t attempt = 0;            // As the worker knows it. Events about another attempt are refused.
+  std::string key = {};                 // run_key(), as the worker knows it; empty: it did not say.
+  std::optional<AsyncRun> open;         // Empty: the worker claims it, and it has not begun here.
+  bool is_confirmed = false;            // The worker has it, or had it.
+  bool has_ended = false;               // At the worker, by its claim.
+  bool is_recorded = false;             // The store has the worker of the run. Before that the worker does not get it.
+  std::optional<ReportedEnd> end;       // Of a claimed run that has not begun here.
+  std::optional<WallTime> begun = {};   // At the worker, by its report.
+  std::optional<Instant> stopped = {};  // When it was ordered to stop.
 };
 
 /// What a worker says about a run when it connects.
@@ -151,6 +152,8 @@ struct Workers::Parts {
   bool was_given(std::int64_t run, const std::string& worker) const;
   void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
   void send_stop(const std::string& name, std::int64_t run, std::string_view why);
+  /// AsyncRun::on_stop.
+  void stop(const std::string& name, std::int64_t run);
   /// The worker sets its record of the run aside.
   static void send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why);
   void link(std::int64_t run, const AsyncRun& open);
@@ -177,8 +180,15 @@ struct Workers::Parts {
   /// Answers the reports that have waited for the store as long as they may.
   void answer_late_reports(Instant now);
   bool take_log(const std::string& name, const RowArgument& event, std::int64_t request);
-  Status health() const;
   void list(Reply reply) const;
+
+  // --- troubles.cc
+  static std::string at_milliseconds(WallTime time);
+  /// Why the worker gets no runs, or why no word of its runs may come; empty: for no such reason.
+  std::string trouble_of(const std::string& name, const WorkerEntry& worker) const;
+  Status health() const;
+  /// AsyncHandler::why_no_room.
+  std::string why_no_room(const std::string& command) const;
 
   // --- logs (logs.cc)
   void read_log(const Arguments& arguments, Reply reply);

@@ -53,7 +53,8 @@ void Workers::Parts::publish(const std::string& command) {
   jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
                               .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
                               .has_begun = [this](std::int64_t run) { return is_claimed(run); },
-                              .held = [this](std::int64_t run) { return held(run); }});
+                              .held = [this](std::int64_t run) { return held(run); },
+                              .why_no_room = [this, command] { return why_no_room(command); }});
   jobs.has_room(handler);
 }
 
@@ -116,7 +117,7 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
   run.placed_at("worker " + name);
-  run.on_stop([this, name, id = run.run()] { send_stop(name, id, "the run was stopped"); });
+  run.on_stop([this, name, id = run.run()] { stop(name, id); });
   record_and_start(run.run());
 }
 
@@ -168,6 +169,11 @@ void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::s
   worker->second.orders->flush();
 }
 
+void Workers::Parts::stop(const std::string& name, std::int64_t run) {
+  if (const auto placed = runs.find(run); placed != runs.end()) placed->second.stopped = runtime.scheduler().now();
+  send_stop(name, run, "the run was stopped");
+}
+
 void Workers::Parts::send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why) {
   worker.orders->row(json::object{{"refused", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
   worker.orders->flush();
@@ -181,7 +187,7 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
   open.placed_at("worker " + placed.worker);
   if (placed.begun) open.began_at(*placed.begun);
   if (placed.end) return finish(run, ReportedEnd{*placed.end});
-  open.on_stop([this, name = placed.worker, run] { send_stop(name, run, "the run was stopped"); });
+  open.on_stop([this, name = placed.worker, run] { stop(name, run); });
 }
 
 void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {

@@ -214,12 +214,6 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
   return true;
 }
 
-Status Workers::Parts::health() const {
-  const auto found = std::ranges::find_if(workers, [](const auto& entry) { return entry.second.orders && !entry.second.trouble.empty(); });
-  if (found == workers.end()) return {};
-  return {StatusCode::Unavailable, "worker '" + found->first + "': " + found->second.trouble};
-}
-
 void Workers::Parts::list(Reply reply) const {
   reply.expect_rows();
   const Instant now = runtime.scheduler().now();

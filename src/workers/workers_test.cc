@@ -710,7 +710,7 @@ TEST_F(WorkersTest, AWorkerWithTroubleGetsNoRunUntilTheTroubleIsOver) {
   ASSERT_TRUE(becomes([this] { return workers->stats().given == 1; }));
   say("the disk is full");
   open_store();
-  EXPECT_TRUE(says(run, "waits for room at the handler command/backup"));
+  EXPECT_TRUE(says(run, "waits for room at the handler command/backup: worker 'host1': the disk is full"));
   runtime->scheduler().run_for(30ms);
   EXPECT_THAT(host.starts, IsEmpty());
   say("");

@@ -28,6 +28,8 @@ struct WorkersOptions {
   Duration silent{30s};
   /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected.
   Duration away{60s};
+  /// A run that has not ended this long after it was ordered to stop is named by health(). Its command may have a longer grace.
+  Duration stopping{60s};
   /// After the start of this program, a run that an earlier process gave to a worker waits for this time until that worker has connected:
   /// it may have the run (`rondo worker` connects again after at most 10 s). Then another worker may get it.
   Duration settle{12s};
@@ -58,7 +60,8 @@ class Workers {
   /// Adds the commands. AlreadyExists if one of the names is in use. This must outlive the server that uses 'registry'.
   Status add_commands(CommandRegistry& registry);
   const WorkersStats& stats() const noexcept;
-  /// Ok, or the trouble that a connected worker reports, such as a full disk under its state.
+  /// Ok, or the troubles: what a connected worker reports, such as a full disk under its state; workers that have not reported for
+  /// WorkersOptions::silent, or have been away for that time and have runs; and runs that do not stop.
   Status health() const;
 
  private:
