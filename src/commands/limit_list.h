@@ -157,6 +157,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"runs_of_plan", 1000},
     {"misfire_runs", 1000},
     {"unusable_runs", 1000},
+    {"runs_of_look", 2000},
     {"troubles_named", 5},
     {"job_bytes", 400000},
     {"family_depth", 1000},

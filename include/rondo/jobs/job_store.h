@@ -112,8 +112,9 @@ class JobStore {
   /// A run that a run without a final state names as a parent remains. Returns true if there may be more to do. 'kept' is at least 1, and
   /// the same in each call.
   virtual Result<bool> forget_beyond(std::size_t kept, std::size_t max) = 0;
-  /// Names rows that cannot be used: runs that were left out of an answer, with their number, and a started job that never becomes due.
-  /// Empty: none is known. Rows that were removed or repaired since do not count. O(log rows).
+  /// Names rows that cannot be used: runs that were left out of an answer, or are of an impossible state, with their number, and a started
+  /// job that never becomes due. Empty: none is known. Rows that were removed or repaired since do not count. Each call looks at some
+  /// rows of runs, and the next one at those behind them: O(limits::kRunsOfLook + log rows).
   virtual Result<std::string> unusable_rows() { return std::string{}; }
 };
 

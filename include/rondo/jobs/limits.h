@@ -111,6 +111,11 @@ inline constexpr std::uint32_t kMisfireRuns = 1'000;
 /// `SqliteRows.AThousandBadRunsAreCounted`.
 inline constexpr std::size_t kUnusableRuns = 1'000;
 
+/// Rows of runs of which one cycle checks the state.
+/// Reached: the next cycle checks those behind them, and at the end begins again. Figure: none: each row is checked at some time. Test:
+/// `SqliteRows.ARunOfAnImpossibleStateIsFoundThatNobodyLists`.
+inline constexpr std::size_t kRunsOfLook = 2'000;
+
 /// Jobs, and rows of runs, that health() and the examination of a database name when they cannot be used.
 /// Reached: the further ones are counted. Figure: none: the text has the number. Test: `SqliteRows.SomeBadRowsAreNamedAndAllAreCounted`.
 inline constexpr std::size_t kTroublesNamed = 5;

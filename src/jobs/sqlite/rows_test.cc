@@ -134,6 +134,21 @@ TEST_F(SqliteRows, AThousandBadRunsAreCounted) {
   EXPECT_THAT(store->unusable_rows().value(), HasSubstr("cannot be used: 1000, the oldest are: table runs, run 1 of"));
 }
 
+/// Only the list of the runs of its job told of it.
+TEST_F(SqliteRows, ARunOfAnImpossibleStateIsFoundThatNobodyLists) {
+  add_job("a");
+  const int last = static_cast<int>(limits::kRunsOfLook) + 2;
+  add_runs(last);
+  execute("UPDATE runs SET state = 77 WHERE id IN (1, " + std::to_string(last) + ")");
+  EXPECT_THAT(store->unusable_rows().value(),
+              AllOf(HasSubstr("cannot be used: 1, the oldest is: table runs, run 1 of"), HasSubstr("77 is none")));
+  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("cannot be used: 2, the oldest are: "));
+  execute("UPDATE runs SET state = 5 WHERE id <> 3");
+  EXPECT_THAT(store->unusable_rows().value(), IsEmpty());
+  execute("UPDATE runs SET state = 'due' WHERE id = 2");
+  EXPECT_THAT(store->unusable_rows().value(), HasSubstr("run 2 of the job 'a', column state: 'due' is no whole number"));
+}
+
 TEST_F(SqliteRows, SomeBadRowsAreNamedAndAllAreCounted) {
   add_job("a");
   add_runs(8);
