@@ -199,6 +199,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"dump_rows", 10000},
     {"load_bytes", 1073741824},
     {"empty_answers", 200},
+    {"log_bytes", 1099511627776},
     {"short_answer_us", 100000},
     {"worker_config_bytes", 16777216},
     {"command_line_bytes", 100000},

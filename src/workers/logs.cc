@@ -1,5 +1,6 @@
 // parts.h: the log of a run is kept by its workers. A reader's question goes to a worker as an order, and the answer comes as an event.
 // Each worker counts the bytes of the attempts that it had. So a reader stays with one worker, and hears from which one to go on.
+#include <algorithm>
 #include <utility>
 
 #include "commands/answers.h"
@@ -14,6 +15,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kCommands = "command/";
+/// For a worker that is asked when the time of its reader is over.
+constexpr Duration kLeastWait = 1s;
 
 /// How a run has ended; empty if it goes on.
 std::string end_of(const Result<JobRun>& run) {
@@ -89,8 +92,11 @@ void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run
     reader.others.push_back(reader.of);
   } else if (!reader.end.empty() || run->attempt > 0 || !last.empty()) {
     // Any worker may have the log of a run, also from before a start of this program.
-    for (const auto& [name, worker] : workers) {
-      if (worker.orders && name != last) reader.others.push_back(name);
+    // Those that are silent are asked last.
+    for (const bool is_silent : {true, false}) {
+      for (const auto& [name, worker] : workers) {
+        if (worker.orders && name != last && worker.is_silent == is_silent) reader.others.push_back(name);
+      }
     }
     if (is_last_known) reader.others.push_back(last);
   }
@@ -110,6 +116,10 @@ void Workers::Parts::ask_next(std::int64_t request) {
       return finish_reader(request, {{"worker", reader.worker}, {"from", 0}, {"next", 0}, {"ended", false}, {"data", ""}});
     }
     const bool is_here = placed != runs.end() && placed->second.worker == reader.worker;
+    // One that does not answer leaves time for the others.
+    const Instant now = runtime.scheduler().now();
+    const Duration left = (reader.until > now ? reader.until - now : kLeastWait) / static_cast<Duration::rep>(reader.others.size() + 1);
+    reader.worker_until = now + (reader.waits && is_here ? options.log_wait : left);
     worker->second.orders->row(json::object{{"log", json::object{{"request", request},
                                                                  {"run", reader.run},
                                                                  {"key", reader.key},
@@ -163,9 +173,14 @@ void Workers::Parts::watch_readers() {
   std::vector<std::int64_t> late;
   std::vector<std::int64_t> held;
   std::vector<std::int64_t> over;
+  std::vector<std::int64_t> silent;
   for (const auto& [request, reader] : readers) {
     const bool waits = reader.waits && reader.worker.empty();
-    if (!reader.reply.wanted() || (!waits && reader.until <= now)) {
+    if (!reader.reply.wanted()) {
+      late.push_back(request);
+    } else if (!reader.worker.empty() && reader.worker_until <= now) {
+      silent.push_back(request);
+    } else if (!waits && reader.until <= now) {
       late.push_back(request);
     } else if (waits && reader.is_held && jobs.is_recovered() && jobs.live_job(reader.run) == nullptr) {
       over.push_back(request);
@@ -175,15 +190,40 @@ void Workers::Parts::watch_readers() {
   }
   for (const std::int64_t request : over) choose_workers(request);
   for (const std::int64_t request : late) fail_reader(request, {StatusCode::DeadlineExceeded, "the worker did not answer"});
+  for (const std::int64_t request : silent) leave_silent_worker(request);
   for (const std::int64_t request : held) {
-    const auto found = readers.find(request);
-    if (found == readers.end()) continue;
-    const LogReader& reader = found->second;
-    json::object answer{{"worker", reader.of}, {"from", reader.from}, {"next", reader.from}, {"ended", false}, {"data", ""}};
-    const auto activity = jobs.activity(reader.run);
-    if (activity && !activity->text.empty()) answer["activity"] = commands::sentence(activity->text);
-    finish_reader(request, std::move(answer));
+    if (!readers.contains(request)) continue;
+    const auto activity = jobs.activity(readers.at(request).run);
+    answer_without_output(request, activity ? activity->text : std::string{});
   }
+}
+
+bool Workers::Parts::was_removed(std::int64_t run) const {
+  const auto placed = runs.find(run);
+  return placed != runs.end() && placed->second.open && !placed->second.open->is_open();
+}
+
+void Workers::Parts::leave_silent_worker(std::int64_t request) {
+  const auto found = readers.find(request);
+  if (found == readers.end()) return;
+  LogReader& reader = found->second;
+  const std::string asked = reader.worker;
+  if (!reader.others.empty()) return ask_next(request);
+  // While it has the run, it may answer later; or it is given up, and the run has an end.
+  const auto placed = runs.find(reader.run);
+  if (reader.waits && reader.end.empty() && placed != runs.end() && placed->second.worker == asked) {
+    const auto activity = jobs.activity(reader.run);
+    const bool has_trouble = activity && !activity->trouble.empty();
+    return answer_without_output(request, has_trouble ? activity->text : "worker " + asked + " does not answer");
+  }
+  fail_reader(request, {StatusCode::DeadlineExceeded, "the worker did not answer: " + asked});
+}
+
+void Workers::Parts::answer_without_output(std::int64_t request, std::string_view why) {
+  const LogReader& reader = readers.at(request);
+  json::object answer{{"worker", reader.of}, {"from", reader.from}, {"next", reader.from}, {"ended", false}, {"data", ""}};
+  if (!why.empty()) answer["activity"] = commands::sentence(why);
+  finish_reader(request, std::move(answer));
 }
 
 void Workers::Parts::fail_reader(std::int64_t request, const Status& why) {

@@ -101,7 +101,8 @@ struct LogReader {
   std::string key = {};                  // run_key() of the run; empty: unknown.
   std::string end = {};                  // How the run has ended, for people; empty: it goes on.
   std::uint64_t look = 0;                // Of the question to the store whose answer counts.
-  Instant until;                         // Then the worker that was asked is given up.
+  Instant until;                         // Then the workers are given up.
+  Instant worker_until = {};             // Then the one that was asked is given up, and the next one is asked.
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
 };
@@ -208,6 +209,12 @@ struct Workers::Parts {
   void leave_readers(const std::string& worker);
   /// Ends the readers that have waited long enough, and finds runs that have ended.
   void watch_readers();
+  /// Whether a worker has a run whose job was removed.
+  bool was_removed(std::int64_t run) const;
+  /// The worker that was asked has not answered in its time.
+  void leave_silent_worker(std::int64_t request);
+  /// An answer without output to a reader that waits: it asks again. 'why': for what it waits.
+  void answer_without_output(std::int64_t request, std::string_view why);
   void fail_reader(std::int64_t request, const Status& why);
   void finish_reader(std::int64_t request, boost::json::object answer);
 

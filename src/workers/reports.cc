@@ -201,15 +201,27 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
     fail_reader(request, {StatusCode::DataLoss, "the worker '" + name + "' answers with a piece of the log that leads nowhere"});
     return false;
   }
+  if (data.size() > limits::kLogPiece) {
+    fail_reader(request,
+                {StatusCode::DataLoss, "the worker '" + name + "' answers with a piece of the log of " + std::to_string(data.size()) +
+                                           " bytes; it was asked for at most " + std::to_string(limits::kLogPiece)});
+    return false;
+  }
   const bool is_end = field_of(event, "ended") == "1";  // Of the attempt: another one may follow.
   if (reader.of.empty()) reader.others.clear();         // It has found a log.
   const bool is_over = !reader.end.empty() && reader.others.empty();
+  if (data.empty() && was_removed(reader.run)) {
+    fail_reader(request, {StatusCode::NotFound, "the run " + std::to_string(reader.run) + " was removed with its job; worker '" + name +
+                                                    "' was ordered to stop its command"});
+    return true;
+  }
   if (is_end && data.empty() && !is_over && (reader.waits || !reader.others.empty())) {
     ask_next(request);
     return true;
   }
   json::object answer{{"worker", name}, {"from", *from}, {"next", *next}, {"ended", is_end && is_over}, {"data", commands::text(data)}};
-  if (const auto attempt = number_of(field_of(event, "attempt"))) answer["attempt"] = *attempt + 1;
+  if (const auto attempt = attempt_of(event)) answer["attempt"] = std::int64_t{*attempt} + 1;
+  if (const auto size = number_of(field_of(event, "size"))) answer["size"] = *size;
   finish_reader(request, std::move(answer));
   return true;
 }

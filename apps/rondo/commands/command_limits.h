@@ -25,6 +25,11 @@ inline constexpr std::size_t kLoadBytes = 1024 * 1024 * 1024;
 /// `JobLog.PiecesThatLeadNowhereEndTheCommand`.
 inline constexpr std::size_t kEmptyAnswers = 200;
 
+/// Bytes of a log without --follow. A worker may keep 1 TiB of a run, and one that does not say how long a log is may always have more.
+/// Reached: `rondo job log` ends with an error. Figure: none: the command ends with the error. Test:
+/// `JobLog.WithoutFollowingALogHasALimit`.
+inline constexpr std::uint64_t kLogBytes = 1'099'511'627'776;
+
 /// The time of an answer for which nothing was waited.
 /// Reached: the answer does not count for kEmptyAnswers. Figure: none: the command goes on. Test:
 /// `JobLog.PiecesThatLeadNowhereEndTheCommand`.

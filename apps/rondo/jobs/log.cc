@@ -36,6 +36,7 @@ struct Piece {
   std::int64_t from = 0;
   std::int64_t next = 0;
   std::int64_t attempt = 0;  // 0: unknown.
+  std::int64_t size = -1;    // Of the worker's log at the time of the answer; negative: unknown.
   bool has_ended = false;
   std::string data = {};
   std::string activity = {};
@@ -48,6 +49,7 @@ Piece piece_of(const json::object& answer) {
               .has_ended = answer.at("ended").as_bool(),
               .data = unescape_text(std::string_view{answer.at("data").as_string()})};
   if (const json::value* const attempt = answer.if_contains("attempt")) piece.attempt = attempt->to_number<std::int64_t>();
+  if (const json::value* const size = answer.if_contains("size")) piece.size = size->to_number<std::int64_t>();
   if (const json::value* const activity = answer.if_contains("activity")) piece.activity = std::string{activity->as_string()};
   return piece;
 }
@@ -55,8 +57,8 @@ Piece piece_of(const json::object& answer) {
 /// Prints the log of one run, piece after piece.
 class LogReader {
  public:
-  LogReader(const Options& options, Backend& backend, std::int64_t run, bool follow)
-      : options_(options), backend_(backend), run_(run), follow_(follow) {}
+  LogReader(const Options& options, Backend& backend, std::int64_t run, bool follow, std::uint64_t bytes_max)
+      : options_(options), backend_(backend), run_(run), follow_(follow), bytes_max_(bytes_max) {}
 
   int read() {
     for (;;) {
@@ -73,6 +75,7 @@ class LogReader {
         worker_ = piece.worker;  // The next attempt is there.
         continue;
       }
+      if (is_beyond_the_end(piece)) return kExitDone;
       show(*answer, piece, from);
       if (const int code = finish_output(); code != kExitDone) return code;
       // Without --follow the end of the log is where it is now.
@@ -83,6 +86,13 @@ class LogReader {
   }
 
  private:
+  /// Without --follow the end of a log is where it was at its first piece: a command may print faster than this reads.
+  bool is_beyond_the_end(const Piece& piece) {
+    if (follow_ || piece.size < 0) return false;
+    const std::int64_t end = ends_.emplace(piece.worker, piece.size).first->second;
+    return !piece.data.empty() && piece.from >= end;
+  }
+
   /// DataLoss for a piece that leads nowhere: reading on would not end.
   Status check(const Piece& piece, std::int64_t from, Duration took) {
     const auto wrong = [&](std::string_view why) {
@@ -94,6 +104,8 @@ class LogReader {
       return wrong("the answer has " + std::to_string(piece.data.size()) + " bytes, and says that it goes from byte " +
                    std::to_string(piece.from) + " to " + std::to_string(piece.next));
     if (!piece.data.empty() && piece.from < from) return wrong("the answer begins at byte " + std::to_string(piece.from));
+    read_ += piece.data.size();
+    if (!follow_ && read_ > bytes_max_) return wrong("it has more than " + std::to_string(bytes_max_) + " bytes");
     empty_ = piece.data.empty() && took < limits::kShortAnswer ? empty_ + 1 : 0;
     return empty_ < limits::kEmptyAnswers ? Status{} : wrong("the answers have no output, and do not wait for any");
   }
@@ -141,9 +153,12 @@ class LogReader {
   Backend& backend_;
   const std::int64_t run_;
   const bool follow_;
+  const std::uint64_t bytes_max_;
   SystemClock clock_;
   std::string worker_;                        // In whose log the next piece is; empty: not known yet.
   std::map<std::string, std::int64_t> next_;  // Each worker counts the bytes of the attempts that it had.
+  std::map<std::string, std::int64_t> ends_;  // Of each worker's log, when its first piece came.
+  std::uint64_t read_ = 0;                    // Bytes.
   std::int64_t attempt_ = 0;                  // Of the output that was printed last; 0: none was.
   std::string shown_worker_;                  // The same.
   bool is_within_line_ = false;
@@ -153,8 +168,8 @@ class LogReader {
 
 }  // namespace
 
-int print_log(const Options& options, Backend& backend, std::int64_t run, bool follow) {
-  return LogReader{options, backend, run, follow}.read();
+int print_log(const Options& options, Backend& backend, std::int64_t run, bool follow, std::uint64_t bytes_max) {
+  return LogReader{options, backend, run, follow, bytes_max}.read();
 }
 
 }  // namespace rondo::cli

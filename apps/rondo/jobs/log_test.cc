@@ -42,6 +42,7 @@ class Answers final : public Backend {
     const json::value* const worker = arguments.if_contains("worker");
     asked.push_back((worker == nullptr ? "" : std::string{worker->as_string()}) + "@" + json::serialize(arguments.at("from")));
     if (endless) return *endless;
+    if (made) return made(arguments.at("from").to_number<std::int64_t>());
     if (answers_.empty()) return failure(StatusCode::NotFound, "no further answer");
     json::object first = std::move(answers_.front());
     answers_.erase(answers_.begin());
@@ -52,6 +53,7 @@ class Answers final : public Backend {
   }
   std::vector<std::string> asked;
   std::optional<json::object> endless;
+  std::function<json::object(std::int64_t from)> made;
 
  private:
   std::vector<json::object> answers_;
@@ -120,6 +122,30 @@ TEST(JobLog, PiecesThatLeadNowhereEndTheCommand) {
     EXPECT_EQ(code_of(piece("a", 0, "same\n"), follow), (std::pair{1, std::size_t{2}})) << "the answer goes back";
   }
   EXPECT_EQ(code_of(piece("a", 0, ""), true), (std::pair{1, limits::kEmptyAnswers}));
+}
+
+/// A command that printed faster than its log was read kept the reader for as long as it ran.
+TEST(JobLog, WithoutFollowingALogEndsWhereItWasAtTheBegin) {
+  Answers answers({});
+  answers.made = [](std::int64_t from) {
+    json::object more = piece("a", from, "more\n");
+    more["size"] = from + 15;  // At byte 0 there are 15 bytes.
+    return more;
+  };
+  const Printed printed = log_of(answers, false);
+  EXPECT_EQ(printed.code, 0) << printed.err;
+  EXPECT_EQ(printed.out, "more\nmore\nmore\n");
+}
+
+/// A worker of an earlier version does not say how long its log is, and one that lies says anything.
+TEST(JobLog, WithoutFollowingALogHasALimit) {
+  Answers answers({});
+  answers.made = [](std::int64_t from) { return piece("a", from, "more\n"); };
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_log(Options{}, answers, 7, false, 12), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "more\nmore\n");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("it has more than 12 bytes"));
 }
 
 }  // namespace

@@ -194,6 +194,7 @@ void Worker::add_logs(WorkerReport& made, Instant now) {
     const std::string from = std::to_string(piece ? piece->from : 0);
     const std::string next = std::to_string(piece ? piece->next : 0);
     const std::string attempt = std::to_string(piece ? piece->attempt : 0);
+    const std::string all = std::to_string(size);
     const bool is_end = !is_running && (!piece || piece->next >= size);
     if (!made.add("log", question.request,
                   {{"known", piece ? "1" : "0"},
@@ -201,6 +202,7 @@ void Worker::add_logs(WorkerReport& made, Instant now) {
                    {"next", next},
                    {"attempt", attempt},
                    {"ended", is_end ? "1" : "0"},
+                   {"size", all},
                    {"data", piece ? std::string_view{piece->data} : std::string_view{}}})) {
       return;
     }
