@@ -150,6 +150,24 @@ TEST_F(WorkerOperationOnLinux, TheLogOfAnEditHasTheSizeOfTheDefinitionAndNoParam
   EXPECT_THAT(log, HasSubstr(" bytes)\" user="));
 }
 
+/// The one ended with 75, "try again", and the other one with 0.
+TEST_F(WorkerOperationOnLinux, ADoctorOfAFileThatIsNoDatabaseOfJobsEndsAsWithABadFile) {
+  std::ofstream(folder / "text") << std::string(10'000, 'x');
+  EXPECT_EQ(rondo("job doctor " + path("text")).code, 1) << "it may be a damaged one";
+  const Ended null = rondo("job doctor /dev/null");
+  EXPECT_EQ(null.code, 78);
+  EXPECT_THAT(null.out, HasSubstr("'/dev/null' is no regular file"));
+  ASSERT_TRUE(make_sqlite_job_store(path("jobs.db")).has_value());
+  EXPECT_EQ(rondo("job doctor " + path("jobs.db")).code, 0);
+  std::fstream file(path("jobs.db"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(68);  // Of the application's id.
+  file << "them";
+  file.close();
+  const Ended other = rondo("job doctor " + path("jobs.db"));
+  EXPECT_EQ(other.code, 78);
+  EXPECT_THAT(other.out, HasSubstr("is a database of another program"));
+}
+
 TEST_F(WorkerOperationOnLinux, ASecondWorkerWithTheSameNameLogsThatReason) {
   start_rondod();
   start_worker(command("good", "true\n"));

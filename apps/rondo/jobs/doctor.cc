@@ -36,7 +36,12 @@ const char* name_of(JobDatabaseFinding::Level level) {
 
 int print_job_doctor(const Options& options, const std::string& file) {
   const Result<std::vector<JobDatabaseFinding>> findings = jobs::examine_sqlite_job_store(file, SystemClock{}.wall_now());
-  if (!findings) return report(options, findings.error());
+  if (!findings) {
+    // Repeating the command cannot turn another file into a database of jobs.
+    const StatusCode code = findings.error().code();
+    const bool is_other_file = code == StatusCode::FailedPrecondition || code == StatusCode::InvalidArgument;
+    return report(options, findings.error(), is_other_file ? kExitBadFile : -1);
+  }
   json::array rows;
   for (const JobDatabaseFinding& finding : *findings) {
     rows.push_back(json::object{{"level", name_of(finding.level)},

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -41,6 +42,13 @@ Status status_of(sqlite3* database, int result, std::string_view what) {
 Status create_private(const std::string& path) {
   const UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
   return file.get() < 0 && errno != EEXIST ? status_from_errno(errno, "creating '" + path + "'") : Status{};
+}
+
+/// A device, a FIFO or a folder is no database: SQLite takes /dev/null for an empty one.
+Status check_regular(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return {};  // Opening it has the error.
+  return {StatusCode::InvalidArgument, "'" + path + "' is no regular file, and so no database of jobs"};
 }
 
 }  // namespace
@@ -114,16 +122,19 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
   // SQLite would keep such a database in memory.
   if (path.empty() || path == ":memory:")
     return failure(StatusCode::InvalidArgument, "'" + path + "' is no path of a database of jobs, which must be a file");
+  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
   if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
   return open(path, SQLITE_OPEN_READWRITE);
 }
 
 Result<std::unique_ptr<Database>> Database::open_to_read(const std::string& path) {
+  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   return open(path, SQLITE_OPEN_READONLY);
 }
 
 Result<std::unique_ptr<Database>> Database::open_unchanged(const std::string& path) {
+  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   // While a process has the database open, SQLite has made these files.
   if (::access((path + "-wal").c_str(), R_OK) == 0 && ::access((path + "-shm").c_str(), R_OK) == 0) return open_to_read(path);
@@ -161,7 +172,21 @@ Result<std::int64_t> Database::query(const char* text) {
   return *row ? statement.integer(0) : 0;
 }
 
-Status Database::error(int result) const { return status_of(handle_, result, "the database of jobs '" + path_ + "'"); }
+Status Database::error(int result) const {
+  Status status = status_of(handle_, result, "the database of jobs '" + path_ + "'");
+  if ((result & 0xff) != SQLITE_FULL) return status;
+  // SQLite reports the same for a full disk.
+  sqlite3_stmt* found = nullptr;
+  const std::string text = "SELECT name FROM sqlite_sequence WHERE seq >= " + std::to_string(std::numeric_limits<std::int64_t>::max());
+  const bool is_used_up = sqlite3_prepare_v2(handle_, text.c_str(), -1, &found, nullptr) == SQLITE_OK && sqlite3_step(found) == SQLITE_ROW;
+  if (is_used_up) {
+    const std::string table{reinterpret_cast<const char*>(sqlite3_column_text(found, 0))};
+    status = {StatusCode::Unavailable, "the database of jobs '" + path_ + "': the numbers of the table " + table.substr(0, 100) +
+                                           " are used up, so no row can be added: see `rondo job doctor`"};
+  }
+  sqlite3_finalize(found);
+  return status;
+}
 
 Status Database::check_files() {
   const auto is_gone = [](const std::string& path) {

@@ -1,6 +1,8 @@
 // examine_sqlite_job_store(): what a database of jobs is like, for people. It reads, and changes nothing.
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +30,8 @@ using Level = Finding::Level;
 /// The planner moves the next time of a job well before it. One that is older is planned by no process.
 constexpr Duration kOverdue = 60s;
 constexpr Duration kLongDue = 3600s;
+/// A table that has fewer numbers left is not one that rondod alone has written.
+constexpr std::int64_t kNumbersLeft = 1'000'000'000;
 static_assert(Band::Misfire < Band::Manual && is_requested(Band::Manual) && is_requested(Band::Backfill), "see check_runs()");
 constexpr std::int64_t kRunsDue = static_cast<std::int64_t>(RunState::Due);
 
@@ -58,8 +62,9 @@ class Examination {
     version == newest ? add(Level::Ok, "schema", value)
                       : add(Level::Advice, "schema", value, "this program makes version " + std::to_string(newest),
                             "none is needed: rondod changes the database at its start");
-    for (const auto step : {&Examination::check_integrity, &Examination::check_jobs, &Examination::check_families,
-                            &Examination::check_rows_of_runs, &Examination::check_runs, &Examination::check_waits}) {
+    for (const auto step :
+         {&Examination::check_integrity, &Examination::check_numbers, &Examination::check_jobs, &Examination::check_families,
+          &Examination::check_rows_of_runs, &Examination::check_runs, &Examination::check_waits}) {
       if (is_damaged_ || version < newest) break;  // What the others would say is not certain.
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
@@ -81,6 +86,23 @@ class Examination {
     is_damaged_ ? add(Level::Problem, "integrity", text, "the database is damaged, and what rondod reads from it may be wrong",
                       "end rondod, and restore a copy of the file, or recover it with `sqlite3 FILE .recover`")
                 : add(Level::Ok, "integrity", text);
+    return {};
+  }
+
+  /// Each new row gets the number behind that of its table in sqlite_sequence. Behind the largest one there is none.
+  Status check_numbers() {
+    Statement rows(database_, "SELECT name, seq, name IN ('jobs', 'runs') FROM sqlite_sequence WHERE seq >= ? ORDER BY name");
+    rows.bind(std::numeric_limits<std::int64_t>::max() - kNumbersLeft);
+    for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
+      if (!row) return row.error();
+      if (rows.integer(2) == 0) continue;
+      const std::string table = rows.text(0);
+      add(Level::Problem, "numbers of rows", table + ", " + std::to_string(rows.integer(1)),
+          "another program has written it: the table gets no rows behind the largest number, so no run begins and no job is added",
+          "end rondod; remove a row of " + table +
+              " that has such a number, and then execute: UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM " + table +
+              ") WHERE name = '" + table + "'");
+    }
     return {};
   }
 

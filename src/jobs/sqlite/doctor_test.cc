@@ -176,6 +176,31 @@ TEST_F(JobDatabaseDoctor, AFileThatIsNotOursIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(path));
   execute("CREATE TABLE theirs (a)");
   EXPECT_THAT(examine_sqlite_job_store(path, now).error().to_string(), HasSubstr("another program"));
+  // An empty database, by what SQLite says. A FIFO would block.
+  const std::string fifo = (folder / "fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string& other : {std::string{"/dev/null"}, fifo, folder.string()}) {
+    EXPECT_THAT(examine_sqlite_job_store(other, now).error().to_string(), HasSubstr("is no regular file")) << other;
+    EXPECT_THAT(make_sqlite_job_store(other).error().to_string(), HasSubstr("is no regular file")) << other;
+    EXPECT_THAT(check_sqlite_job_store(other).to_string(), HasSubstr("is no regular file")) << other;
+  }
+}
+
+/// Without a number no row can be added, and SQLite says that the disk is full.
+TEST_F(JobDatabaseDoctor, NumbersThatAreUsedUpAreNamed) {
+  make();
+  for (const JobDatabaseFinding& one : findings()) EXPECT_NE(one.setting, "numbers of rows");
+  execute("UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'jobs'");
+  expect_bad("numbers of rows", Level::Problem, "jobs, 9223372036854775807");
+  {
+    auto store = std::move(*make_sqlite_job_store(path));
+    const auto added = store->put({.name = "c", .handler = "h"}, std::nullopt);
+    ASSERT_FALSE(added.has_value());
+    EXPECT_EQ(added.error().code(), StatusCode::Unavailable);
+    EXPECT_THAT(added.error().to_string(), HasSubstr("the numbers of the table jobs are used up"));
+  }
+  execute("UPDATE sqlite_sequence SET seq = (SELECT max(id) FROM jobs) WHERE name = 'jobs'");
+  EXPECT_TRUE(std::move(*make_sqlite_job_store(path))->put({.name = "c", .handler = "h"}, std::nullopt).has_value());
 }
 
 TEST_F(JobDatabaseDoctor, AnOlderVersionIsNamedAndNotChanged) {
