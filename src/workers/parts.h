@@ -102,7 +102,7 @@ struct LogReader {
   std::string end = {};                  // How the run has ended, for people; empty: it goes on.
   std::uint64_t look = 0;                // Of the question to the store whose answer counts.
   Instant until;                         // Then the workers are given up.
-  Instant worker_until = {};             // Then the one that was asked is given up, and the next one is asked.
+  Instant worker_until = {};             // Then the worker that was asked is given up, and the next one is asked.
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
 };
