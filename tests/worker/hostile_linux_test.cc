@@ -210,6 +210,31 @@ TEST_F(WorkerAndAHostileServer, ARunThatWasRefusedMayBeGivenAgainBeforeTheAnswer
   EXPECT_THAT(receive(reports), HasSubstr(R"(["end","1",)"));
 }
 
+/// It failed, and used an attempt, if the worker could write its state again when it looked why.
+TEST_F(WorkerAndAHostileServer, ARunWhoseBeginCannotBeWrittenIsHandedBack) {
+  const auto is_handed_back = [this](std::int64_t run, const char* file) {
+    const std::filesystem::path in_the_way = folder / "state" / file;
+    std::filesystem::create_directories(in_the_way);
+    EXPECT_TRUE(order(start(run, "touch", path("never"))));
+    std::string report;
+    do {
+      report = receive(reports);
+      EXPECT_TRUE(send_all(reports, taken()));
+    } while (!report.empty() && report.find("[\"end\",\"" + std::to_string(run)) == std::string::npos);
+    EXPECT_THAT(report, HasSubstr(R"(["refused","1"])")) << file;
+    std::filesystem::remove(in_the_way);
+  };
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_FALSE(receive(reports).empty());
+  ASSERT_TRUE(send_all(reports, taken()));
+  is_handed_back(1, "logs/1-0.log");
+  ASSERT_TRUE(order(start(1, "touch", path("first"))));
+  EXPECT_TRUE(becomes([this] { return std::filesystem::exists(folder / "first"); }));
+  is_handed_back(2, "runs/2.json.new");
+  EXPECT_FALSE(std::filesystem::exists(folder / "never"));
+}
+
 /// The server had given up the run, and the worker dropped the end: the server heard of none.
 TEST_F(WorkerAndAHostileServer, AStopThatCrossesTheEndOfItsRunDoesNotDropTheEnd) {
   accept_worker();

@@ -109,10 +109,11 @@ void Worker::start(const RunOrder& order) {
   if (ended_.size() > taken_over_ + 2 * config_.places + 16)
     return link_.blame({StatusCode::ResourceExhausted, "the server gives more runs than there are places"});
   const Status refused = refusal(order);
-  const Status started = refused.ok() ? try_start(order) : refused;
+  bool is_written = true;
+  const Status started = refused.ok() ? try_start(order, is_written) : refused;
   if (started.ok()) return;
-  // The trouble has come with this run. Without it the worker would have refused the run.
-  const bool is_for_others = !refused.ok() || !trouble_.empty();
+  // The trouble has come with this run: without it the worker would have refused the run. It may be over by now.
+  const bool is_for_others = !refused.ok() || !is_written || !trouble_.empty();
   log_.warn("a run was not started", {{"run", order.run}, {"command", order.command}, {"why", started}});
   end_run({.run = order.run,
            .attempt = order.attempt,
@@ -149,12 +150,13 @@ Status Worker::refusal(const RunOrder& order) const {
   return {StatusCode::ResourceExhausted, "the worker '" + name_ + "' has no place for a run of " + order.command};
 }
 
-Status Worker::try_start(const RunOrder& order) {
+Status Worker::try_start(const RunOrder& order, bool& is_written) {
   const auto allowed = allowed_.find(order.command);
   const std::shared_ptr<const CommandRule>& rule = allowed->second.rule;
   const Result<CommandLine> line = command_line(*rule, order);
   if (!line) return line.error();
   if (Status begun = logs_.begin(order.run, order.attempt, order.key, rule->log_bytes); !begun.ok()) {
+    is_written = false;
     check_disk_again();
     return begun;
   }
@@ -174,6 +176,7 @@ Status Worker::try_start(const RunOrder& order) {
                                    .boot = boot_,
                                    .begun_ms = begun_ms});
   if (!written.ok()) {
+    is_written = false;
     static_cast<void>(logs_.end(order.run));
     check_disk_again();
     return written;  // The process is killed before it has executed anything.

@@ -97,7 +97,8 @@ class Worker {
   void refuse_beside(RunningCommand& running, const RunOrder& order);
   /// Why the run is not taken at present: there is no room for it, or its command is not offered any more.
   Status refusal(const RunOrder& order) const;
-  Status try_start(const RunOrder& order);
+  /// 'is_written': false if the begin of the run could not be written down, so that nothing was executed.
+  Status try_start(const RunOrder& order, bool& is_written);
   void stop(RunningCommand& running, Status why);
   void ask_log(const boost::json::object& order);
 
