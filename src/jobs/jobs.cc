@@ -183,6 +183,11 @@ std::optional<WallTime> Jobs::scheduled_of(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::nullopt : std::optional{live->run.scheduled};
 }
+std::uint32_t Jobs::attempts_of(std::int64_t run) const {
+  parts_->expect_here("attempts_of");
+  const LiveRun* const live = parts_->find(run);
+  return live == nullptr ? 0 : live->run.attempt;
+}
 bool Jobs::is_recovered() const noexcept {
   parts_->expect_here("is_recovered");
   return parts_->is_started;

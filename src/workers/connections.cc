@@ -209,6 +209,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     if (!placed.key.empty() && !claimed.key.empty() && placed.key != claimed.key) return refuse(kOtherRun);
     if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
     placed.is_confirmed = true;
+    placed.has_ended = claimed.has_ended;
     worker.unconfirmed.erase(run);
     // A worker of an earlier version that gets a stop for a run that has ended there drops the end.
     if (placed.open && placed.open->is_stop_requested() && !claimed.has_ended) send_stop(name, run, "the run was stopped");
@@ -218,6 +219,8 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   if (job == nullptr && jobs.is_recovered()) return refuse(kNotUnderWay);
   if (is_other_run(run, claimed.key)) return refuse(kOtherRun);
   if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
+  // The end of this attempt was taken, and the worker has not seen the answer.
+  if (claimed.has_ended && claimed.attempt < jobs.attempts_of(run)) return false;
   if (jobs.is_recovered() && !was_given(run, name)) {
     ++stats.refused;
     worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
@@ -316,10 +319,12 @@ void Workers::Parts::tick() {
   if (jobs.is_recovered()) {
     std::vector<std::int64_t> over;
     for (const auto& [id, run] : runs) {
-      if (!run.open && jobs.live_job(id) == nullptr) over.push_back(id);
+      // Claims from before the recovery.
+      const bool is_taken = run.has_ended && run.attempt < jobs.attempts_of(id);
+      if (!run.open && (is_taken || jobs.live_job(id) == nullptr)) over.push_back(id);
     }
     for (const std::int64_t run : over) {
-      send_stop(runs.at(run).worker, run, kNotUnderWay);
+      if (jobs.live_job(run) == nullptr) send_stop(runs.at(run).worker, run, kNotUnderWay);
       remove(run);
     }
   }

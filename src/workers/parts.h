@@ -77,7 +77,7 @@ struct WorkerEntry {
   std::optional<Reply> orders;                  // Empty: it is away.
   std::map<std::string, std::uint64_t> offers;  // Places by command.
   std::uint64_t places = 0;                     // Of all commands together.
-  std::set<std::int64_t> runs;                  // Those that occupy a place.
+  std::set<std::int64_t> runs;                  // Its runs: see places_in_use().
   std::set<std::int64_t> unconfirmed;
   bool is_claiming = false;             // It has not named all its runs yet, and gets none meanwhile.
   std::set<std::int64_t> claimed = {};  // Those that it has named meanwhile, and that are its.
@@ -106,6 +106,9 @@ struct LogReader {
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
 };
+
+/// The places that a worker's runs occupy. One that has ended there occupies none, although its end is still to come.
+std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker);
 
 struct Workers::Parts {
   Parts(Runtime& runtime, Jobs& jobs, const WorkersOptions& options);

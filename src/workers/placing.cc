@@ -21,7 +21,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command) {
   return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) {
     const auto found = runs.find(run);
-    return found != runs.end() && found->second.command == command;
+    return found != runs.end() && found->second.command == command && !found->second.has_ended;
   }));
 }
 
@@ -30,7 +30,7 @@ bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& 
               Duration silent) {
   const auto offer = worker.offers.find(command);
   return worker.orders && !worker.is_claiming && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
-         worker.runs.size() < worker.places && worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
+         places_in_use(runs, worker) < worker.places && worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
          runs_of(runs, worker, command) < offer->second;
 }
 
@@ -46,6 +46,10 @@ std::string run_key(std::string_view job, WallTime scheduled) {
 bool Workers::Parts::is_other_run(std::int64_t run, std::string_view key) const {
   const std::optional<WallTime> scheduled = jobs.scheduled_of(run);
   return !key.empty() && scheduled && run_key(jobs.live_job(run)->name, *scheduled) != key;
+}
+
+std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker) {
+  return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) { return !runs.at(run).has_ended; }));
 }
 
 void Workers::Parts::publish(const std::string& command) {
@@ -98,7 +102,8 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
   for (auto at = workers.begin(); at != workers.end(); ++at) {
     if (!can_take(runs, at->second, command, now, options.silent)) continue;
     // The one with the smallest share of its places in use.
-    if (best == workers.end() || at->second.runs.size() * best->second.places < best->second.runs.size() * at->second.places) best = at;
+    const auto share = [&](const WorkerEntry& worker, const WorkerEntry& other) { return places_in_use(runs, worker) * other.places; };
+    if (best == workers.end() || share(at->second, best->second) < share(best->second, at->second)) best = at;
   }
   if (best == workers.end()) return run.put_back();  // It was claimed by a worker that cannot have it.
   give(best->first, best->second, command, run);

@@ -239,15 +239,16 @@ void Workers::Parts::list(Reply reply) const {
       if (placed.open) one["job"] = commands::text(placed.open->job().name);
       running.push_back(std::move(one));
     }
-    json::object row{{"worker", name},
-                     {"connected", worker.orders.has_value()},
-                     {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
-                     {"commands", std::move(offers)},
-                     {"places", worker.places},
-                     {"free", worker.trouble.empty() ? worker.places - std::min<std::uint64_t>(worker.places, worker.runs.size()) : 0},
-                     {"runs", worker.runs.size()},
-                     {"running", std::move(running)},
-                     {"heard_ms", (now - worker.heard) / 1ms}};
+    json::object row{
+        {"worker", name},
+        {"connected", worker.orders.has_value()},
+        {"since", worker.orders ? json::value(calendar::format_rfc3339(worker.connected)) : json::value(nullptr)},
+        {"commands", std::move(offers)},
+        {"places", worker.places},
+        {"free", worker.trouble.empty() ? worker.places - std::min<std::uint64_t>(worker.places, places_in_use(runs, worker)) : 0},
+        {"runs", worker.runs.size()},
+        {"running", std::move(running)},
+        {"heard_ms", (now - worker.heard) / 1ms}};
     if (!worker.trouble.empty()) row["trouble"] = commands::sentence(worker.trouble);
     reply.row(std::move(row));
   }

@@ -507,6 +507,53 @@ TEST_F(WorkersTest, AnEarlyClaimOfAnEarlierAttemptThatHasEndedIsNotRefused) {
   EXPECT_EQ(workers->stats().refused, 0U);
 }
 
+/// The pause of the worker was that of one that claims what it was not given; before the recovery its place was taken until the retry.
+TEST_F(WorkersTest, AnAttemptWhoseEndWasTakenOccupiesNoPlaceOfAWorkerThatClaimsIt) {
+  PlayedWorker& first = worker("host1", kBackup);
+  put({.name = "nightly", .handler = "command/backup", .retries = 2, .backoff = 3600s});
+  put(many());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  report(first, {event("end", run, {field("code", "internal")})});
+  const auto takes_one = [&](PlayedWorker& claimer) {
+    const std::int64_t other = trigger("many");
+    EXPECT_TRUE(becomes([&] { return claimer.starts.size() == 1; }));
+    EXPECT_EQ(workers->stats().refused, 0U);
+    EXPECT_THAT(claimer.stops, IsEmpty());
+    EXPECT_EQ(report(claimer, {event("end", other, {field("code", "ok")})}), 0);
+    played.clear();
+    EXPECT_TRUE(becomes([this] { return server->stats().connections == 0; }));
+  };
+  played.clear();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 0; }));
+  const json::array claims{claim(run, "0 backup ended")};
+  takes_one(worker("host1", {field("backup", "1")}, 1, claims));
+  close();
+  close_store();
+  open();
+  PlayedWorker& early = worker("host1", {field("backup", "1")}, 1, claims);
+  open_store();
+  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  takes_one(early);
+}
+
+/// A run that has begun here again before its worker reports the end. Its place is free from the claim on.
+TEST_F(WorkersTest, ARunThatHasEndedAtItsWorkerOccupiesNoPlaceBeforeItsEndIsReported) {
+  PlayedWorker& first = worker("host1", {field("backup", "1")}, 1);
+  put(many());
+  const std::int64_t run = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  ASSERT_TRUE(becomes([this] { return server->stats().connections == 0; }));
+  PlayedWorker& again = worker("host1", {field("backup", "1")}, 1, {claim(run, "0 backup ended")});
+  const std::int64_t other = trigger("many");
+  ASSERT_TRUE(becomes([&] { return again.starts.size() == 1; }));
+  EXPECT_EQ(again.starts[0].at("run").as_int64(), other);
+  EXPECT_EQ(report(again, {event("end", run, {field("code", "ok")}), event("end", other, {field("code", "ok")})}), 0);
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded", "succeeded"));
+}
+
 class QuickWorkers : public WorkersTest {
  protected:
   QuickWorkers() {

@@ -221,6 +221,8 @@ class Jobs {
   std::string worker_of(std::int64_t run) const;
   /// The scheduled time of a run without a stored end; nothing if there is no such run.
   std::optional<WallTime> scheduled_of(std::int64_t run) const;
+  /// The attempts that have ended of a run without a stored end, as far as this process knows: JobRun::attempt. 0 if there is no such run.
+  std::uint32_t attempts_of(std::int64_t run) const;
   /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
   std::shared_ptr<const Job> live_job(std::int64_t run) const;
   /// Whether the runs that an earlier process left have been taken up.
