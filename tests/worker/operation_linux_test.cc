@@ -33,10 +33,11 @@ class WorkerOperationOnLinux : public RondodWithWorker {
 };
 
 TEST_F(WorkerOperationOnLinux, ACheckOfTheFileFindsWhatTheStartRefusesAndChangesNothing) {
-  const auto check = [this] {
-    const std::string words = "--config " + path("worker.toml") + " --check-config > " + path("out") + " 2> " + path("err");
-    return WEXITSTATUS(std::system((std::string{std::getenv("RONDO")} + " worker " + words).c_str()));
+  const auto call = [this](const std::string& more) {
+    const std::string words = "--config " + path("worker.toml") + more + " > " + path("out") + " 2> " + path("err");
+    return WEXITSTATUS(std::system(("timeout 60 " + std::string{std::getenv("RONDO")} + " worker " + words).c_str()));
   };
+  const auto check = [&call] { return call(" --check-config"); };
   write_config(command("good", "true\n"));
   EXPECT_EQ(check(), 0) << read(folder / "err");
   EXPECT_FALSE(std::filesystem::exists(folder / "state"));
@@ -44,10 +45,12 @@ TEST_F(WorkerOperationOnLinux, ACheckOfTheFileFindsWhatTheStartRefusesAndChanges
   EXPECT_EQ(check(), 78);
   EXPECT_THAT(read(folder / "err"),
               AllOf(HasSubstr(path("worker.toml") + ": [command.good] user"), HasSubstr("there is no user 'no-such-user'")));
+  EXPECT_EQ(call(""), 78) << "as the check";
   write_config(command("good", "true\n"));
   std::ofstream(folder / "state") << "a file";
   EXPECT_EQ(check(), 78);
   EXPECT_THAT(read(folder / "err"), AllOf(HasSubstr(path("worker.toml") + ": [worker] state"), HasSubstr("is no folder")));
+  EXPECT_EQ(call(""), 78) << "as the check";
 }
 
 TEST_F(WorkerOperationOnLinux, RondoWorkersShowsWhoIsConnectedAndWhatItRuns) {

@@ -43,8 +43,8 @@ int worker(const Options& options, const WorkerCall& call) {
   if (!signals) return report(options, signals.error());
   Result<WorkerConfig> config = read_worker_config(call.config);
   if (!config) return report(options, config.error(), kExitConfig);
+  if (const Status refused = Worker::check(*config); !refused.ok()) return report(options, refused, kExitConfig);
   if (call.checks_only) {
-    if (const Status refused = Worker::check(*config); !refused.ok()) return report(options, refused, kExitConfig);
     print(call.config + ": " + std::to_string(config->commands.size()) + " commands\n");
     return finish_output();
   }

@@ -352,6 +352,69 @@ TEST_F(WorkerFiles, AFolderToWhichEveryUserMayWriteIsRefused) {
   }
 }
 
+/// Others could put records there, which the worker believed.
+TEST_F(WorkerFiles, APartOfTheStateThatIsALinkIsRefusedAndTheGroupMayNotWriteToOne) {
+  ASSERT_TRUE(open_records().has_value());
+  logs();
+  for (const char* const part : {"runs", "logs"}) {
+    const files::path of = folder / part;
+    ASSERT_EQ(::chmod(of.c_str(), 0775), 0);
+    EXPECT_TRUE(open_records().has_value());
+    logs();
+    EXPECT_EQ(files::status(of).permissions() & (files::perms::group_write | files::perms::others_write), files::perms::none) << of;
+    files::rename(of, folder / "elsewhere");
+    files::create_directory_symlink(folder / "elsewhere", of);
+    const std::string refusal = "'" + of.string() + "' is a symbolic link";
+    EXPECT_THAT(RunRecords::check(folder.string()).to_string(), HasSubstr(refusal));
+    const auto records = open_records();
+    const auto opened = RunLogs::open((folder / "logs").string(), {});
+    EXPECT_THAT((std::string_view{part} == "runs" ? records.error() : opened.error()).to_string(), HasSubstr(refusal));
+    files::remove(of);
+    files::rename(folder / "elsewhere", of);
+  }
+}
+
+TEST_F(WorkerFiles, ARecordToWhichOthersMayWriteIsSetAsideAndALogIsSecured) {
+  auto records = open_records();
+  ASSERT_TRUE(records.has_value());
+  for (const std::int64_t run : {3, 4, 5}) ASSERT_TRUE(records->write({.run = run, .command = "a"}).ok());
+  const files::path runs = folder / "runs";
+  ASSERT_EQ(::chmod((runs / "4.json").c_str(), 0666), 0);
+  ASSERT_EQ(::chmod((runs / "5.json").c_str(), 0660), 0);
+  EXPECT_THAT(read_all(*records), SizeIs(1));
+  EXPECT_THAT(damaged, UnorderedElementsAre(AllOf(HasSubstr("may write to '"), EndsWith("4.json.damaged")),
+                                            AllOf(HasSubstr("may write to '"), EndsWith("5.json.damaged"))));
+  // A draft that another user has left open.
+  std::ofstream(runs / "6.json.new") << "{}";
+  ASSERT_EQ(::chmod((runs / "6.json.new").c_str(), 0666), 0);
+  ASSERT_TRUE(records->write({.run = 6, .command = "a"}).ok());
+  EXPECT_THAT(read_all(*records), SizeIs(2));
+  files::create_directory(folder / "logs");
+  std::ofstream(folder / "logs" / "4-0.log") << "output";
+  ASSERT_EQ(::chmod((folder / "logs" / "4-0.log").c_str(), 0666), 0);
+  std::ofstream(folder / "secret") << "secret";
+  files::create_symlink(folder / "secret", folder / "logs" / "5-0.log");
+  const RunLogs of = logs();
+  EXPECT_EQ(of.read(4, 0, 100)->data, "output");
+  EXPECT_EQ(files::status(folder / "logs" / "4-0.log").permissions() & files::perms::others_write, files::perms::none);
+  EXPECT_FALSE(of.read(5, 0, 100).has_value());
+  EXPECT_EQ(of.size(5), 0U);
+}
+
+TEST_F(WorkerFiles, AFileOfAnotherUserIsNotUsed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  auto records = open_records();
+  ASSERT_TRUE(records.has_value());
+  ASSERT_TRUE(records->write({.run = 3, .command = "a"}).ok());
+  ASSERT_EQ(::chown((folder / "runs" / "3.json").c_str(), 54'321, 54'321), 0);
+  EXPECT_THAT(read_all(*records), IsEmpty());
+  EXPECT_THAT(damaged, ElementsAre(AllOf(HasSubstr("belongs to the user 54321"), EndsWith("3.json.damaged"))));
+  files::create_directory(folder / "logs");
+  std::ofstream(folder / "logs" / "4-0.log") << "output";
+  ASSERT_EQ(::chown((folder / "logs" / "4-0.log").c_str(), 54'321, 54'321), 0);
+  EXPECT_EQ(logs().size(4), 0U);
+}
+
 TEST_F(WorkerFiles, WhatIsNotTheCommandOfARecordIsNotKilled) {
   // This very process, with another start time, another boot, and as an ended run.
   const RunRecord us{.run = 1, .command = "a", .process = ::getpgrp(), .started = 1, .boot = boot_id()};

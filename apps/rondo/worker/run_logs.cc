@@ -51,14 +51,14 @@ std::optional<FileName> parse_name(const std::string& name) {
 }  // namespace
 
 Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
-  if (Status made = make_state_folder(folder); !made.ok()) return failure(std::move(made));
+  if (Status made = make_state_part(folder); !made.ok()) return failure(std::move(made));
   std::error_code failed;
   RunLogs logs(folder, bounds);
   std::map<std::int64_t, files::file_time_type> times;
   for (files::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     const auto name = parse_name(at->path().filename().string());
     std::error_code unknown;
-    if (!name || !at->is_regular_file(unknown)) continue;
+    if (!name || !secure_old_file(at->path().string())) continue;
     const std::uint64_t size = at->file_size(unknown);
     if (unknown) continue;
     Log& log = logs.logs_[name->run];

@@ -165,9 +165,8 @@ bool kill_leftovers(const RunRecord& record) {
 
 Result<RunRecords> RunRecords::open(const std::string& state, Duration patience, const std::function<void(const Status&)>& on_wait) {
   const std::string folder = state + "/runs";
-  for (const std::string& each : {state, folder}) {
-    if (Status made = make_state_folder(each); !made.ok()) return failure(std::move(made));
-  }
+  if (Status made = make_state_folder(state); !made.ok()) return failure(std::move(made));
+  if (Status made = make_state_part(folder); !made.ok()) return failure(std::move(made));
   Result<UniqueFd> lock = open_state_file(state + "/lock", O_RDWR | O_CREAT, kPrivateMode);
   if (!lock) return failure(lock.error());
   if (Status locked = wait_for_lock(lock->get(), "'" + state + "'", patience, on_wait); !locked.ok()) return failure(std::move(locked));
@@ -180,8 +179,8 @@ Status RunRecords::check(const std::string& state) {
   while (!files::exists(place, failed) && place.has_relative_path()) place = place.parent_path();
   if (!files::is_directory(place, failed)) return {StatusCode::InvalidArgument, "'" + place.string() + "' is no folder"};
   for (const std::string& each : {state, state + "/runs", state + "/logs"}) {
-    if (!files::exists(each, failed)) continue;
-    if (Status owned = check_owner(each); !owned.ok()) return owned;
+    if (!files::exists(files::symlink_status(each, failed))) continue;
+    if (Status owned = each == state ? check_owner(each) : check_part(each); !owned.ok()) return owned;
   }
   if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
   return status_from_errno(errno, "making files in '" + place.string() + "'");

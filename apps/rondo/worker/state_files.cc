@@ -18,12 +18,30 @@ namespace files = std::filesystem;
 
 /// As large as what a run needs at its begin, and some output.
 constexpr std::size_t kRoom = 65'536;
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 Status no_file(const std::string& path) { return {StatusCode::InvalidArgument, "'" + path + "' is no regular file"}; }
 
 std::string name_of(uid_t user) {
   const passwd* const found = ::getpwuid(user);
   return found == nullptr ? std::to_string(user) : std::to_string(user) + " (" + found->pw_name + ")";
+}
+
+/// A user who is neither root nor the user of this process could change what is in it.
+Status check_user(const struct stat& info, const std::string& path) {
+  if (info.st_uid == 0 || info.st_uid == ::geteuid()) return {};
+  return {StatusCode::PermissionDenied, "'" + path + "' belongs to the user " + name_of(info.st_uid) +
+                                            ", who could change what the worker keeps there; it must belong to root or to the user " +
+                                            name_of(::geteuid()) + " of this worker"};
+}
+
+/// Others may not write to a file that the worker wrote. 'repairs': the right is taken from them.
+Status check_file(int fd, const struct stat& info, const std::string& path, bool repairs) {
+  if (Status owned = check_user(info, path); !owned.ok()) return owned;
+  if ((info.st_mode & kOthersWrite) == 0) return {};
+  if (repairs && ::fchmod(fd, info.st_mode & 07777 & ~kOthersWrite) == 0) return {};
+  return {StatusCode::PermissionDenied,
+          "users other than that of the worker may write to '" + path + "', and so change what the worker keeps there"};
 }
 
 }  // namespace
@@ -40,6 +58,9 @@ Result<UniqueFd> open_state_file(const std::string& path, int flags, mode_t mode
   }
   if (::fstat(fd.get(), &info) != 0) return failure(status_from_errno(errno, what));
   if (!S_ISREG(info.st_mode)) return failure(no_file(path));
+  // What is written is the worker's own from now on.
+  const bool repairs = (flags & O_ACCMODE) != O_RDONLY;
+  if (Status checked = check_file(fd.get(), info, path, repairs); !checked.ok()) return failure(std::move(checked));
   return fd;
 }
 
@@ -79,10 +100,33 @@ Status check_owner(const std::string& path) {
   if ((info.st_mode & S_IWOTH) != 0) {
     return {StatusCode::PermissionDenied, "every user may write to '" + path + "', and so change what the worker keeps there"};
   }
-  if (info.st_uid == 0 || info.st_uid == ::geteuid()) return {};
-  return {StatusCode::PermissionDenied, "'" + path + "' belongs to the user " + name_of(info.st_uid) +
-                                            ", who could change what the worker keeps there; it must belong to root or to the user " +
-                                            name_of(::geteuid()) + " of this worker"};
+  return check_user(info, path);
+}
+
+Status check_part(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
+    return {StatusCode::PermissionDenied, "'" + path + "' is a symbolic link; it must be a folder"};
+  return check_owner(path);
+}
+
+Status make_state_part(const std::string& path) {
+  std::error_code failed;
+  files::create_directory(path, failed);
+  std::error_code unknown;
+  if (failed && !files::exists(files::symlink_status(path, unknown)))
+    return status_from_errno(failed.value(), "cannot make the folder '" + path + "'");
+  if (Status checked = check_part(path); !checked.ok()) return checked;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || (info.st_mode & S_IWGRP) == 0) return {};
+  if (::chmod(path.c_str(), info.st_mode & 07777 & ~kOthersWrite) == 0) return {};
+  return status_from_errno(errno, "the group of '" + path + "' may write to it, and this right cannot be taken from it");
+}
+
+bool secure_old_file(const std::string& path) {
+  const UniqueFd fd{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  struct stat info {};
+  return fd && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode) && check_file(fd.get(), info, path, true).ok();
 }
 
 Status make_state_folder(const std::string& path) {
