@@ -171,6 +171,32 @@ TEST_F(WorkerAndAHostileServer, NonsenseEndsTheConnection) {
   EXPECT_FALSE(std::filesystem::exists(folder / "early"));
 }
 
+/// They were ignored in silence, and the reader of the log waited for an answer that did not come.
+TEST_F(WorkerAndAHostileServer, MalformedOrdersAreLoggedOnceAndAQuestionIsAnswered) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(order(R"({"stop":{"run":"7","why":"x"}},{"stop":{}},{"offers":{"commands":-1}},{"refused":{"why":"x"}},{"later":{}})"));
+    ASSERT_TRUE(order(R"({"log":{"run":1,"from":0,"bytes":9}})"));
+  }
+  for (const char* const question : {R"({"log":{"request":41,"run":"1","from":0,"bytes":9,"wait":true}})",
+                                     R"({"log":{"request":42,"run":1,"from":0.5,"bytes":9,"wait":true}})"}) {
+    ASSERT_TRUE(order(question));
+    ASSERT_TRUE(reports_with(std::string{"[\"log\",\""} + (question[19] == '1' ? "41" : "42") + "\",\"SET\",[[\"known\",\"0\"]"));
+    ASSERT_TRUE(send_all(reports, taken()));
+  }
+  ASSERT_TRUE(order(start(1, "touch", path("after"))));
+  ASSERT_TRUE(becomes([this] { return std::filesystem::exists(folder / "after"); })) << "the connection goes on";
+  const std::string log = read(folder / "worker.err");
+  for (const auto& [kind, member] : {std::pair{"stop", "run"}, {"offers", "commands"}, {"refused", "run"}, {"log", "request"}}) {
+    const std::size_t first = log.find(std::string{"order="} + kind);
+    ASSERT_NE(first, std::string::npos) << kind << log;
+    EXPECT_THAT(log.substr(first, 60), HasSubstr(std::string{member} + " is no number from 0 on"));
+    EXPECT_EQ(log.find(std::string{"order="} + kind, first + 1), std::string::npos) << kind;
+  }
+  EXPECT_EQ(log.find("order=later"), std::string::npos) << "it may be of a later version";
+}
+
 TEST_F(WorkerAndAHostileServer, AWorkerThatLeavesConnectsAgain) {
   for (int i = 0; i < 3; ++i) {
     accept_worker();

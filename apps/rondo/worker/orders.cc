@@ -76,20 +76,27 @@ void Worker::take_order(std::string_view kind, const json::object& order) {
     return wanted ? start(*wanted) : link_.blame({StatusCode::DataLoss, "the server sent a malformed order"});
   }
   if (kind == "offers") {  // All starts of the former offer came before it.
-    has_left_ = is_ending_ && number_in(order, "commands") == std::optional<std::int64_t>{0};
-    return;
+    const auto commands = number_in(order, "commands");
+    has_left_ = is_ending_ && commands == std::optional<std::int64_t>{0};
+    return commands ? void() : note_malformed(kind, "commands");
   }
   if (kind == "refused") {
-    if (const auto run = number_in(order, "run")) set_aside(*run, text_in(order, "why"));
-    return;
+    const auto run = number_in(order, "run");
+    return run ? set_aside(*run, text_in(order, "why")) : note_malformed(kind, "run");
   }
   if (kind != "stop") return;  // Of a later version.
   const auto run = number_in(order, "run");
-  if (!run) return;
+  if (!run) return note_malformed(kind, "run");
   const auto found = running_.find(*run);
   if (found == running_.end()) return;  // If it has ended here, a report has its end: the server waits for it.
   log_.info("stop", {{"run", *run}, {"why", text_in(order, "why")}});
   stop(found->second, {StatusCode::Cancelled, text_in(order, "why")});
+}
+
+void Worker::note_malformed(std::string_view kind, std::string_view member) {
+  if (!malformed_.emplace(kind).second) return;
+  log_.warn("the server sends a malformed order, which is ignored, as are further ones of its kind",
+            {{"order", kind}, {"why", std::string{member} + " is no number from 0 on"}});
 }
 
 void Worker::start(const RunOrder& order) {
@@ -203,9 +210,14 @@ void Worker::ask_log(const json::object& order) {
   const auto run = number_in(order, "run");
   const auto from = number_in(order, "from");
   const auto bytes = number_in(order, "bytes");
-  if (!request || !run || !from || !bytes) return;
+  if (!request) return note_malformed("log", "request");  // Such a question can have no answer.
   if (questions_.size() >= limits::kLogQuestions)
     return link_.blame({StatusCode::ResourceExhausted, "the server asks for too many logs at a time"});
+  if (!run || !from || !bytes) {
+    note_malformed("log", !run ? "run" : !from ? "from" : "bytes");
+    questions_.push_back({.request = *request, .until = clock_.now()});  // Of run 0, which has no log.
+    return;
+  }
   const json::value* const wait = order.if_contains("wait");
   const bool waits = wait != nullptr && wait->is_bool() && wait->get_bool();
   questions_.push_back({.request = *request,

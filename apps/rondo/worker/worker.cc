@@ -78,6 +78,7 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                            reported_ = {};
                            has_left_ = false;
                            questions_.clear();
+                           malformed_.clear();
                            unstored_.clear();
                            // A server that was started again does not know when the commands began.
                            for (auto& [run, running] : running_) running.is_start_reported = false;

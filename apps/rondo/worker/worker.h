@@ -101,6 +101,8 @@ class Worker {
   Status try_start(const RunOrder& order, bool& is_written);
   void stop(RunningCommand& running, Status why);
   void ask_log(const boost::json::object& order);
+  /// Logs, once for each connection and kind of order, that a member of an order is no number.
+  void note_malformed(std::string_view kind, std::string_view member);
 
   // --- runs
   void read_output(RunningCommand& running, std::size_t most);
@@ -145,6 +147,7 @@ class Worker {
   std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
   Instant repeat_at_;                        // at this time.
   std::deque<LogQuestion> questions_;
+  std::set<std::string, std::less<>> malformed_;  // Orders of which this was logged.
   /// What the report under way says, for its acknowledgement.
   struct Reported {
     std::vector<std::int64_t> started;
