@@ -7,6 +7,7 @@
 #include <optional>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -113,7 +114,7 @@ class World {
       plan(look);
     }
     emit_until(options_.to);
-    find_peaks();
+    end_minute();
     return std::move(found_);
   }
 
@@ -181,47 +182,49 @@ class World {
       const auto minute = static_cast<std::size_t>(minute_of(run.due) - minute_of(options_.from));
       if (found_.minutes.size() <= minute) found_.minutes.resize(minute + 1);
       ++found_.minutes[minute];
+      count_firing(minute_of(run.due), run.job);
     }
     if (visit_) visit_(run);
   }
 
-  void find_peaks() {
-    const auto& minutes = found_.minutes;
-    std::vector<std::size_t> largest;
-    for (std::size_t minute = 0; minute < minutes.size(); ++minute) {
-      if (minutes[minute] > 0) largest.push_back(minute);
-    }
-    const std::size_t count = std::min(options_.peaks, largest.size());
-    std::ranges::partial_sort(largest, largest.begin() + static_cast<std::ptrdiff_t>(count), [&minutes](std::size_t a, std::size_t b) {
-      return minutes[a] != minutes[b] ? minutes[a] > minutes[b] : a < b;
-    });
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto number = minute_of(options_.from) + static_cast<std::int64_t>(largest[i]);
-      const WallTime minute = WallTime::from_nanoseconds(number * kMinute.count());
-      found_.peaks.push_back({.minute = minute, .firings = minutes[largest[i]], .jobs = busiest_in(minute)});
-    }
+  /// Counts a firing of the minute that the forecast has come to. Minutes come in order.
+  void count_firing(std::int64_t minute, const std::string& job) {
+    if (minute != minute_) end_minute();
+    minute_ = minute;
+    const auto [place, is_new] = places_.try_emplace(job, firing_jobs_.size());
+    if (is_new) firing_jobs_.push_back({0, job});
+    ++firing_jobs_[place->second].firings;
   }
 
-  /// The jobs with the most instants in a minute.
-  std::vector<std::string> busiest_in(WallTime minute) const {
-    std::vector<std::pair<std::uint64_t, const std::string*>> counts;
-    for (const Planned& planned : jobs_) {
-      std::uint64_t count = 0;
-      auto at = next_after(*planned.compiled, minute + Duration{-1});
-      for (; at && at->scheduled < minute + kMinute && count < limits::kRunsOfPlan; at = next_after(*planned.compiled, at->scheduled))
-        ++count;
-      if (count == 0) continue;
-      counts.emplace_back(count, &planned.job.job.name);
-      for (const Descendant& descendant : planned.below) counts.emplace_back(count, &descendant.job.job.name);
+  /// Keeps the minute if it is one of the largest, before equal ones that follow.
+  void end_minute() {
+    std::uint64_t firings = 0;
+    for (const FiringJob& of : firing_jobs_) firings += of.firings;
+    const auto behind = std::ranges::find_if(found_.peaks, [firings](const ForecastPeak& peak) { return peak.firings < firings; });
+    if (firings > 0 && (behind != found_.peaks.end() || found_.peaks.size() < options_.peaks)) {
+      const WallTime minute = WallTime::from_nanoseconds(minute_ * kMinute.count());
+      found_.peaks.insert(behind, {.minute = minute, .firings = firings, .jobs = busiest()});
+      if (found_.peaks.size() > options_.peaks) found_.peaks.pop_back();
     }
-    std::ranges::stable_sort(counts, std::ranges::greater{}, &std::pair<std::uint64_t, const std::string*>::first);
+    places_.clear();
+    firing_jobs_.clear();
+  }
+
+  /// The jobs with the most firings in the minute; of equal ones those that fire first.
+  std::vector<std::string> busiest() {
+    std::ranges::stable_sort(firing_jobs_, std::ranges::greater{}, &FiringJob::firings);
     std::vector<std::string> names;
-    for (const auto& [count, name] : counts) {
+    for (const FiringJob& of : firing_jobs_) {
       if (names.size() == limits::kPeakJobs) break;
-      names.push_back(*name);
+      names.push_back(of.job);
     }
     return names;
   }
+
+  struct FiringJob {
+    std::uint64_t firings = 0;
+    std::string job;
+  };
 
   ForecastOptions options_;
   const std::function<void(const JobRun&)>& visit_;
@@ -232,6 +235,9 @@ class World {
   std::priority_queue<Look, std::vector<Look>, std::greater<>> looks_;
   std::priority_queue<Expected, std::vector<Expected>, LaterDue> runs_;
   std::uint64_t emitted_ = 0;
+  std::int64_t minute_ = 0;                              // The one whose firings are counted, by job:
+  std::vector<FiringJob> firing_jobs_;                   // in the order in which they fire first,
+  std::unordered_map<std::string, std::size_t> places_;  // and where each is there.
   Forecast found_;
 };
 

@@ -118,6 +118,18 @@ TEST_F(ForecastTest, PeaksAreNamed) {
   EXPECT_EQ(found.minutes[15], 10U);
 }
 
+/// It named no job: none of them has an instant in that minute.
+TEST_F(ForecastTest, ThePeakAfterAnOutageIsNamedWithTheJobsThatRunThen) {
+  options.outages = {{at("2026-03-01T00:10:00Z"), at("2026-03-01T00:40:30Z")}};
+  options.peaks = 1;
+  add({.name = "once", .schedule = {.when = "cron 20 * * * *"}, .misfire = Misfire::FireOnce});
+  add({.name = "all", .schedule = {.when = "every 10min"}, .misfire = Misfire::FireAll});
+  static_cast<void>(runs());
+  ASSERT_THAT(found.peaks, SizeIs(1));
+  EXPECT_EQ(calendar::format_rfc3339(found.peaks[0].minute), "2026-03-01T00:40:00Z");
+  EXPECT_THAT(found.peaks[0].jobs, ElementsAre("all", "once"));
+}
+
 TEST_F(ForecastTest, WrongTimesAreRefused) {
   const auto refusal = [this] { return forecast(jobs, options, {}).error().to_string(); };
   options.to = options.from;

@@ -30,8 +30,8 @@ bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& 
               Duration silent) {
   const auto offer = worker.offers.find(command);
   return worker.orders && !worker.is_claiming && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
-         places_in_use(runs, worker) < worker.places && worker.full_until <= now && worker.unconfirmed.size() < limits::kWorkerUnconfirmed &&
-         runs_of(runs, worker, command) < offer->second;
+         places_in_use(runs, worker) < worker.places && worker.full_until <= now &&
+         worker.unconfirmed.size() < limits::kWorkerUnconfirmed && runs_of(runs, worker, command) < offer->second;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct ForecastOptions {
 struct ForecastPeak {
   WallTime minute;
   std::uint64_t firings = 0;
-  std::vector<std::string> jobs = {};  // Those with the most scheduled instants in it, at most limits::kPeakJobs.
+  std::vector<std::string> jobs = {};  // Those with the most firings in it, at most limits::kPeakJobs.
 };
 
 struct Forecast {
