@@ -9,6 +9,7 @@
 #include "admin/field_count.h"
 #include "admin/frame.h"
 #include "admin/peer.h"
+#include "base/doubled_name.h"
 #include "base/json.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
@@ -52,6 +53,27 @@ bool has_many_values(std::string_view json, std::size_t most) {
   return values > most;
 }
 
+/// The names of all objects in 'json', which is valid.
+std::size_t names_in(std::string_view json) {
+  std::size_t names = 0;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    if (json[at] == '"') at = end_of_text(json, at);
+    if (at < json.size() && json[at] == ':') ++names;
+  }
+  return names;
+}
+
+std::size_t names_in(const json::value& value) {
+  std::size_t names = 0;
+  if (const json::object* const object = value.if_object()) {
+    names = object->size();
+    for (const auto& [name, member] : *object) names += names_in(member);
+  } else if (const json::array* const array = value.if_array()) {
+    for (const json::value& member : *array) names += names_in(member);
+  }
+  return names;
+}
+
 /// Parses the whole of 'payload', or returns an error with the position.
 Result<json::value> parse_request(std::string_view payload) {
   json::parser parser;
@@ -62,7 +84,12 @@ Result<json::value> parse_request(std::string_view payload) {
   if (error) {
     return failure(StatusCode::InvalidArgument, "the request is not JSON: " + error.message() + " at byte " + std::to_string(read));
   }
-  return parser.release();
+  json::value value = parser.release();
+  if (names_in(payload) == names_in(value)) return value;
+  // The parser has dropped a member.
+  const auto doubled = doubled_name(payload);
+  return failure(StatusCode::InvalidArgument,
+                 "an object of the request has the name '" + visible_text(doubled ? doubled->name : "") + "' twice");
 }
 
 json::object error_of_row(std::uint64_t row, std::string_view key, const Status& why) {

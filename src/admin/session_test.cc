@@ -220,6 +220,8 @@ TEST_F(Session, AWrongRequestIsAnsweredAndTheNextOneIsRead) {
       {R"({"id":1,"command":"echo","text":"","loud":"yes"})", "invalid-argument", "true or false"},
       {R"({"id":1,"command":"echo","text":"","fields":[["a"]]})", "invalid-argument", "pairs"},
       {R"({"id":1,"command":"echo","text":"","colour":"red"})", "invalid-argument", "unknown argument 'colour'"},
+      {R"({"id":1,"command":"echo","text":"a\"b:","te\u0078t":"c"})", "invalid-argument", "has the name 'text' twice"},
+      {R"({"id":1,"command":"echo","text":"","more":[{"a":{"b":1,"b":2}}]})", "invalid-argument", "has the name 'b' twice"},
       {R"({"id":1,"command":"throw"})", "internal", "boom"},
       {R"({"id":1,"command":"forget"})", "internal", "no answer"},
   };

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/doubled_name.h"
 #include "commands/answers.h"
 #include "job_commands/next_firings.h"
 #include "jobs/job_json.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/text.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
@@ -182,7 +184,14 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
   return object;
 }
 
+/// The parser would take the last one.
+Status check_names(const std::string& definitions) {
+  const auto doubled = doubled_name(definitions);
+  return doubled ? Status{StatusCode::InvalidArgument, "a definition has '" + visible_text(doubled->name) + "' twice"} : Status{};
+}
+
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  if (Status wrong = check_names(arguments.text("definition")); !wrong.ok()) return reply.fail(std::move(wrong));
   auto job = job_from_json(arguments.text("definition"));
   if (!job) return reply.fail(job.error());
   std::vector<JobEdit> edits;
@@ -217,6 +226,7 @@ void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
   boost::system::error_code error;
   const json::value all = json::parse(arguments.text("definitions"), error);
   if (error || !all.is_array()) return reply.fail({StatusCode::InvalidArgument, "definitions: no JSON array"});
+  if (Status wrong = check_names(arguments.text("definitions")); !wrong.ok()) return reply.fail(std::move(wrong));
   std::vector<JobEdit> edits;
   for (const json::value& one : all.get_array()) {
     auto edit = edit_of(one);

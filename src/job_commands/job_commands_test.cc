@@ -297,6 +297,9 @@ TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","priority":64})"}}), HasSubstr("priority"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"every 1ms"})"}}), HasSubstr("schedule"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","handler":"no"})"}}), HasSubstr("has 'handler' twice"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"a","handler":"ok","running":true,"running":false}])"}}),
+              HasSubstr("has 'running' twice"));
   EXPECT_THAT(error("job", {{"name", "none"}}), HasSubstr("no job 'none'"));
   EXPECT_THAT(error("job-trigger", {{"name", "none"}}), HasSubstr("no job 'none'"));
   EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));

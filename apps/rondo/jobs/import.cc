@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/doubled_name.h"
 #include "jobs/crontab.h"
 #include "jobs/definition.h"
-#include "jobs/doubled_key.h"
 #include "jobs/import_batches.h"
 #include "jobs/machine_zone.h"
 #include "output/exit_code.h"
@@ -243,7 +243,8 @@ Result<std::vector<Imported>> parse(const std::string& text) {
   boost::system::error_code error;
   const json::value file = json::parse(text, error);
   if (error || !file.is_array()) return failure(StatusCode::InvalidArgument, "the file is no JSON array of jobs");
-  if (const auto doubled = doubled_key(text)) return failure(StatusCode::InvalidArgument, *doubled);
+  if (const auto doubled = doubled_name(text))
+    return failure(StatusCode::InvalidArgument, "entry " + std::to_string(doubled->object) + " has '" + doubled->name + "' twice");
   std::vector<Imported> jobs;
   for (const json::value& one : file.get_array()) {
     const std::string place = "entry " + std::to_string(jobs.size() + 1);

@@ -1,12 +1,11 @@
-#include "jobs/doubled_key.h"
+#include "base/doubled_name.h"
 
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
-#include <cstddef>
 #include <set>
 #include <vector>
 
-namespace rondo::cli {
+namespace rondo {
 namespace {
 
 namespace json = boost::json;
@@ -23,7 +22,7 @@ struct Names {
   static bool on_document_begin(error_code&) { return true; }
   static bool on_document_end(error_code&) { return true; }
   bool on_object_begin(error_code&) {
-    if (open.empty()) ++entry;
+    if (open.empty()) ++object;
     open.emplace_back();
     return true;
   }
@@ -59,18 +58,18 @@ struct Names {
 
   std::vector<std::set<std::string>> open;  // The names of the objects around the present place.
   std::string key;
-  std::size_t entry = 0;
+  std::size_t object = 0;
 };
 
 }  // namespace
 
-std::optional<std::string> doubled_key(std::string_view text) {
+std::optional<DoubledName> doubled_name(std::string_view text) {
   json::basic_parser<Names> parser{json::parse_options{}};
   json::error_code error;
   parser.write_some(false, text.data(), text.size(), error);
   const Names& names = parser.handler();
   if (names.open.empty() || names.key.empty() || !names.open.back().contains(names.key)) return std::nullopt;
-  return "entry " + std::to_string(names.entry) + " has '" + names.key + "' twice";
+  return DoubledName{.name = names.key, .object = names.object};
 }
 
-}  // namespace rondo::cli
+}  // namespace rondo
