@@ -129,8 +129,10 @@ TEST_F(ActivityTest, ARunThatIsKilledBetweenTwoAttemptsKeepsWhatItsLastAttemptLe
   EXPECT_EQ(jobs->retry_note(run), before.note + "; next attempt at " + calendar::format_rfc3339(before.due));
   EXPECT_EQ(jobs->retried("again"), (std::vector{run, second}));
   ASSERT_TRUE(before.begun.has_value());
+  const WallTime killed = runtime->clock().wall_now();
   ASSERT_TRUE(jobs->kill(run).ok());
   ASSERT_TRUE(becomes([&] { return rows("again").at(1).state == RunState::Killed; }));
+  EXPECT_GE(rows("again").at(1).ended, killed + -100ms) << "the run ends with the kill; a turn has the time of its begin";
   EXPECT_EQ(rows("again").at(1).begun, before.begun);
   EXPECT_THAT(rows("again").at(1).note, HasSubstr("; attempt 1 failed: unavailable: no server"));
   EXPECT_EQ(jobs->retry_note(run), "");

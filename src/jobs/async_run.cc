@@ -42,7 +42,8 @@ void AsyncRun::State::put_back() {
 
 void AsyncRun::State::request_stop() {
   is_stop_requested = true;
-  if (const auto call = std::exchange(stop, {})) call();
+  const auto call = std::exchange(stop, {});
+  if (call && !std::exchange(was_stop_called, true)) call();
 }
 
 std::int64_t AsyncRun::run() const noexcept { return state_->run; }

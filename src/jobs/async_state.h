@@ -38,6 +38,7 @@ struct AsyncRun::State {
   std::string place = {};
   std::string trouble = {};
   bool is_stop_requested = false;
+  bool was_stop_called = false;  // A function of AsyncRun::on_stop() was.
   std::function<void()> stop;
   Progress progress;
   Status status;

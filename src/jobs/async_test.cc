@@ -648,8 +648,29 @@ TEST_F(AsyncJobs, AFunctionThatThrowsWhenAnEndIsStoredIsReportedAndTheOthersAreC
   ASSERT_TRUE(all_ended());
   ASSERT_TRUE(becomes([&] { return !answers.empty(); }));
   EXPECT_THAT(answers, ElementsAre(Status{}.to_string()));
-  EXPECT_THAT(rejected,
-              ElementsAre(testing::AllOf(HasSubstr("'stored' of the run " + std::to_string(begun[1].run())), HasSubstr("no reader"))));
+  EXPECT_THAT(rejected, ElementsAre("internal: the function given to Jobs::when_stored() for run " + std::to_string(begun[1].run()) +
+                                    " threw: no reader"));
+}
+
+/// A second function was called, too.
+TEST_F(AsyncJobs, OneFunctionIsAskedToStopOnceInAnAttempt) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  const std::int64_t run = trigger("a");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  std::vector<int> calls;
+  begun[0].on_stop([&calls] { calls.push_back(1); });
+  begun[0].on_stop([&calls, this] {
+    calls.push_back(2);
+    begun[0].on_stop([&calls] { calls.push_back(3); });
+  });
+  ASSERT_TRUE(jobs->kill(run).ok());
+  begun[0].on_stop([&calls] { calls.push_back(4); });
+  ASSERT_TRUE(jobs->kill(run).ok());
+  EXPECT_THAT(calls, ElementsAre(2));
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
 }
 
 TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {

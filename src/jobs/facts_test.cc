@@ -91,7 +91,8 @@ TEST_F(JobFacts, ARunBeginsWhenTheFactsThatItsJobRequiresHold) {
 TEST_F(JobFacts, AnUnknownKindIsRefusedAndTheKnownOnesAreNamed) {
   const Status refused = defined({.name = "collect", .handler = "work", .required_facts = {"prot:Ethernet0"}});
   EXPECT_EQ(refused.code(), StatusCode::InvalidArgument);
-  EXPECT_EQ(refused.message(), "job 'collect': requires: 'prot:Ethernet0' has an unknown kind of fact; known are job-succeeded, port");
+  EXPECT_EQ(refused.message(),
+            "job 'collect': required_facts: 'prot:Ethernet0' has an unknown kind of fact; known are job-succeeded, port");
 }
 
 TEST_F(JobFacts, ARowWaitsForTheSuccessOfAJob) {

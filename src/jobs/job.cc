@@ -193,11 +193,11 @@ Status check_jitter(const calendar::Schedule& schedule) {
 }
 
 Status check_facts(const Job& job) {
-  if (job.required_facts.size() > limits::kJobFacts) return refuse("requires", "more than " + std::to_string(limits::kJobFacts));
+  if (job.required_facts.size() > limits::kJobFacts) return refuse("required_facts", "more than " + std::to_string(limits::kJobFacts));
   for (const std::string& fact : job.required_facts) {
     const std::size_t colon = fact.find(':');
     if (colon == 0 || colon == std::string::npos || colon + 1 == fact.size()) {
-      return refuse("requires", "'" + fact + "' is not of the form kind:key");
+      return refuse("required_facts", "'" + fact + "' is not of the form kind:key");
     }
   }
   return {};

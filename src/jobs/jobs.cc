@@ -118,6 +118,7 @@ std::string Jobs::retry_note(std::int64_t run) const {
 void Jobs::offer_facts(ConstraintKind kind) {
   parts_->expect_here("offer_facts");
   RONDO_EXPECT(!parts_->was_started, "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
+  RONDO_EXPECT(!kind.name().empty(), "Jobs::offer_facts() was called for a kind without a name");
   parts_->offered_facts.push_back(kind);
 }
 std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
@@ -297,16 +298,19 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
   parts_->expect_here("trigger");
   parts_->record("trigger", name);
   const WallTime now = parts_->wall_now();
-  const bool is_full = parts_->runs.size() >= limits::kLiveRuns;
+  Status full = parts_->room_for(name, 1);
+  const std::size_t added = full.ok() ? 1 : 0;
+  parts_->count_runs(name, added, 0);  // Many calls may come before the first answer.
   std::string work = "trigger " + name;
   parts_->store.submit<FoundRuns>(
       std::move(work),
-      [name = std::move(name), now, is_full](JobStore& store, Planner&) -> Result<FoundRuns> {
-        if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+      [name, now, full = std::move(full)](JobStore& store, Planner&) -> Result<FoundRuns> {
+        if (!full.ok()) return failure(full);
         if (Status claimed = store.claim(); !claimed.ok()) return failure(std::move(claimed));  // The run begins here.
         return trigger_job(store, name, now);
       },
-      [this, done = std::move(done)](Result<FoundRuns> triggered) {
+      [this, name, added, done = std::move(done)](Result<FoundRuns> triggered) {
+        parts_->count_runs(name, 0, added);
         if (triggered) {
           for (const JobRun& run : triggered->runs) parts_->adopt(run, triggered->jobs.at(run.job).job);
         }
@@ -319,16 +323,19 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
   parts_->expect_here("backfill");
   parts_->record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
   const WallTime now = parts_->wall_now();
-  const bool is_full = parts_->runs.size() + limits::kBackfillRuns > limits::kLiveRuns;
+  Status full = range.dry_run ? Status{} : parts_->room_for(name, std::min(range.max, limits::kBackfillRuns));
+  const std::size_t added = range.dry_run || !full.ok() ? 0 : std::min(range.max, limits::kBackfillRuns);
+  parts_->count_runs(name, added, 0);
   std::string work = "backfill " + name;
   parts_->store.submit<FoundRuns>(
       std::move(work),
-      [name, range, now, is_full](JobStore& store, Planner& planner) -> Result<FoundRuns> {
-        if (is_full) return failure(StatusCode::ResourceExhausted, "too many runs wait already");
+      [name, range, now, full = std::move(full)](JobStore& store, Planner& planner) -> Result<FoundRuns> {
+        if (!full.ok()) return failure(full);
         if (Status claimed = range.dry_run ? Status{} : store.claim(); !claimed.ok()) return failure(std::move(claimed));
         return backfill_job(store, planner, name, range, now);
       },
-      [this, name, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
+      [this, name, added, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
+        parts_->count_runs(name, 0, added);
         if (!found) return parts_->call_done(done, failure(found.error()));
         std::vector<JobRun> of_job;
         for (JobRun& run : found->runs) {

@@ -471,6 +471,39 @@ TEST_F(JobsTest, AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers) {
   EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
 }
 
+/// 3,000 of them waited.
+TEST_F(JobsTest, OfOneJobNoMoreRunsAreTriggeredThanMayWait) {
+  jobs->wait_for_handlers("command/", [](std::string_view) { return "no worker"; });
+  jobs->start();
+  for (const char* const name : {"away", "other"}) {
+    ASSERT_TRUE(answer<StoredJob>([&](auto done) {
+                  jobs->put({.name = name, .handler = "command/away", .schedule = {.when = "every 1h"}}, done);
+                }).has_value());
+  }
+  std::size_t added = 0;
+  std::vector<Status> refused;
+  constexpr std::size_t kCalls = limits::kLiveRunsOfJob + 100;
+  for (std::size_t i = 0; i < kCalls; ++i)
+    jobs->trigger("away", [&](const Result<JobRun>& run) { run ? static_cast<void>(++added) : refused.push_back(run.error()); });
+  ASSERT_TRUE(becomes([&] { return added + refused.size() == kCalls; }));
+  EXPECT_EQ(added, limits::kLiveRunsOfJob);
+  ASSERT_EQ(refused.size(), 100U);
+  EXPECT_EQ(refused[0].to_string(),
+            "resource-exhausted: 2000 runs of job 'away' wait already, and with 1 more there would be more than 2000");
+  const WallTime now = runtime->clock().wall_now();
+  const auto backfilled = [&](const char* name, std::size_t max) {
+    const auto made =
+        answer<std::vector<JobRun>>([&](auto done) { jobs->backfill(name, {.from = now + -2h, .to = now, .max = max}, done); });
+    return made ? Status{} : made.error();
+  };
+  EXPECT_EQ(backfilled("away", 1).code(), StatusCode::ResourceExhausted);
+  EXPECT_TRUE(backfilled("other", 100).ok());
+  const std::int64_t first = rows("away", 3).back().id;
+  ASSERT_TRUE(jobs->kill(first).ok());
+  ASSERT_TRUE(becomes([&] { return !jobs->activity(first).has_value(); }));
+  EXPECT_GT(trigger("away").id, 0) << "there is room again";
+}
+
 /// The end of its attempt is not stored, so it may go on at its worker.
 TEST_F(JobsTest, AfterARestartARunThatAWorkerHasIsBeforeAnOlderOneThatWaitsForARetry) {
   close();

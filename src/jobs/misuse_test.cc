@@ -111,10 +111,30 @@ TEST_F(JobsMisuseDeathTest, AnOpenAttemptIsUsedOnTheRuntimesThread) {
 }
 
 TEST_F(JobsMisuseDeathTest, ItStartsOnceAfterItsFacts) {
+  EXPECT_DEATH(jobs->offer_facts(ConstraintKind{""}), "Jobs::offer_facts\\(\\) was called for a kind without a name");
   jobs->offer_facts(ConstraintKind{"mine"});
   jobs->start();
   EXPECT_DEATH(jobs->start(), "Jobs::start\\(\\) was called twice");
   EXPECT_DEATH(jobs->offer_facts(ConstraintKind{"late"}), "Jobs::offer_facts\\(\\) of late was called after Jobs::start\\(\\)");
+}
+
+TEST_F(JobsMisuseDeathTest, ItIsDestroyedBeforeItsRuntime) {
+  const auto turned_round = [this] {
+    auto short_lived = std::make_unique<Runtime>();
+    const Jobs late(*short_lived, std::move(*make_sqlite_job_store((folder / "late.db").string())));
+    short_lived.reset();
+  };
+  EXPECT_DEATH(turned_round(), "a Runtime is destroyed before its Jobs: destroy Jobs first");
+}
+
+TEST_F(JobsMisuseDeathTest, AWrongOptionOfAPoolIsNamed) {
+  const auto made = [this](const JobsOptions& options) {
+    Runtime another;
+    const Jobs wrong(another, std::move(*make_sqlite_job_store((folder / "wrong.db").string())), options);
+  };
+  EXPECT_DEATH(made({.fast = {.threads = 0, .runs_max = 1}}), "JobsOptions::fast.threads is 1 to [0-9]+, not 0");
+  EXPECT_DEATH(made({.slow = {.threads = 9999, .runs_max = 1}}), "JobsOptions::slow.threads is 1 to [0-9]+, not 9999");
+  EXPECT_DEATH(made({.slow = {.threads = 1, .runs_max = 0}}), "JobsOptions::slow.runs_max is at least 1, not 0");
 }
 
 TEST_F(JobsMisuseDeathTest, ItIsNotDestroyedWithinACallOfItsOwn) {

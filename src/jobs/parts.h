@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -62,10 +63,19 @@ struct Jobs::Parts {
   void end_recovered(LiveRun& live, std::string why);
   /// True, with planning_trouble set, at limits::kLiveRuns.
   bool is_full();
+  /// ResourceExhausted if 'more' runs of the job would be too many, with those that wait, and those that are being added.
+  Status room_for(const std::string& job, std::size_t more) const;
+  /// Adds 'more' to the runs of a job that room_for() knows, and takes 'fewer' from them.
+  void count_runs(const std::string& job, std::size_t more, std::size_t fewer);
   /// The runs that may be planned. The more runs wait in all, the fewer of one job may.
   Planner::Room room() const;
   void begin_planning();
   void cycle();
+  /// Another store has changed the database: takes over what has become of the jobs that have live runs, and plans then.
+  void follow_changes();
+  /// A page of them, behind that with this id.
+  void follow_page(std::int64_t after);
+  void follow(const std::map<std::int64_t, std::string>& page, const std::vector<StoredJob>& stored);
   void planned(Planner::Cycle& found);
   /// Removes ended runs that are old or too many, each minute, a page in a transaction.
   void forget_old();
@@ -261,8 +271,8 @@ struct Jobs::Parts {
     CallOut& operator=(const CallOut&) = delete;
     const Parts& parts;
   };
-  /// Calls a function of the user. Returns what it throws.
-  Status call_out(const std::function<void()>& call) const;
+  /// Calls a function of the user. Returns what it throws, as what 'who' threw.
+  Status call_out(const std::function<void()>& call, std::string_view who = "the handler") const;
 
   // --- the calls that functions of the user make (jobs.cc)
   /// While it lives, a function of the user is being called that may make calls. The journal has marks around those that it makes: a
@@ -327,6 +337,7 @@ struct Jobs::Parts {
   std::map<std::string, HandlerEntry, std::less<>> handlers;
   std::unordered_map<std::int64_t, LiveJob> jobs;  // By id.
   std::unordered_map<std::int64_t, LiveRun> runs;
+  std::unordered_map<std::string, std::size_t> runs_of;  // By the name of their job; also those that are being added on request.
   TimeRing ring;
   std::multimap<WallTime, std::int64_t> later;  // Runs that are due beyond the ring: attempts after a long backoff.
   /// Runs that wait for a place in a pool: the highest priority first, then the oldest.
@@ -360,6 +371,8 @@ struct Jobs::Parts {
   mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
   bool is_planning = false;
   bool plans_again = false;                          // A cycle was asked for while one was under way.
+  bool must_follow = false;                          // follow_changes() is still to come,
+  bool has_followed = false;                         // or has been called, so that the next cycle plans in any case.
   Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;

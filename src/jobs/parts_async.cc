@@ -7,7 +7,7 @@
 
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
-#include "orch/handler_fault.h"
+#include "jobs/thrown.h"
 
 namespace rondo::jobs {
 
@@ -117,12 +117,12 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
 
 bool Jobs::Parts::has_room(const AsyncHandler& handler, std::int64_t run) { return !handler.has_room || handler.has_room(run); }
 
-Status Jobs::Parts::call_out(const std::function<void()>& call) const {
+Status Jobs::Parts::call_out(const std::function<void()>& call, std::string_view who) const {
   const CallOut mark(*this);
   try {
     call();
   } catch (...) {
-    return status_of_exception(std::current_exception());
+    return thrown_by(who, std::current_exception());
   }
   return {};
 }

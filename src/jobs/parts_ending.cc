@@ -326,10 +326,9 @@ void Jobs::Parts::report_stored(const std::vector<std::int64_t>& ended, const St
       continue;
     }
     // An exception of one waiter must not keep the answer from the others.
-    const Status thrown = call_out([&] { waiter.mapped()(why); });
-    if (thrown.ok()) continue;
     const std::string id = std::to_string(run);
-    runtime.report_reject("jobs", Change::event("stored", id, {}), thrown.with_context("'stored' of the run " + id));
+    const Status thrown = call_out([&] { waiter.mapped()(why); }, "the function given to Jobs::when_stored() for run " + id);
+    if (!thrown.ok()) runtime.report_reject("jobs", Change::event("stored", id, {}), thrown);
   }
 }
 
@@ -354,6 +353,7 @@ void Jobs::Parts::forget(LiveRun& live) {
   const std::int64_t job_id = live.run.job_id;
   job.begun.erase(live.run.id);
   job.runs.erase(live.run.id);
+  count_runs(live.run.job, 0, 1);
   runs.erase(live.run.id);
   if (job.runs.empty()) jobs.erase(job_id);
   stats.pending = runs.size();

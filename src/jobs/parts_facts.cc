@@ -98,7 +98,7 @@ Status Jobs::Parts::check_facts(const Job& job) const {
     if (!fact.kind.name().empty()) continue;
     std::string known;
     for (const ConstraintKind kind : offered_facts) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
-    return {StatusCode::InvalidArgument, "requires: '" + text + "' has an unknown kind of fact; known are " + known};
+    return {StatusCode::InvalidArgument, "required_facts: '" + text + "' has an unknown kind of fact; known are " + known};
   }
   return {};
 }

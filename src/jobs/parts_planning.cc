@@ -1,11 +1,13 @@
 // parts.h: from the start to a run that is due.
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
-#include "orch/handler_fault.h"
+#include "jobs/put_jobs.h"
+#include "jobs/thrown.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 
@@ -110,7 +112,7 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
           runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},
           [this](Duration difference) { clocks_read(difference); },
           [this](const std::string& work, const std::exception_ptr& thrown) {
-            runtime.report_reject("jobs", Change::event("done", work, {}), status_of_exception(thrown).with_context("'done' of " + work));
+            runtime.report_reject("jobs", Change::event("done", work, {}), thrown_by("the 'done' of " + call_of_work(work), thrown));
           }),
       pools(runtime.scheduler(), runtime.clock(), options, [this](PoolKind pool) { pool_has_room(pool); }),
       cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
@@ -193,8 +195,27 @@ bool Jobs::Parts::is_full() {
   return true;
 }
 
+Status Jobs::Parts::room_for(const std::string& job, std::size_t more) const {
+  const auto found = runs_of.find(job);
+  const std::size_t of_job = found == runs_of.end() ? 0 : found->second;
+  const auto refused = [&](std::size_t wait, const std::string& whose, std::size_t most) {
+    return Status{StatusCode::ResourceExhausted, std::to_string(wait) + " runs " + whose + " wait already, and with " +
+                                                     std::to_string(more) + " more there would be more than " + std::to_string(most)};
+  };
+  if (of_job + more > limits::kLiveRunsOfJob) return refused(of_job, "of job '" + job + "'", limits::kLiveRunsOfJob);
+  if (runs.size() + more > limits::kLiveRuns) return refused(runs.size(), "of all jobs", limits::kLiveRuns);
+  return {};
+}
+
+void Jobs::Parts::count_runs(const std::string& job, std::size_t more, std::size_t fewer) {
+  const auto place = runs_of.try_emplace(job).first;
+  place->second += more;
+  place->second -= fewer;
+  if (place->second == 0) runs_of.erase(place);
+}
+
 Planner::Room Jobs::Parts::room() const {
-  Planner::Room room{.runs = limits::kLiveRuns - std::min(limits::kLiveRuns, runs.size())};
+  Planner::Room room{.runs = limits::kLiveRuns - std::min(limits::kLiveRuns, runs.size()), .plans_changed = has_followed};
   const std::size_t most = std::min(limits::kLiveRunsOfJob, room.runs / kShares);
   for (const auto& [id, job] : jobs) {
     if (job.runs.size() > most) room.full_jobs.emplace(id, job.runs.size());
@@ -223,13 +244,65 @@ void Jobs::Parts::cycle() {
   plans_again = is_planning;
   if (is_planning || is_full()) return;
   is_planning = true;
+  if (must_follow) return follow_changes();
   store.submit<Planner::Cycle>(
       "plan", [now, room = room()](JobStore& of, Planner& planner) { return planner.run(of, now, room); },
       [this](Result<Planner::Cycle> found) {
-        is_planning = false;
+        has_followed = false;
         plan_status = found ? Status{} : found.error();
+        if (found && found->is_changed) return follow_changes();
+        is_planning = false;
         if (found) planned(*found);
       });
+}
+
+void Jobs::Parts::follow_changes() {
+  must_follow = true;
+  follow_page(0);
+}
+
+void Jobs::Parts::follow_page(std::int64_t after) {
+  std::map<std::int64_t, std::string> page;
+  for (const auto& [id, job] : jobs) {
+    if (id <= after) continue;
+    page.emplace(id, job.job->name);
+    if (page.size() > limits::kJobsOfReplan) page.erase(std::prev(page.end()));
+  }
+  const auto read = [page](JobStore& of, Planner&) -> Result<std::vector<StoredJob>> {
+    std::vector<StoredJob> found;
+    for (const auto& [id, name] : page) {
+      auto stored = of.find(name);
+      if (!stored && stored.error().code() != StatusCode::NotFound) return failure(std::move(stored.error()));
+      if (stored && stored->id == id) found.push_back(std::move(*stored));
+    }
+    return found;
+  };
+  store.submit<std::vector<StoredJob>>("follow " + std::to_string(after), read,
+                                       [this, page = std::move(page)](const Result<std::vector<StoredJob>>& stored) {
+                                         plan_status = stored ? Status{} : stored.error();
+                                         if (stored) follow(page, *stored);
+                                         if (stored && page.size() == limits::kJobsOfReplan) return follow_page(page.rbegin()->first);
+                                         is_planning = false;
+                                         if (!stored) return;  // The next cycle tries again.
+                                         must_follow = false;
+                                         has_followed = true;
+                                         cycle();
+                                       });
+}
+
+void Jobs::Parts::follow(const std::map<std::int64_t, std::string>& page, const std::vector<StoredJob>& stored) {
+  std::set<std::int64_t> found;
+  for (const StoredJob& job : stored) {
+    found.insert(job.id);
+    if (!is_readable(job)) continue;  // Its runs go on as they were planned.
+    if (!job.is_running) end_runs_of_stopped(job.id);
+    take_over(job);
+  }
+  for (const auto& [id, name] : page) {
+    if (found.contains(id)) continue;
+    drop_runs(id);
+    note_end(name, RunState::Killed);
+  }
 }
 
 void Jobs::Parts::planned(Planner::Cycle& found) {
@@ -274,6 +347,7 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
   of.runs.insert(run.id);
   live.run = run;
   live.job = &of;
+  count_runs(run.job, 1, 0);
   // A worker may have it: no other run of the job begins before it.
   if (!run.worker.empty() && run.worker != kUnknownWorker) of.begun.insert(run.id);
   for (const std::int64_t parent : run.parents) {

@@ -144,6 +144,13 @@ void Planner::add_trouble(const std::string& job, std::string_view why) {
 
 Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& room) {
   Cycle cycle;
+  const Result<bool> changed = room.plans_changed ? Result<bool>{false} : store.is_changed_elsewhere();
+  if (!changed) return failure(changed.error());
+  if (*changed) {
+    cycle.is_changed = true;
+    cycle.trouble = trouble_;
+    return cycle;
+  }
   const auto before = walk_;
   auto due = store.due(now + options_.window, walk_.place, limits::kJobsOfCycle);
   if (!due) return failure(std::move(due.error()));

@@ -61,12 +61,14 @@ class Planner {
     std::vector<Plan> plans;          // In the same order.
     std::vector<StoredJob> children;  // The jobs below them.
     bool is_complete = true;          // False: more jobs are due; another cycle should follow immediately.
+    bool is_changed = false;          // Another store has changed the jobs: nothing was planned.
     std::string trouble;              // Why jobs could not be planned at the last visit of all, and rows that cannot be used; empty: none.
   };
   /// The runs that one cycle may plan.
   struct Room {
     std::size_t runs = limits::kRunsOfCycle;          // In all; a family may exceed it.
     std::map<std::int64_t, std::size_t> full_jobs{};  // Those of which too many runs wait, with their number, by id.
+    bool plans_changed = false;                       // Also jobs that another store has changed.
   };
   /// One transaction. On an error nothing was planned. Full jobs, and those above them, are not planned: their next times stay. A cycle
   /// visits at most limits::kJobsOfCycle due jobs. The next one goes on behind them, so that jobs that cannot be planned do not keep

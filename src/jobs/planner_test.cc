@@ -309,7 +309,7 @@ TEST(JobCheck, AcceptsTheLimitsAndRefusesMore) {
   EXPECT_THAT(message([](Job& job) { job.misfire_runs = 0; }), testing::HasSubstr("misfire_runs: "));
   EXPECT_THAT(message([](Job& job) { ++job.retries; }), testing::HasSubstr("retries: "));
   EXPECT_THAT(message([](Job& job) { job.parents.emplace_back("one more"); }), testing::HasSubstr("parents: more than"));
-  EXPECT_THAT(message([](Job& job) { job.required_facts.emplace_back("a:b"); }), testing::HasSubstr("requires: more than"));
+  EXPECT_THAT(message([](Job& job) { job.required_facts.emplace_back("a:b"); }), testing::HasSubstr("required_facts: more than"));
   EXPECT_THAT(message([](Job& job) { job.tags.emplace_back("one more"); }), testing::HasSubstr("tags: more than 64"));
   EXPECT_THAT(message([](Job& job) { job.tags.back() = job.tags.front(); }), testing::HasSubstr("tags: one is there twice"));
   EXPECT_THAT(message([](Job& job) { job.tags.back().clear(); }), testing::HasSubstr("tags: one is empty"));

@@ -59,6 +59,10 @@ Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& option
   for (const PoolKind pool : kPools) {
     const bool is_fast = pool == PoolKind::Fast;
     const PoolOptions& of_pool = is_fast ? options.fast : options.slow;
+    const std::string name = is_fast ? "JobsOptions::fast" : "JobsOptions::slow";
+    RONDO_EXPECT(of_pool.threads >= 1 && of_pool.threads <= limits::kExecutorThreads,
+                 name + ".threads is 1 to " + std::to_string(limits::kExecutorThreads) + ", not " + std::to_string(of_pool.threads));
+    RONDO_EXPECT(of_pool.runs_max >= 1, name + ".runs_max is at least 1, not 0");
     const auto apply = [&clock](std::span<Attempt> attempts) {
       for (Attempt& attempt : attempts) run_attempt(attempt, clock);
     };

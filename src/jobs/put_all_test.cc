@@ -186,7 +186,7 @@ TEST_F(PutAllTest, AnAnswerThatThrowsIsReportedAndJobsGoOn) {
   runtime->on_reject([&](std::string_view, const Change&, const Status& why) { reports.push_back(why.to_string()); });
   jobs->define({.name = "a", .handler = "ok", .schedule = {.when = "every 20ms"}}, [](const auto&) { throw std::runtime_error("mine"); });
   ASSERT_TRUE(becomes([&] { return !reports.empty(); }));
-  EXPECT_THAT(reports, ElementsAre(AllOf(HasSubstr("'done' of put"), HasSubstr("mine"))));
+  EXPECT_THAT(reports, ElementsAre("internal: the 'done' of Jobs::define() of job 'a' threw: mine"));
   EXPECT_TRUE(becomes([this] { return jobs->stats().succeeded > 0; }));
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
@@ -240,6 +240,15 @@ TEST_F(PutAllTest, OneSchedulerAtATimeRunsTheJobsOfADatabase) {
   EXPECT_EQ(calls, 0U);
   close();
   EXPECT_TRUE(other_becomes([&] { return calls > 0 && second->health().ok(); })) << "it takes over";
+}
+
+TEST(JobEdits, AreNamedByTheirCall) {
+  const auto call = [](const std::vector<JobEdit>& edits, const char* verb) { return call_of_work(verb + to_json(edits)); };
+  EXPECT_EQ(call({edit("a", {}, Running::IfNew)}, "put "), "Jobs::define() of job 'a'");
+  EXPECT_EQ(call({edit("a", {}, Running::Kept)}, "put "), "Jobs::put() of job 'a'");
+  EXPECT_EQ(call({edit("a"), edit("b"), edit("c")}, "put "), "Jobs::put_all() of job 'a' and 2 more");
+  EXPECT_EQ(call({edit("a")}, "check "), "Jobs::put_all() of job 'a'");
+  EXPECT_EQ(call_of_work("trigger a"), "'trigger a'");
 }
 
 TEST(JobEdits, AreReadAsTheyWereWritten) {

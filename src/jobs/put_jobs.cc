@@ -1,5 +1,6 @@
 #include "jobs/put_jobs.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -119,6 +120,16 @@ std::string to_json(std::span<const JobEdit> edits) {
   std::string text;
   append_json(text, all);
   return text;
+}
+
+std::string call_of_work(std::string_view work) {
+  const std::size_t blank = std::min(work.find(' '), work.size());
+  const auto edits = edits_from_json(work.substr(std::min(blank + 1, work.size())));
+  if (!edits || edits->empty()) return "'" + std::string{work} + "'";
+  const bool is_one = edits->size() == 1 && work.starts_with("put ");
+  const char* const one = edits->front().running == Running::IfNew ? "define" : "put";
+  const std::string others = edits->size() == 1 ? "" : " and " + std::to_string(edits->size() - 1) + " more";
+  return "Jobs::" + std::string{is_one ? one : "put_all"} + "() of " + name_of(edits->front()) + others;
 }
 
 Result<std::vector<JobEdit>> edits_from_json(std::string_view text) {

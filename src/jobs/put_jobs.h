@@ -27,5 +27,7 @@ Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::
 /// The edits as JSON, for the journal.
 std::string to_json(std::span<const JobEdit> edits);
 Result<std::vector<JobEdit>> edits_from_json(std::string_view text);
+/// For people: the call of Jobs that a work of the store's thread follows from, such as "Jobs::define() of job 'a'".
+std::string call_of_work(std::string_view work);
 
 }  // namespace rondo::jobs

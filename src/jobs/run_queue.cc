@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "rondo/base/assert.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/orch/runtime.h"
 
@@ -23,6 +24,11 @@ std::string table_of(Priority priority) { return "JOB_RUN_" + std::to_string(pri
 
 std::string note_of_parent(const JobRun& parent) {
   return "the parent run " + key_of(parent) + " ended as " + std::string{to_string(parent.state)};
+}
+
+JobTurns::~JobTurns() {
+  const bool is_used = *hooks_ != nullptr && (*hooks_)->begin;  // Otherwise the runtime has refused this Orch.
+  RONDO_EXPECT(!is_used, "a Runtime is destroyed before its Jobs: destroy Jobs first, for instance by declaring it after the Runtime");
 }
 
 RunQueue::RunQueue(Runtime& runtime, Priority priority, HooksOf hooks)
@@ -53,7 +59,7 @@ Outcome RunQueue::set(std::string_view key, const Fields&) {
   return (*hooks_)->begin(*run, current_ticket());
 }
 
-JobTurns::JobTurns(Runtime& runtime, HooksOf hooks) : Orch(runtime, "jobs", Priority{56}) {
+JobTurns::JobTurns(Runtime& runtime, HooksOf hooks) : Orch(runtime, "jobs", Priority{56}), hooks_(hooks) {
   provide(kJobTurn, [hooks](std::string_view key) {
     const std::optional<std::int64_t> run = run_of(key);
     // Without Jobs no run waits for anything.

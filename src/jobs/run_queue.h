@@ -61,12 +61,17 @@ class RunQueue final : public Orch {
 class JobTurns final : public Orch {
  public:
   JobTurns(Runtime& runtime, HooksOf hooks);
+  /// Ends the process if Jobs is still there.
+  ~JobTurns() override;
   void allow(const JobRun& run) { announce({kJobTurn, key_of(run)}); }
   void succeeded(const JobRun& run) { announce({kJobRun, key_of(run)}); }
   void job_ended(const std::string& job, bool succeeded) { succeeded ? announce({kJobSucceeded, job}) : withdraw({kJobSucceeded, job}); }
   using Orch::holds;
   void handler_came(std::string_view name) { announce({kJobHandler, std::string{name}}); }
   void handler_went(std::string_view name) { withdraw({kJobHandler, std::string{name}}); }
+
+ private:
+  HooksOf hooks_;
 };
 
 }  // namespace rondo::jobs

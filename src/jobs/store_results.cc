@@ -47,7 +47,8 @@ json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(j
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
 json::value json_of(const Planner::Replanned& page) { return json::array{page.last, page.is_complete}; }
 json::value json_of(const Planner::Cycle& cycle) {
-  return json::array{json_of(cycle.jobs), json_of(cycle.plans), json_of(cycle.children), cycle.is_complete, cycle.trouble};
+  return json::array{json_of(cycle.jobs), json_of(cycle.plans), json_of(cycle.children),
+                     cycle.is_complete,   cycle.trouble,        cycle.is_changed};
 }
 json::value json_of(const FoundRuns& found) {
   std::vector<StoredJob> jobs;
@@ -135,7 +136,10 @@ bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id,
 bool read(const json::value& from, Plan& to) { return read_all(from, to.job_id, to.next, to.runs); }
 bool read(const json::value& from, Planner::Replanned& to) { return read_all(from, to.last, to.is_complete); }
 bool read(const json::value& from, Planner::Cycle& to) {
-  return read_all(from, to.jobs, to.plans, to.children, to.is_complete, to.trouble) && to.jobs.size() == to.plans.size();
+  // A journal of an earlier version does not have the last one.
+  const bool is_read = read_all(from, to.jobs, to.plans, to.children, to.is_complete, to.trouble, to.is_changed) ||
+                       read_all(from, to.jobs, to.plans, to.children, to.is_complete, to.trouble);
+  return is_read && to.jobs.size() == to.plans.size();
 }
 bool read(const json::value& from, FoundRuns& to) {
   std::vector<StoredJob> jobs;

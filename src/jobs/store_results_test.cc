@@ -25,5 +25,19 @@ TEST(StoreResults, ARunOfAJournalWithoutWorkersIsRead) {
   EXPECT_FALSE(read_result(R"([7,1,"a",5,6,0,0,2,0,null,null,"note",[3],"w",1])", read));
 }
 
+TEST(StoreResults, ACycleOfAJournalBeforeSharedDatabasesIsRead) {
+  std::string text;
+  Planner::Cycle cycle;
+  cycle.is_changed = true;
+  write_result(cycle, text);
+  Planner::Cycle read;
+  ASSERT_TRUE(read_result(text, read)) << text;
+  EXPECT_TRUE(read.is_changed);
+  Planner::Cycle earlier;
+  ASSERT_TRUE(read_result(R"([[],[],[],false,"trouble"])", earlier));
+  EXPECT_FALSE(earlier.is_changed || earlier.is_complete);
+  EXPECT_EQ(earlier.trouble, "trouble");
+}
+
 }  // namespace
 }  // namespace rondo::jobs

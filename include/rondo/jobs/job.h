@@ -77,7 +77,8 @@ struct Job {
   std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
   std::uint32_t retries = 0;      // Attempts after a failed one: up to limits::kJobRetries.
   Duration backoff{1s};           // Before the first retry; each further one waits twice as long, up to an hour.
-  Duration timeout{0};            // Of one attempt; 0: none. As 'backoff' in whole milliseconds.
+  /// Of one attempt; 0: none. As 'backoff' in whole milliseconds. Without effect at a handler of Jobs::handle_in_turn().
+  Duration timeout{0};
   /// Names of jobs, at most limits::kJobParents. A job with parents has the schedule "manual": it runs once for each run of its parents,
   /// when all of them have succeeded. All jobs above it end in one root, whose schedule they share (Jobs::put()).
   std::vector<std::string> parents = {};

@@ -53,8 +53,8 @@ struct JobRun {
   std::uint32_t attempt = 0;        // Attempts that have ended.
   std::uint64_t missed = 0;         // Scheduled instants that this row stands for besides its own (Band::Misfire).
   std::optional<WallTime> begun{};  // Of the last attempt that has ended.
-  std::optional<WallTime> ended{};
-  std::string note = {};  // Why it did not succeed, or what the handler returned; at most limits::kRunNote bytes.
+  std::optional<WallTime> ended{};  // Of the run. One that is killed while it waits for a further attempt ends with the kill.
+  std::string note = {};            // Why it did not succeed, or what the handler returned; at most limits::kRunNote bytes.
   /// The runs of its job's parents, after whose success it begins. They stay the same when the job is edited. In a list of runs that are
   /// not stored yet: their places in the list, each before this one.
   std::vector<std::int64_t> parents = {};

@@ -67,6 +67,9 @@ class JobStore {
   /// Claims the jobs for the one scheduler that may run them, until the store is destroyed. AlreadyExists while another store has claimed
   /// them, in this process or another one.
   virtual Status claim() { return {}; }
+  /// Whether another store has written to the jobs or their runs, in this process or another one, since claim() or the last call. False
+  /// before claim(). O(1).
+  virtual Result<bool> is_changed_elsewhere() { return false; }
 
   /// Calls 'work' once. Its calls of this store are one transaction, which an error that it returns undoes. It must return the error of a
   /// call that failed to change something. It must not call atomically().
@@ -123,8 +126,9 @@ enum class Durability : std::uint8_t {
   Full,    // Each transaction is synchronised to the disk.
 };
 
-/// A store in an SQLite database in WAL mode. Creates the file, readable by its user alone, and its tables; a database of an earlier
-/// version is migrated. FailedPrecondition for a database of a later version, or of another program.
+/// A store in an SQLite database in WAL mode. A relative path counts from the present folder of the program, also when that changes.
+/// Creates the file, readable by its user alone, and its tables; a database of an earlier version is migrated. FailedPrecondition for a
+/// database of a later version, or of another program.
 Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability = Durability::Normal);
 
 /// The version of the databases that make_sqlite_job_store() makes.
@@ -133,8 +137,8 @@ std::size_t sqlite_job_store_version() noexcept;
 /// The process that has claimed the jobs of the database; 0: none, or it is unknown. Not while this process has the database open.
 pid_t owner_of_sqlite_job_store(const std::string& path);
 
-/// Ok if make_sqlite_job_store() would take the file, as far as reading it tells; also if there is none. Otherwise its error. It changes
-/// nothing, and takes no lock.
+/// Ok if make_sqlite_job_store() would take the file, as far as reading it tells; also if there is none and its folder can have one.
+/// Otherwise its error. It changes nothing, and takes no lock.
 Status check_sqlite_job_store(const std::string& path);
 
 /// Something about a database of jobs, for people.

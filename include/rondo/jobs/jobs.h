@@ -21,6 +21,9 @@
 // Journal: the works of the store's thread, the attempts of handle(), what asynchronous handlers answer and report, and the calls of this
 // class are recorded. A replay uses neither the store, which may be null there, nor these handlers; handlers of handle_in_turn() run
 // again. A replay makes the calls that programs outside of the runtime caused (admin commands, workers).
+// Other programs: one Jobs at a time runs the jobs of a database. Another one may edit them meanwhile: define(), put(), put_all(), start(),
+// stop() and remove(). The running Jobs takes such an edit over within JobsOptions::cycle, like a call of its own; but a child that is
+// added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(), backfill() and kill().
 #pragma once
 
 #include <cstddef>
@@ -49,9 +52,9 @@ namespace rondo::jobs {
 inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
 
 struct PoolOptions {
-  unsigned threads;
+  unsigned threads;  // 1 to limits::kExecutorThreads (asserted).
   /// Runs in the pool, running ones included. Further runs wait in their table, by priority, so a small number keeps a flood of low runs
-  /// from delaying a high one.
+  /// from delaying a high one. At least 1 (asserted).
   std::size_t runs_max;
 };
 
@@ -135,7 +138,8 @@ class Jobs {
 
   /// Sets the handler for jobs that name it. It runs on a thread of a pool and may block.
   void handle(std::string name, Handler handler);
-  /// The same for a short handler, which runs in a turn of the job's priority and must not block.
+  /// The same for a short handler, which runs in a turn of the job's priority and must not block. Nothing can stop it: Job::timeout has no
+  /// effect, and a kill or Overlap::Cover comes before its begin or after its end.
   void handle_in_turn(std::string name, Handler handler);
   /// The same for a handler that works elsewhere, such as in another process. It takes no thread while it waits: see AsyncRun.
   void handle_async(std::string name, AsyncHandler handler);
@@ -152,7 +156,8 @@ class Jobs {
   std::string handler_trouble(std::string_view handler) const;
   /// The absent handlers for which runs wait.
   std::vector<std::string> awaited_handlers() const;
-  /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start().
+  /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start(). As long as no Orch provides
+  /// them, the runs of such jobs wait, and `rondo why` says that there is no provider.
   void offer_facts(ConstraintKind kind);
   /// Plans and fires from now on. First it claims the store, and takes up the runs that an earlier process left. While another process has
   /// claimed it, health() says so, and it tries again. Call it once, after handle().
@@ -178,13 +183,14 @@ class Jobs {
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});
   /// Runs a job once, now, whether it is started or not; before start() of the Jobs: as soon as they start. AlreadyExists if another
-  /// program runs the jobs of the database: the run would begin here, beside those of that program.
+  /// program runs the jobs of the database: the run would begin here, beside those of that program. ResourceExhausted if
+  /// limits::kLiveRunsOfJob runs of the job have no end, or limits::kLiveRuns of all jobs.
   void trigger(std::string name, Done<JobRun> done = {});
   /// Runs the scheduled instants of a range that have no run, whether the job is started or not, together with the jobs below it. Answers
   /// with the runs of the job itself, the earliest first. Such a run waits until no other run of its job is running or waits, whatever
   /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
   /// without a run, and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
-  /// AlreadyExists as with trigger().
+  /// AlreadyExists and ResourceExhausted as with trigger(), where 'max' counts as that many runs.
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
   /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has
   /// ended.

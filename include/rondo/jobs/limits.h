@@ -77,7 +77,8 @@ inline constexpr std::size_t kEndedRuns = 256;
 /// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns. Fewer when many runs wait in all: a
 /// twentieth of the places that are free.
 /// Reached: no more runs of this job, and of those above it, are planned until some have ended; instants that are missed follow the misfire
-/// rule. Figure: none: health() names the job. Test: `JobsTest.AJobOfWhichTooManyRunsWaitDoesNotStopTheOthers`.
+/// rule; trigger() and backfill() of this job return ResourceExhausted. Figure: none: health() names the job. Test:
+/// `JobsTest.OfOneJobNoMoreRunsAreTriggeredThanMayWait`.
 inline constexpr std::size_t kLiveRunsOfJob = 2'000;
 
 /// Rows of runs after which a cycle of the planner ends.

@@ -118,10 +118,14 @@ std::string Statement::text(int column) const {
   return bytes == nullptr ? std::string{} : std::string{bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+Status Database::check_path(const std::string& path) {
+  if (!path.empty() && path != ":memory:") return {};
   // SQLite would keep such a database in memory.
-  if (path.empty() || path == ":memory:")
-    return failure(StatusCode::InvalidArgument, "'" + path + "' is no path of a database of jobs, which must be a file");
+  return {StatusCode::InvalidArgument, "'" + path + "' is no path of a database of jobs, which must be a file"};
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+  if (Status wrong = check_path(path); !wrong.ok()) return failure(std::move(wrong));
   if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
   if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
   return open(path, SQLITE_OPEN_READWRITE);

@@ -57,6 +57,8 @@ class Statement {
 class Database {
  public:
   static Result<std::unique_ptr<Database>> open(const std::string& path);
+  /// InvalidArgument for a path that is no file.
+  static Status check_path(const std::string& path);
   /// Opens a database that exists, to read it, also while another process writes it. NotFound.
   static Result<std::unique_ptr<Database>> open_to_read(const std::string& path);
   /// The same without a change to any file, also of those beside it. It has what the file has; a log of SQLite beside it, which a process

@@ -1,7 +1,12 @@
 // make_sqlite_job_store(): jobs and runs in two tables. A job is kept as JSON beside the columns by which it is found.
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
+#include <filesystem>
 #include <iterator>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "jobs/job_json.h"
@@ -71,7 +76,16 @@ class SqliteJobStore final : public JobStore {
  public:
   SqliteJobStore(std::unique_ptr<Database> database, std::string path) : path_(std::move(path)), database_(std::move(database)) {}
 
-  Status claim() override { return lock_.take(path_); }
+  Status claim() override {
+    if (Status taken = lock_.take(path_); !taken.ok() || data_version_) return taken;
+    return read_data_version();
+  }
+  Result<bool> is_changed_elsewhere() override {
+    if (!data_version_) return false;
+    const std::int64_t before = *data_version_;
+    if (Status read = read_data_version(); !read.ok()) return failure(std::move(read));
+    return *data_version_ != before;
+  }
 
   Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
 
@@ -188,6 +202,15 @@ class SqliteJobStore final : public JobStore {
 
  private:
   static Status no_job(std::string_view name) { return {StatusCode::NotFound, "no job '" + std::string{name} + "'"}; }
+
+  /// SQLite counts the transactions of other connections.
+  Status read_data_version() {
+    const Result<bool> row = data_version_of_.step();
+    if (!row) return row.error();
+    data_version_ = data_version_of_.integer(0);
+    data_version_of_.reset();
+    return {};
+  }
 
   Status changed_one(Statement& statement, std::string_view name) {
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), wrong;
@@ -329,6 +352,8 @@ class SqliteJobStore final : public JobStore {
   Statement odd_{*database_,
                  "SELECT id FROM runs WHERE id > ? AND id <= ? AND (typeof(state) <> 'integer' OR state NOT BETWEEN 0 AND ? "
                  "OR typeof(band) <> 'integer' OR band NOT BETWEEN 0 AND ?) ORDER BY id"};
+  std::optional<std::int64_t> data_version_;  // As of the last look; empty before the claim.
+  Statement data_version_of_{*database_, "PRAGMA data_version"};
   Statement put_{*database_,
                  "INSERT INTO jobs (name, spec, running, next) VALUES (?, ?, 0, ?) "
                  "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
@@ -414,7 +439,31 @@ Status migrate(Database& database, std::size_t version) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& path, Durability durability) {
+namespace {
+
+/// The program may go to another folder while it uses the database. A path of a database in memory stays, and is refused.
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  if (path.empty() || path == ":memory:") return path;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failed);
+  return failed ? path : absolute.string();
+}
+
+/// Whether a database could be made or written there.
+Status check_place(const std::string& path) {
+  if (Status wrong = Database::check_path(path); !wrong.ok()) return wrong;
+  const std::filesystem::path folder = std::filesystem::path{absolute_path(path)}.parent_path();
+  std::error_code failed;
+  if (!std::filesystem::is_directory(folder, failed))
+    return {StatusCode::NotFound, "creating '" + path + "': there is no folder '" + folder.string() + "'"};
+  if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0) return status_from_errno(errno, "writing '" + path + "'");
+  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? Status{} : status_from_errno(errno, "making files in '" + folder.string() + "'");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& given, Durability durability) {
+  const std::string path = absolute_path(given);
   auto database = Database::open(path);
   if (!database) return failure(std::move(database.error()));
   const auto version = sqlite::version_of(**database, path);
@@ -436,6 +485,7 @@ std::size_t sqlite_job_store_version() noexcept { return kMigrations.size(); }
 pid_t owner_of_sqlite_job_store(const std::string& path) { return sqlite::DatabaseLock::owner(path); }
 
 Status check_sqlite_job_store(const std::string& path) {
+  if (Status wrong = check_place(path); !wrong.ok()) return wrong;
   auto database = Database::open_unchanged(path);
   if (!database) return database.error().code() == StatusCode::NotFound ? Status{} : database.error();
   const auto version = sqlite::version_of(**database, path);

@@ -50,6 +50,49 @@ TEST_F(SqliteJobStore, IsReadableByItsUserAlone) {
   EXPECT_EQ(file.st_mode & 0777U, 0600U);
 }
 
+/// Its lock was looked for in the new folder, and it was named as removed.
+TEST_F(SqliteJobStore, ARelativePathCountsFromTheFolderOfTheOpening) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  const auto store = make_sqlite_job_store("jobs.db");
+  std::filesystem::create_directory(folder / "other");
+  std::filesystem::current_path(folder / "other");
+  ASSERT_TRUE(store.has_value());
+  EXPECT_TRUE((*store)->claim().ok());
+  EXPECT_TRUE((*store)->put({.name = "a", .handler = "h"}, std::nullopt).has_value());
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "other"));
+  EXPECT_EQ(make_sqlite_job_store(path).value()->claim().code(), StatusCode::AlreadyExists);
+}
+
+/// It called good what make_sqlite_job_store() refuses.
+TEST_F(SqliteJobStore, ACheckFindsAPlaceThatCanHaveNoDatabase) {
+  std::filesystem::create_directory(folder / "folder.db");
+  for (const std::string& wrong :
+       {std::string{}, std::string{":memory:"}, (folder / "none" / "jobs.db").string(), (folder / "folder.db").string()}) {
+    EXPECT_FALSE(make_sqlite_job_store(wrong).has_value()) << wrong;
+    EXPECT_FALSE(check_sqlite_job_store(wrong).ok()) << wrong;
+  }
+  EXPECT_TRUE(check_sqlite_job_store(path).ok()) << "there is none";
+  ASSERT_TRUE(opened().ok());
+  EXPECT_TRUE(check_sqlite_job_store(path).ok());
+}
+
+TEST_F(SqliteJobStore, AnotherStoreThatWritesIsSeenOnceAfterTheClaim) {
+  const auto store = make_sqlite_job_store(path).value();
+  const auto other = make_sqlite_job_store(path).value();
+  const auto edit = [](JobStore& of) { EXPECT_TRUE(of.put({.name = "a", .handler = "h"}, std::nullopt).has_value()); };
+  edit(*other);
+  EXPECT_EQ(store->is_changed_elsewhere().value(), false) << "nothing is claimed";
+  ASSERT_TRUE(store->claim().ok());
+  EXPECT_EQ(store->is_changed_elsewhere().value(), false) << "it was before the claim";
+  edit(*store);
+  EXPECT_EQ(store->is_changed_elsewhere().value(), false) << "it is its own";
+  edit(*other);
+  EXPECT_EQ(store->is_changed_elsewhere().value(), true);
+  EXPECT_EQ(store->is_changed_elsewhere().value(), false);
+}
+
 TEST_F(SqliteJobStore, ADatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
   execute("CREATE TABLE theirs (a)");
   EXPECT_EQ(opened().code(), StatusCode::FailedPrecondition);

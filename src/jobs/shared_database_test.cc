@@ -1,0 +1,111 @@
+// Two programs on one database of jobs: the first runs the jobs, and follows the edits of the second, which runs none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobs/testing/testbed.h"
+#include "rondo/base/clock.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class SharedDatabase : public test::JobsTestbed {
+ protected:
+  SharedDatabase() {
+    open();
+    jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+    jobs->handle_async("away", {.begin = [this](const AsyncRun& run) { begun.push_back(run); }});
+    jobs->start();
+    EXPECT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+    second = std::make_unique<Jobs>(other, make_sqlite_job_store(path()).value(), options);
+    second->start();
+  }
+  ~SharedDatabase() override { begun.clear(); }
+  /// The second program makes an edit.
+  void edits(const std::function<void(Jobs& jobs, Jobs::Done<StoredJob> done)>& edit) {
+    std::optional<Result<StoredJob>> got;
+    edit(*second, [&got](Result<StoredJob> stored) { got = std::move(stored); });
+    const Instant deadline = other.clock().now() + kPatience;
+    while (!got && other.clock().now() < deadline) other.scheduler().run_for(1ms);
+    ASSERT_TRUE(got && got->has_value());
+  }
+  /// A job that is due so soon that its run is planned already.
+  Job soon(const std::string& name, Duration in = 3s) {
+    return {.name = name, .handler = "ok", .schedule = {.when = "at " + calendar::format_rfc3339(runtime->clock().wall_now() + in)}};
+  }
+  void define_planned(const std::string& name) {
+    define(soon(name));
+    ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 1; }));
+  }
+
+  std::vector<AsyncRun> begun;
+  Runtime other;
+  std::unique_ptr<Jobs> second;
+};
+
+TEST_F(SharedDatabase, AStopOfAnotherProgramEndsTheRunsThatAreToCome) {
+  define_planned("a");
+  edits([](Jobs& of, auto done) { of.stop("a", "by another program", done); });
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), IsEmpty());
+  EXPECT_EQ(jobs->stats().fired, 0U);
+}
+
+TEST_F(SharedDatabase, AnEditOfTheScheduleByAnotherProgramMovesTheRunsThatAreToCome) {
+  define_planned("a");
+  edits([this](Jobs& of, auto done) { of.put(soon("a", 1h), done); });
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), IsEmpty());
+  EXPECT_EQ(jobs->stats().fired, 0U);
+  edits([](Jobs& of, auto done) { of.put({.name = "a", .handler = "ok", .schedule = {.when = "every 100ms"}}, done); });
+  EXPECT_TRUE(becomes([this] { return jobs->stats().succeeded > 0; }));
+}
+
+TEST_F(SharedDatabase, ARemovalByAnotherProgramAsksTheRunningHandlerToStop) {
+  define({.name = "a", .handler = "away"});
+  define({.name = "b", .handler = "away"});
+  trigger("a");
+  trigger("b");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
+  edits([](Jobs& of, auto done) { of.remove("a", done); });
+  ASSERT_TRUE(becomes([this] { return !begun[0].is_open(); }));
+  EXPECT_TRUE(begun[0].is_stop_requested());
+  EXPECT_TRUE(begun[1].is_open());
+  begun[1].end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("b"), ElementsAre("succeeded"));
+}
+
+TEST_F(SharedDatabase, ARunThatWaitsHasTheDefinitionOfAnotherProgram) {
+  jobs->wait_for_handlers("later", [](std::string_view) { return "later"; });
+  define({.name = "a", .handler = "later"});
+  trigger("a");
+  ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1; }));
+  edits([](Jobs& of, auto done) { of.put({.name = "a", .handler = "ok"}, done); });
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded"));
+}
+
+/// The program that runs the jobs plans although the other one writes all the time.
+TEST_F(SharedDatabase, AProgramThatWritesAllTheTimeDoesNotKeepTheOtherFromPlanning) {
+  define({.name = "often", .handler = "ok", .schedule = {.when = "every 100ms"}});
+  const Instant until = other.clock().now() + 2s;
+  for (int i = 0; other.clock().now() < until; ++i) {
+    edits([i](Jobs& of, auto done) { of.put({.name = "edited", .handler = "ok", .note = std::to_string(i)}, done); });
+    runtime->scheduler().run_for(1ms);
+  }
+  EXPECT_GT(jobs->stats().planned, 60U) << "a window of 5 s, and two more";
+}
+
+}  // namespace
+}  // namespace rondo::jobs

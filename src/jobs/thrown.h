@@ -1,0 +1,23 @@
+// thrown_by(): an exception of a function of the user as a Status that says whose function it was.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "rondo/base/status.h"
+
+namespace rondo::jobs {
+
+/// Internal: "WHO threw: TEXT".
+inline Status thrown_by(std::string_view who, const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return {StatusCode::Internal, std::string{who} + " threw: " + error.what()};
+  } catch (...) {
+    return {StatusCode::Internal, std::string{who} + " threw something that is no std::exception"};
+  }
+}
+
+}  // namespace rondo::jobs
