@@ -61,6 +61,7 @@ void Workers::Parts::choose_workers(std::int64_t request) {
   // Its worker gets the order first: ask_held() follows.
   if (placed->second.open && !placed->second.is_recorded) return hold(request);
   reader.key = placed->second.key;
+  reader.was_here = true;
   // First what is left of an earlier attempt.
   reader.others.push_back(placed->second.worker);
   if (!reader.of.empty() && reader.of != placed->second.worker) reader.others.push_back(reader.of);
@@ -82,7 +83,13 @@ void Workers::Parts::find_run(std::int64_t request, void (Parts::*found)(std::in
 void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run) {
   LogReader& reader = readers.at(request);
   // Without its row it is unknown whether a log is of this run, or of one of an earlier database.
-  if (!run) return fail_reader(request, {StatusCode::NotFound, "there is no run " + std::to_string(reader.run)});
+  if (!run) {
+    const std::string number = std::to_string(reader.run);
+    const bool was_there = reader.was_here || !reader.of.empty();
+    return fail_reader(
+        request, {StatusCode::NotFound, was_there ? "there is no run " + number + " any more: its job was removed, or it is no longer kept"
+                                                  : "there is no run " + number});
+  }
   reader.key = run_key(run->job, run->scheduled);
   reader.end = end_of(run);
   const std::string last = run->worker;

@@ -103,6 +103,7 @@ struct LogReader {
   std::uint64_t look = 0;                // Of the question to the store whose answer counts.
   Instant until;                         // Then the workers are given up.
   Instant worker_until = {};             // Then the worker that was asked is given up, and the next one is asked.
+  bool was_here = false;                 // Its run was at a worker when it asked.
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
 };

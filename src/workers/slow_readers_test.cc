@@ -106,6 +106,12 @@ TEST_F(SlowReaders, AReaderOfARunWhoseJobWasRemovedGetsTheOutputAndASentence) {
   report(host, {piece(host, "", false)});
   EXPECT_EQ(answer_of(*reader).error().to_string(),
             "not-found: the run " + std::to_string(run) + " was removed with its job; worker 'host1' was ordered to stop its command");
+  // One that waits when the command ends.
+  const auto gone = reader_of(run, true);
+  ASSERT_TRUE(becomes([&] { return host.logs.size() == 3; }));
+  report(host, {event("end", run, {field("code", "cancelled")}), piece(host, "", true)});
+  EXPECT_EQ(answer_of(*gone).error().to_string(),
+            "not-found: there is no run " + std::to_string(run) + " any more: its job was removed, or it is no longer kept");
 }
 
 }  // namespace

@@ -60,6 +60,25 @@ TEST_F(JobLogOnLinux, AReaderOfARunThatIsKilledBeforeItBeginsEnds) {
   EXPECT_THAT(again.out, HasSubstr("has ended already, as killed at 20"));
 }
 
+/// It ended with 0 and without a word, or not while the command ignored the order to stop.
+TEST_F(JobLogOnLinux, AReaderOfARunWhoseJobIsRemovedEndsWithASentence) {
+  start_rondod();
+  start_worker(command("slow", "echo begun\nsleep 1000\n") +
+               command("deaf", "trap '' TERM\necho begun\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n", "grace_s = 60"));
+  for (const std::string name : {"slow", "deaf"}) {
+    must("job add " + name + " --manual --handler command/" + name + " 2> /dev/null");
+    const std::string run = std::to_string(run_of(name));
+    ASSERT_TRUE(becomes([&] { return rondo("job log " + run).out == "begun\n"; }));
+    Ended followed;
+    std::thread reader([&] { followed = rondo("job log --follow " + run); });
+    must("job remove --yes " + name);
+    reader.join();
+    EXPECT_EQ(followed.code, 1) << followed.out;
+    EXPECT_THAT(followed.out, testing::AnyOf(HasSubstr("was removed with its job"), HasSubstr("its job was removed")));
+  }
+  std::ofstream(folder / "go") << "now";
+}
+
 TEST_F(JobLogOnLinux, ARunWhoseWorkerWasKilledSaysSoUntilItIsBack) {
   start_rondod();
   start_worker(command("slow", "echo begun\nsleep 1000\n"));
