@@ -372,7 +372,7 @@ def check_worker(daemon, checker):
         assert expect(daemon, 0, "job", "log", number, "--follow") == "a\\x1b[31mb\n"
         pieces = [checker.check("job-log", line) for line in expect(daemon, 0, "--json", "job", "log", number).splitlines()]
         assert pieces[0]["data"] == "a\\x1b[31mb\\x0a" and pieces[-1]["ended"], pieces
-        assert "no connected worker has a log" in expect(daemon, 1, "job", "log", "999999")
+        assert "there is no run 999999" in expect(daemon, 1, "job", "log", "999999")
         assert "is no number of a run" in daemon.run("job", "log", "x").stderr
     finally:
         worker.terminate()

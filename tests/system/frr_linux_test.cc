@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -134,8 +135,15 @@ TEST_F(FrrOnLinux, RoutesOfBgpAreInTheKernelAndRestartsChangeNothing) {
   EXPECT_TRUE(kernel_prefixes().contains("20.8.0.0/24"));
   ASSERT_TRUE(network->announce_all().ok()) << network->peer_router().log();
   EXPECT_TRUE(becomes_while_listening([this] { return kernel_routes() == kV4 + kV6; })) << state();
-  EXPECT_EQ(take_events().size(), 2U * kWithdrawn) << "each withdrawn route goes and comes once, and no other changes";
-  EXPECT_EQ(switch_agent::difference(restart::kernel_lines(*plane), before), Lines{});
+  // On a busy machine bgpd handles the updates of its two sessions apart: a route comes with one path, and then gets the other. The group
+  // with one path goes a second later.
+  EXPECT_TRUE(becomes_while_listening([&] { return switch_agent::difference(restart::kernel_lines(*plane), before).empty(); }))
+      << testing::PrintToString(switch_agent::difference(restart::kernel_lines(*plane), before));
+  const Lines changes = take_events();
+  EXPECT_EQ(std::ranges::count_if(changes, [](const std::string& line) { return line.starts_with("gone: route "); }), kWithdrawn)
+      << "each withdrawn route goes once";
+  EXPECT_THAT(changes, testing::Each(testing::AnyOf(testing::ContainsRegex("route 20\\.[0-7]\\."), testing::HasSubstr("group {"))))
+      << "no other route changes";
 
   {
     SCOPED_TRACE("rondod is killed");
