@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -69,6 +70,80 @@ class JobFacts : public test::JobsTestbed {
   std::vector<std::string> called;
   Ports* ports = nullptr;
 };
+
+/// They went on waiting for what the job does not require any more, or for a turn that is free now.
+TEST_F(JobFacts, AnEditOfTheFactsOrTheOverlapHoldsForTheRunsThatWait) {
+  ASSERT_TRUE(defined({.name = "collect", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());
+  trigger("collect");
+  run_a_while();
+  EXPECT_THAT(called, IsEmpty());
+  ASSERT_TRUE(defined({.name = "collect", .handler = "work"}).ok());
+  ASSERT_TRUE(becomes([&] { return called.size() == 1; }));
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("away", {.begin = [&begun](const AsyncRun& run) { begun.push_back(run); }});
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away"}).ok());
+  for (int i = 0; i < 4; ++i) trigger("copy");
+  run_a_while();
+  EXPECT_EQ(begun.size(), 1U);
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away", .overlap = Overlap::Concurrent, .concurrency = 3}).ok());
+  ASSERT_TRUE(becomes([&] { return begun.size() == 3; }));
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away"}).ok());
+  begun[0].end({});
+  run_a_while();
+  EXPECT_EQ(begun.size(), 3U) << "two are still running";
+  begun[1].end({});
+  begun[2].end({});
+  ASSERT_TRUE(becomes([&] { return begun.size() == 4; }));
+  begun[3].end({});
+}
+
+/// A fact was asked for only before the run stood in the line.
+TEST_F(JobFacts, ARunThatGetsItsPlaceWhenAFactHasEndedWaitsForTheFact) {
+  bool has_room = false;
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("away", {.begin = [&begun](const AsyncRun& run) { begun.push_back(run); },
+                              .has_room = [&has_room](std::int64_t) { return has_room; }});
+  ports->set_up(true);
+  ASSERT_TRUE(defined({.name = "collect", .handler = "away", .required_facts = {"port:Ethernet0"}}).ok());
+  const JobRun run = trigger("collect");
+  const auto does = [&] { return jobs->activity(run.id).value_or(RunActivity{}).text; };
+  ASSERT_TRUE(becomes([&] { return does() == "waits for room at the handler away"; }));
+  ports->set_up(false);
+  has_room = true;
+  jobs->has_room("away");
+  ASSERT_TRUE(becomes([&] { return does() == "waits for port:Ethernet0"; })) << does();
+  EXPECT_THAT(begun, IsEmpty());
+  ports->set_up(true);
+  ASSERT_TRUE(becomes([&] { return begun.size() == 1; }));
+  begun[0].end({});
+}
+
+/// The same for a place in a pool.
+TEST_F(JobFacts, ARunThatGetsItsThreadWhenAFactHasEndedWaitsForTheFact) {
+  std::atomic<bool> is_open = false;
+  std::atomic<int> calls = 0;
+  jobs->handle("slow", [&](const JobContext&) {
+    ++calls;
+    is_open.wait(false);
+    return Status{};
+  });
+  ports->set_up(true);
+  ASSERT_TRUE(defined({.name = "first", .handler = "slow", .overlap = Overlap::Concurrent, .concurrency = 64}).ok());
+  ASSERT_TRUE(defined({.name = "collect", .handler = "slow", .required_facts = {"port:Ethernet0"}}).ok());
+  const std::size_t places = options.fast.runs_max;
+  for (std::size_t i = 0; i < places; ++i) trigger("first");
+  const JobRun run = trigger("collect");
+  const auto does = [&] { return jobs->activity(run.id).value_or(RunActivity{}).text; };
+  ASSERT_TRUE(becomes([&] { return does() == "waits for a place in its pool"; })) << does();
+  ports->set_up(false);
+  is_open = true;
+  is_open.notify_all();
+  ASSERT_TRUE(becomes([&] { return does() == "waits for port:Ethernet0"; })) << does();
+  EXPECT_EQ(calls, static_cast<int>(places));
+  ports->set_up(true);
+  ASSERT_TRUE(becomes([&] { return calls == static_cast<int>(places) + 1; }));
+  ASSERT_TRUE(becomes([&] { return !jobs->activity(run.id).has_value(); }));
+}
 
 TEST_F(JobFacts, ARunBeginsWhenTheFactsThatItsJobRequiresHold) {
   ASSERT_TRUE(defined({.name = "collect", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());

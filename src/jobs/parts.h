@@ -105,6 +105,8 @@ struct Jobs::Parts {
   /// InvalidArgument for a kind of fact that is not offered, with those that are.
   Status check_facts(const Job& job) const;
   /// What a run waits for before it takes its turn: the success of its parents' runs, and the facts that its job requires.
+  /// Whether a run that has waited for a place must wait for a fact that has ended meanwhile. It has left its place then.
+  bool waits_for_facts_again(LiveRun& live);
   std::vector<Constraint> missing_facts(const LiveRun& live) const;
   /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
   bool has_job_succeeded(std::string_view job);
@@ -221,6 +223,9 @@ struct Jobs::Parts {
   void take_over(const StoredJob& stored);
   /// The handler of the job was changed: its runs that wait for room at the former one begin again.
   void leave_lines(const LiveJob& job);
+  static bool begins_otherwise(const Job& before, const Job& after);
+  /// After such an edit: the due runs of the job that have not begun wait for what they have to wait for now.
+  void decide_again(LiveJob& job);
   /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
   void replan_roots(const std::vector<std::string>& parents);
   /// Whether the schedule has planned the run, and its instant is in the future.

@@ -162,6 +162,11 @@ void Jobs::Parts::serve_line(const std::string& name) {
     const std::shared_ptr<const AsyncHandler> async = handler->second.async;
     const Line::key_type at = place->first;
     const std::int64_t next = place->second;
+    if (LiveRun* const live = find(next); is_in_line(live, name) && waits_for_facts_again(*live)) {
+      line->second.erase(at);
+      last = at;
+      continue;
+    }
     Status thrown;
     if (is_in_line(find(next), name) && !answer_of(next, thrown, [&] { return has_room(*async, next); })) break;
     last = at;

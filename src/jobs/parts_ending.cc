@@ -96,6 +96,7 @@ void Jobs::Parts::take_over(const StoredJob& stored) {
     is_changed = live.job->schedule != stored.job.schedule || live.job->parents != stored.job.parents;
     const std::shared_ptr<const Job> before = std::exchange(live.job, std::make_shared<const Job>(stored.job));
     if (before->handler != stored.job.handler) leave_lines(live);
+    if (begins_otherwise(*before, stored.job)) decide_again(live);
     if (is_changed) withdraw_runs_to_come(live);
   }
   if (is_changed && stored.is_running) replan_roots(stored.job.parents);
@@ -109,6 +110,26 @@ void Jobs::Parts::leave_lines(const LiveJob& job) {
     if (live.stage == LiveRun::Stage::Fired && live.ticket)
       begin_again(live, Outcome::retry_after(Duration{0}, {StatusCode::Unavailable, "the handler of the job was changed"}));
   }
+}
+
+/// Whether what an edit changed decides when a due run may begin.
+bool Jobs::Parts::begins_otherwise(const Job& before, const Job& after) {
+  return before.required_facts != after.required_facts || before.overlap != after.overlap || before.concurrency != after.concurrency;
+}
+
+void Jobs::Parts::decide_again(LiveJob& job) {
+  const std::set<std::int64_t> of_job = job.runs;
+  for (const std::int64_t id : of_job) {
+    LiveRun* const live = find(id);
+    if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->waits_for_turn || may_be_at_worker(*live)) continue;
+    job.begun.erase(id);
+    if (live->ticket) {
+      begin_again(*live, Outcome::retry_after(Duration{0}, {StatusCode::Unavailable, "the job was edited"}));
+    } else {
+      static_cast<void>(queue(live->priority)->add(live->run));  // Its row waits for facts, or is still to be handled.
+    }
+  }
+  pass_turn(job);
 }
 
 void Jobs::Parts::replan_roots(const std::vector<std::string>& parents) {

@@ -116,6 +116,13 @@ std::vector<Constraint> Jobs::Parts::missing_facts(const LiveRun& live) const {
   return facts;
 }
 
+bool Jobs::Parts::waits_for_facts_again(LiveRun& live) {
+  std::vector<Constraint> facts = missing_facts(live);
+  if (facts.empty()) return false;
+  begin_again(live, Outcome::wait_for(std::move(facts)));
+  return true;
+}
+
 bool Jobs::Parts::has_job_succeeded(std::string_view job) {
   const auto [place, is_new] = last_ends.try_emplace(std::string{job});
   if (is_new) {

@@ -163,6 +163,7 @@ void Jobs::Parts::pool_has_room(PoolKind pool) {
     LiveRun* const live = find(next);
     if (live == nullptr || live->pool != pool) continue;  // It was killed meanwhile.
     live->pool.reset();
+    if (waits_for_facts_again(*live)) continue;
     const auto handler = handlers.find(live->job->job->handler);
     if (handler == handlers.end() || handler->second.handler == nullptr) {
       end(*live, RunState::Failed, no_handler(live->job->job->handler));

@@ -44,11 +44,20 @@ Status create_private(const std::string& path) {
   return file.get() < 0 && errno != EEXIST ? status_from_errno(errno, "creating '" + path + "'") : Status{};
 }
 
-/// A device, a FIFO or a folder is no database: SQLite takes /dev/null for an empty one.
-Status check_regular(const std::string& path) {
+/// A device, a FIFO or a folder is no database: SQLite takes /dev/null for an empty one. And SQLite would begin without jobs, and overwrite
+/// the -wal, which may have nearly all of them, where the file beside it is lost.
+Status check_file(const std::string& path) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return {};  // Opening it has the error.
-  return {StatusCode::InvalidArgument, "'" + path + "' is no regular file, and so no database of jobs"};
+  const bool is_there = ::stat(path.c_str(), &found) == 0;
+  if (is_there && !S_ISREG(found.st_mode))
+    return {StatusCode::InvalidArgument, "'" + path + "' is no regular file, and so no database of jobs"};
+  if (!is_there && errno != ENOENT) return {};  // Opening it has the error.
+  if (is_there && found.st_size > 0) return {};
+  const std::string wal = path + "-wal";
+  if (::stat(wal.c_str(), &found) != 0 || found.st_size == 0) return {};
+  return {StatusCode::DataLoss, "the database of jobs '" + path + "' is " + (is_there ? "empty" : "lost") + ", and '" + wal +
+                                    "' is there: bring the file back, restore a copy after moving '" + wal +
+                                    "' away, or move it away to begin without jobs"};
 }
 
 }  // namespace
@@ -126,19 +135,19 @@ Status Database::check_path(const std::string& path) {
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
   if (Status wrong = check_path(path); !wrong.ok()) return failure(std::move(wrong));
-  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
+  if (Status wrong = check_file(path); !wrong.ok()) return failure(std::move(wrong));
   if (Status created = create_private(path); !created.ok()) return failure(std::move(created));
   return open(path, SQLITE_OPEN_READWRITE);
 }
 
 Result<std::unique_ptr<Database>> Database::open_to_read(const std::string& path) {
-  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
+  if (Status wrong = check_file(path); !wrong.ok()) return failure(std::move(wrong));
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   return open(path, SQLITE_OPEN_READONLY);
 }
 
 Result<std::unique_ptr<Database>> Database::open_unchanged(const std::string& path) {
-  if (Status wrong = check_regular(path); !wrong.ok()) return failure(std::move(wrong));
+  if (Status wrong = check_file(path); !wrong.ok()) return failure(std::move(wrong));
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   // While a process has the database open, SQLite has made these files.
   if (::access((path + "-wal").c_str(), R_OK) == 0 && ::access((path + "-shm").c_str(), R_OK) == 0) return open_to_read(path);

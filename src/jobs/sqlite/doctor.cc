@@ -83,9 +83,10 @@ class Examination {
     const std::string text = row ? statement.text(0) : std::string{row.error().message()};
     if (!row && row.error().code() != StatusCode::DataLoss) return row.error();
     is_damaged_ = text != "ok";
-    is_damaged_ ? add(Level::Problem, "integrity", text, "the database is damaged, and what rondod reads from it may be wrong",
-                      "end rondod, and restore a copy of the file, or recover it with `sqlite3 FILE .recover`")
-                : add(Level::Ok, "integrity", text);
+    is_damaged_
+        ? add(Level::Problem, "integrity", text, "the database is damaged, and what rondod reads from it may be wrong",
+              "end rondod, move FILE-wal and FILE-shm away, and restore a copy of the file, or recover it with `sqlite3 FILE .recover`")
+        : add(Level::Ok, "integrity", text);
     return {};
   }
 
@@ -264,7 +265,7 @@ Result<std::vector<JobDatabaseFinding>> examine_sqlite_job_store(const std::stri
   if (!version && version.error().code() != StatusCode::DataLoss) return failure(version.error());
   if (!version) {
     examination.add(Level::Problem, "integrity", std::string{version.error().message()}, "the file is no database any more",
-                    "end rondod, and restore a copy of the file");
+                    "end rondod, move FILE-wal and FILE-shm away, and restore a copy of the file");
     return std::move(examination.findings);
   }
   examination.add(Level::Ok, "in use",

@@ -130,6 +130,23 @@ TEST_F(SqliteJobStore, ADatabaseOfTheFirstVersionKeepsItsJobsAndRuns) {
   EXPECT_EQ(store->run(9)->worker, kUnknownWorker) << "it may be at a worker";
 }
 
+/// The next start made a new database without jobs, and overwrote the -wal, which had nearly all of them.
+TEST_F(SqliteJobStore, AFileThatIsLostOrEmptyBesideItsWalIsRefusedAndTheWalIsLeftAlone) {
+  const std::string wal = path + "-wal";
+  std::ofstream(wal) << "what was stored last";
+  const auto expect_refused = [&](const char* what) {
+    const std::string refusal = "data-loss: the database of jobs '" + path + "' is " + what + ", and '" + wal + "' is there";
+    EXPECT_THAT(opened().to_string(), testing::StartsWith(refusal));
+    EXPECT_THAT(check_sqlite_job_store(path).to_string(), testing::StartsWith(refusal));
+    EXPECT_EQ(std::filesystem::file_size(wal), 20U);
+  };
+  expect_refused("lost");
+  std::ofstream(path).close();
+  expect_refused("empty");
+  std::filesystem::remove(wal);
+  EXPECT_TRUE(opened().ok());
+}
+
 TEST_F(SqliteJobStore, AFileThatIsNoDatabaseIsDataLoss) {
   std::ofstream(path) << std::string(10'000, 'x');
   EXPECT_EQ(opened().code(), StatusCode::DataLoss) << opened().to_string();
