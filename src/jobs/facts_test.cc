@@ -202,6 +202,48 @@ TEST_F(JobFacts, TheSuccessOfAJobHoldsAfterARestartAndEndsWithAFailureOrARemoval
   EXPECT_EQ(ports->done().size(), 1U) << "the last run failed";
 }
 
+/// After a restart the killed run decided: the store looked for the newest run.
+TEST_F(JobFacts, ARunThatDidNotBeginDoesNotEndTheSuccessOfItsJob) {
+  ASSERT_TRUE(defined({.name = "backup", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());
+  ports->set_up(true);
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().succeeded == 1 && jobs->stats().pending == 0; }));
+  add_row("backup");
+  ASSERT_TRUE(becomes([&] { return ports->done().size() == 1; }));
+  ports->set_up(false);
+  const JobRun run = trigger("backup");
+  ASSERT_TRUE(jobs->kill(run.id).ok());
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("backup"), ElementsAre("succeeded", HasSubstr("killed")));
+  add_row("backup");
+  ASSERT_TRUE(becomes([&] { return ports->done().size() == 2; })) << "the fact still holds";
+  close();
+  open();
+  add_row("backup");
+  EXPECT_TRUE(becomes([&] { return ports->done().size() == 1; })) << "and it does so after a restart";
+}
+
+/// After a restart the newest run decided.
+TEST_F(JobFacts, OfTwoRunsTheOneThatEndedLastDecides) {
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("later", {.begin = [&](const AsyncRun& run) { begun.push_back(run); }});
+  ASSERT_TRUE(defined({.name = "backup", .handler = "later", .overlap = Overlap::Concurrent, .concurrency = 2}).ok());
+  trigger("backup");
+  trigger("backup");
+  ASSERT_TRUE(becomes([&] { return begun.size() == 2; }));
+  const bool is_in_order = begun[0].run() < begun[1].run();
+  begun[is_in_order ? 1 : 0].end({StatusCode::Unavailable, "no disk"});
+  ASSERT_TRUE(becomes([&] { return jobs->stats().pending == 1; }));
+  begun[is_in_order ? 0 : 1].end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("backup"), ElementsAre("succeeded", HasSubstr("failed")));
+  begun.clear();
+  close();
+  open();
+  add_row("backup");
+  EXPECT_TRUE(becomes([&] { return ports->done().size() == 1; }));
+}
+
 TEST_F(JobFacts, AJobWaitsForAnotherThatIsNotItsParentAndWhyWalksThroughBoth) {
   ASSERT_TRUE(defined({.name = "backup", .handler = "work", .required_facts = {"port:Ethernet0"}}).ok());
   ASSERT_TRUE(defined({.name = "clean", .handler = "work", .required_facts = {"job-succeeded:backup"}}).ok());

@@ -288,7 +288,7 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
       [this, done = std::move(done)](const Result<StoredJob>& removed) {
         if (removed) {
           parts_->drop_runs(removed->id);
-          parts_->note_end(removed->job.name, RunState::Killed);
+          parts_->note_success(removed->job.name, false);
         }
         parts_->call_done(done, removed);
       });

@@ -111,7 +111,10 @@ struct Jobs::Parts {
   /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
   bool has_job_succeeded(std::string_view job);
   void read_last_end(const std::string& job);
-  void note_end(const std::string& job, RunState state);
+  /// A run has ended. One that did not begin says nothing about its job.
+  void note_end(const JobRun& run);
+  /// Whether the last run of a job succeeded. A job that was removed has none.
+  void note_success(const std::string& job, bool succeeded);
 
   // --- for people (parts_activity.cc)
   std::vector<std::int64_t> runs_that(std::string_view job, bool (*condition)(const LiveRun&)) const;

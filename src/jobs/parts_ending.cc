@@ -314,7 +314,7 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
       plans_now = plans_now || (ending.is_scheduled && is_delay(*ending.job));  // The next cycle may be later than a short delay.
       note_ended(run, ending.end.ended);
       forget(*live);
-      note_end(run.job, run.state);
+      note_end(run);
       end_family(children, run);
     } else {
       live->stop = std::stop_source{};

@@ -20,9 +20,6 @@ std::string stage_of(const LiveRun& live) {
   return {};
 }
 
-/// Runs of one job among which the last one that began is looked for.
-constexpr std::size_t kPage = 100;
-
 /// "kind:key", with a kind that check() has accepted.
 Constraint fact_of(const std::vector<ConstraintKind>& kinds, std::string_view text) {
   const std::size_t colon = text.find(':');
@@ -30,20 +27,11 @@ Constraint fact_of(const std::vector<ConstraintKind>& kinds, std::string_view te
   return {kind == kinds.end() ? ConstraintKind{} : *kind, std::string{text.substr(colon + 1)}};
 }
 
-/// A run that did not begin says nothing about its job.
-bool has_run(RunState state) { return is_final(state) && state != RunState::Discarded && state != RunState::Skipped; }
-
 /// Whether the last run succeeded.
 Result<bool> last_end_of(JobStore& store, const std::string& job) {
-  std::int64_t before = INT64_MAX;
-  for (;;) {
-    const auto runs = store.runs(job, before, kPage);
-    if (!runs) return failure(runs.error());
-    const auto last = std::ranges::find_if(*runs, has_run, &JobRun::state);
-    if (last != runs->end()) return last->state == RunState::Succeeded;
-    if (runs->size() < kPage) return false;
-    before = runs->back().id;
-  }
+  const auto last = store.last_ended(job);
+  if (!last) return failure(last.error());
+  return last->has_value() && (*last)->state == RunState::Succeeded;
 }
 
 }  // namespace
@@ -147,11 +135,13 @@ void Jobs::Parts::read_last_end(const std::string& job) {
       });
 }
 
-void Jobs::Parts::note_end(const std::string& job, RunState state) {
+void Jobs::Parts::note_end(const JobRun& run) {
+  if (run.begun) note_success(run.job, run.state == RunState::Succeeded);
+}
+
+void Jobs::Parts::note_success(const std::string& job, bool succeeded) {
   const auto known = last_ends.find(job);
-  if (known == last_ends.end() || !has_run(state)) return;
-  const bool succeeded = state == RunState::Succeeded;
-  if (known->second == succeeded) return;
+  if (known == last_ends.end() || known->second == succeeded) return;
   known->second = succeeded;
   turns.job_ended(job, succeeded);
 }

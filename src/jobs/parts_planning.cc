@@ -301,7 +301,7 @@ void Jobs::Parts::follow(const std::map<std::int64_t, std::string>& page, const 
   for (const auto& [id, name] : page) {
     if (found.contains(id)) continue;
     drop_runs(id);
-    note_end(name, RunState::Killed);
+    note_success(name, false);
   }
 }
 

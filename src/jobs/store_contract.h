@@ -423,6 +423,38 @@ TEST_P(JobStoreContract, ARunThatAnotherOneNamesAsParentIsKept) {
   EXPECT_FALSE(store->run(named).has_value());
 }
 
+TEST_P(JobStoreContract, OfTheRunsThatHaveBegunTheLastToEndIsFound) {
+  const StoredJob job = started("a", at(0));
+  const StoredJob other = started("b", at(0));
+  const auto last = [this] {
+    const auto found = store->last_ended("a").value();
+    return found ? found->id : 0;
+  };
+  const auto end = [this](const JobRun& run, RunState state, std::optional<WallTime> begun, WallTime ended) {
+    ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = run.id, .state = state, .begun = begun, .ended = ended}}).ok());
+  };
+  const JobRun first = planned(job, at(1), at(2));
+  const JobRun second = planned(job, at(2), at(3));
+  const JobRun killed = planned(job, at(3), at(4));
+  const JobRun retried = planned(job, at(4), at(5));
+  const JobRun tied = planned(job, at(5), at(6));
+  EXPECT_EQ(last(), 0);
+  end(killed, RunState::Killed, std::nullopt, at(50));
+  end(planned(other, at(1), at(2)), RunState::Succeeded, at(1), at(60));
+  EXPECT_EQ(last(), 0) << "it did not begin, and the other one is of another job";
+  end(second, RunState::Failed, at(10), at(20));
+  EXPECT_EQ(last(), second.id);
+  end(first, RunState::Succeeded, at(5), at(30));
+  EXPECT_EQ(last(), first.id) << "it ended later, though it has the lower id";
+  end(retried, RunState::Due, at(35), at(40));
+  EXPECT_EQ(last(), first.id) << "a further attempt follows";
+  end(tied, RunState::TimedOut, at(10), at(30));
+  reopen();
+  EXPECT_EQ(last(), tied.id);
+  EXPECT_EQ(store->last_ended("a").value()->state, RunState::TimedOut);
+  EXPECT_FALSE(store->last_ended("none").value().has_value());
+}
+
 TEST_P(JobStoreContract, RunsComeInPagesNewestFirst) {
   const StoredJob job = started("a", at(0));
   for (int i = 0; i < 5; ++i) planned(job, at(i), at(i + 1));

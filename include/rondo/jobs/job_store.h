@@ -106,6 +106,9 @@ class JobStore {
   virtual Result<JobRun> run(std::int64_t id) = 0;
   /// At most 'max' runs of a job whose id is below 'before', the newest first.
   virtual Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) = 0;
+  /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
+  /// none. O(log runs).
+  virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;
   /// At most 'max' scheduled instants of a job from 'from' to before 'to' that have a run, triggered ones not included, the earliest first.
   /// O(log runs + result).
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;

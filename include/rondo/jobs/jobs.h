@@ -48,7 +48,9 @@
 namespace rondo::jobs {
 
 /// The fact job-succeeded:<job>: of the runs of the job that have begun, the last to end has succeeded. Rows of tables may wait for
-/// it, and other jobs (Job::required_facts). The first question about a job reads the store, so the answer may come a moment later.
+/// it, and other jobs (Job::required_facts). A run that was killed, skipped or discarded before it began does not count; after a begin it
+/// counts as one without success. The first question about a job reads the store, so the answer may come a moment later. It compares the
+/// ends by JobRun::ended.
 inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
 
 struct PoolOptions {

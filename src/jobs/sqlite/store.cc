@@ -67,7 +67,9 @@ constexpr std::array kMigrations{
     "SELECT 1;",
     // The worker that has a run; '*' (kUnknownWorker): it was given to one that was not recorded, if to any.
     "ALTER TABLE runs ADD COLUMN worker TEXT NOT NULL DEFAULT '';"
-    "UPDATE runs SET worker = '*' WHERE state = 0;"};
+    "UPDATE runs SET worker = '*' WHERE state = 0;",
+    // For last_ended().
+    "CREATE INDEX runs_last_ended ON runs (job, ended) WHERE begun IS NOT NULL AND ended IS NOT NULL;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
@@ -159,6 +161,11 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return runs_of(runs_.bind(job).bind(before), max);
+  }
+  Result<std::optional<JobRun>> last_ended(std::string_view job) override {
+    auto found = runs_of(last_ended_.bind(job), 1);
+    if (!found) return failure(std::move(found.error()));
+    return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
   Result<std::string> unusable_rows() override {
     if (Status looked = look_at_states(); !looked.ok()) return failure(std::move(looked));
@@ -393,6 +400,10 @@ class SqliteJobStore final : public JobStore {
   Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{*database_,
                   (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
+  Statement last_ended_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
+                                     "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
+                                     "ORDER BY runs.ended DESC, runs.id DESC")
+                                        .c_str()};
   Statement instants_{
       *database_, "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 ORDER BY scheduled LIMIT ?"};
   Statement forget_{*database_,
