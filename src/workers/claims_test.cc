@@ -85,5 +85,20 @@ TEST_F(ClaimsOfWorkers, AWorkerThatNamesRunsWithoutEndIsRefused) {
   EXPECT_THAT(refused, HasSubstr("reports no ends"));
 }
 
+/// The run failed as lost, and the worker heard nothing: its command went on.
+TEST_F(ClaimsOfWorkers, AClaimOfAnotherAttemptOrCommandIsStoppedWithTheReason) {
+  for (const auto& [text, why] : {std::pair{"5 backup", "another attempt of the run"}, {"0 other", "another command"}}) {
+    const std::vector<std::int64_t> left = left_runs(1);
+    PlayedWorker& host = worker("host1", {field("backup", "64")}, 64, {claim(left[0], text)});
+    ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; })) << text;
+    EXPECT_EQ(host.stops[0].at("run").as_int64(), left[0]);
+    EXPECT_THAT(host.stops[0].at("why").as_string().c_str(), HasSubstr(why));
+    ASSERT_TRUE(all_ended());
+    played.clear();
+    ASSERT_TRUE(becomes([this] { return server->stats().connections == 0; }));
+  }
+  EXPECT_THAT(runs("many"), AllOf(SizeIs(2), Each(HasSubstr("has lost the run"))));
+}
+
 }  // namespace
 }  // namespace rondo::jobs

@@ -207,7 +207,10 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     PlacedRun& placed = known->second;
     if (placed.worker != name) return refuse("another worker has the run");
     if (!placed.key.empty() && !claimed.key.empty() && placed.key != claimed.key) return refuse(kOtherRun);
-    if (placed.attempt != claimed.attempt) return false;  // An earlier attempt, whose end was taken.
+    if (placed.attempt != claimed.attempt && claimed.has_ended) return false;  // An earlier attempt, whose end was taken.
+    if (placed.command != claimed.command) return refuse("the run is of another command");
+    // Its command must not go on beside the run.
+    if (placed.attempt != claimed.attempt) return refuse("another attempt of the run is under way here");
     placed.is_confirmed = true;
     placed.has_ended = claimed.has_ended;
     worker.unconfirmed.erase(run);

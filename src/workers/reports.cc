@@ -19,6 +19,8 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::int64_t kWhole = 100;  // Percent.
+
 std::string_view field_of(const RowArgument& event, std::string_view name) {
   const auto found = std::ranges::find(event.fields, name, &std::pair<std::string, std::string>::first);
   return found == event.fields.end() ? std::string_view{} : std::string_view{found->second};
@@ -34,6 +36,12 @@ std::optional<std::uint32_t> attempt_of(const RowArgument& event) {
   const std::optional<std::int64_t> number = number_of(field_of(event, "attempt"));
   if (!number || *number > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
+}
+
+/// Whether an event about an attempt is of a known kind, and a progress has a percentage. Any other event has no effect.
+bool has_form(const RowArgument& event) {
+  if (event.table == "started" || event.table == "end") return true;
+  return event.table == "progress" && number_of(field_of(event, "percent")).value_or(kWhole + 1) <= kWhole;
 }
 
 /// When the command began, if the event has it. A clock of the worker that is ahead counts as 'now'.
@@ -104,7 +112,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   if (event.table == "log") return take_log(name, event, *id);
   const std::optional<std::uint32_t> attempt = attempt_of(event);
   const auto found = runs.find(*id);
-  if (!attempt) return false;
+  if (!attempt || !has_form(event)) return false;
   const std::string_view key = field_of(event, "key");
   if (found == runs.end())
     return event.table == "end" && was_given(*id, name) && !is_other_run(*id, key) && waits_for_store(*id, *attempt, of);
@@ -122,11 +130,9 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
     return true;
   }
   if (event.table == "progress") {
-    const std::optional<std::int64_t> percent = number_of(field_of(event, "percent"));
-    if (run.open) run.open->progress(static_cast<unsigned>(std::min<std::int64_t>(percent.value_or(0), 100)), field_of(event, "text"));
-    return percent.has_value();
+    if (run.open) run.open->progress(static_cast<unsigned>(*number_of(field_of(event, "percent"))), field_of(event, "text"));
+    return true;
   }
-  if (event.table != "end") return false;
   take_end(worker, *id, event, of);
   return true;
 }

@@ -235,5 +235,23 @@ TEST_F(QuickReports, AReportIsAnsweredWhileTheStoreHangs) {
   EXPECT_THAT(runs("nightly"), ElementsAre("succeeded all"));
 }
 
+/// It was counted as refused, and took effect.
+TEST_F(WorkersTest, AProgressThatIsRefusedHasNoEffect) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  ASSERT_EQ(report(host, {event("progress", run, {field("percent", "40"), field("text", "disk 2")})}), 0);
+  for (const char* const percent : {"-1", "abc", "99.5", "", "101", "9223372036854775807"})
+    EXPECT_EQ(report(host, {event("progress", run, {field("percent", percent), field("text", "nonsense")})}), 1) << percent;
+  EXPECT_EQ(report(host, {event("progress", run, {field("text", "nonsense")}), event("later", run)}), 2);
+  EXPECT_EQ(jobs->progress(run), (Progress{40, "disk 2"}));
+  for (const char* const percent : {"0", "100"})
+    EXPECT_EQ(report(host, {event("progress", run, {field("percent", percent), field("text", "")})}), 0) << percent;
+  EXPECT_EQ(jobs->progress(run), (Progress{100, ""}));
+  report(host, {event("end", run, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+}
+
 }  // namespace
 }  // namespace rondo::jobs
