@@ -35,6 +35,17 @@ Status check_schedule(const Job& job, const CompiledSchedule& compiled) {
   return has_instants ? Status{} : refuse("the schedule '" + job.schedule.when + "' has no instants in the past");
 }
 
+/// Of an instant whose run was removed it is not known that it had one.
+Status check_removed(JobStore& store, const StoredJob& stored, const BackfillRange& range) {
+  const auto removed = store.removed_instants(stored.id);
+  if (!removed) return removed.error();
+  if (!*removed || range.from > (*removed)->last || range.to <= (*removed)->first) return {};
+  const std::string first = calendar::format_rfc3339((*removed)->first);
+  const std::string last = calendar::format_rfc3339((*removed)->last);
+  return refuse("old runs of the job '" + stored.job.name + "' were removed, with instants from " + first + " to " + last +
+                ", so an instant in between could run a second time: begin the range after " + last + ", or end it at " + first);
+}
+
 /// The instants of the range.
 Result<std::vector<WallTime>> instants_of(const CompiledSchedule& compiled, const BackfillRange& range) {
   std::vector<WallTime> instants;
@@ -59,6 +70,7 @@ Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::str
   const auto compiled = planner.compiled(stored->job, stored->id);
   if (!compiled) return failure(compiled.error());
   if (Status wrong = check_schedule(stored->job, **compiled); !wrong.ok()) return failure(std::move(wrong));
+  if (Status wrong = check_removed(store, *stored, range); !wrong.ok()) return failure(std::move(wrong));
   const auto instants = instants_of(**compiled, range);
   if (!instants) return failure(instants.error());
   const auto taken = store.instants(stored->id, range.from, range.to, limits::kBackfillInstants);

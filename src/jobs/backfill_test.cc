@@ -131,6 +131,26 @@ TEST_F(BackfillTest, ARangeWithMoreInstantsThanTheLimitIsRefused) {
   EXPECT_THAT(rows("j"), IsEmpty());
 }
 
+/// They ran a second time.
+TEST_F(BackfillTest, InstantsWhoseRunsWereRemovedAreRefused) {
+  put(hourly("j"));
+  ASSERT_THAT(backfill("j", hours(1, 4)).value(), SizeIs(3));
+  for (int i = 0; i < 3; ++i) end_one();
+  ASSERT_TRUE(all_ended());
+  stop();
+  ASSERT_FALSE(make_sqlite_job_store(path()).value()->forget(SystemClock{}.wall_now() + 60s, 100).value());
+  start();
+  ASSERT_THAT(rows("j"), SizeIs(1)) << "the last one remains";
+  const std::string why = why_not("j", hours(0, 5));
+  EXPECT_THAT(why, HasSubstr("old runs of the job 'j' were removed, with instants from 2020-01-01T01:00:00Z to 2020-01-01T02:00:00Z"));
+  EXPECT_THAT(why, HasSubstr("begin the range after 2020-01-01T02:00:00Z, or end it at 2020-01-01T01:00:00Z"));
+  EXPECT_THAT(why_not("j", hours(2, 3)), HasSubstr("were removed"));
+  EXPECT_THAT(backfill("j", hours(0, 1)).value(), SizeIs(1));
+  EXPECT_THAT(backfill("j", hours(3, 5)).value(), SizeIs(1)) << "the run of 03:00 is there";
+  for (int i = 0; i < 2; ++i) end_one();
+  ASSERT_TRUE(all_ended());
+}
+
 TEST_F(BackfillTest, WhatHasNoPastInstantsIsRefused) {
   put({.name = "hand", .handler = "keep"});
   put({.name = "delay", .handler = "keep", .schedule = {.when = "after 1h"}});

@@ -594,9 +594,9 @@ TEST_F(JobsTest, JobsThatCannotBePlannedDoNotKeepTheOthersFromTheirTurn) {
 struct FullOfOldRuns final : test::PassingJobStore {
   FullOfOldRuns(JobStore& store, std::atomic<int>& pages, std::atomic<int>& cycles)
       : PassingJobStore(store), pages_(pages), cycles_(cycles) {}
-  Result<std::size_t> forget(WallTime, std::size_t max) override {
+  Result<bool> forget(WallTime, std::size_t) override {
     ++pages_;
-    return max;
+    return true;
   }
   Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override {
     ++cycles_;

@@ -76,13 +76,11 @@ Result<FoundRuns> read_unfinished(JobStore& store, Planner& planner, std::int64_
   return found;
 }
 
-/// Removes at most a page of runs by their age, and at most a page by their number. Returns kPage if there may be more.
-Result<std::size_t> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
-  auto removed = store.forget(before, kPage);
-  if (!removed || *removed >= kPage || kept == 0) return removed;
-  const Result<bool> has_more = store.forget_beyond(kept, kPage);
-  if (!has_more) return failure(has_more.error());
-  return *has_more ? kPage : *removed;
+/// Removes at most a page of runs by their age, and at most a page by their number. Returns true if there may be more.
+Result<bool> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
+  Result<bool> has_more = store.forget(before, kPage);
+  if (!has_more || *has_more || kept == 0) return has_more;
+  return store.forget_beyond(kept, kPage);
 }
 
 }  // namespace
@@ -329,10 +327,10 @@ void Jobs::Parts::forget_old() {
 
 void Jobs::Parts::forget_page(int pages) {
   const WallTime before = wall_now() + -options.kept;
-  store.submit<std::size_t>(
+  store.submit<bool>(
       "forget", [before, kept = options.kept_runs](JobStore& of, Planner&) { return forget_runs(of, before, kept); },
-      [this, pages](Result<std::size_t> removed) {
-        if (!removed || *removed < kPage) return;
+      [this, pages](Result<bool> has_more) {
+        if (!has_more || !*has_more) return;
         if (pages > 1) return forget_page(pages - 1);
         last_forget = Instant{};  // The next cycle goes on.
       });

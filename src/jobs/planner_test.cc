@@ -215,9 +215,10 @@ class AllDue final : public JobStore {
   Result<std::vector<WallTime>> instants(std::int64_t, WallTime, WallTime, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }
-  Result<std::size_t> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<bool> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
   Status note_worker(std::int64_t, std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
   Result<bool> forget_beyond(std::size_t, std::size_t) override { return false; }
+  Result<std::optional<RemovedInstants>> removed_instants(std::int64_t) override { return std::nullopt; }
 
   std::size_t due_jobs = 0;
   std::vector<StoredJob> listed;  // In the order of their names; the ids begin at 1.

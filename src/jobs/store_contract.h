@@ -343,9 +343,9 @@ TEST_P(JobStoreContract, OldEndedRunsAreForgottenInSlices) {
   for (int i = 0; i < 10; ++i) ends.push_back({.id = planned(job, at(i), at(i + 1)).id, .state = RunState::Succeeded, .ended = at(i)});
   planned(job, at(10), at(11));
   ASSERT_TRUE(store->finish(ends).ok());
-  EXPECT_EQ(store->forget(at(8), 5).value(), 5U);
-  EXPECT_EQ(store->forget(at(8), 5).value(), 3U);
-  EXPECT_EQ(store->forget(at(8), 5).value(), 0U);
+  EXPECT_TRUE(store->forget(at(8), 5).value());
+  EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 6U);
+  EXPECT_FALSE(store->forget(at(8), 5).value());
   EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 3U) << "two ended later, one has no end";
 }
 
@@ -453,6 +453,95 @@ TEST_P(JobStoreContract, OfTheRunsThatHaveBegunTheLastToEndIsFound) {
   EXPECT_EQ(last(), tied.id);
   EXPECT_EQ(store->last_ended("a").value()->state, RunState::TimedOut);
   EXPECT_FALSE(store->last_ended("none").value().has_value());
+}
+
+/// By age it was removed, and after a crash the child was skipped without it.
+TEST_P(JobStoreContract, AnOldRunThatAnotherOneNamesAsParentIsKept) {
+  const StoredJob parent = started("parent", at(0));
+  const StoredJob child = started("child", at(0));
+  std::vector<Plan> plans{{.job_id = parent.id,
+                           .next = at(1),
+                           .runs = {{.job_id = parent.id, .scheduled = at(0)}, {.job_id = child.id, .scheduled = at(0), .parents = {0}}}}};
+  ASSERT_TRUE(store->plan(plans).ok());
+  std::vector<RunEnd> ends{{.id = plans[0].runs[0].id, .state = RunState::Succeeded, .ended = at(1)}};
+  for (int i = 1; i < 10; ++i) {
+    ends.push_back({.id = planned(parent, at(i), at(i + 1)).id, .state = RunState::Succeeded, .ended = at(i)});
+  }
+  ASSERT_TRUE(store->finish(ends).ok());
+  const auto forget_old = [this] {
+    while (store->forget(at(100), 3).value()) {
+    }
+  };
+  forget_old();
+  EXPECT_THAT(ids(store->runs("parent", INT64_MAX, 100)), testing::ElementsAre(plans[0].runs[0].id));
+  ends = {{.id = plans[0].runs[1].id, .state = RunState::Succeeded, .ended = at(20)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  forget_old();
+  EXPECT_TRUE(store->runs("parent", INT64_MAX, 100)->empty());
+  EXPECT_TRUE(store->runs("child", INT64_MAX, 100)->empty());
+}
+
+/// It was removed, and then the fact that the job has succeeded did not hold any more.
+TEST_P(JobStoreContract, OfEachJobTheLastRunThatHasBegunIsKept) {
+  std::vector<StoredJob> jobs;
+  std::vector<std::int64_t> last;
+  for (const char* const name : {"a", "b", "c", "d"}) jobs.push_back(started(name, at(0)));
+  for (const StoredJob& job : jobs) {
+    std::vector<RunEnd> ends;
+    for (int i = 0; i < 30; ++i) ends.push_back({.id = planned(job, at(i), at(i + 1)).id, .state = RunState::Killed, .ended = at(i)});
+    for (const std::size_t i : {1U, 2U}) {  // The run of the lower id ends later.
+      ends[i].state = RunState::Succeeded;
+      ends[i].begun = at(1);
+      ends[i].ended = at(40 - static_cast<std::int64_t>(i));
+    }
+    last.push_back(ends[1].id);
+    ASSERT_TRUE(store->finish(ends).ok());
+  }
+  while (store->forget_beyond(10, 7).value()) {
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(store->runs(jobs[i].job.name, INT64_MAX, 100)->size(), 11U);
+    EXPECT_EQ(store->last_ended(jobs[i].job.name).value()->id, last[i]);
+  }
+  while (store->forget(at(100), 3).value()) {
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_THAT(ids(store->runs(jobs[i].job.name, INT64_MAX, 100)), testing::ElementsAre(last[i]));
+  }
+  const JobRun next = planned(jobs[0], at(50), at(51));
+  ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = next.id, .state = RunState::Failed, .begun = at(50), .ended = at(99)}}).ok());
+  while (store->forget(at(100), 3).value()) {
+  }
+  EXPECT_THAT(ids(store->runs("a", INT64_MAX, 100)), testing::ElementsAre(next.id)) << "another run decides now";
+}
+
+TEST_P(JobStoreContract, TheInstantsBetweenWhichRunsWereRemovedAreKnown) {
+  const StoredJob job = started("a", at(0));
+  const auto removed = [&]() -> std::vector<WallTime> {
+    const auto found = store->removed_instants(job.id).value();
+    if (!found) return {};
+    return {found->first, found->last};
+  };
+  std::vector<RunEnd> ends;
+  for (const int second : {5, 3, 8, 20}) {
+    ends.push_back({.id = planned(job, at(second), at(99)).id, .state = RunState::Skipped, .ended = at(second)});
+  }
+  std::vector<JobRun> manual(1, {.job_id = job.id, .job = "a", .scheduled = at(1), .due = at(1), .band = Band::Manual});
+  ASSERT_TRUE(store->add_runs(manual).ok());
+  ends.push_back({.id = manual[0].id, .state = RunState::Skipped, .ended = at(1)});
+  ASSERT_TRUE(store->finish(ends).ok());
+  ASSERT_FALSE(store->forget(at(2), 10).value());
+  EXPECT_THAT(removed(), testing::IsEmpty()) << "a triggered run has no instant of the schedule";
+  ASSERT_FALSE(store->forget(at(10), 10).value());
+  EXPECT_THAT(removed(), testing::ElementsAre(at(3), at(8)));
+  ends = {{.id = planned(job, at(30), at(99)).id, .state = RunState::Skipped, .ended = at(30)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  while (store->forget_beyond(1, 10).value()) {
+  }
+  reopen();
+  EXPECT_THAT(removed(), testing::ElementsAre(at(3), at(20)));
+  ASSERT_TRUE(store->remove("a").ok());
+  EXPECT_THAT(removed(), testing::IsEmpty());
 }
 
 TEST_P(JobStoreContract, RunsComeInPagesNewestFirst) {

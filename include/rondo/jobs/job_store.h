@@ -60,6 +60,12 @@ struct DuePlace {
   std::int64_t id = 0;
 };
 
+/// The first and the last scheduled instant of a job whose run was removed because it was old.
+struct RemovedInstants {
+  WallTime first{};
+  WallTime last{};
+};
+
 class JobStore {
  public:
   virtual ~JobStore();
@@ -112,12 +118,16 @@ class JobStore {
   /// At most 'max' scheduled instants of a job from 'from' to before 'to' that have a run, triggered ones not included, the earliest first.
   /// O(log runs + result).
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;
-  /// Removes at most 'max' final runs that ended before 'before', and returns their number.
-  virtual Result<std::size_t> forget(WallTime before, std::size_t max) = 0;
+  /// Removes final runs that ended before 'before', the earliest first. Reads at most 'max' of them; the next call reads those behind them.
+  /// Returns true if there may be more to do. Here and in forget_beyond() a run remains that last_ended() returns, or that a run without a
+  /// final state names as a parent.
+  virtual Result<bool> forget(WallTime before, std::size_t max) = 0;
   /// Removes the oldest final runs of jobs that have more than 'kept' runs; a job may have a tenth more for some time. At most 'max' runs.
-  /// A run that a run without a final state names as a parent remains. Returns true if there may be more to do. 'kept' is at least 1, and
-  /// the same in each call.
+  /// Returns true if there may be more to do. 'kept' is at least 1, and the same in each call.
   virtual Result<bool> forget_beyond(std::size_t kept, std::size_t max) = 0;
+  /// Between which instants forget() and forget_beyond() have removed runs of a job, triggered ones not included. Empty: they have removed
+  /// none. O(log jobs).
+  virtual Result<std::optional<RemovedInstants>> removed_instants(std::int64_t job_id) = 0;
   /// Names rows that cannot be used: runs that were left out of an answer, or are of an impossible state, with their number, and a started
   /// job that never becomes due. Empty: none is known. Rows that were removed or repaired since do not count. Each call looks at some
   /// rows of runs, and the next one at those behind them: O(limits::kRunsOfLook + log rows).

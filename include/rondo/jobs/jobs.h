@@ -69,7 +69,9 @@ struct JobsOptions {
   /// A job uses the slow pool for the rest of a minute in which more than 'slow_runs' of its runs took longer than 'slow_run'.
   Duration slow_run{500ms};
   unsigned slow_runs = 10;
-  Duration kept{30 * 24 * 3600s};  // Ended runs are removed after this time.
+  /// Ended runs are removed after this time. Those remain that a run without an end names as a parent, and of each job the one on which
+  /// kJobSucceeded rests; also with 'kept_runs'.
+  Duration kept{30 * 24 * 3600s};
   /// Ended runs of a job are removed when it has so many newer ones, and up to a tenth more until they are removed. 0: none are.
   std::size_t kept_runs = 10'000;
 };
@@ -191,7 +193,8 @@ class Jobs {
   /// Runs the scheduled instants of a range that have no run, whether the job is started or not, together with the jobs below it. Answers
   /// with the runs of the job itself, the earliest first. Such a run waits until no other run of its job is running or waits, whatever
   /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
-  /// without a run, and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
+  /// without a run, for a range that touches the time between the first and the last instant whose run was removed (JobsOptions::kept,
+  /// kept_runs), and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
   /// AlreadyExists and ResourceExhausted as with trigger(), where 'max' counts as that many runs.
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
   /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,39 +22,72 @@ std::size_t slack_of(std::size_t kept) { return std::max<std::size_t>(kept / 10,
 
 }  // namespace
 
-Result<bool> RunRetention::remove(std::size_t kept, std::size_t max) {
-  std::vector<std::int64_t> ids;
-  Status status = choose(kept, max, ids);
-  if (status.ok() && !ids.empty()) {
-    status = database_.transaction([&] {
-      for (const std::int64_t id : ids) {
-        if (Status removed = remove_.bind(id).run(); !removed.ok()) return removed;
-      }
-      return Status{};
-    });
-  }
-  if (status.ok()) return is_in_pass_;
-  // What was chosen is not removed: the next pass looks at each job again.
-  first_look_ = 0;
-  has_looked_at_all_ = false;
+Result<bool> RunRetention::remove_before(WallTime before, std::size_t max) {
+  const bool is_first_page = aged_to_.ended == EndPlace{}.ended;
+  aged_.bind(aged_to_.ended).bind(aged_to_.id).bind(before).bind(static_cast<std::int64_t>(max));
+  Result<std::vector<Row>> rows = rows_of(aged_);
+  if (!rows) return failure(std::move(rows.error()));
+  const bool has_more = rows->size() == max;
+  aged_to_ = has_more ? EndPlace{rows->back().ended, rows->back().id} : EndPlace{};
+  Status status = is_first_page && !rows->empty() ? read_needed() : Status{};
+  std::erase_if(*rows, [this](const Row& row) { return !may_go(row); });
+  if (status.ok()) status = remove_all(*rows);
+  if (status.ok()) return has_more;
+  begin_again();
   return failure(std::move(status));
 }
 
-Status RunRetention::choose(std::size_t kept, std::size_t max, std::vector<std::int64_t>& ids) {
+Result<bool> RunRetention::remove_beyond(std::size_t kept, std::size_t max) {
+  std::vector<Row> rows;
+  Status status = choose(kept, max, rows);
+  if (status.ok()) status = remove_all(rows);
+  if (status.ok()) return is_in_pass_;
+  begin_again();
+  return failure(std::move(status));
+}
+
+Status RunRetention::remove_all(const std::vector<Row>& rows) {
+  if (rows.empty()) return {};
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> instants;  // By job: the first and the last one.
+  for (const Row& row : rows) {
+    if (!row.instant) continue;
+    auto& [first, last] = instants.try_emplace(row.job_id, *row.instant, *row.instant).first->second;
+    first = std::min(first, *row.instant);
+    last = std::max(last, *row.instant);
+  }
+  return database_.transaction([&] {
+    for (const Row& row : rows) {
+      if (Status removed = remove_.bind(row.id).run(); !removed.ok()) return removed;
+    }
+    for (const auto& [job_id, span] : instants) {
+      if (Status noted = note_removed_.bind(job_id).bind(span.first).bind(span.second).run(); !noted.ok()) return noted;
+    }
+    return Status{};
+  });
+}
+
+void RunRetention::begin_again() {
+  first_look_ = 0;
+  has_looked_at_all_ = false;
+  aged_to_ = {};
+}
+
+Status RunRetention::choose(std::size_t kept, std::size_t max, std::vector<Row>& rows) {
   if (!is_in_pass_) {
     if (Status begun = begin_pass(kept); !begun.ok()) return begun;
   }
   std::size_t budget = kEntriesOfCall;
-  while (is_in_pass_ && ids.size() < max && budget > 0) {
+  while (is_in_pass_ && rows.size() < max && budget > 0) {
     if (trimmed_.job_id == 0) {
       if (Status found = find_trimmed(kept, budget); !found.ok()) return found;
       continue;
     }
-    const auto page = page_of_trimmed(max - ids.size());
+    ended_.bind(trimmed_.job_id).bind(trimmed_.after).bind(trimmed_.until).bind(static_cast<std::int64_t>(max - rows.size()));
+    const auto page = rows_of(ended_);
     if (!page) return page.error();
     budget -= std::min(budget, page->size());
-    std::ranges::copy_if(*page, std::back_inserter(ids), [this](std::int64_t id) { return !needed_.contains(id); });
-    page->empty() ? trimmed_.job_id = 0 : trimmed_.after = page->back();
+    std::ranges::copy_if(*page, std::back_inserter(rows), [this](const Row& row) { return may_go(row); });
+    page->empty() ? trimmed_.job_id = 0 : trimmed_.after = page->back().id;
   }
   return {};
 }
@@ -128,15 +162,18 @@ Status RunRetention::find_trimmed(std::size_t kept, std::size_t& budget) {
   return {};
 }
 
-Result<std::vector<std::int64_t>> RunRetention::page_of_trimmed(std::size_t max) {
-  ended_.bind(trimmed_.job_id).bind(trimmed_.after).bind(trimmed_.until).bind(static_cast<std::int64_t>(max));
-  std::vector<std::int64_t> ids;
-  for (Result<bool> row = ended_.step(); !row || *row; row = ended_.step()) {
+Result<std::vector<RunRetention::Row>> RunRetention::rows_of(Statement& statement) {
+  std::vector<Row> rows;
+  for (Result<bool> row = statement.step(); !row || *row; row = statement.step()) {
     if (!row) return failure(row.error());
-    ids.push_back(ended_.integer(0));
+    rows.push_back({.id = statement.integer(0),
+                    .job_id = statement.integer(1),
+                    .ended = statement.integer(2),
+                    .is_last = statement.integer(4) != 0,
+                    .instant = statement.is_null(3) ? std::nullopt : std::optional{statement.integer(3)}});
   }
-  ended_.reset();
-  return ids;
+  statement.reset();
+  return rows;
 }
 
 }  // namespace rondo::jobs::sqlite

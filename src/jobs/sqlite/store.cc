@@ -69,7 +69,12 @@ constexpr std::array kMigrations{
     "ALTER TABLE runs ADD COLUMN worker TEXT NOT NULL DEFAULT '';"
     "UPDATE runs SET worker = '*' WHERE state = 0;",
     // For last_ended().
-    "CREATE INDEX runs_last_ended ON runs (job, ended) WHERE begun IS NOT NULL AND ended IS NOT NULL;"};
+    "CREATE INDEX runs_last_ended ON runs (job, ended) WHERE begun IS NOT NULL AND ended IS NOT NULL;",
+    // For removed_instants(). What a program of an earlier version has removed is not known.
+    "CREATE TABLE removed_instants ("
+    "  job INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,"
+    "  first INTEGER NOT NULL,"
+    "  last INTEGER NOT NULL);"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
@@ -197,14 +202,21 @@ class SqliteJobStore final : public JobStore {
     instants_.reset();
     return found;
   }
-  Result<std::size_t> forget(WallTime before, std::size_t max) override {
+  Result<bool> forget(WallTime before, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
-    if (Status status = forget_.bind(before).bind(static_cast<std::int64_t>(max)).run(); !status.ok()) return failure(std::move(status));
-    return static_cast<std::size_t>(sqlite3_changes(database_->handle()));
+    return retention_.remove_before(before, max);
   }
   Result<bool> forget_beyond(std::size_t kept, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
-    return retention_.remove(kept, max);
+    return retention_.remove_beyond(kept, max);
+  }
+  Result<std::optional<RemovedInstants>> removed_instants(std::int64_t job_id) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
+    const Result<bool> row = removed_instants_.bind(job_id).step();
+    if (!row) return failure(row.error());
+    const std::optional found = *row ? std::optional{RemovedInstants{removed_instants_.time(0), removed_instants_.time(1)}} : std::nullopt;
+    removed_instants_.reset();
+    return found;
   }
 
  private:
@@ -406,8 +418,7 @@ class SqliteJobStore final : public JobStore {
                                         .c_str()};
   Statement instants_{
       *database_, "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 ORDER BY scheduled LIMIT ?"};
-  Statement forget_{*database_,
-                    "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended IS NOT NULL AND ended < ? AND state <> 0 LIMIT ?)"};
+  Statement removed_instants_{*database_, "SELECT first, last FROM removed_instants WHERE job = ?"};
 };
 
 }  // namespace

@@ -42,8 +42,9 @@ class PassingJobStore : public JobStore {
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     return store_.instants(job_id, from, to, max);
   }
-  Result<std::size_t> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
+  Result<bool> forget(WallTime before, std::size_t max) override { return store_.forget(before, max); }
   Result<bool> forget_beyond(std::size_t kept, std::size_t max) override { return store_.forget_beyond(kept, max); }
+  Result<std::optional<RemovedInstants>> removed_instants(std::int64_t job_id) override { return store_.removed_instants(job_id); }
   Result<std::string> unusable_rows() override { return store_.unusable_rows(); }
 
  protected:
