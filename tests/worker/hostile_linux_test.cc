@@ -197,6 +197,71 @@ TEST_F(WorkerAndAHostileServer, MalformedOrdersAreLoggedOnceAndAQuestionIsAnswer
   EXPECT_EQ(log.find("order=later"), std::string::npos) << "it may be of a later version";
 }
 
+/// It ended the connection.
+TEST_F(WorkerAndAHostileServer, AnOrderOfAnotherTypeEndsNoConnectionUnlessItIsAStart) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(R"({"stop":5},{"stop":[]},{"offers":null},{"refused":"7"},{"later":5},{"later":[1]})"));
+  ASSERT_TRUE(order(start(1, "touch", path("after"))));
+  ASSERT_TRUE(becomes([this] { return std::filesystem::exists(folder / "after"); })) << "the connection goes on";
+  const std::string log = read(folder / "worker.err");
+  for (const char* const kind : {"stop", "offers", "refused"}) EXPECT_THAT(log, HasSubstr(std::string{"order="} + kind));
+  EXPECT_EQ(log.find("order=later"), std::string::npos);
+}
+
+/// The command ran with its defaults if the parameters were of another type.
+TEST_F(WorkerAndAHostileServer, AMalformedStartIsLoggedWithItsRunAndMember) {
+  const std::vector<std::pair<std::string, std::string>> members{{R"("parameters":["x"])", "parameters is an array, not a text"},
+                                                                 {R"("parameters":7)", "parameters is a number, not a text"},
+                                                                 {R"("parameters":null)", "parameters is null, not a text"},
+                                                                 {R"("later":1)", "parameters is absent, not a text"},
+                                                                 {R"("parameters":"","key":5)", "key is a number, not a text"}};
+  for (const auto& [member, why] : members) {
+    accept_worker();
+    ASSERT_TRUE(welcome());
+    ASSERT_TRUE(order(R"({"start":{"run":7,"attempt":0,"command":"touch","job":"j","scheduled":"2026-01-01T00:00:00Z","timeout_ms":0,)" +
+                      member + "}}"));
+    EXPECT_TRUE(is_left());
+    EXPECT_TRUE(becomes([&, text = "malformed start order of run 7: " + why] {
+      return read(folder / "worker.err").find(text) != std::string::npos;
+    })) << why;
+    kill_worker(SIGKILL);  // A new one does not wait before it connects.
+    start_worker();
+  }
+}
+
+/// The worker forgot the ends, which the server had not stored.
+TEST_F(WorkerAndAHostileServer, AMalformedListOfUnstoredEndsKeepsThemAll) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(start(1, "nothing", "x")));
+  ASSERT_TRUE(reports_with(R"(["end","1",)"));
+  for (const char* const unstored : {R"(["1"])", R"("1")", "null", "[1.5]", "[1,null]"}) {
+    ASSERT_TRUE(send_all(reports, frame('J', R"({"id":1,"ok":true,"result":{"refused":0,"unstored":)" + std::string{unstored} + "}}")));
+    ASSERT_TRUE(reports_with(R"(["end","1",)")) << unstored;
+  }
+  ASSERT_TRUE(send_all(reports, taken()));
+  ASSERT_TRUE(becomes([this] { return !std::filesystem::exists(folder / "state" / "runs" / "1.json"); }));
+  const std::string log = read(folder / "worker.err");
+  const std::size_t first = log.find("unstored is no array of numbers");
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("unstored is no array of numbers", first + 1), std::string::npos) << "once a connection";
+}
+
+/// The worker took it for the attempt that it has, and its command went on.
+TEST_F(WorkerAndAHostileServer, AStartOfAnotherAttemptOfARunStopsItsCommandAndIsHandedBack) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(start(1, "gated", "")));
+  ASSERT_TRUE(becomes([&] { return !ids_in("ids").empty(); }));
+  std::string another = start(1, "gated", "");
+  another.replace(another.find("\"attempt\":0"), 11, "\"attempt\":1");
+  ASSERT_TRUE(order(another));
+  ASSERT_TRUE(reports_with(R"(["refused","1"])"));
+  EXPECT_THAT(read(folder / "worker.err"), HasSubstr("a command of an earlier run with the number 1 is ending"));
+  std::ofstream(folder / "go") << "now";
+}
+
 TEST_F(WorkerAndAHostileServer, AWorkerThatLeavesConnectsAgain) {
   for (int i = 0; i < 3; ++i) {
     accept_worker();

@@ -79,6 +79,24 @@ TEST_F(JobLogOnLinux, AReaderOfARunWhoseJobIsRemovedEndsWithASentence) {
   std::ofstream(folder / "go") << "now";
 }
 
+/// It ended with 0 and without a word.
+TEST_F(JobLogOnLinux, ALogWhoseFileIsGoneIsAnError) {
+  start_rondod();
+  start_worker(command("slow", "echo begun\nwhile [ ! -e " + path("go") + " ]; do sleep 0.01; done\n"));
+  must("job add work --manual --handler command/slow 2> /dev/null");
+  const std::string run = std::to_string(run_of("work"));
+  ASSERT_TRUE(becomes([&] { return rondo("job log " + run).out == "begun\n"; }));
+  for (const auto& file : std::filesystem::directory_iterator(folder / "state" / "logs")) std::filesystem::remove(file);
+  const Ended lost = rondo("job log " + run);
+  EXPECT_EQ(lost.code, 1) << lost.out;
+  EXPECT_THAT(lost.out, HasSubstr("no connected worker has a log of the run " + run));
+  std::ofstream(folder / "go") << "now";
+  ASSERT_TRUE(comes_to("work", "succeeded"));
+  const Ended ended = rondo("job log --follow " + run);
+  EXPECT_EQ(ended.code, 1) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("no connected worker has a log of the run " + run));
+}
+
 TEST_F(JobLogOnLinux, ARunWhoseWorkerWasKilledSaysSoUntilItIsBack) {
   start_rondod();
   start_worker(command("slow", "echo begun\nsleep 1000\n"));

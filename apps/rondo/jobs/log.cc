@@ -121,6 +121,8 @@ class LogReader {
       show_attempt(piece, from);
       print(shown(piece.data));
       is_within_line_ = piece.data.back() != '\n';
+    } else if (piece.from > from) {
+      show_missing(piece, from);
     }
     if (follow_ && !piece.activity.empty() && piece.activity != activity_) print_error("(" + piece.activity + ")\n");
     activity_ = piece.activity;
@@ -132,10 +134,7 @@ class LogReader {
     const bool is_other = attempt != attempt_ || (attempt_ != 0 && piece.worker != shown_worker_);
     const std::int64_t first = std::min(attempt_ + 1, attempt);
     if (piece.from > from) {
-      const std::string of = attempt == 1       ? ""
-                             : first == attempt ? " of attempt " + std::to_string(attempt)
-                                                : " of " + attempts(first, attempt);
-      print_error("(" + std::to_string(piece.from - from) + " bytes" + of + " are no longer kept)\n");
+      show_missing(piece, from);
     } else if (attempt > first) {
       print_error("(no output of " + attempts(first, attempt - 1) + " at worker " + piece.worker + ")\n");
     }
@@ -143,6 +142,15 @@ class LogReader {
       print((is_within_line_ ? "\n" : "") + ("--- attempt " + std::to_string(attempt) + ", worker " + piece.worker + " ---\n"));
     attempt_ = attempt;
     shown_worker_ = piece.worker;
+  }
+
+  void show_missing(const Piece& piece, std::int64_t from) const {
+    const std::int64_t attempt = std::max<std::int64_t>(piece.attempt, 1);
+    const std::int64_t first = std::min(attempt_ + 1, attempt);
+    const std::string of = attempt == 1       ? ""
+                           : first == attempt ? " of attempt " + std::to_string(attempt)
+                                              : " of " + attempts(first, attempt);
+    print_error("(" + std::to_string(piece.from - from) + " bytes" + of + " are no longer kept)\n");
   }
 
   static std::string attempts(std::int64_t first, std::int64_t last) {

@@ -96,6 +96,13 @@ TEST(JobLog, WhatIsMissingIsNamedWithItsAttempts) {
   EXPECT_THAT(log_of(only, false).err, HasSubstr("(100 bytes are no longer kept)"));
 }
 
+TEST(JobLog, WhatIsMissingAtTheEndIsNamed) {
+  Answers lost({piece("a", 0, "early\n"), piece("a", 100, "", 1, true)});
+  const Printed printed = log_of(lost, false);
+  EXPECT_EQ(printed.out, "early\n");
+  EXPECT_THAT(printed.err, HasSubstr("(94 bytes are no longer kept)"));
+}
+
 TEST(JobLog, WhatTheRunWaitsForIsPrintedOnceWhileItIsFollowed) {
   json::object waits = piece("", 0, "");
   waits["activity"] = "waits: no worker offers command x";

@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "rondo/base/text.h"
@@ -23,13 +25,15 @@ constexpr std::size_t kWords = 1024;
 /// Until the ends that the server has not stored are reported again.
 constexpr Duration kRepeatPause = 1s;
 
-/// The runs in a member of an answer.
-std::set<std::int64_t> runs_in(const json::object& answer, std::string_view member) {
+/// The runs in a member of an answer, which may be absent; nothing if it is no array of numbers.
+std::optional<std::set<std::int64_t>> runs_in(const json::object& answer, std::string_view member) {
   std::set<std::int64_t> runs;
   const json::value* const found = answer.if_contains(member);
-  if (found == nullptr || !found->is_array()) return runs;
+  if (found == nullptr) return runs;
+  if (!found->is_array()) return std::nullopt;
   for (const json::value& run : found->get_array()) {
-    if (run.is_int64()) runs.insert(run.get_int64());
+    if (!run.is_int64()) return std::nullopt;
+    runs.insert(run.get_int64());
   }
   return runs;
 }
@@ -217,11 +221,14 @@ void Worker::report_taken(const json::object& answer) {
   for (const auto& [run, version] : reported_.progress) {
     if (const auto found = running_.find(run); found != running_.end()) found->second.progress_reported = version;
   }
-  const std::set<std::int64_t> unstored = runs_in(answer, "unstored");
+  const auto unstored = runs_in(answer, "unstored");
+  if (!unstored && malformed_.emplace("unstored").second)
+    log_.warn("the server sends a malformed answer; all ends that it is about are kept and reported again",
+              {{"why", "unstored is no array of numbers"}});
   for (const auto& [run, attempt] : std::exchange(reported_.ended, {})) {
     const auto found = ended_.find(run);
     if (found == ended_.end() || found->second.attempt != attempt) continue;
-    if (!unstored.contains(run)) {
+    if (unstored && !unstored->contains(run)) {
       forget_end(run);
       continue;
     }

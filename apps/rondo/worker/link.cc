@@ -60,11 +60,14 @@ void Link::look(Instant now) {
 void Link::take(const json::value& row) {
   if (!fault_.ok()) return;
   const json::object* const order = row.if_object();
-  if (order == nullptr || order->size() != 1 || !order->begin()->value().is_object()) {
+  if (order == nullptr || order->size() != 1) {
     fault_ = {StatusCode::DataLoss, "the server sent an order that is none"};
     return;
   }
-  const json::object& what = order->begin()->value().get_object();
+  // Of another type, it lacks each member that its kind needs. An unknown kind may be of a later version.
+  static const json::object kNoMembers;
+  const json::object* const members = order->begin()->value().if_object();
+  const json::object& what = members == nullptr ? kNoMembers : *members;
   const std::string_view kind{order->begin()->key()};
   if (kind == "welcome") {
     const json::value* const session = what.if_contains("session");

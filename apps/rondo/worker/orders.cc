@@ -46,24 +46,52 @@ bool has_form_of_instant(std::string_view text) {
          text.find_first_not_of("0123456789-:.+TZ") == std::string_view::npos;
 }
 
-std::optional<RunOrder> run_order(const json::object& order) {
-  const auto run = number_in(order, "run");
-  const auto attempt = number_in(order, "attempt");
-  const auto timeout_ms = number_in(order, "timeout_ms");
+std::string_view kind_of(const json::value* value) {
+  if (value == nullptr) return "absent";
+  switch (value->kind()) {
+    case json::kind::null: return "null";
+    case json::kind::bool_: return "true or false";
+    case json::kind::string: return "a text";
+    case json::kind::array: return "an array";
+    case json::kind::object: return "an object";
+    default: return "a number";
+  }
+}
+
+/// The member of a start order that is malformed, and why; ok if none is. Servers of earlier versions send no key.
+Status check_start(const json::object& order) {
+  const auto wrong = [&order](std::string_view member, std::string_view why) {
+    const auto run = number_in(order, "run");
+    return Status{StatusCode::DataLoss, "the server sent a malformed start order" + (run ? " of run " + std::to_string(*run) : "") + ": " +
+                                            std::string{member} + " is " + std::string{why}};
+  };
+  for (const std::string_view member : {"run", "attempt", "timeout_ms"}) {
+    const json::value* const value = order.if_contains(member);
+    if (value == nullptr || !value->is_number()) return wrong(member, std::string{kind_of(value)} + ", not a number");
+    if (!number_in(order, member)) return wrong(member, "no number from 0 on");
+  }
+  if (*number_in(order, "run") < 1) return wrong("run", "no number from 1 on");
+  if (*number_in(order, "attempt") > std::numeric_limits<std::uint32_t>::max()) return wrong("attempt", "too large");
+  for (const std::string_view member : {"command", "job", "parameters", "scheduled", "key"}) {
+    const json::value* const value = order.if_contains(member);
+    if (value == nullptr ? member != "key" : !value->is_string()) return wrong(member, std::string{kind_of(value)} + ", not a text");
+  }
+  if (!is_job_name(text_in(order, "job"))) return wrong("job", "no name of a job");
+  if (!has_form_of_instant(text_in(order, "scheduled"))) return wrong("scheduled", "no time");
+  return is_run_key(text_in(order, "key")) ? Status{} : wrong("key", "no key of a run");
+}
+
+Result<RunOrder> run_order(const json::object& order) {
+  if (Status checked = check_start(order); !checked.ok()) return failure(std::move(checked));
   constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600 * 1000;
-  const std::string key = text_in(order, "key");
-  const std::string job = text_in(order, "job");
-  const std::string scheduled = text_in(order, "scheduled");
-  if (!is_job_name(job) || !has_form_of_instant(scheduled) || !is_run_key(key)) return std::nullopt;
-  if (!run || *run < 1 || !attempt || *attempt > std::numeric_limits<std::uint32_t>::max() || !timeout_ms) return std::nullopt;
-  return RunOrder{.run = *run,
-                  .attempt = static_cast<std::uint32_t>(*attempt),
-                  .key = key,
+  return RunOrder{.run = *number_in(order, "run"),
+                  .attempt = static_cast<std::uint32_t>(*number_in(order, "attempt")),
+                  .key = text_in(order, "key"),
                   .command = text_in(order, "command"),
-                  .job = job,
+                  .job = text_in(order, "job"),
                   .parameters = text_in(order, "parameters"),
-                  .scheduled = scheduled,
-                  .timeout = std::min(*timeout_ms, kYear) * 1ms};
+                  .scheduled = text_in(order, "scheduled"),
+                  .timeout = std::min(*number_in(order, "timeout_ms"), kYear) * 1ms};
 }
 
 }  // namespace
@@ -71,9 +99,9 @@ std::optional<RunOrder> run_order(const json::object& order) {
 void Worker::take_order(std::string_view kind, const json::object& order) {
   if (kind == "log") return ask_log(order);
   if (kind == "start") {
-    const std::optional<RunOrder> wanted = run_order(order);
+    const Result<RunOrder> wanted = run_order(order);
     // An order without a run can have no answer.
-    return wanted ? start(*wanted) : link_.blame({StatusCode::DataLoss, "the server sent a malformed order"});
+    return wanted ? start(*wanted) : link_.blame(wanted.error());
   }
   if (kind == "offers") {  // All starts of the former offer came before it.
     const auto commands = number_in(order, "commands");
@@ -101,7 +129,8 @@ void Worker::note_malformed(std::string_view kind, std::string_view member) {
 
 void Worker::start(const RunOrder& order) {
   if (const auto known = running_.find(order.run); known != running_.end()) {
-    if (known->second.order.key != order.key) return refuse_beside(known->second, order);
+    const RunOrder& has = known->second.order;
+    if (has.key != order.key || has.attempt != order.attempt || has.command != order.command) return refuse_beside(known->second, order);
     // Never twice here. The server has not seen that it was started.
     known->second.is_start_reported = false;
     return;

@@ -305,6 +305,39 @@ TEST_F(WorkerFiles, AFifoInPlaceOfAFileIsAnErrorAndNeverBlocks) {
   EXPECT_THAT(of.begin(4, 0, "", 1000).to_string(), HasSubstr("4-0.log' is no regular file"));
 }
 
+/// `rondo job log` ended with 0 and printed nothing.
+TEST_F(WorkerFiles, AFileOfALogThatWasRemovedOrReplacedIsPassedOver) {
+  const files::path first = folder / "logs" / "4-0-0-00ff.log";
+  const files::path second = folder / "logs" / "4-3-1-00ff.log";
+  RunLogs of = logs();
+  ASSERT_TRUE(of.begin(4, 0, "00ff", 1000).ok());
+  of.append(4, "one");
+  EXPECT_EQ(of.read(4, 0, 100).value_or(LogPiece{}).data, "one");
+  ASSERT_TRUE(of.begin(4, 1, "00ff", 1000).ok());
+  of.append(4, "two");
+  ASSERT_TRUE(files::exists(first));
+  ASSERT_TRUE(files::exists(second));
+  files::remove(first);
+  const LogPiece rest = of.read(4, 0, 100).value_or(LogPiece{});
+  EXPECT_EQ(rest.data, "two");
+  EXPECT_EQ(rest.from, 3U);
+  EXPECT_EQ(rest.attempt, 1U);
+  std::ofstream(first) << "one";
+  files::remove(second);
+  files::create_symlink("/etc/passwd", second);
+  EXPECT_EQ(of.read(4, 0, 100).value_or(LogPiece{}).data, "one");
+  const auto lost = of.read(4, 3, 100);
+  ASSERT_TRUE(lost.has_value());
+  EXPECT_EQ(lost->from, 6U) << "what is not kept is passed over";
+  EXPECT_EQ(lost->data, "");
+  for (const bool is_fifo : {false, true}) {
+    files::remove(first);
+    ASSERT_TRUE(!is_fifo || ::mkfifo(first.c_str(), 0600) == 0);
+    EXPECT_EQ(of.read(4, 0, 100), std::nullopt);
+    EXPECT_EQ(of.read(4, 3, 100), std::nullopt);
+  }
+}
+
 /// `job log` showed the output of a run of the former database, and the new run wrote behind it.
 TEST_F(WorkerFiles, TheLogOfAnotherRunWithTheSameNumberMakesWay) {
   const auto text = [](const RunLogs& of) { return of.read(4, 0, 100).value_or(LogPiece{}).data; };

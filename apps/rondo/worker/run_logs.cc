@@ -48,6 +48,15 @@ std::optional<FileName> parse_name(const std::string& name) {
   return parsed;
 }
 
+/// At most 'max' bytes of the file from 'at' on; empty if it cannot be read, or has no more.
+std::string bytes_of(const std::string& path, std::uint64_t at, std::size_t max) {
+  const Result<UniqueFd> fd = open_state_file(path, O_RDONLY);
+  std::string bytes(max, '\0');
+  const ssize_t got = fd ? ::pread(fd->get(), bytes.data(), max, static_cast<off_t>(at)) : -1;
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
+}
+
 }  // namespace
 
 Result<RunLogs> RunLogs::open(const std::string& folder, Bounds bounds) {
@@ -184,26 +193,33 @@ void RunLogs::remove_old() {
 std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std::size_t max) const {
   const auto found = logs_.find(run);
   if (found == logs_.end() || found->second.files.empty()) return std::nullopt;
-  const auto& of = found->second.files;
+  const Log& log = found->second;
+  const auto& of = log.files;
   LogPiece piece;
-  piece.from = std::clamp(from, of.begin()->first, found->second.size());
+  piece.from = std::clamp(from, of.begin()->first, log.size());
   piece.next = piece.from;
   piece.attempt = of.rbegin()->second.attempt;
+  bool is_cut = false;
   for (const auto& [offset, file] : of) {
     if (!piece.data.empty() && file.attempt != piece.attempt) break;
     while (piece.next >= offset && piece.next < offset + file.size && piece.data.size() < max) {
-      piece.attempt = file.attempt;
-      const Result<UniqueFd> fd = open_state_file(path(run, found->second, offset, file.attempt), O_RDONLY);
       const std::size_t wanted = std::min<std::size_t>(max - piece.data.size(), offset + file.size - piece.next);
-      std::string bytes(wanted, '\0');
-      const ssize_t got = fd ? ::pread(fd->get(), bytes.data(), wanted, static_cast<off_t>(piece.next - offset)) : -1;
-      if (got <= 0) return piece;
-      bytes.resize(static_cast<std::size_t>(got));
+      const std::string bytes = bytes_of(path(run, log, offset, file.attempt), piece.next - offset, wanted);
+      if (bytes.empty() && !piece.data.empty()) return piece;
+      piece.attempt = file.attempt;
+      if (bytes.empty()) {  // Another program has removed or replaced the file: go on behind it.
+        is_cut = true;
+        piece.from = piece.next = offset + file.size;
+        continue;
+      }
       piece.data += bytes;
       piece.next += bytes.size();
     }
   }
-  return piece;
+  const auto is_kept = [&](const auto& entry) {
+    return entry.second.size > 0 && !bytes_of(path(run, log, entry.first, entry.second.attempt), 0, 1).empty();
+  };
+  return piece.data.empty() && is_cut && std::ranges::none_of(of, is_kept) ? std::nullopt : std::optional{std::move(piece)};
 }
 
 std::string RunLogs::key(std::int64_t run) const {

@@ -43,7 +43,7 @@ class RunLogs {
   void append(std::int64_t run, std::string_view output);
   /// Closes the log, and removes old logs beyond the bounds.
   Status end(std::int64_t run);
-  /// At most 'max' bytes from 'from' on; nothing if there is no log of the run.
+  /// At most 'max' bytes from 'from' on, behind what another program has removed; nothing if no file of the log is left.
   std::optional<LogPiece> read(std::int64_t run, std::uint64_t from, std::size_t max) const;
   /// The key of the run whose log it is; empty if there is none.
   std::string key(std::int64_t run) const;

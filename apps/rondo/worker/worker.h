@@ -147,7 +147,7 @@ class Worker {
   std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
   Instant repeat_at_;                        // at this time.
   std::deque<LogQuestion> questions_;
-  std::set<std::string, std::less<>> malformed_;  // Orders of which this was logged.
+  std::set<std::string, std::less<>> malformed_;  // Orders, and "unstored", of which this was logged.
   /// What the report under way says, for its acknowledgement.
   struct Reported {
     std::vector<std::int64_t> started;
