@@ -186,6 +186,17 @@ TEST_F(JobDatabaseDoctor, AFileThatIsNotOursIsRefused) {
   }
 }
 
+/// It waited for a writer of the FIFO.
+TEST_F(JobDatabaseDoctor, AFifoInPlaceOfTheLockBlocksNothing) {
+  make();
+  const std::string lock = path + "-lock";
+  std::filesystem::remove(lock);
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  const std::vector<JobDatabaseFinding> found = findings();
+  EXPECT_TRUE(std::ranges::any_of(
+      found, [](const JobDatabaseFinding& one) { return one.setting == "in use" && one.value == "by no process that runs its jobs"; }));
+}
+
 /// Without a number no row can be added, and SQLite says that the disk is full.
 TEST_F(JobDatabaseDoctor, NumbersThatAreUsedUpAreNamed) {
   make();

@@ -54,7 +54,7 @@ pid_t DatabaseLock::owner(const std::string& path) {
 }
 
 bool DatabaseLock::is_taken(const std::string& path) {
-  const UniqueFd file{::open(name_of(path).c_str(), O_RDONLY | O_CLOEXEC)};
+  const UniqueFd file{::open(name_of(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
