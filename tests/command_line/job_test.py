@@ -150,6 +150,12 @@ def check_family(daemon, checker):
         for words in (("--dry-run",), ()):
             said = daemon.run("job", "import", "-", *words, input=json.dumps(jobs))
             assert said.returncode == 78 and why in said.stderr, said
+    for text, why in (('[{"name": "x"},\n {"name" "y"}]', "standard input:2:10: no JSON: syntax error"),
+                      ("[", "standard input:1:2: no JSON: incomplete JSON"),
+                      ("[]\n x", "standard input:2:2: the file goes on after its JSON value"),
+                      ("{}\n", "the file is no JSON array of jobs")):
+        said = daemon.run("job", "import", "-", input=text)
+        assert said.returncode == 78 and why in said.stderr, said
     # JSON has the last of two members with one name.
     for text, why in (('[{"name": "x", "handler": "h", "handler": "i"}]', "entry 1 has 'handler' twice"),
                       ('[{"name": "x", "handler": "h"}, {"name": "y", "handler": "h", "na\\u006de": "z"}]', "entry 2 has 'name' twice")):

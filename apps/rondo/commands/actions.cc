@@ -37,16 +37,21 @@ namespace json = boost::json;
 /// Typed text as JSON text: \xHH remains a byte, and each byte that JSON cannot represent becomes \xHH.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
+/// A member that decides about the exit code. Throws what run() reports if it is absent or no bool.
+bool verdict(const json::object& result, const std::string& member) {
+  const json::value* const found = result.if_contains(member);
+  if (found == nullptr || !found->is_bool()) throw std::invalid_argument("its member " + member + " is neither true nor false");
+  return found->get_bool();
+}
+
 /// Returns the exit code after the answer was printed. The answers of doctor, health, restart-check and verify also contain a
 /// verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
-  const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
-  if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
+  if (command == "health" && !verdict(result, "healthy") && printed == kExitDone) return kExitFailed;
+  if (command == "restart-check" && !verdict(result, "ready") && printed == kExitDone) return kExitFailed;
   const json::value* const differences = command == "verify" ? result.if_contains("differences") : nullptr;
   if (printed == kExitDone && differences != nullptr && *differences != 0) return kExitFailed;
-  const json::value* const ready = command == "restart-check" ? result.if_contains("ready") : nullptr;
-  if (printed == kExitDone && ready != nullptr && ready->is_bool() && !ready->get_bool()) return kExitFailed;
   const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
   return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }

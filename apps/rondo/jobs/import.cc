@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/doubled_name.h"
+#include "commands/load.h"
 #include "jobs/crontab.h"
 #include "jobs/definition.h"
 #include "jobs/import_batches.h"
@@ -239,10 +240,23 @@ class Import {
   std::size_t stored_ = 0;
 };
 
-Result<std::vector<Imported>> parse(const std::string& text) {
+/// The JSON of a file, or the place and the reason of its first error.
+Result<json::value> parse_json(const std::string& text, const std::string& name) {
+  json::parser parser;
   boost::system::error_code error;
-  const json::value file = json::parse(text, error);
-  if (error || !file.is_array()) return failure(StatusCode::InvalidArgument, "the file is no JSON array of jobs");
+  std::size_t read = parser.write_some(text.data(), text.size(), error);
+  read = error ? read : std::min(text.find_first_not_of(" \t\r\n", read), text.size());
+  if (error || read < text.size())
+    return failure(StatusCode::InvalidArgument,
+                   place_in(text, name, read) + ": " + (error ? "no JSON: " + error.message() : "the file goes on after its JSON value"));
+  return parser.release();
+}
+
+Result<std::vector<Imported>> parse(const std::string& text, const std::string& name) {
+  const Result<json::value> read = parse_json(text, name);
+  if (!read) return failure(read.error());
+  const json::value& file = *read;
+  if (!file.is_array()) return failure(StatusCode::InvalidArgument, "the file is no JSON array of jobs");
   if (const auto doubled = doubled_name(text))
     return failure(StatusCode::InvalidArgument, "entry " + std::to_string(doubled->object) + " has '" + doubled->name + "' twice");
   std::vector<Imported> jobs;
@@ -263,7 +277,8 @@ Result<std::vector<Imported>> parse(const std::string& text) {
 int import_jobs(const Options& options, const JobCall& call, Backend& backend) {
   const Result<std::string> text = content_of(call.word("FILE"));
   if (!text) return report(options, text.error());
-  Result<std::vector<Imported>> jobs = parse(*text);
+  const std::string name = call.word("FILE");
+  Result<std::vector<Imported>> jobs = parse(*text, name == "-" ? "standard input" : name);
   if (!jobs) return report(options, jobs.error(), kExitBadFile);
   return Import{options, backend, call.find("--dry-run") != nullptr}.run(std::move(*jobs));
 }
