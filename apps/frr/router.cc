@@ -76,9 +76,7 @@ Status Router::prepare() {
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-frr-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return status_from_errno(errno, "making a directory " + pattern);
   directory_ = pattern;
-  if (Status status = write_file(file("zebra.conf"), options_.fpm ? "fpm address 127.0.0.1\nzebra nexthop-group keep 1\n" : "");
-      !status.ok())
-    return status;
+  if (Status status = write_file(file("zebra.conf"), options_.fpm ? "fpm address 127.0.0.1\n" : ""); !status.ok()) return status;
   if (Status status = write_file(file("bgpd.conf"), options_.bgpd); !status.ok()) return status;
   if (::chown(directory_.c_str(), user->pw_uid, user->pw_gid) != 0) return status_from_errno(errno, "giving " + directory_ + " to frr");
   return {};
