@@ -69,12 +69,14 @@ TEST_F(JobLogOnLinux, AReaderOfARunWhoseJobIsRemovedEndsWithASentence) {
     must("job add " + name + " --manual --handler command/" + name + " 2> /dev/null");
     const std::string run = std::to_string(run_of(name));
     ASSERT_TRUE(becomes([&] { return rondo("job log " + run).out == "begun\n"; }));
+    const std::string printed = path("printed-" + name);
     Ended followed;
-    std::thread reader([&] { followed = rondo("job log --follow " + run); });
+    std::thread reader([&] { followed = rondo("job log --follow " + run + " > " + printed); });
+    EXPECT_TRUE(becomes([&] { return read(printed) == "begun\n"; })) << "the reader is there before the job is removed";
     must("job remove --yes " + name);
     reader.join();
-    EXPECT_EQ(followed.code, 1) << followed.out;
-    EXPECT_THAT(followed.out, testing::AnyOf(HasSubstr("was removed with its job"), HasSubstr("its job was removed")));
+    EXPECT_EQ(followed.code, 1) << read(printed);
+    EXPECT_THAT(read(printed), testing::AnyOf(HasSubstr("was removed with its job"), HasSubstr("its job was removed")));
   }
   std::ofstream(folder / "go") << "now";
 }
