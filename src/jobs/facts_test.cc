@@ -97,6 +97,56 @@ TEST_F(JobFacts, AnEditOfTheFactsOrTheOverlapHoldsForTheRunsThatWait) {
   begun[3].end({});
 }
 
+/// The run that waited for room lost its turn to the one behind it.
+TEST_F(JobFacts, AnEditLeavesTheOrderOfTheRunsThatWait) {
+  bool has_room = false;
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("away", {.begin = [&begun](const AsyncRun& run) { begun.push_back(run); },
+                              .has_room = [&has_room](std::int64_t) { return has_room; }});
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away"}).ok());
+  std::vector<std::int64_t> expected;
+  for (int i = 0; i < 3; ++i) {
+    expected.push_back(trigger("copy").id);
+    run_a_while();
+  }
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away", .required_facts = {"port:Ethernet0"}}).ok());
+  run_a_while();
+  ports->set_up(true);
+  has_room = true;
+  jobs->has_room("away");
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 1; i <= expected.size(); ++i) {
+    ASSERT_TRUE(becomes([&] { return begun.size() == i; }));
+    order.push_back(begun.back().run());
+    begun.back().end({});
+  }
+  EXPECT_EQ(order, expected);
+}
+
+/// It stood behind all later runs of the job.
+TEST_F(JobFacts, AFurtherAttemptIsTheFirstOfTheRunsThatWaitForTheirTurn) {
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("away", {.begin = [&begun](const AsyncRun& run) { begun.push_back(run); }});
+  ASSERT_TRUE(defined({.name = "copy", .handler = "away", .retries = 1, .backoff = 1ms}).ok());
+  const std::int64_t first = trigger("copy").id;
+  ASSERT_TRUE(becomes([&] { return begun.size() == 1; }));
+  const std::int64_t second = trigger("copy").id;
+  const std::int64_t third = trigger("copy").id;
+  run_a_while();
+  begun[0].end({StatusCode::Unavailable, "not now"});
+  ASSERT_TRUE(becomes([&] { return begun.size() == 2; }));
+  EXPECT_EQ(begun[1].run(), second) << "the first one waits for the time of its next attempt";
+  const std::string waits = "waits for run " + std::to_string(second) + " of the job";
+  ASSERT_TRUE(becomes([&] { return jobs->activity(first).value_or(RunActivity{}).text == waits; }));
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 2; i <= 4; ++i) {
+    ASSERT_TRUE(becomes([&] { return begun.size() == i; }));
+    order.push_back(begun.back().run());
+    begun.back().end({});
+  }
+  EXPECT_THAT(order, ElementsAre(second, first, third));
+}
+
 /// A fact was asked for only before the run stood in the line.
 TEST_F(JobFacts, ARunThatGetsItsPlaceWhenAFactHasEndedWaitsForTheFact) {
   bool has_room = false;

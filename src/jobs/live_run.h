@@ -35,7 +35,7 @@ struct LiveJob {
   std::shared_ptr<const Job> job;     // As it was edited last.
   std::set<std::int64_t> runs;        // All of its live runs.
   std::set<std::int64_t> begun;       // Those that run, and those that may begin now.
-  std::deque<std::int64_t> waiting;   // Those that wait for others of the job, the oldest first. May contain runs that have ended.
+  std::deque<std::int64_t> waiting;   // Those that wait for others of the job, by their ids. May contain runs that have ended.
   std::deque<std::int64_t> backfill;  // The same for runs of Band::Backfill, which begin when none of 'waiting' is left.
 
   std::size_t most() const noexcept { return job->overlap == Overlap::Concurrent ? job->concurrency : 1; }

@@ -163,8 +163,8 @@ void Jobs::Parts::serve_line(const std::string& name) {
     const Line::key_type at = place->first;
     const std::int64_t next = place->second;
     if (LiveRun* const live = find(next); is_in_line(live, name) && waits_for_facts_again(*live)) {
-      line->second.erase(at);
       last = at;
+      if (const auto rest = lines.find(name); rest != lines.end()) rest->second.erase(at);
       continue;
     }
     Status thrown;

@@ -52,7 +52,7 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
   state == RunState::Failed ? ++stats.failed : ++stats.not_run;
   if (live.run.attempt > 0 && !live.run.note.empty()) note += "; " + live.run.note;  // Of the last attempt.
-  if (may_be_at_worker(live)) {                                                      // Its begin is unknown here.
+  if (may_be_at_worker(live)) {
     const bool is_known = live.run.worker != kUnknownWorker;
     note += is_known ? "; worker '" + live.run.worker + "' may have begun it" : "; a worker may have begun it";
   }
@@ -118,11 +118,14 @@ bool Jobs::Parts::begins_otherwise(const Job& before, const Job& after) {
 }
 
 void Jobs::Parts::decide_again(LiveJob& job) {
-  const std::set<std::int64_t> of_job = job.runs;
-  for (const std::int64_t id : of_job) {
+  std::vector<LiveRun*> due;  // Without those that wait for their turn.
+  for (const std::int64_t id : job.runs) {
     LiveRun* const live = find(id);
-    if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->waits_for_turn || may_be_at_worker(*live)) continue;
-    job.begun.erase(id);
+    if (live->stage == LiveRun::Stage::Fired && !live->waits_for_turn && !may_be_at_worker(*live)) due.push_back(live);
+  }
+  // If fewer runs may begin now, the newest lose their turn. The others keep it, so that no later run overtakes them.
+  for (auto live = due.rbegin(); live != due.rend() && job.begun.size() > job.most(); ++live) job.begun.erase((*live)->run.id);
+  for (LiveRun* const live : due) {
     if (live->ticket) {
       begin_again(*live, Outcome::retry_after(Duration{0}, {StatusCode::Unavailable, "the job was edited"}));
     } else {

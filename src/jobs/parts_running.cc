@@ -63,7 +63,11 @@ Outcome Jobs::Parts::overlap(LiveRun& live) {
     end(live, RunState::Discarded, "another run was running: " + std::to_string(*job.begun.begin()));
     return Outcome::done();
   }
-  if (!std::exchange(live.waits_for_turn, true)) (is_backfill ? job.backfill : job.waiting).push_back(live.run.id);
+  if (!std::exchange(live.waits_for_turn, true)) {
+    std::deque<std::int64_t>& line = is_backfill ? job.backfill : job.waiting;
+    // In the order of the instants, which is that of the ids: also a further attempt, and a run that lost its turn by an edit.
+    line.insert(std::ranges::upper_bound(line, live.run.id), live.run.id);
+  }
   return Outcome::wait_for({kJobTurn, key_of(live.run)});
 }
 

@@ -328,7 +328,7 @@ TEST_F(WorkerFiles, AFileOfALogThatWasRemovedOrReplacedIsPassedOver) {
   EXPECT_EQ(of.read(4, 0, 100).value_or(LogPiece{}).data, "one");
   const auto lost = of.read(4, 3, 100);
   ASSERT_TRUE(lost.has_value());
-  EXPECT_EQ(lost->from, 6U) << "what is not kept is passed over";
+  EXPECT_EQ(lost->from, 6U) << "the read goes on behind the bytes that are lost";
   EXPECT_EQ(lost->data, "");
   for (const bool is_fifo : {false, true}) {
     files::remove(first);

@@ -459,10 +459,6 @@ Status migrate(Database& database, std::size_t version) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 /// The program may go to another folder while it uses the database. A path of a database in memory stays, and is refused.
 std::string absolute_path(const std::string& path) {
   std::error_code failed;
