@@ -325,19 +325,30 @@ Status ended_already(std::int64_t id, const Result<JobRun>& run) {
 
 void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t id = arguments.integer("run", 0);
-  const Status killed = jobs.kill(id);
-  const auto ending = jobs.activity(id);
-  if (killed.code() == StatusCode::NotFound && ending)
-    return reply.fail({StatusCode::NotFound, "the run " + std::to_string(id) + " " + ending->text});
+  struct Answer {
+    Reply reply;
+    json::object object = {};
+    std::string trouble = {};
+  };
+  const auto answer = std::make_shared<Answer>(Answer{.reply = std::move(reply)});
+  const Status killed = jobs.kill(id, [answer](const Result<bool>& stored) {
+    if (!stored) {
+      answer->trouble += answer->trouble.empty() ? "" : "; ";
+      answer->trouble += "the database does not have the kill, so a restart of the daemon would lose it: " + stored.error().to_string();
+    }
+    if (!answer->trouble.empty()) answer->object["trouble"] = sentence(answer->trouble);
+    answer->reply.finish(answer->object);
+  });
+  const auto activity = jobs.activity(id);
+  if (killed.code() == StatusCode::NotFound && activity)
+    return answer->reply.fail({StatusCode::NotFound, "the run " + std::to_string(id) + " " + activity->text});
   if (killed.code() == StatusCode::NotFound) {
-    jobs.find_run(id, [id, reply = std::move(reply)](const Result<JobRun>& run) mutable { reply.fail(ended_already(id, run)); });
+    jobs.find_run(id, [id, answer](const Result<JobRun>& run) { answer->reply.fail(ended_already(id, run)); });
     return;
   }
-  if (!killed.ok()) return reply.fail(killed);
-  const RunActivity activity = jobs.activity(id).value_or(RunActivity{.stage = RunActivity::Stage::Ending});
-  json::object answer{{"stopping", activity.stage == RunActivity::Stage::Running}};
-  if (!activity.trouble.empty()) answer["trouble"] = sentence(activity.trouble);
-  reply.finish(answer);
+  if (!killed.ok()) return answer->reply.fail(killed);
+  answer->object["stopping"] = activity && activity->stage != RunActivity::Stage::Ending;
+  if (activity) answer->trouble = activity->trouble;
 }
 
 void figures(const Jobs& jobs, Reply reply) {

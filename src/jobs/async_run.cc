@@ -46,6 +46,12 @@ void AsyncRun::State::request_stop() {
   if (call && !std::exchange(was_stop_called, true)) call();
 }
 
+void AsyncRun::State::change_begin(std::optional<std::string> of_begin) {
+  if (!on_end) return;
+  waits = std::move(of_begin);
+  on_begin_changed(*this);
+}
+
 std::int64_t AsyncRun::run() const noexcept { return state_->run; }
 const Job& AsyncRun::job() const noexcept { return *state_->job; }
 WallTime AsyncRun::scheduled() const noexcept { return state_->scheduled; }
@@ -61,6 +67,11 @@ void AsyncRun::placed_at(std::string_view place) const {
   state_->place = place.substr(0, limits::kRunNote);
 }
 
+void AsyncRun::begins_later(std::string_view waits) const {
+  state_->expect_here("AsyncRun::begins_later()");
+  state_->change_begin(std::string{waits.substr(0, limits::kRunNote)});
+}
+
 void AsyncRun::began_at(WallTime begun) const {
   state_->expect_here("AsyncRun::began_at()");
   if (!is_open()) return;
@@ -68,6 +79,7 @@ void AsyncRun::began_at(WallTime begun) const {
   const WallTime scheduled = std::min(state_->scheduled, now);
   // A clock that is a little behind is believed; of a time long ago the retention would delete the row.
   state_->begun = begun < scheduled + -kClockBehind ? scheduled : std::min(begun, now);
+  if (state_->waits) state_->change_begin(std::nullopt);
 }
 
 void AsyncRun::ended_at(WallTime ended) const {

@@ -23,6 +23,8 @@ struct AsyncRun::State {
   void end(Status result, std::string of_note);
   void put_back();
   void request_stop();
+  /// 'of_begin': as 'waits'.
+  void change_begin(std::optional<std::string> of_begin);
   /// Ends the process while the attempt is open if this is another thread than the runtime's. 'call': what was called.
   void expect_here(std::string_view call) const;
 
@@ -37,6 +39,7 @@ struct AsyncRun::State {
   std::optional<WallTime> ended = {};  // By the handler's report.
   std::string place = {};
   std::string trouble = {};
+  std::optional<std::string> waits = {};  // For what the begin of the work waits, for people. Empty: it has begun.
   bool is_stop_requested = false;
   bool was_stop_called = false;  // A function of AsyncRun::on_stop() was.
   std::function<void()> stop;
@@ -44,6 +47,8 @@ struct AsyncRun::State {
   Status status;
   std::string note;
   bool is_put_back = false;  // In place of 'status' and 'note'.
+  /// Called after each change of 'waits', while 'on_end' is set.
+  std::function<void(const State& changed)> on_begin_changed;
   /// Called once, at the end. Empty after it, and when the end no longer counts.
   std::function<void(const State& ended)> on_end;
 };

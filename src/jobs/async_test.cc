@@ -20,6 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr Duration kPatience = 30s;
 
@@ -293,6 +294,91 @@ TEST_F(AsyncJobs, ATimeoutStopsTheRunAndAnOwnTimeoutCountsAsOne) {
   begun[1].end({StatusCode::DeadlineExceeded, "the command's own timeout"});
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("own"), ElementsAre(HasSubstr("timed-out")));
+}
+
+/// A timeout that counted from the order stopped work that a busy machine had not begun.
+TEST_F(AsyncJobs, TheTimeoutOfWorkThatBeginsLaterCountsFromItsBegin) {
+  jobs->handle_async("away", {.begin = [this](const AsyncRun& run) {
+                       run.begins_later("waits for a tape");
+                       begun.push_back(run);
+                     }});
+  jobs->start();
+  put({.name = "slow", .handler = "away", .timeout = 20ms});
+  const std::int64_t run = trigger("slow");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  runtime->scheduler().run_for(100ms);
+  EXPECT_FALSE(begun[0].is_stop_requested());
+  EXPECT_EQ(jobs->activity(run)->stage, RunActivity::Stage::Waiting);
+  EXPECT_EQ(jobs->activity(run)->text, "waits for a tape");
+  EXPECT_THAT(jobs->under_way("slow"), IsEmpty());
+  begun[0].began_at(runtime->clock().wall_now());
+  EXPECT_EQ(jobs->activity(run)->stage, RunActivity::Stage::Running);
+  EXPECT_TRUE(jobs->activity(run)->begun.has_value());
+  EXPECT_THAT(jobs->under_way("slow"), ElementsAre(run));
+  ASSERT_TRUE(becomes([this] { return begun[0].is_stop_requested(); }));
+  begun[0].end({StatusCode::Cancelled, "stopped"});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("slow"), ElementsAre(HasSubstr("timed-out the timeout of 20 ms has passed")));
+}
+
+/// It was tried again, because the program had ended before the run.
+TEST_F(AsyncJobs, AKillOutlivesTheProgram) {
+  jobs->handle_async("away", keeper());
+  jobs->handle_async("worker", keeper());
+  jobs->start();
+  put({.name = "here", .handler = "away", .retries = 3});
+  put({.name = "there", .handler = "worker", .retries = 3});
+  const std::int64_t here = trigger("here");
+  const std::int64_t there = trigger("there");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
+  ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(there, "web-1", done); }).has_value());
+  for (const std::int64_t run : {here, there})
+    ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
+  for (const AsyncRun& run : begun) run.leave();
+  begun.clear();
+  close();
+  open();
+  AsyncHandler handler = keeper();
+  handler.has_begun = [there](std::int64_t run) { return run == there; };
+  jobs->handle_async("away", keeper());
+  jobs->handle_async("worker", handler);
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1 && jobs->stats().pending == 1; }));
+  EXPECT_EQ(begun[0].run(), there);
+  EXPECT_TRUE(begun[0].is_stop_requested());
+  begun[0].end({StatusCode::Internal, "exit status 143"});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("here"), ElementsAre("killed killed by a user"));
+  EXPECT_THAT(runs("there"), ElementsAre("killed killed by a user; exit status 143"));
+}
+
+TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
+  jobs->handle_async("worker", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "worker"});
+  put({.name = "b", .handler = "worker"});
+  for (const char* const name : {"a", "b"}) {
+    const std::int64_t run = trigger(name);
+    ASSERT_TRUE(becomes([this] { return !begun.empty(); }));
+    ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(run, "web-1", done); }).has_value());
+    ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
+    begun[0].leave();
+    begun.clear();
+  }
+  close();
+  open();
+  bool is_held = true;
+  AsyncHandler handler = keeper();
+  handler.held = [&is_held](std::int64_t run) { return is_held && run % 2 == 0 ? "waits for web-1" : ""; };
+  jobs->handle_async("worker", handler);
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 1; }));
+  is_held = false;
+  jobs->look_again("worker");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(begun, IsEmpty());
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed killed by a user")));
+  EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("killed killed by a user")));
 }
 
 TEST_F(AsyncJobs, RunsWithoutRoomWaitInTheOrderOfTheirPriority) {

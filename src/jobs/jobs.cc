@@ -146,7 +146,7 @@ std::optional<Progress> Jobs::progress(std::int64_t run) const {
 }
 std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
   parts_->expect_here("under_way");
-  return parts_->runs_that(job, [](const LiveRun& live) { return live.stage == LiveRun::Stage::Running; });
+  return parts_->runs_that(job, [](const LiveRun& live) { return live.stage == LiveRun::Stage::Running && !Parts::begins_later(live); });
 }
 std::vector<std::int64_t> Jobs::retried(std::string_view job) const {
   parts_->expect_here("retried");
@@ -347,13 +347,21 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
       });
 }
 
-Status Jobs::kill(std::int64_t run) {
+Status Jobs::kill(std::int64_t run, Done<bool> stored) {
   parts_->expect_here("kill");
   parts_->record("kill", run);
   LiveRun* const live = parts_->find(run);
   const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
   if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
-  parts_->stop(*live, RunState::Killed, "killed by a user");
+  // Before the end of the run, which the stop may bring.
+  parts_->store.submit<bool>(
+      "kill " + std::to_string(run),
+      [run](JobStore& store, Planner&) -> Result<bool> {
+        if (Status noted = store.note_killed(run); !noted.ok()) return failure(std::move(noted));
+        return true;
+      },
+      parts_->done_for_store(std::move(stored)));
+  parts_->stop(*live, RunState::Killed, Parts::kKilled);
   return {};
 }
 
@@ -424,6 +432,12 @@ bool Jobs::repeat(std::string_view text) {
     const std::int64_t attempt = call.number();
     return call.is_whole() && parts_->repeat_put_back(run, static_cast<std::uint32_t>(attempt));
   }
+  if (verb == "begins later" || verb == "began") {
+    const std::int64_t run = call.number();
+    const std::int64_t attempt = call.number();
+    auto waits = verb == "began" ? std::nullopt : std::optional{call.text()};
+    return call.is_whole() && parts_->repeat_begin(run, static_cast<std::uint32_t>(attempt), std::move(waits));
+  }
   if (verb == "backfill") return repeat_backfill(call);
   if (verb == "worker") {
     const std::int64_t run = call.number();
@@ -434,7 +448,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "kill" || verb == "find run") {
     const std::int64_t run = call.number();
     if (!call.is_whole()) return false;
-    verb == "kill" ? static_cast<void>(kill(run)) : find_run(run, {});
+    verb == "kill" ? static_cast<void>(kill(run, {})) : find_run(run, {});
     return true;
   }
   if (verb == "last ends") {

@@ -61,6 +61,8 @@ struct Jobs::Parts {
   void recover();
   /// Ends a run that an earlier process left, if there is a reason 'why'.
   void end_recovered(LiveRun& live, std::string why);
+  /// Ends a run that was killed before, unless a worker may have it.
+  void stop_recovered(LiveRun& live);
   /// True, with planning_trouble set, at limits::kLiveRuns.
   bool is_full();
   /// ResourceExhausted if 'more' runs of the job would be too many, with those that wait, and those that are being added.
@@ -147,6 +149,7 @@ struct Jobs::Parts {
   void attempt_ended(Attempt& attempt);
   void count_attempt(LiveRun& live);
   void watch_timeout(LiveRun& live);
+  static constexpr const char* kKilled = "killed by a user";
   /// Asks a running handler to stop, or ends a run that has not begun.
   void stop(LiveRun& live, RunState verdict, std::string note);
   void watch_deadlines();
@@ -164,6 +167,10 @@ struct Jobs::Parts {
   static bool has_room(const AsyncHandler& handler, std::int64_t run);
   /// 'thrown': what another function of the handler has thrown for this attempt; then the attempt begins and fails.
   void start_async(LiveRun& live, const AsyncHandler& handler, Status thrown);
+  void call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const AsyncHandler& handler, Status thrown);
+  /// The work of an attempt begins later, or has begun: then its timeout begins.
+  void async_begin_changed(const AsyncRun::State& changed);
+  static bool begins_later(const LiveRun& live);
   /// Calls 'question', which calls functions of an asynchronous handler about a run. Returns what they throw. A replay makes the calls that
   /// they made instead.
   template <class Question>
@@ -207,6 +214,8 @@ struct Jobs::Parts {
   void async_put_back(const AsyncRun::State& ended);
   /// In a replay: the recorded end of an attempt. False if no such attempt is under way.
   bool repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note);
+  /// The same for the begin of its work.
+  bool repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits);
   /// The same for an attempt that was put back.
   bool repeat_put_back(std::int64_t run, std::uint32_t attempt);
   std::shared_ptr<AsyncRun::State> take_replayed(std::int64_t run, std::uint32_t attempt);

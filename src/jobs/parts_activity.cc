@@ -17,18 +17,25 @@ std::string name_of(PoolKind pool) { return pool == PoolKind::Fast ? "pool fast"
 RunActivity of_begun_run(const LiveRun& live) {
   RunActivity activity{.stage = RunActivity::Stage::Running};
   if (const auto state = live.async.lock()) {
-    activity.begun = state->begun;
     activity.place = state->place;
     activity.trouble = state->trouble;
+    if (state->waits) {
+      activity.stage = RunActivity::Stage::Waiting;
+      activity.text = *state->waits;
+    } else {
+      activity.begun = state->begun;
+    }
   } else if (live.runs_in) {
     activity.place = name_of(*live.runs_in);
     const std::int64_t begins = live.begins->load(std::memory_order_relaxed);
     if (begins == 0) return {.stage = RunActivity::Stage::Waiting, .place = activity.place, .text = "waits for a thread of its pool"};
     activity.begun = WallTime::from_nanoseconds(begins);
   }
-  activity.text = "runs";
-  if (activity.begun) activity.text += " since " + calendar::format_rfc3339(*activity.begun);
-  if (!activity.place.empty()) activity.text += ", " + activity.place;
+  if (activity.stage == RunActivity::Stage::Running) {
+    activity.text = "runs";
+    if (activity.begun) activity.text += " since " + calendar::format_rfc3339(*activity.begun);
+    if (!activity.place.empty()) activity.text += ", " + activity.place;
+  }
   if (live.verdict) activity.text += "; was asked to stop: " + live.verdict_note;
   if (!activity.trouble.empty()) activity.text += "; " + activity.trouble;
   return activity;

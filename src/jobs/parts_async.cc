@@ -87,7 +87,7 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   const bool may_begin = answer_of(run, thrown, [&] {
     if (async->has_begun && async->has_begun(run)) return true;
     is_held = run <= recovered_to && async->held && !async->held(run).empty();
-    return !is_held && lines[name].empty() && has_room(*async, run);
+    return !live.verdict && !is_held && lines[name].empty() && has_room(*async, run);
   });
   if (calls.is_replayed()) is_held = !may_begin && calls.is_next(call_text("held", run));
   if (is_held) record("held", run);
@@ -95,6 +95,10 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   if (!may_begin && !handlers.contains(name)) {                     // The handler has removed itself.
     if (waits_for_handler(name)) return wait_for_handler(live);
     end(live, RunState::Failed, no_handler(name));
+    return Outcome::done();
+  }
+  if (!may_begin && !is_held && live.verdict) {
+    end(live, *live.verdict, live.verdict_note);
     return Outcome::done();
   }
   if (!may_begin) {
@@ -130,8 +134,9 @@ Status Jobs::Parts::call_out(const std::function<void()>& call, std::string_view
 void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status thrown) {
   count_attempt(live);
   watch_timeout(live);
-  CallsWithin marks(*this, "begin", live.run.id, live.run.attempt);  // Also around the end of a run that the handler drops.
-  const auto state = std::make_shared<AsyncRun::State>();
+  const std::int64_t run = live.run.id;
+  const bool was_killed = live.verdict.has_value();  // Before a restart.
+  auto state = std::make_shared<AsyncRun::State>();
   state->run = live.run.id;
   state->job = live.job->job;
   state->scheduled = live.run.scheduled;
@@ -140,9 +145,18 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
   state->scheduler = &runtime.scheduler();
   state->now = [this] { return wall_now(); };
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
+  state->on_begin_changed = [this](const AsyncRun::State& changed) { async_begin_changed(changed); };
   live.async = state;
+  call_begin(std::move(state), handler, std::move(thrown));
+  LiveRun* const after = find(run);
+  if (was_killed && after != nullptr && after->stage == LiveRun::Stage::Running) stop(*after, RunState::Killed, kKilled);
+}
+
+void Jobs::Parts::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const AsyncHandler& handler, Status thrown) {
+  CallsWithin marks(*this, "begin", of_attempt->run, of_attempt->number);
+  const auto state = std::move(of_attempt);  // The marks are also around the end of a run that the handler drops.
   if (calls.is_replayed()) {
-    replayed.insert_or_assign(live.run.id, state);
+    replayed.insert_or_assign(state->run, state);
     return marks.repeat();
   }
   if (thrown.ok()) thrown = call_out([&] { handler.begin(AsyncRun{state}); });
@@ -221,7 +235,11 @@ void Jobs::Parts::look_again(const std::string& name) {
     bool begins = has_begun || !thrown.ok();
     if (calls.is_replayed()) begins = calls.is_next(call_text("answer", run, true));
     record("answer", run, begins);
-    if (begins) begun.emplace_back(run, std::move(thrown));
+    if (begins) {
+      begun.emplace_back(run, std::move(thrown));
+    } else if (live->verdict && is_in_line(live, name)) {
+      end(*live, *live->verdict, live->verdict_note);
+    }
   }
   // Each may change handlers and lines.
   for (auto& [run, thrown] : begun) {
@@ -231,6 +249,23 @@ void Jobs::Parts::look_again(const std::string& name) {
       start_async(*live, *async, std::move(thrown));
   }
   serve_line(name);
+}
+
+void Jobs::Parts::async_begin_changed(const AsyncRun::State& changed) {
+  LiveRun* const live = find(changed.run);
+  if (live == nullptr) return;
+  if (changed.waits) {
+    record("begins later", changed.run, changed.number, *changed.waits);
+    live->deadline = Instant::never();
+  } else {
+    record("began", changed.run, changed.number);
+    watch_timeout(*live);
+  }
+}
+
+bool Jobs::Parts::begins_later(const LiveRun& live) {
+  const auto state = live.async.lock();
+  return state != nullptr && state->waits.has_value();
 }
 
 void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
@@ -269,6 +304,13 @@ void Jobs::Parts::async_put_back(const AsyncRun::State& ended) {
   live->stop = std::stop_source{};
   live->stage = LiveRun::Stage::Fired;
   if (live->ticket) stand_in_line(*live);  // Otherwise begin_async() does.
+}
+
+bool Jobs::Parts::repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits) {
+  const auto found = replayed.find(run);
+  if (found == replayed.end() || found->second->number != attempt) return false;
+  found->second->change_begin(std::move(waits));
+  return true;
 }
 
 std::shared_ptr<AsyncRun::State> Jobs::Parts::take_replayed(std::int64_t run, std::uint32_t attempt) {

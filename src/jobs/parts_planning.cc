@@ -170,6 +170,7 @@ void Jobs::Parts::recover() {
           recovered_to = run.id;
           LiveRun& live = *find(run.id);
           end_recovered(live, why_not_run(*found, run, is_to_come(live)));
+          stop_recovered(live);
         }
         found->runs.size() == kPage ? recover() : begin_planning();
       });
@@ -183,6 +184,17 @@ void Jobs::Parts::end_recovered(LiveRun& live, std::string why) {
   if (why.empty()) return;
   is_to_come(live) ? withdraw(live) : stop(live, RunState::Skipped, std::move(why));
   flush_ends();
+}
+
+void Jobs::Parts::stop_recovered(LiveRun& live) {
+  if (!live.run.is_killed || live.stage == LiveRun::Stage::Ending) return;
+  if (live.run.worker.empty()) {
+    stop(live, RunState::Killed, kKilled);
+    flush_ends();
+  } else {  // Its worker may have it: then it is ordered to stop, and the run ends when it has stopped.
+    live.verdict = RunState::Killed;
+    live.verdict_note = kKilled;
+  }
 }
 
 bool Jobs::Parts::is_full() {

@@ -24,6 +24,10 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
   stop_awaiting(*live);
+  if (live->verdict && !may_be_at_worker(*live)) {  // Its worker, which may have had it, does not have it.
+    end(*live, *live->verdict, live->verdict_note);
+    return Outcome::done();
+  }
   if (Status unknown = check_facts(*live->job->job); !unknown.ok()) {
     end(*live, RunState::Failed, unknown.to_string());
     return Outcome::done();

@@ -217,6 +217,7 @@ class AllDue final : public JobStore {
   }
   Result<bool> forget(WallTime, std::size_t) override { return failure(StatusCode::Unavailable, "not used"); }
   Status note_worker(std::int64_t, std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
+  Status note_killed(std::int64_t) override { return {StatusCode::Unavailable, "not used"}; }
   Result<bool> forget_beyond(std::size_t, std::size_t) override { return false; }
   Result<std::optional<RemovedInstants>> removed_instants(std::int64_t) override { return std::nullopt; }
 

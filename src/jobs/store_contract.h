@@ -362,6 +362,21 @@ TEST_P(JobStoreContract, ARunHasTheWorkerToWhichItWasGivenLast) {
   EXPECT_EQ(store->run(run.id)->worker, "web-2");
 }
 
+TEST_P(JobStoreContract, AKillIsKeptUntilTheRunHasEnded) {
+  const JobRun run = planned(started("a", at(0)), at(0), at(1));
+  EXPECT_FALSE(store->run(run.id)->is_killed);
+  ASSERT_TRUE(store->note_killed(run.id).ok());
+  std::vector<RunEnd> ends{{.id = run.id, .state = RunState::Due, .due = at(2), .attempt = 1, .ended = at(1)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  reopen();
+  EXPECT_TRUE(store->unfinished(0, 10)->front().is_killed);
+  const JobRun ended = planned(started("b", at(0)), at(0), at(1));
+  ends = {{.id = ended.id, .state = RunState::Succeeded, .ended = at(1)}};
+  ASSERT_TRUE(store->finish(ends).ok());
+  ASSERT_TRUE(store->note_killed(ended.id).ok());
+  EXPECT_FALSE(store->run(ended.id)->is_killed);
+}
+
 TEST_P(JobStoreContract, OfEachJobTheNewestRunsAreKept) {
   const StoredJob few = started("few", at(0));
   const StoredJob many = started("many", at(0));

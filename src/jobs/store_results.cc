@@ -41,7 +41,8 @@ json::value json_of(const JobRun& run) {
                      json_of(run.ended),
                      run.note,
                      json_of(run.parents),
-                     run.worker};
+                     run.worker,
+                     run.is_killed};
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
@@ -122,14 +123,19 @@ bool read_all(const json::value& from, Members&... members) {
   std::size_t at = 0;
   return (read(from.get_array()[at++], members) && ...);
 }
+/// The same, but the last members may be absent. The first 'least' are there.
+template <class... Members>
+bool read_first(const json::value& from, std::size_t least, Members&... members) {
+  if (!from.is_array() || from.get_array().size() < least || from.get_array().size() > sizeof...(members)) return false;
+  std::size_t at = 0;
+  const auto read_next = [&](auto& member) { return at == from.get_array().size() || read(from.get_array()[at++], member); };
+  return (read_next(members) && ...);
+}
 bool read(const json::value& from, JobRun& to) {
-  // A journal of an earlier version does not have the worker.
-  if (read_all(from, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed, to.begun, to.ended, to.note,
-               to.parents, to.worker)) {
-    return true;
-  }
-  return read_all(from, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed, to.begun, to.ended,
-                  to.note, to.parents);
+  // A journal of an earlier version does not have the worker and what follows.
+  constexpr std::size_t kMembersBefore = 13;
+  return read_first(from, kMembersBefore, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed,
+                    to.begun, to.ended, to.note, to.parents, to.worker, to.is_killed);
 }
 bool read(const json::value& from, std::pair<std::int64_t, std::string>& to) { return read_all(from, to.first, to.second); }
 bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id, to.job, to.is_running, to.next); }

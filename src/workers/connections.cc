@@ -248,7 +248,7 @@ void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& work
     const auto found = runs.find(run);
     if (found == runs.end()) continue;
     if (found->second.open && !found->second.is_confirmed && !found->second.open->is_stop_requested()) {
-      send_start(worker, found->second.command, *found->second.open);
+      send_start(worker, found->second);
     } else {
       ++stats.lost;
       finish(run, {{StatusCode::Unavailable, "the worker '" + name + "' has lost the run"}, {}});
@@ -315,6 +315,7 @@ void Workers::Parts::tick() {
     if (now - worker.heard >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
+  end_ignored_orders(now);
   if (now >= settled && !std::exchange(is_settled, true)) {
     came.clear();
     look_again();
@@ -335,6 +336,23 @@ void Workers::Parts::tick() {
   answer_late_reports(now);
   watch_readers();
   look_for_room();
+}
+
+void Workers::Parts::end_ignored_orders(Instant now) {
+  std::vector<std::int64_t> ignored;
+  for (const auto& [id, run] : runs) {
+    if (!run.open || !run.sent || run.begun || now - *run.sent < options.away) continue;
+    const WorkerEntry& worker = workers.at(run.worker);
+    if (worker.orders && now - worker.heard < options.silent) ignored.push_back(id);
+  }
+  for (const std::int64_t run : ignored) {
+    const std::string name = runs.at(run).worker;
+    ++stats.lost;
+    send_stop(name, run, "the run was not begun in time");
+    finish(run, {{StatusCode::Unavailable,
+                  "the worker '" + name + "' reports, and has not begun the run for " + std::to_string(options.away / 1s) + " s"},
+                 {}});
+  }
 }
 
 std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {

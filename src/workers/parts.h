@@ -50,6 +50,7 @@ struct PlacedRun {
   bool is_recorded = false;             // The store has the worker of the run. Before that the worker does not get it.
   std::optional<ReportedEnd> end;       // Of a claimed run that has not begun here.
   std::optional<WallTime> begun = {};   // At the worker, by its report.
+  std::optional<Instant> sent = {};     // When it was ordered to begin.
   std::optional<Instant> stopped = {};  // When it was ordered to stop.
 };
 
@@ -129,6 +130,8 @@ struct Workers::Parts {
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
   void tick();
   void give_up(const std::string& name);
+  /// Ends the runs that a worker has not begun for WorkersOptions::away, although it reports.
+  void end_ignored_orders(Instant now);
   /// Has the runs of the worker say since when it is away or silent, and what follows; or that it is back.
   void show_silence(const std::string& name, WorkerEntry& worker);
   std::string silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const;
@@ -155,7 +158,7 @@ struct Workers::Parts {
   void record_again();
   /// Whether the run was given to this worker, as far as the store knows.
   bool was_given(std::int64_t run, const std::string& worker) const;
-  void send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run);
+  void send_start(WorkerEntry& worker, PlacedRun& run);
   void send_stop(const std::string& name, std::int64_t run, std::string_view why);
   /// AsyncRun::on_stop.
   void stop(const std::string& name, std::int64_t run);

@@ -122,6 +122,7 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
   worker.runs.insert(run.run());
   worker.unconfirmed.insert(run.run());
   run.placed_at("worker " + name);
+  run.begins_later("waits until the database has its worker, " + name);
   run.on_stop([this, name, id = run.run()] { stop(name, id); });
   record_and_start(run.run());
 }
@@ -136,7 +137,7 @@ void Workers::Parts::record_and_start(std::int64_t id) {
                      if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
                      PlacedRun& run = found->second;
                      if (std::exchange(run.is_recorded, true) || !run.open) return;
-                     (*parts)->send_start((*parts)->workers.at(name), run.command, *run.open);
+                     (*parts)->send_start((*parts)->workers.at(name), run);
                      if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
                      (*parts)->ask_held(id);
                    });
@@ -153,12 +154,15 @@ bool Workers::Parts::was_given(std::int64_t run, const std::string& worker) cons
   return known == worker || known == kUnknownWorker;
 }
 
-void Workers::Parts::send_start(WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
+void Workers::Parts::send_start(WorkerEntry& worker, PlacedRun& placed) {
+  const AsyncRun& run = *placed.open;
+  run.begins_later("waits until worker " + placed.worker + " has begun it");
   if (!worker.orders) return;
+  placed.sent = runtime.scheduler().now();
   worker.orders->row(json::object{{"start", json::object{{"run", run.run()},
                                                          {"attempt", run.attempt()},
                                                          {"key", run_key(run.job().name, run.scheduled())},
-                                                         {"command", command},
+                                                         {"command", placed.command},
                                                          {"job", commands::text(run.job().name)},
                                                          {"parameters", commands::text(run.job().parameters)},
                                                          {"scheduled", calendar::format_rfc3339(run.scheduled())},

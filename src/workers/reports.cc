@@ -121,7 +121,11 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   if (!key.empty() && !run.key.empty() && run.key != key) return false;  // Of a run of a database that was replaced.
   run.is_confirmed = true;
   worker.unconfirmed.erase(*id);
-  if (const auto begun = begin_of(event, runtime.clock().wall_now())) {
+  const WallTime now = runtime.clock().wall_now();
+  std::optional<WallTime> begun = begin_of(event, now);
+  // A worker of an earlier version does not say when.
+  if (!begun && !run.begun && event.table != "end") begun = now;
+  if (begun) {
     run.begun = begun;
     if (run.open) run.open->began_at(*begun);
   }

@@ -56,6 +56,46 @@ TEST_F(WorkersTest, AKillIsAnOrderAndTheEndOfTheWorkerCounts) {
   EXPECT_THAT(runs("nightly"), ElementsAre(HasSubstr("killed")));
 }
 
+/// A worker that had no time got the start and the stop together: the command was started only to be stopped.
+TEST_F(WorkersTest, ATimeoutCountsFromTheBeginOfTheCommand) {
+  PlayedWorker& host = worker("host1", kBackup);
+  Job job = backup();
+  job.timeout = 50ms;
+  put(std::move(job));
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  runtime->scheduler().run_for(200ms);
+  host.look();
+  EXPECT_THAT(host.stops, IsEmpty());
+  EXPECT_EQ(jobs->activity(run)->text, "waits until worker host1 has begun it");
+  report(host, {event("started", run)});
+  EXPECT_THAT(jobs->activity(run)->text, HasSubstr("runs since"));
+  ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
+  report(host, {event("end", run, {field("code", "cancelled"), field("message", "stopped")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("nightly"), ElementsAre(HasSubstr("timed-out")));
+}
+
+/// The kill was forgotten, and the run tried again.
+TEST_F(WorkersTest, AfterARestartAKilledRunIsStoppedAtItsWorkerAndEndsAsKilled) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  report(host, {event("started", run)});
+  ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
+  played.clear();
+  close();
+  open();
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup")});
+  ASSERT_TRUE(becomes([&] { return again.stops.size() == 1; }));
+  EXPECT_EQ(again.stops[0].at("run").as_int64(), run);
+  report(again, {event("end", run, {field("code", "internal"), field("message", "exit status 143")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(again.starts, IsEmpty());
+  EXPECT_THAT(runs("nightly"), ElementsAre("killed killed by a user; exit status 143"));
+}
+
 TEST_F(WorkersTest, RunsBeyondThePlacesWaitAndAreSharedOut) {
   PlayedWorker& small = worker("small", {field("backup", "1")});
   PlayedWorker& large = worker("large", {field("backup", "9")}, 3);
@@ -572,6 +612,21 @@ TEST_F(QuickWorkers, AnAttemptAtAWorkerThatStaysAwayFails) {
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("nightly"), ElementsAre("failed unavailable: the worker 'host1' has been away for 2 s"));
   EXPECT_EQ(workers->stats().lost, 1U);
+}
+
+TEST_F(QuickWorkers, ARunThatAWorkerDoesNotBeginFailsAlthoughTheWorkerReports) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  const Instant begun = runtime->clock().now();
+  while (jobs->stats().pending > 0 && runtime->clock().now() - begun < kPatience) {
+    report(host, {});
+    runtime->scheduler().run_for(50ms);
+  }
+  EXPECT_THAT(runs("nightly"), ElementsAre("failed unavailable: the worker 'host1' reports, and has not begun the run for 2 s"));
+  ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
+  EXPECT_EQ(host.stops[0].at("run").as_int64(), run);
 }
 
 TEST_F(QuickWorkers, AWorkerThatHangsGetsNoRunAndIsDisconnected) {

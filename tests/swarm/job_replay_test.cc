@@ -119,6 +119,9 @@ class Elsewhere {
  private:
   void tick() {
     if (!is_there_) return;
+    for (const jobs::AsyncRun& run : under_way_) {
+      if (begins_later_.erase(run.run()) != 0) run.began_at(run.scheduled());
+    }
     end_one("by a timer");
     if (++ticks_ <= 4) jobs_.look_again("elsewhere");
     jobs_.has_room("elsewhere");
@@ -130,6 +133,10 @@ class Elsewhere {
     if (run.run() % 7 == 1) throw std::runtime_error("it cannot begin");
     if (run.run() % 7 == 2) return run.end({}, "at once");
     if (run.run() % 7 == 3) run.on_stop([this, id = run.run()] { stopped(id); });
+    if (run.run() % 2 == 0) {
+      run.begins_later("begins elsewhere");
+      begins_later_.insert(run.run());
+    }
     under_way_.push_back(run);
   }
   void stopped(std::int64_t id) {
@@ -151,6 +158,7 @@ class Elsewhere {
   const bool is_there_;
   std::vector<jobs::AsyncRun> under_way_;
   std::set<std::int64_t> put_back_;
+  std::set<std::int64_t> begins_later_;
   std::set<std::int64_t> called_back_;
   int ticks_ = 0;
   TimerSource timer_;

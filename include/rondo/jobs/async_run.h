@@ -49,6 +49,9 @@ class AsyncRun {
   /// Shows why the work may not go on, such as "worker web-1 has been away since 2026-11-01T02:30:00Z": at most limits::kRunNote bytes.
   /// Empty: it goes on.
   void in_trouble(std::string_view trouble) const;
+  /// The work begins later, with the next call of began_at(): until then the attempt has no timeout, and its activity is 'waits', such as
+  /// "waits until worker web-1 has begun it". At most limits::kRunNote bytes. A later call changes the text.
+  void begins_later(std::string_view waits) const;
   /// The work began at this time. A time in the future counts as now, one more than a day before scheduled() as that. Without it, begin()
   /// counts; but work that was under way already (AsyncHandler::has_begun) began before.
   void began_at(WallTime begun) const;

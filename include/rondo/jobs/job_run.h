@@ -61,13 +61,14 @@ struct JobRun {
   /// The worker to which the attempt under way, or the one of the end, was given; empty: it was given to none. kUnknownWorker for a run of
   /// a database of an earlier version.
   std::string worker = {};
+  bool is_killed = false;  // By a user. It is not begun again.
 };
 
 /// What a run without a stored end does at present: Jobs::activity().
 struct RunActivity {
   enum class Stage : std::uint8_t {
     Planned,  // It waits for its time, or for the time of its next attempt.
-    Waiting,  // It is due, and waits for facts, for other runs of its job, or for a place.
+    Waiting,  // It is due, and waits for facts, for other runs of its job, for a place, or for the begin of its work elsewhere.
     Running,  // Its handler runs.
     Ending,   // The end of an attempt, or of the run, is being stored.
   };
@@ -75,7 +76,7 @@ struct RunActivity {
   std::optional<WallTime> begun{};  // Running, and Ending an attempt: when the attempt began; empty in a replay.
   std::string place = {};           // Where it runs, or waits for a place: "pool fast", "worker web-1". Empty: unknown.
   std::string text = {};            // For people: "waits for its time, 2026-11-01T02:30:00Z".
-  std::string trouble = {};         // Running: why it may not go on, as its handler says; a part of 'text'. Empty: it goes on.
+  std::string trouble = {};         // Why the work elsewhere may not go on, as its handler says; a part of 'text'. Empty: it goes on.
 };
 
 }  // namespace rondo::jobs

@@ -106,6 +106,8 @@ class JobStore {
   virtual Status finish(std::span<const RunEnd> ends) = 0;
   /// Records to which worker a run without a final state is given. A run that has a final state keeps its worker.
   virtual Status note_worker(std::int64_t run, std::string_view worker) = 0;
+  /// Records that a user has killed a run. It does nothing to one that has a final state.
+  virtual Status note_killed(std::int64_t run) = 0;
   /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
   virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
   /// NotFound.

@@ -198,8 +198,9 @@ class Jobs {
   /// AlreadyExists and ResourceExhausted as with trigger(), where 'max' counts as that many runs.
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
   /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has
-  /// ended.
-  Status kill(std::int64_t run);
+  /// ended; then 'stored' is not called. Otherwise it is called with a value when the store has the kill: after a crash the run is not
+  /// begun again. An error says why the store does not have it; the kill holds until this program ends.
+  Status kill(std::int64_t run, Done<bool> stored = {});
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
   /// At most 'max' runs of a job whose id is below 'before', the newest first. NotFound.

@@ -26,7 +26,8 @@ namespace rondo::jobs {
 struct WorkersOptions {
   /// A worker that has not reported for this time gets no further run.
   Duration silent{30s};
-  /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected.
+  /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected, and
+  /// an attempt that a reporting worker has not begun for it fails.
   Duration away{60s};
   /// A run that has not ended this long after it was ordered to stop is named by health(). Its command may have a longer grace.
   Duration stopping{60s};
@@ -44,7 +45,7 @@ struct WorkersOptions {
 struct WorkersStats {
   std::uint64_t given = 0;    // Runs that were given to a worker.
   std::uint64_t linked = 0;   // Runs that a worker had already when they began here.
-  std::uint64_t lost = 0;     // Attempts that failed because their worker was away, or had lost them.
+  std::uint64_t lost = 0;     // Attempts that failed because their worker was away, had lost or did not begin them.
   std::uint64_t refused = 0;  // Events of workers about runs that are not theirs, and malformed ones.
 };
 

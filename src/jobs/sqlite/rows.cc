@@ -127,6 +127,7 @@ std::string read_run(const Statement& row, JobRun& run) {
   run.begun = columns.optional_time(9, "begun");
   run.ended = columns.optional_time(10, "ended");
   run.note = row.text(11).substr(0, limits::kRunNote);
+  run.is_killed = columns.integer(14, "killed", 0, 1) != 0;
   for (const auto& [at, name] : {std::pair{12, "parents"}, {13, "worker"}}) {
     if (row.bytes(at) > kTextBytes) columns.refuse(name, std::string{too_long(row.bytes(at), kTextBytes).message()});
   }

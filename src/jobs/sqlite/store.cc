@@ -74,7 +74,9 @@ constexpr std::array kMigrations{
     "CREATE TABLE removed_instants ("
     "  job INTEGER PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE,"
     "  first INTEGER NOT NULL,"
-    "  last INTEGER NOT NULL);"};
+    "  last INTEGER NOT NULL);",
+    // For note_killed().
+    "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
 std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
@@ -156,6 +158,10 @@ class SqliteJobStore final : public JobStore {
   Status note_worker(std::int64_t run, std::string_view worker) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return wrong;
     return note_worker_.bind(worker).bind(run).run();
+  }
+  Status note_killed(std::int64_t run) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return wrong;
+    return note_killed_.bind(run).run();
   }
   Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return runs_of(unfinished_.bind(after), max); }
   Result<JobRun> run(std::int64_t id) override {
@@ -402,6 +408,7 @@ class SqliteJobStore final : public JobStore {
                     "UPDATE runs SET state = ?1, due = ?2, attempt = ?3, begun = ?4, ended = ?5, note = ?6, "
                     "worker = CASE ?1 WHEN 0 THEN '' ELSE worker END WHERE id = ?7 AND state = 0"};
   Statement note_worker_{*database_, "UPDATE runs SET worker = ? WHERE id = ? AND state = 0"};
+  Statement note_killed_{*database_, "UPDATE runs SET killed = 1 WHERE id = ? AND state = 0"};
   Statement delay_{*database_, "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ?) AND running = 1"};
   Statement give_back_{*database_,
                        "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ? AND state = 0) AND running = 1 "

@@ -33,6 +33,7 @@ class PassingJobStore : public JobStore {
   Status add_runs(std::span<JobRun> runs) override { return store_.add_runs(runs); }
   Status finish(std::span<const RunEnd> ends) override { return store_.finish(ends); }
   Status note_worker(std::int64_t run, std::string_view worker) override { return store_.note_worker(run, worker); }
+  Status note_killed(std::int64_t run) override { return store_.note_killed(run); }
   Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return store_.unfinished(after, max); }
   Result<JobRun> run(std::int64_t id) override { return store_.run(id); }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
