@@ -361,6 +361,7 @@ void figures(const Jobs& jobs, Reply reply) {
                 {"attempts", stats.attempts},
                 {"succeeded", stats.succeeded},
                 {"failed", stats.failed},
+                {"killed", stats.killed},
                 {"retried", stats.retried},
                 {"not_run", stats.not_run},
                 {"recovered", stats.recovered},

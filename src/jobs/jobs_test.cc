@@ -32,7 +32,7 @@ class JobsTest : public test::JobsTestbed {
   bool ends(std::size_t runs) {
     return becomes([this, runs] {
       const JobsStats& stats = jobs->stats();
-      return stats.succeeded + stats.failed + stats.not_run >= runs && stats.pending == 0;
+      return stats.succeeded + stats.failed + stats.killed + stats.not_run >= runs && stats.pending == 0;
     });
   }
 };
@@ -163,6 +163,38 @@ TEST_F(JobsTest, WithCoverTheNewestRunStopsTheOthers) {
   gate.let(1);
   ASSERT_TRUE(ends(2));
   EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("killed covered by the run " + std::to_string(second.id)), "succeeded"));
+}
+
+/// Rows of one turn are handled in the order of their keys: run 9 after run 12.
+TEST_F(JobsTest, WithCoverTheNewestRunRemainsOfThoseOfOneTurn) {
+  Gate gate;
+  jobs->handle("gate", gate.handler());
+  jobs->start();
+  define({.name = "one", .handler = "gate", .overlap = Overlap::Cover});
+  std::size_t made = 0;
+  for (int i = 0; i < 12; ++i) jobs->trigger("one", [&made](const Result<JobRun>& run) { made += run ? 1U : 0U; });
+  ASSERT_TRUE(becomes([&] { return made == 12 && jobs->stats().pending == 1 && gate.inside() == 1; }));
+  gate.let(1);
+  ASSERT_TRUE(ends(12));
+  std::vector<std::string> found = runs("one");
+  EXPECT_EQ(found.back(), "succeeded");
+  found.pop_back();
+  EXPECT_THAT(found, Each(HasSubstr("killed covered by the run ")));
+  EXPECT_EQ(jobs->stats().failed, 0U);
+}
+
+TEST_F(JobsTest, TheEndOfAHandlerInTurnIsBehindItsBegin) {
+  jobs->handle_in_turn("slow", [](const JobContext&) {
+    std::this_thread::sleep_for(30ms);  // The work.
+    return Status{};
+  });
+  jobs->start();
+  define({.name = "one", .handler = "slow"});
+  trigger("one");
+  ASSERT_TRUE(ends(1));
+  const auto rows = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("one", INT64_MAX, 1, done); });
+  ASSERT_TRUE(rows.has_value() && rows->size() == 1);
+  EXPECT_GE(*rows->front().ended - *rows->front().begun, 30ms);
 }
 
 TEST_F(JobsTest, ConcurrentRunsHaveACap) {

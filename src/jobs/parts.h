@@ -139,6 +139,8 @@ struct Jobs::Parts {
   Outcome begin(std::int64_t run, const Ticket& ticket);
   Outcome begin_handler(LiveRun& live, const Ticket& ticket);
   void cover(LiveRun& live);
+  /// Overlap::Cover: a later run of the job that has begun, or may. 0: there is none. Runs of one turn begin in any order.
+  std::int64_t newer_run(const LiveRun& live);
   Outcome overlap(LiveRun& live);
   bool may_begin(std::int64_t run) const;
   /// Lets the next runs of a job begin that wait for a turn.

@@ -23,8 +23,8 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
              .due = live.run.due,
              .attempt = live.run.attempt + 1,
              .begun = attempt.begun,
-             // 'now' is the time at which the turn began. A handler that runs in this turn begins later.
-             .ended = std::max(std::min(attempt.ended.value_or(now), now), attempt.begun),
+             // 'now' is the time at which the turn began. A handler that runs in this turn begins and ends later.
+             .ended = std::max(std::min(attempt.ended.value_or(now), now), attempt.begun + attempt.took),
              .note = attempt.status.ok() ? attempt.note : reason_of(attempt.status)};
   if (live.verdict) end.note = end.note.empty() ? live.verdict_note : live.verdict_note + "; " + end.note;
   if (live.verdict || !attempt.status.ok()) end.state = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
@@ -70,7 +70,7 @@ void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
   if (end.state == RunState::Due) {
     ++stats.retried;
   } else {
-    ++(end.state == RunState::Succeeded ? stats.succeeded : stats.failed);
+    ++(end.state == RunState::Succeeded ? stats.succeeded : end.state == RunState::Killed ? stats.killed : stats.failed);
   }
   live.ends_attempt = true;
   store_end(live, std::move(end));

@@ -7,6 +7,12 @@
 
 namespace rondo::jobs {
 
+namespace {
+
+std::string covered_by(std::int64_t run) { return "covered by the run " + std::to_string(run); }
+
+}  // namespace
+
 void Jobs::Parts::fire(LiveRun& live) {
   live.priority = live.job->job->priority;
   RunQueue* const of = queue(live.priority);
@@ -37,12 +43,28 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   const std::string& handler = job.job->handler;
   if (!handlers.contains(handler) && waits_for_handler(handler)) return wait_for_handler(*live);
   if (!job.begun.contains(run)) {
+    if (const std::int64_t newer = newer_run(*live); newer != 0) {
+      end(*live, RunState::Killed, covered_by(newer));
+      return Outcome::done();
+    }
     if (job.begun.size() >= job.most()) cover(*live);
     // The others may have ended in cover(), which has passed the turn to this run.
     if (job.begun.size() >= job.most() && !job.begun.contains(run)) return overlap(*live);
     job.begun.insert(run);
   }
   return begin_handler(*live, ticket);
+}
+
+std::int64_t Jobs::Parts::newer_run(const LiveRun& live) {
+  const LiveJob& job = *live.job;
+  if (job.job->overlap != Overlap::Cover || live.run.band == Band::Backfill) return 0;
+  const auto is_newer = [&](std::int64_t other) {
+    const LiveRun* const run = find(other);
+    return other > live.run.id && run != nullptr && run->run.band != Band::Backfill && !run->verdict;
+  };
+  if (const auto begun = std::ranges::find_if(job.begun, is_newer); begun != job.begun.end()) return *begun;
+  const auto waits = std::ranges::find_if(job.waiting, is_newer);
+  return waits == job.waiting.end() ? 0 : *waits;
 }
 
 /// Overlap::Cover: ends the runs of the job that wait, except backfilled ones, and asks those that run to stop. The run is the next one.
@@ -55,7 +77,7 @@ void Jobs::Parts::cover(LiveRun& live) {
   job.waiting.push_back(live.run.id);
   for (const std::int64_t other : others) {
     LiveRun* const covered = find(other);
-    if (covered != nullptr && other != live.run.id) stop(*covered, RunState::Killed, "covered by the run " + std::to_string(live.run.id));
+    if (covered != nullptr && other != live.run.id) stop(*covered, RunState::Killed, covered_by(live.run.id));
   }
 }
 

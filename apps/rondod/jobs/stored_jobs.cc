@@ -101,6 +101,7 @@ class StoredJobs final : public JobService {
                                  {"attempts", figures.attempts},
                                  {"succeeded", figures.succeeded},
                                  {"failed", figures.failed},
+                                 {"killed", figures.killed},
                                  {"retried", figures.retried},
                                  {"not_run", figures.not_run},
                                  {"recovered", figures.recovered},

@@ -113,6 +113,7 @@ struct JobsStats {
   std::uint64_t attempts = 0;
   std::uint64_t succeeded = 0;
   std::uint64_t failed = 0;  // Also TimedOut.
+  std::uint64_t killed = 0;  // After they began; also covered ones.
   std::uint64_t retried = 0;
   std::uint64_t not_run = 0;    // Discarded, Skipped and Killed before they began.
   std::uint64_t recovered = 0;  // Found without an end at the start.
