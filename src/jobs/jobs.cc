@@ -104,10 +104,13 @@ std::string Jobs::handler_trouble(std::string_view handler) const {
   parts_->expect_here("handler_trouble");
   return parts_->handlers.contains(handler) ? std::string{} : parts_->trouble_of_absent(handler);
 }
-std::vector<std::string> Jobs::awaited_handlers() const {
+std::vector<std::string> Jobs::awaited_handlers(Duration waited) const {
   parts_->expect_here("awaited_handlers");
   std::vector<std::string> names;
-  for (const auto& [name, runs] : parts_->awaited) names.push_back(name);
+  const Instant now = parts_->runtime.scheduler().now();
+  for (const auto& [name, runs] : parts_->awaited) {
+    if (now - runs.waits >= waited) names.push_back(name);
+  }
   return names;
 }
 std::string Jobs::retry_note(std::int64_t run) const {

@@ -28,6 +28,7 @@ struct LiveRun;
 struct AwaitedRuns {
   std::size_t runs = 0;
   WallTime since;  // When the first of them was due.
+  Instant waits;   // Since when there are some.
 };
 
 /// A job that has live runs.

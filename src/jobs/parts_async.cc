@@ -66,7 +66,7 @@ std::string Jobs::Parts::no_handler(std::string_view name) const {
 Outcome Jobs::Parts::wait_for_handler(LiveRun& live) {
   const std::string& name = live.job->job->handler;
   stop_awaiting(live);
-  live.awaits = &*awaited.try_emplace(name, AwaitedRuns{.since = live.run.due}).first;
+  live.awaits = &*awaited.try_emplace(name, AwaitedRuns{.since = live.run.due, .waits = runtime.scheduler().now()}).first;
   AwaitedRuns& of = live.awaits->second;
   ++of.runs;
   of.since = std::min(of.since, live.run.due);

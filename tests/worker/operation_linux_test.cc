@@ -41,6 +41,16 @@ TEST_F(WorkerOperationOnLinux, ACheckOfTheFileFindsWhatTheStartRefusesAndChanges
   write_config(command("good", "true\n"));
   EXPECT_EQ(check(), 0) << read(folder / "err");
   EXPECT_FALSE(std::filesystem::exists(folder / "state"));
+  EXPECT_THAT(read(folder / "err"), testing::IsEmpty());
+  write_config(
+      "[command.later]\nprogram = \"/no/such\"\n[command.place]\nprogram = \"/bin/true\"\ndirectory = \"/bin/true\"\n"
+      "[command.folder]\nprogram = \"/bin\"\n[command.text]\nprogram = \"" +
+      path("worker.toml") + "\"\n");
+  EXPECT_EQ(check(), 0) << "they may come later";
+  EXPECT_THAT(read(folder / "err"), AllOf(HasSubstr("[command.later] program: /no/such: No such file"),
+                                          HasSubstr("[command.place] directory: /bin/true: is no folder"),
+                                          HasSubstr("[command.folder] program: /bin: is no program"),
+                                          HasSubstr("[command.text] program: " + path("worker.toml") + ": Permission denied")));
   write_config(command("good", "true\n", "user = \"no-such-user\""));
   EXPECT_EQ(check(), 78);
   EXPECT_THAT(read(folder / "err"),

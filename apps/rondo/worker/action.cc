@@ -45,16 +45,22 @@ int worker(const Options& options, const WorkerCall& call) {
   if (!config) return report(options, config.error(), kExitConfig);
   if (const Status refused = Worker::check(*config); !refused.ok()) return report(options, refused, kExitConfig);
   if (call.checks_only) {
+    for (const std::string& command : unready_commands(*config)) print_error("rondo: warning: " + command + "\n");
     print(call.config + ": " + std::to_string(config->commands.size()) + " commands\n");
     return finish_output();
   }
   const std::string socket = socket_candidates(options.socket.empty() ? config->socket : options.socket).front();
   const SystemClock clock;
   Log log(clock);
+  const auto warn = [&log](const WorkerConfig& of) {
+    for (const std::string& command : unready_commands(of)) log.warn("a command cannot begin", {{"why", command}});
+  };
+  warn(*config);
   Result<std::unique_ptr<Worker>> worker = Worker::open(*std::move(config), socket, log);
   if (!worker) return report(options, worker.error());
   (*worker)->run(signals->get(), [&] {
     Result<WorkerConfig> again = read_worker_config(call.config);
+    if (again) warn(*again);
     const Status changed = again ? (*worker)->reconfigure(*std::move(again)) : again.error();
     if (!changed.ok()) log.error("the configuration cannot be read again, going on with the old one", {{"why", changed}});
   });

@@ -1,8 +1,13 @@
 #include "worker/config.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <set>
+#include <system_error>
 
 #include <toml++/toml.h>
 
@@ -276,6 +281,25 @@ Result<WorkerConfig> parse_worker_config(std::string_view text, const std::strin
 Result<WorkerConfig> read_worker_config(const std::string& path) {
   const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kWorkerConfigBytes);
   return text ? parse_worker_config(*text, path) : failure(text.error());
+}
+
+std::vector<std::string> unready_commands(const WorkerConfig& config) {
+  std::vector<std::string> unready;
+  const auto add = [&](const std::string& command, const char* key, const std::string& path, const std::string& why) {
+    unready.push_back(config.file + ": [command." + command + "] " + key + ": " + path + ": " + why);
+  };
+  for (const auto& [name, rule] : config.commands) {
+    std::error_code error;
+    const auto program = std::filesystem::status(rule.program, error);
+    if (!std::filesystem::is_regular_file(program)) {
+      add(name, "program", rule.program, error ? error.message() : "is no program");
+    } else if (::access(rule.program.c_str(), X_OK) != 0) {
+      add(name, "program", rule.program, std::generic_category().message(errno));
+    }
+    if (!std::filesystem::is_directory(rule.directory, error))
+      add(name, "directory", rule.directory, error ? error.message() : "is no folder");
+  }
+  return unready;
 }
 
 }  // namespace rondo::cli

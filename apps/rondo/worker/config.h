@@ -59,4 +59,8 @@ bool is_command_name(std::string_view name) noexcept;
 Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name);
 Result<WorkerConfig> read_worker_config(const std::string& path);
 
+/// The commands that cannot begin at present, each with the reason for people: their program or their directory is missing, or of another
+/// kind. They may come later, so that is no error of the file.
+std::vector<std::string> unready_commands(const WorkerConfig& config);
+
 }  // namespace rondo::cli
