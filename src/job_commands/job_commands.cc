@@ -180,7 +180,13 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
     if (firings && !firings->empty()) next = firings->front().scheduled;
   }
   json::object object = object_of(stored, next);
-  if (const std::string trouble = jobs.handler_trouble(stored.job.handler); !trouble.empty()) object["warning"] = sentence(trouble);
+  std::string warning = jobs.handler_trouble(stored.job.handler);
+  if (stored.job.concurrency > 1 && stored.job.overlap != Overlap::Concurrent) {
+    warning += warning.empty() ? "" : "; ";
+    warning += "the concurrency of " + std::to_string(stored.job.concurrency) + " has no effect: the overlap is " +
+               std::string{to_string(stored.job.overlap)};
+  }
+  if (!warning.empty()) object["warning"] = sentence(warning);
   return object;
 }
 

@@ -292,6 +292,13 @@ TEST_F(JobCommands, AJobWithoutItsHandlerIsShownWithAWarning) {
   EXPECT_EQ(call("job", {{"name", "lost"}}).at("warning"), "this program has no handler 'none'");
 }
 
+TEST_F(JobCommands, AConcurrencyWithoutEffectIsAWarning) {
+  const json::object put = call("job-put", {{"definition", R"({"name":"a","handler":"ok","concurrency":4})"}});
+  EXPECT_EQ(put.at("warning"), "the concurrency of 4 has no effect: the overlap is serial");
+  EXPECT_FALSE(
+      call("job-put", {{"definition", R"({"name":"a","handler":"ok","concurrency":4,"overlap":"concurrent"})"}}).contains("warning"));
+}
+
 TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));

@@ -352,6 +352,40 @@ TEST_F(AsyncJobs, AKillOutlivesTheProgram) {
   EXPECT_THAT(runs("there"), ElementsAre("killed killed by a user; exit status 143"));
 }
 
+/// A command that must stop would go on until the fact holds again.
+TEST_F(AsyncJobs, AKilledRunIsStoppedAfterARestartAlsoWithoutTheFactsOfItsJob) {
+  bool succeeds = true;
+  const auto start = [&](AsyncHandler handler) {
+    jobs->handle_async("worker", std::move(handler));
+    jobs->handle_in_turn("first", [&succeeds](const JobContext&) {
+      return Status{succeeds ? StatusCode::Ok : StatusCode::Internal, "no"};
+    });
+    jobs->start();
+  };
+  start(keeper());
+  put({.name = "first", .handler = "first"});
+  put({.name = "there", .handler = "worker", .required_facts = {"job-succeeded:first"}});
+  trigger("first");
+  const std::int64_t run = trigger("there");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(run, "web-1", done); }).has_value());
+  ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
+  succeeds = false;
+  trigger("first");
+  ASSERT_TRUE(becomes([this] { return jobs->stats().failed == 1 && jobs->stats().pending == 1; }));
+  begun[0].leave();
+  begun.clear();
+  close();
+  open();
+  AsyncHandler handler = keeper();
+  handler.has_begun = [run](std::int64_t id) { return id == run; };
+  start(handler);
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1 && begun[0].is_stop_requested(); }));
+  begun[0].end({});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("there"), ElementsAre(HasSubstr("killed")));
+}
+
 TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   jobs->handle_async("worker", keeper());
   jobs->start();

@@ -38,7 +38,9 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
     end(*live, RunState::Failed, unknown.to_string());
     return Outcome::done();
   }
-  if (std::vector<Constraint> facts = missing_facts(*live); !facts.empty()) return Outcome::wait_for(std::move(facts));
+  // One that was killed before a restart begins for its stop alone.
+  std::vector<Constraint> facts = live->verdict ? std::vector<Constraint>{} : missing_facts(*live);
+  if (!facts.empty()) return Outcome::wait_for(std::move(facts));
   LiveJob& job = *live->job;
   const std::string& handler = job.job->handler;
   if (!handlers.contains(handler) && waits_for_handler(handler)) return wait_for_handler(*live);

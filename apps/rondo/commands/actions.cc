@@ -44,16 +44,24 @@ bool verdict(const json::object& result, const std::string& member) {
   return found->get_bool();
 }
 
+/// The same for a number that must be 0.
+bool is_none(const json::object& result, const std::string& member) {
+  const json::value* const found = result.if_contains(member);
+  boost::system::error_code wrong;
+  const auto number = found == nullptr ? std::uint64_t{0} : found->to_number<std::uint64_t>(wrong);
+  if (found == nullptr || wrong) throw std::invalid_argument("its member " + member + " is no number");
+  return number == 0;
+}
+
 /// Returns the exit code after the answer was printed. The answers of doctor, health, restart-check and verify also contain a
 /// verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
   if (command == "health" && !verdict(result, "healthy") && printed == kExitDone) return kExitFailed;
   if (command == "restart-check" && !verdict(result, "ready") && printed == kExitDone) return kExitFailed;
-  const json::value* const differences = command == "verify" ? result.if_contains("differences") : nullptr;
-  if (printed == kExitDone && differences != nullptr && *differences != 0) return kExitFailed;
-  const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
-  return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
+  if (command == "verify" && !is_none(result, "differences") && printed == kExitDone) return kExitFailed;
+  if (command == "doctor" && !is_none(result, "problems") && printed == kExitDone) return kExitFailed;
+  return printed;
 }
 
 /// Prints a stream of changes that has no end. Each line is written immediately, and the command ends when its reader is gone.

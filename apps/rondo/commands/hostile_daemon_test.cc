@@ -271,6 +271,10 @@ TEST_P(HostileDaemon, ReportsAnswersOfEveryShape) {
       EXPECT_EQ(code, 1) << context;
       EXPECT_THAT(out, testing::HasSubstr("is neither true nor false")) << context;
     }
+    if (std::string_view{GetParam().words} == "verify") {
+      EXPECT_EQ(code, 1) << context;
+      EXPECT_THAT(out, testing::HasSubstr("its member differences is no number")) << context;
+    }
     if (!GetParam().takes_apart || i >= kNoObjects) continue;
     EXPECT_EQ(code, 1) << context;
     EXPECT_THAT(out, testing::HasSubstr("makes no sense")) << context;
