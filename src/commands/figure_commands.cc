@@ -123,6 +123,10 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"bound", stats.bound},
                                 {"in_flight", stats.in_flight},
                                 {"resolve_wait_max_us", microseconds(stats.longest_resolve_wait)},
+                                {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
+                                {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))},
+                                {"latency_p999_us", microseconds(stats.latency_ns.quantile(0.999))},
+                                {"latency_max_us", microseconds(stats.latency_ns.max())},
                                 {"last_reject", sentence(stats.last_reject)}});
   }
   return rows;

@@ -100,18 +100,33 @@ void Consumer::take(std::size_t max) {
   const std::size_t room = rows_max_ - std::min(rows_max_, ledger_.size());
   if (room == 0 || max == 0) return;
   arrived_.clear();
+  arrivals_.clear();
+  subscription_->next_arrivals(std::min(max, room), arrivals_);
   subscription_->take(std::min(max, room), arrived_);
   stats_.taken += arrived_.size();
   observers_.took(arrived_.size(), subscription_->empty());
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
-  for (const Change& change : arrived_) {
+  std::size_t mark = 0;
+  Instant came = now;
+  for (std::size_t i = 0; i < arrived_.size(); ++i) {
+    const Change& change = arrived_[i];
+    // A Delete and the Set behind it are one key.
+    if (i == 0 || arrived_[i - 1].op() != ChangeOp::Delete || arrived_[i - 1].key() != change.key())
+      came = next_arrival(mark).value_or(now);
     observers_.taken(change);
-    const Ledger::Merged how = ledger_.merge(change, now, services_.constraints);
+    const Ledger::Merged how = ledger_.merge(change, came, services_.constraints);
     observers_.merged(change, how);
     if (how == Ledger::Merged::Refused) refuse(change);
   }
   arrived_.clear();
+}
+
+std::optional<Instant> Consumer::next_arrival(std::size_t& mark) {
+  while (mark < arrivals_.size() && arrivals_[mark].keys == 0) ++mark;
+  if (mark == arrivals_.size()) return std::nullopt;
+  --arrivals_[mark].keys;
+  return arrivals_[mark].at == Instant{} ? std::nullopt : std::optional{arrivals_[mark].at};
 }
 
 std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items) {
@@ -168,7 +183,7 @@ void Consumer::take_resolved() {
     if (observers_.any()) observers_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
     return;
   }
-  tasks_.push_back(ledger_.take_resolved(row));
+  tasks_.push_back(ledger_.take_resolved(row, services_.scheduler.now()));
   ++stats_.retried;
   observers_.retried(row, tasks_.back().change);
 }
@@ -269,10 +284,17 @@ void Consumer::requeue(std::string_view key) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
+  note_latency(row);
   observers_.done(row);
   forget_rejection(row);
   ledger_.unbind(row, services_.constraints);
   settle_row(row);
+}
+
+/// With the scheduler's time of this turn: no clock is read.
+void Consumer::note_latency(std::uint32_t row) {
+  const Duration took = services_.scheduler.now() - ledger_.since(row);
+  stats_.latency_ns.add(static_cast<std::uint64_t>(std::max<Duration::rep>(took.count(), 0)));
 }
 
 /// A done row that is handled again does not end the rejection of a newer change.
@@ -373,6 +395,7 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
     return;
   }
   ++stats_.done;
+  note_latency(row);
   observers_.done(row, facts);
   forget_rejection(row);
   ledger_.bind(row, facts, services_.constraints);

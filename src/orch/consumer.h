@@ -94,6 +94,10 @@ class Consumer final : public Source {
   /// Gathers resolved rows and done rows whose fact has ended. It alternates while there are both.
   std::uint32_t gather_again(std::uint32_t max);
   void take_resolved();
+  /// When the next key of arrivals_ came, if the store knows; 'mark' is the place there.
+  std::optional<Instant> next_arrival(std::size_t& mark);
+  /// A change is done: adds the time since it came to its figure.
+  void note_latency(std::uint32_t row);
   void take_ended();
   bool has_again() const { return ledger_.has_resolved() || has_ended(); }
   /// A row that is handled again is owed an outcome again, so it needs room in the ledger.
@@ -136,6 +140,7 @@ class Consumer final : public Source {
   // The share of retried rows that steps too short for a whole row leave to the next step; see retry_share().
   std::uint64_t retry_credit_ = 0;
   std::vector<Change> arrived_;
+  std::vector<Subscription::Arrival> arrivals_;
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};
   ConsumerStats stats_;

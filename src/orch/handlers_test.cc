@@ -79,5 +79,85 @@ TEST_F(HandlersTest, AnOrchHasTimersOfItsOwnThatGoOnWhenOneThrowsAndEndWithIt) {
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("clockwork timer 'every': the handler threw: cannot bear it")));
 }
 
+/// Settles staged changes of table T when the test wants it.
+class LatencyTest : public HandlersTest {
+ protected:
+  LatencyTest() {
+    rows = orch.consume(
+        "T",
+        [this](std::string_view key, const Fields&) {
+          const Constraint needed{kGroup, "g"};
+          if (key == "waits" && !orch.holds(needed)) return Outcome::wait_for(needed);
+          staged.push_back(orch.current_ticket());
+          return Outcome::staged();
+        },
+        [](std::string_view) { return Outcome::done(); });
+  }
+  void answer(std::size_t ticket) {
+    orch.settle(staged.at(ticket), Outcome::done());
+    run();
+  }
+  /// The time in milliseconds of the 'count' changes that are done; each is exact, because no simulated turn takes as much.
+  double longest_ms(std::uint64_t count) {
+    const Log2Histogram latency = stats("T").latency_ns;
+    EXPECT_EQ(latency.count(), count);
+    return static_cast<double>(latency.max()) / 1e6;
+  }
+
+  OpenOrch& provider = add_groups();
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  ConsumerHandle rows;
+  std::vector<Ticket> staged;
+};
+
+TEST_F(LatencyTest, IsFromTheWriteToTheAnswer) {
+  orch.hold(rows);
+  set("T", "a");
+  run_for(30ms);
+  set("T", "b");
+  run_for(10ms);
+  orch.release(rows);
+  run();
+  run_for(5ms);
+  answer(1);
+  EXPECT_NEAR(longest_ms(1), 15, 1);  // The wait in the table counts, and for each row its own.
+  answer(0);
+  EXPECT_NEAR(longest_ms(2), 45, 1);
+}
+
+TEST_F(LatencyTest, DoesNotCountTheWaitForFacts) {
+  set("T", "waits");
+  run_for(10s);
+  groups.insert("g");
+  provider.announce({kGroup, "g"});
+  run();
+  run_for(20ms);
+  answer(0);
+  EXPECT_NEAR(longest_ms(1), 20, 1);
+}
+
+TEST_F(LatencyTest, OfAChangeThatEndsAWaitIsFromThatChange) {
+  set("T", "waits");
+  run_for(10s);
+  groups.insert("g");  // Not announced: the new Set is handled at once.
+  set("T", "waits", {{"new", "1"}});
+  run();
+  run_for(20ms);
+  answer(0);
+  EXPECT_NEAR(longest_ms(1), 20, 1);
+}
+
+TEST_F(LatencyTest, OfAChangeBehindOneInFlightIsItsOwn) {
+  set("T", "a");
+  run_for(50ms);
+  for (std::size_t i = 0; i < 20; ++i) {  // In one row, without a pause: each is written 20 ms before the one in flight is answered.
+    set("T", "a", {{"value", std::to_string(i)}});
+    run_for(20ms);
+    answer(i);
+  }
+  EXPECT_NEAR(longest_ms(20), 70, 1);                           // The first. The others took 40 ms.
+  EXPECT_LT(stats("T").latency_ns.quantile(0.9), 67'108'864U);  // They are in the bucket below 2^26 ns.
+}
+
 }  // namespace
 }  // namespace rondo

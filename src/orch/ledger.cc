@@ -1,6 +1,8 @@
 #include "orch/ledger.h"
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <utility>
 
 #include "base/prefetch.h"
@@ -241,7 +243,7 @@ bool Ledger::has_room(const Row& row, const Record& record) const {
   return store::check_merge({}, older, record).ok();
 }
 
-Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex& index) {
+Ledger::Merged Ledger::merge(const Change& change, Instant came, ConstraintIndex& index) {
   RONDO_ASSERT(change.op() != ChangeOp::Event);
   bool is_new = false;
   const std::uint32_t row = by_key_.find_or_add(
@@ -256,13 +258,14 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     r.has_delete = change.op() == ChangeOp::Delete;
     r.has_set = !r.has_delete;
     r.record = change.record();
-    r.since = now;
+    r.since = came;
     enqueue(row);
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
   const bool replaces = set_replaces_delete_ && change.op() == ChangeOp::Set && r.has_delete && may_replace_delete(row);
   if (change.op() == ChangeOp::Set && !has_room(r, change.record())) return Merged::Refused;
+  if (r.state == State::InFlight && !r.has_set && !r.has_delete) note_behind(r, came);
   // A lone Set that is deleted before it was handled leaves only the Delete.
   overlay(r, change);
   r.redone = false;
@@ -273,8 +276,14 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::Joined;
   }
   leave_wait(row, index);
+  r.since = came;
   enqueue(row);
   return Merged::Unparked;
+}
+
+void Ledger::note_behind(Row& row, Instant came) {
+  const auto behind = std::chrono::duration_cast<std::chrono::microseconds>(came - row.since).count();
+  row.behind_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(behind, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
 // --- turns
@@ -282,6 +291,7 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
 Ledger::Task Ledger::start(std::uint32_t row) {
   Row& r = rows_[row];
   r.state = State::InFlight;
+  r.behind_us = 0;
   ++in_flight_;
   r.flight_is_delete = r.has_delete;
   if (r.has_delete) {
@@ -303,8 +313,9 @@ std::optional<Ledger::Task> Ledger::take_new() {
 
 std::uint32_t Ledger::peek_resolved() const { return resolved_.empty() ? kNone : lists_[resolved_.front()].head; }
 
-Ledger::Task Ledger::take_resolved(std::uint32_t row) {
+Ledger::Task Ledger::take_resolved(std::uint32_t row, Instant now) {
   leave_resolved(row);
+  rows_[row].since = now;
   rows_[row].extra.reset();
   return start(row);
 }
@@ -362,6 +373,7 @@ void Ledger::settle(std::uint32_t row) {
   r.redone = false;
   if (r.has_delete || r.has_set) {
     r.flight = Record{};
+    r.since = r.since + std::chrono::microseconds{r.behind_us};
     enqueue(row);
     return;
   }
@@ -501,6 +513,7 @@ Ledger::Ended Ledger::take_ended(Instant now, ConstraintIndex& index) {
   bound_.hold(*this, bound, rows_[row].state == State::InFlight, index);
   if (rows_[row].state != State::Parked || is_resolved(row)) return {};
   leave_wait(row, index);
+  rows_[row].since = now;
   enqueue(row);
   return {.queued = row};
 }

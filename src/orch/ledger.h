@@ -69,8 +69,8 @@ class Ledger {
   void expect_settle(std::uint32_t row, std::uint32_t generation, unsigned step) const noexcept;
   /// Prefetches for a take of the first 'count' resolved rows that follows soon.
   void expect_resolved(std::uint32_t count) const noexcept;
-  /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
-  Merged merge(const Change& change, Instant now, ConstraintIndex& index);
+  /// Merges a Set or Delete that came at 'came'. 'index' forgets the list a row leaves when that empties it.
+  Merged merge(const Change& change, Instant came, ConstraintIndex& index);
   /// The row that took the change merged last.
   std::uint32_t merged_row() const noexcept { return merged_row_; }
 
@@ -79,7 +79,7 @@ class Ledger {
   /// Returns the oldest resolved row, still parked, or kNone. The caller checks first_missing(), then calls park_again() or
   /// take_resolved().
   std::uint32_t peek_resolved() const;
-  Task take_resolved(std::uint32_t row);
+  Task take_resolved(std::uint32_t row, Instant now);
   /// Returns which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is
   /// not checked: its handler will check.
   std::uint32_t first_missing(std::uint32_t row, const ConstraintIndex& index) const;
@@ -151,6 +151,8 @@ class Ledger {
   const Record& pending(std::uint32_t row) const noexcept { return rows_[row].record; }
   /// The record of the change in flight.
   const Record& flight(std::uint32_t row) const noexcept { return rows_[row].flight; }
+  /// When the change came that the row holds or has in flight, or when it was parked or taken again after that; the newest of these.
+  /// Changes that were merged count from the first of them.
   Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
   /// All facts that a parked row waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
   std::vector<Constraint> facts_of(std::uint32_t row, const ConstraintIndex& index) const;
@@ -228,6 +230,7 @@ class Ledger {
     std::uint32_t list = kNone;   // The wait list of a parked row; for a row in flight, the value given to set_asked().
     std::uint32_t ahead = kNone;  // A row some places behind this one in its wait list, now or earlier. Used only to prefetch.
     std::uint32_t generation = 0;
+    std::uint32_t behind_us = 0;  // From 'since' to when the change behind the one in flight came; at most 71 minutes.
     std::unique_ptr<Extra> extra;
     State state = State::Free;
     bool has_delete = false;
@@ -239,6 +242,7 @@ class Ledger {
 
   void overlay(Row& row, const Change& change) const;
   bool has_room(const Row& row, const Record& record) const;
+  static void note_behind(Row& row, Instant came);
   bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
   bool may_replace_delete(std::uint32_t row) const noexcept;
   void append(List& list, std::uint32_t row);

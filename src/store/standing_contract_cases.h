@@ -159,6 +159,28 @@ TEST_P(StandingContract, TellsWhenTheStandingRowsAreTaken) {
   }
 }
 
+/// A store need not know it. If it does, a standing row has no time.
+TEST_P(StandingContract, TellsWhenTheNextKeysCame) {
+  stand({"a"});
+  const Instant before = world().scheduler().now();
+  remove("T", "b");
+  set("T", "b", {{"x", "1"}});
+  set("T", "c", {{"x", "1"}});
+  settle();
+  const auto consumer = subscribe("T");
+  settle();
+  std::vector<Subscription::Arrival> arrivals;
+  consumer->next_arrivals(3, arrivals);
+  std::vector<Instant> times;
+  for (const Subscription::Arrival& arrival : arrivals) times.insert(times.end(), arrival.keys, arrival.at);
+  ASSERT_LE(times.size(), 3U);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_EQ(times[i] == Instant{}, i == 0) << i;
+    EXPECT_TRUE(i == 0 || (times[i] >= before && times[i] <= world().scheduler().now())) << i;
+  }
+  EXPECT_EQ(take_rows(*consumer).size(), 4U);
+}
+
 TEST_P(StandingContract, HasCaughtUpWhereNothingStands) {
   const auto consumer = subscribe("T");
   const auto watcher = subscribe("W");

@@ -7,6 +7,7 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/sim/world.h"
+#include "store/arrival_marks.h"
 #include "store/completions.h"
 #include "store/event_buffer.h"
 #include "store/store_contract.h"
@@ -26,6 +27,28 @@ std::vector<std::string> lines(WatchedView& view, std::size_t max = SIZE_MAX) {
   std::vector<std::string> result;
   for (const Change& change : changes) result.push_back(line(change));
   return result;
+}
+
+TEST(ArrivalMarks, OfManyTurnsCountFromAnEarlierWriteAndNeverFromALaterOne) {
+  const auto at = [](std::size_t ns) { return Instant::from_nanoseconds(static_cast<std::int64_t>(ns)); };
+  ArrivalMarks marks;
+  constexpr std::size_t kKeys = 100'000;
+  for (std::size_t i = 1; i <= kKeys; ++i) marks.add(at(i));
+  EXPECT_LE(marks.size(), ArrivalMarks::kMarks);
+  std::vector<Subscription::Arrival> all;
+  marks.next(kKeys, all);
+  std::size_t key = 0;
+  for (const Subscription::Arrival& arrival : all) {
+    EXPECT_LE(arrival.at, at(key + 1));
+    key += arrival.keys;
+    EXPECT_GE(arrival.at + Duration{kKeys / 256}, at(key));  // Its last key.
+  }
+  EXPECT_EQ(key, kKeys);
+  marks.remove(kKeys - 1);
+  all.clear();
+  marks.next(5, all);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].keys, 1U);
 }
 
 TEST(EventBuffer, SeveralDropsBetweenTwoEventsAreOneGap) {

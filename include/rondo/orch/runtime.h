@@ -15,6 +15,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/elsewhere.h"
 #include "rondo/orch/orch.h"
@@ -176,6 +177,11 @@ struct ConsumerStats {
   std::size_t in_flight = 0;
   bool caught_up = false;            // Each row that existed when the Orch was made has been taken: Subscription::caught_up().
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
+  /// Nanoseconds from the write of a change to its outcome Done, which for a staged change is the answer of its data plane. The write is
+  /// when the change came into this process (Subscription::next_arrivals()); where the store does not know it, the turn that took the
+  /// change. Merged changes count once, from the first of them. Of a change that waited for facts or a time, from the turn that took it
+  /// again.
+  Log2Histogram latency_ns = {};
   std::string last_reject;
   std::string standing_reject;            // The newest reason among rejected_rows.
   std::size_t delayed_rows = 0;           // Of 'parked', the rows whose handler tries again after a time.

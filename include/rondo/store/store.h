@@ -112,6 +112,16 @@ class Subscription {
   /// Whether take() has returned every row that existed when the subscription was made. True from the start if there were none, or with
   /// standing_rows = false.
   virtual bool caught_up() const = 0;
+  /// When 'keys' keys came into this process. Without a time: unknown, or rows that existed before the subscription.
+  struct Arrival {
+    Instant at = {};
+    std::size_t keys = 0;
+  };
+  /// Appends when the next 'max' keys of take() came, in their order, for figures of latency. Fewer if the store does not know.
+  virtual void next_arrivals(std::size_t max, std::vector<Arrival>& out) const {
+    static_cast<void>(max);
+    static_cast<void>(out);
+  }
   /// Channel: number of events lost to overflow since the subscription was made.
   virtual std::uint64_t dropped() const { return 0; }
 };

@@ -34,7 +34,9 @@ Status MemoryStore::declare(const TableSpec& spec) {
   if (tables_.size() >= limits::kTables) {
     return {StatusCode::ResourceExhausted, "no room for table " + quoted(spec.name) + ": " + std::to_string(limits::kTables) + " exist"};
   }
-  tables_.emplace(spec.name, make_table(spec));
+  const std::shared_ptr<MemoryTable> table = make_table(spec);
+  table->take_time_of(scheduler_);
+  tables_.emplace(spec.name, table);
   return {};
 }
 

@@ -17,7 +17,8 @@ namespace rondo::store {
 
 class MemoryStore final : public Store {
  public:
-  MemoryStore(Scheduler& scheduler, std::string name, Priority completions) : completions_(scheduler, std::move(name), completions) {}
+  MemoryStore(Scheduler& scheduler, std::string name, Priority completions)
+      : scheduler_(scheduler), completions_(scheduler, std::move(name), completions) {}
 
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
@@ -39,6 +40,7 @@ class MemoryStore final : public Store {
     std::size_t operator()(std::string_view name) const noexcept { return hash_key(name); }
   };
 
+  const Scheduler& scheduler_;
   Completions completions_;
   boost::unordered_flat_map<std::string, std::shared_ptr<MemoryTable>, Hash, std::equal_to<>> tables_;
   mutable MemoryTable* last_ = nullptr;

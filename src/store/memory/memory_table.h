@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 #include "store/memory/row_persister.h"
 #include "store/table_rules.h"
@@ -39,15 +40,19 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   /// Queue: adds an entry that was kept, before the table has a consumer or a persister. The queue's limit does not apply: the kept entries
   /// include those that a consumer had taken.
   virtual void restore_entry(Change change) { static_cast<void>(change); }
+  /// Changes are marked with the time of this scheduler's turns, for Subscription::next_arrival(). Without it they have no time.
+  void take_time_of(const Scheduler& scheduler) noexcept { scheduler_ = &scheduler; }
   /// Replaces the row limit of the table's spec.
   void set_rows_max(std::size_t rows_max) noexcept { spec_.rows_max = rows_max; }
 
  protected:
   RowPersister* persister() const noexcept { return persister_; }
+  Instant now() const noexcept { return scheduler_ == nullptr ? Instant{} : scheduler_->now(); }
 
  private:
   TableSpec spec_;
   RowPersister* persister_ = nullptr;
+  const Scheduler* scheduler_ = nullptr;
 };
 
 /// The number of empty slots that one page may pass.

@@ -22,6 +22,7 @@ class SingleConsumerTable::Consumer final : public Subscription {
   void ack(const Change& change) override { table_->ack(change); }
   void requeue(std::string_view key) override { table_->requeue(key); }
   bool caught_up() const override { return table_->caught_up(); }
+  void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override { table_->next_arrivals(max, out); }
 
  private:
   std::shared_ptr<SingleConsumerTable> table_;

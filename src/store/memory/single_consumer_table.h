@@ -21,6 +21,10 @@ class SingleConsumerTable : public MemoryTable {
   /// See Subscription.
   virtual void requeue(std::string_view key) { static_cast<void>(key); }
   virtual bool caught_up() const { return true; }
+  virtual void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const {
+    static_cast<void>(max);
+    static_cast<void>(out);
+  }
   /// At most 'max' keys (Staged) or entries (Queue).
   virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
   virtual std::size_t waiting() const = 0;

@@ -101,18 +101,21 @@ void StagedTable::append(std::uint32_t id) {
   }
   last_ = id;
   ++staged_count_;
+  arrivals_.add(now());
   if (was_idle) became_ready();
 }
 
 std::size_t StagedTable::pop(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
-  std::size_t keys = walk_left_ == 0 ? 0 : walk(max, out);
+  const std::size_t walked = walk_left_ == 0 ? 0 : walk(max, out);
+  std::size_t keys = walked;
   for (; keys < max && first_ != rows_.kNone; ++keys) {
     const std::uint32_t id = first_;
     first_ = rows_[id].next;
     --staged_count_;
     pop_row(id, out);
   }
+  arrivals_.remove(keys - walked);
   if (first_ == rows_.kNone) last_ = rows_.kNone;
   return out.size() - before;
 }

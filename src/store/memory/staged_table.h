@@ -9,9 +9,11 @@
 // forgotten.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "store/arrival_marks.h"
 #include "store/keyed_rows.h"
 #include "store/memory/single_consumer_table.h"
 
@@ -37,6 +39,11 @@ class StagedTable final : public SingleConsumerTable {
   void begin(const SubscribeOptions& options) override;
   void requeue(std::string_view key) override;
   bool caught_up() const override { return unseen_ == 0; }
+  void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const override {
+    const std::size_t walked = std::min(walk_left_, max);
+    if (walked != 0) out.push_back({.at = {}, .keys = walked});
+    arrivals_.next(max - walked, out);
+  }
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return staged_count_ + walk_left_; }
   void ack(const Change& change) override;
@@ -81,6 +88,7 @@ class StagedTable final : public SingleConsumerTable {
   std::size_t unseen_ = 0;       // Standing rows that the consumer has not received yet.
   std::size_t walk_left_ = 0;    // Those of unseen_ that are not staged.
   std::uint32_t walk_next_ = 0;
+  ArrivalMarks arrivals_;  // Of the chain of staged rows.
 };
 
 }  // namespace rondo::store

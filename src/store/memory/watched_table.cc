@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "store/arrival_marks.h"
+
 namespace rondo::store {
 
 /// Delivers the first full read in the order of row numbers up to 'scan_end_', then the chain. A row that changes before the scan reaches
@@ -36,6 +38,11 @@ class WatchedTable::Watcher final : public Subscription {
     if (id != table_->rows_.kNone && !table_->rows_[id].deleted) changed(id, What::Changed);
   }
   bool caught_up() const override { return scan_left_ == 0; }
+  void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override {
+    const std::size_t scanned = std::min(scan_left_, max);
+    if (scanned != 0) out.push_back({.at = {}, .keys = scanned});
+    arrivals_.next(max - scanned, out);
+  }
 
   enum class What { New, Changed, Deleted };
   void changed(std::uint32_t id, What what) {
@@ -46,6 +53,7 @@ class WatchedTable::Watcher final : public Subscription {
     if (to_be_scanned) --scan_left_;
     mark(id, true);
     chain_.push_back(id);
+    arrivals_.add(table_->now());
     ++table_->rows_[id].pending;
     if (was_empty && wake_) wake_();
   }
@@ -79,6 +87,7 @@ class WatchedTable::Watcher final : public Subscription {
     for (; taken < max && !chain_.empty(); ++taken) {
       const std::uint32_t id = chain_.front();
       chain_.pop_front();
+      arrivals_.remove(1);
       mark(id, false);
       const Row& row = table_->rows_[id];
       out.emplace_back(row.deleted ? ChangeOp::Delete : ChangeOp::Set, row.record);
@@ -93,6 +102,7 @@ class WatchedTable::Watcher final : public Subscription {
   std::uint32_t scan_end_;
   std::size_t scan_left_;  // Rows of the scan that were not delivered yet.
   std::deque<std::uint32_t> chain_;
+  ArrivalMarks arrivals_;   // Of the chain.
   std::vector<bool> bits_;  // By row number: whether the row is in the chain.
 };
 

@@ -81,6 +81,10 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   virtual bool empty() const = 0;
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
+  virtual void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const {
+    static_cast<void>(max);
+    static_cast<void>(out);
+  }
   virtual std::uint64_t dropped() const { return 0; }
   /// Call this before open().
   virtual void use(const SubscribeOptions& options) { static_cast<void>(options); }

@@ -266,6 +266,7 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
 
 void SingleConsumerSubscription::hand_over() {
   const bool had_news = has_news();
+  const Instant now = link().scheduler.now();
   while (!coming_.empty() && coming_.front().unread == 0) {
     Batch& batch = coming_.front();
     const bool was_read = batch.number == 0;
@@ -276,8 +277,9 @@ void SingleConsumerSubscription::hand_over() {
     std::erase_if(batch.entries, [](const Entry& entry) { return entry.left_out; });
     for (Entry& entry : batch.entries) {
       const bool set = static_cast<bool>(entry.change.record());
-      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read});
-      if (set) waiting_.push_back({std::move(entry.change), false, false, was_read});
+      const Instant came = was_read ? Instant{} : now;
+      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read, came});
+      if (set) waiting_.push_back({std::move(entry.change), false, false, was_read, came});
       ++waiting_entries_;
       if (was_read) ++waiting_read_;
     }
@@ -342,6 +344,16 @@ void SingleConsumerSubscription::learn_pop_size(const Batch& batch) {
 }
 
 // --- the consumer
+
+void SingleConsumerSubscription::next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const {
+  const std::size_t before = out.size();
+  for (auto waiting = waiting_.begin(); max > 0 && waiting != waiting_.end(); ++waiting) {
+    if (waiting->with_next) continue;
+    if (out.size() == before || out.back().at != waiting->came) out.push_back({.at = waiting->came, .keys = 0});
+    ++out.back().keys;
+    --max;
+  }
+}
 
 std::size_t SingleConsumerSubscription::take(std::size_t max, std::vector<Change>& out) {
   if (!link().may_take()) return 0;

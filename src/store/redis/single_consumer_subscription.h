@@ -31,6 +31,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) final;
   bool empty() const final { return waiting_.empty() || !link().may_take(); }
   std::size_t depth() const final { return waiting_entries_ + target().waiting; }
+  void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const final;
   /// Standing rows do not count, because nothing is staged for them.
   std::size_t fetched() const final { return waiting_entries_ - waiting_read_; }
   Status trouble() const final { return trouble_; }
@@ -128,6 +129,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
     bool with_next = false;
     bool ends_batch = false;
     bool was_read = false;
+    Instant came{};  // When its batch was complete here. No time: a row that was read.
   };
   std::deque<Waiting> waiting_;
   std::size_t waiting_entries_ = 0;

@@ -41,6 +41,7 @@ class ZmqInbox::Consumer final : public Subscription {
   bool empty() const override { return inner_->empty(); }
   std::size_t depth() const override { return inner_->depth(); }
   Gap take_gap() override { return inner_->take_gap(); }
+  void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override { inner_->next_arrivals(max, out); }
   void requeue(std::string_view key) override { inner_->requeue(key); }
   bool caught_up() const override { return inner_->caught_up(); }
 
@@ -62,6 +63,10 @@ Status ZmqInbox::declare(const ZmqTableSpec& spec) {
   if (!is_new) return {StatusCode::InvalidArgument, table_named(spec.database, spec.table) + " is there twice"};
   place->second = std::make_shared<StagedTable>(std::move(staged), StagedTable::Popped::IsKept);
   return {};
+}
+
+void ZmqInbox::take_time_of(const Scheduler& scheduler) {
+  for (const auto& [name, table] : tables_) table->take_time_of(scheduler);
 }
 
 std::shared_ptr<StagedTable> ZmqInbox::find(std::string_view database, std::string_view table) const {

@@ -24,6 +24,8 @@ class ZmqInbox {
       : fault_(std::move(fault)), room_(std::move(room)) {}
 
   Status declare(const ZmqTableSpec& spec);
+  /// See MemoryTable: for the tables that are declared so far.
+  void take_time_of(const Scheduler& scheduler);
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table, const SubscribeOptions& options);
   Status write(std::string_view database, std::string_view table, Change change);
   Result<std::size_t> staged(std::string_view database, std::string_view table) const;

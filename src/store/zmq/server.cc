@@ -91,6 +91,7 @@ class ZmqServer::Parts final : public Source {
     for (const ZmqTableSpec& spec : options_.tables) {
       if (Status bad = inbox_.declare(spec); !bad.ok()) return bad;
     }
+    inbox_.take_time_of(scheduler_);
     if (Status failed = open_socket(); !failed.ok()) return failed;
     scheduler_.add(*this);
     scheduler_.add(poll_timer_);

@@ -117,6 +117,7 @@ class CopyingConsumer final : public Subscription {
   bool empty() const override { return inner_->empty() || behind_.room(table_) == 0; }
   std::size_t depth() const override { return inner_->depth(); }
   Gap take_gap() override { return inner_->take_gap(); }
+  void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override { inner_->next_arrivals(max, out); }
   void requeue(std::string_view key) override { inner_->requeue(key); }
   bool caught_up() const override {
     if (recovery_ != nullptr && recovery_->is_done() && (recovery_->rows() == 0 || inner_->empty())) recovered_taken_ = true;
