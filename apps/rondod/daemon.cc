@@ -33,6 +33,7 @@ Daemon::~Daemon() {
   jobs_.reset();
   fpm_.reset();
   state_db_.reset();
+  neighbors_.reset();
   agent_.reset();
   runtime_.reset();
   managers_.reset();
@@ -118,6 +119,7 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
   if (Status opened = plane_ == nullptr ? Status{} : open_agent(); !opened.ok()) return opened;
   if (Status opened = open_managers(); !opened.ok()) return opened;
+  if (Status opened = open_neighbors(); !opened.ok()) return opened.with_context("learning neighbours");
   if (Status unknown = check_groups(config_, runtime_->consumers()); !unknown.ok())
     return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
@@ -146,6 +148,7 @@ Status Daemon::open_agent() {
                 events_.link(event, runtime_->clock().now());
                 if (fpm_ != nullptr) fpm_->link_event(event);
                 if (state_db_ != nullptr) state_db_->link_event(event);
+                if (neighbors_ != nullptr) neighbors_->link_event(event);
               },
           .audit = {.period = std::chrono::seconds{config_.audit_s},
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
@@ -174,6 +177,14 @@ Status Daemon::open_managers() {
   auto state = StateDb::open(config_.managers, *runtime_, *agent_, *managers_, redis_);
   if (state) state_db_ = std::move(*state);
   return state ? Status{} : state.error().with_context("opening STATE_DB");
+}
+
+/// A standby makes no rows.
+Status Daemon::open_neighbors() {
+  if (!config_.learn_neighbors || !plane_holder_.empty()) return {};
+  auto neighbors = NeighborFeed::open(*runtime_, *agent_, *plane_, redis_);
+  if (neighbors) neighbors_ = std::move(*neighbors);
+  return neighbors ? Status{} : neighbors.error();
 }
 
 /// A standby runs no jobs: the process that it stands by for may use the database.
@@ -363,6 +374,7 @@ void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const
 
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
+  if (Status started = neighbors_ == nullptr ? Status{} : neighbors_->start(); !started.ok()) return started;
   agent_->audit()->on_result(
       [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
   return {};
@@ -419,6 +431,7 @@ Status Daemon::open_admin() {
                                                              .fpm = fpm_,
                                                              .managers = managers_,
                                                              .state_db = state_db_,
+                                                             .neighbors = neighbors_,
                                                              .redis = redis_,
                                                              .plane_holder = plane_holder_,
                                                              .config = config_,

@@ -65,6 +65,7 @@ class Daemon {
   Status open_agent();
   void open_resources();
   Status open_managers();
+  Status open_neighbors();
   Status open_jobs();
   StoreHooks store_hooks();
   void tell_long_turn(const LongTurn& turn);
@@ -136,6 +137,7 @@ class Daemon {
   std::unique_ptr<switch_agent::Resources> resources_;  // Null without a data plane.
   std::unique_ptr<managers::Managers> managers_;        // Null unless they are enabled.
   std::unique_ptr<StateDb> state_db_;                   // Null unless [managers] state_db names it.
+  std::unique_ptr<NeighborFeed> neighbors_;             // Null unless [dataplane] learn_neighbors is set.
   std::unique_ptr<JobService> jobs_;                    // Null if this rondod runs no jobs.
   std::unique_ptr<FpmFeed> fpm_;                        // Null unless it is enabled.
   CommandRegistry registry_;

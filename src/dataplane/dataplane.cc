@@ -6,4 +6,8 @@ DataPlane::~DataPlane() = default;
 
 Result<std::unique_ptr<Source>> DataPlane::watch_objects(Scheduler&, Priority, ObjectHandler) { return std::unique_ptr<Source>{}; }
 
+Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Priority, std::function<void(const NeighborEvent&)>) {
+  return failure(StatusCode::Unimplemented, "this data plane learns no neighbours");
+}
+
 }  // namespace rondo

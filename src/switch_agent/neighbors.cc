@@ -12,13 +12,9 @@
 
 namespace rondo::switch_agent {
 
-namespace {
-
 bool is_link_local(const IpAddress& address) noexcept {
   return address.is_v6() && address.bytes()[0] == 0xFE && (address.bytes()[1] & 0xC0) == 0x80;
 }
-
-}  // namespace
 
 std::string neighbor_key(std::string_view port, const IpAddress& address) { return std::string{port} + ":" + address.to_string(); }
 
@@ -50,8 +46,8 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
 Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
-  const Result<MacAddress> mac = parse_neighbor(*parsed, fields);
-  if (!mac) return Outcome::reject(mac.error());
+  const Result<NeighborRow> row = parse_neighbor(*parsed, fields);
+  if (!row) return Outcome::reject(row.error());
   std::vector<Constraint> missing;
   for (Constraint& fact : std::vector<Constraint>{
            {kInterface, parsed->port}, {kAddressed, family_key(parsed->port, parsed->address.is_v6())}, {kAdminUp, parsed->port}}) {
@@ -78,12 +74,49 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   const auto [it, first] = neighbors_.try_emplace(place);
   if (first) count(place, true);
   it->second.leaving = false;
+  if (row->learned) return set_learned(place, row->mac);
+  it->second.learned = false;
   ++it->second.orders;
   const IfIndex id = ids_.find(place.first);
-  program(programmer_, NeighborSet{id, place.second, *mac}, [this, ticket = current_ticket(), place, id, mac = *mac](const Status& status) {
-    settle(ticket, refusals_.note(neighbor_key(place.first, place.second), set_answered(place, id, mac, status)));
-  });
+  program(programmer_, NeighborSet{id, place.second, row->mac},
+          [this, ticket = current_ticket(), place, id, mac = row->mac](const Status& status) {
+            settle(ticket, refusals_.note(neighbor_key(place.first, place.second), set_answered(place, id, mac, status)));
+          });
   return Outcome::staged();
+}
+
+/// The permanent neighbour of an earlier row goes first: the kernel learns nothing beside it.
+Outcome Neighbors::set_learned(const Place& place, const MacAddress& mac) {
+  Neighbor& neighbor = neighbors_.find(place)->second;
+  if (neighbor.learned || (!neighbor.may_remain && neighbor.orders == 0)) return learned(place, mac);
+  program(programmer_, NeighborDelete{ids_.find(place.first), place.second},
+          [this, ticket = current_ticket(), place, mac](const Status& status) {
+            const Outcome deleted = outcome_of_delete(status);
+            settle(ticket, deleted.kind() == Outcome::Kind::Done ? learned(place, mac) : deleted);
+          });
+  return Outcome::staged();
+}
+
+Outcome Neighbors::learned(const Place& place, const MacAddress& mac) {
+  const auto it = neighbors_.find(place);
+  if (it == neighbors_.end())
+    return Outcome::retry_after(kSoon, Status{StatusCode::Unavailable, "a row that spells the address otherwise was deleted"});
+  it->second.learned = true;
+  it->second.may_remain = false;
+  refusals_.forget(neighbor_key(place.first, place.second));
+  return done(place, it->second, mac);
+}
+
+Outcome Neighbors::done(const Place& place, Neighbor& neighbor, const MacAddress& mac) {
+  neighbor.applied = true;
+  neighbor.refused_again.clear();
+  note_present(place.first, neighbor);
+  neighbor.mac = mac;
+  announce({kNeighbor, neighbor_key(place.first, place.second)});
+  // The kernel drops the neighbours of a device that goes down, and those of IPv6 with the IPv6 of the device.
+  const Constraint up{kAdminUp, place.first};
+  if (!place.second.is_v6()) return Outcome::done_while(up);
+  return Outcome::done_while(std::vector<Constraint>{up, {kIpv6, place.first}});
 }
 
 /// The kernel drops the neighbours of a device that goes down, but accepts one that comes after that.
@@ -107,15 +140,8 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
   Neighbor& neighbor = it->second;
   if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {
-    neighbor.applied = neighbor.may_remain = true;
-    neighbor.refused_again.clear();
-    note_present(place.first, neighbor);
-    neighbor.mac = mac;
-    announce({kNeighbor, neighbor_key(place.first, place.second)});
-    // The kernel drops the neighbours of a device that goes down, and those of IPv6 with the IPv6 of the device.
-    const Constraint up{kAdminUp, place.first};
-    if (!place.second.is_v6()) return Outcome::done_while(up);
-    return Outcome::done_while(std::vector<Constraint>{up, {kIpv6, place.first}});
+    neighbor.may_remain = true;
+    return done(place, neighbor, mac);
   }
   const Status answer = status.ok() ? device_changed(place.first) : status;
   Outcome outcome = place.second.is_v6() ? outcome_of_ipv6_set(answer, place.first, ids_.mtu(place.first)) : outcome_of_set(answer);
@@ -137,8 +163,8 @@ Outcome Neighbors::remove(std::string_view key) {
   // Withdraw the fact before ordering, so that no further row relies on it.
   it->second.leaving = true;
   withdraw({kNeighbor, name});
-  if (!ids_.find(place.first)) {
-    gone(place);  // It went with its device.
+  if (!ids_.find(place.first) || it->second.learned) {
+    gone(place);  // It went with its device, or is the kernel's.
     return Outcome::done();
   }
   program(programmer_, NeighborDelete{ids_.find(place.first), place.second},

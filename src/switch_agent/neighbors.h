@@ -1,5 +1,6 @@
 // Neighbors: owns NEIGH_TABLE. A row adds a permanent neighbour to the kernel; next-hop groups wait for it. The kernel drops the
-// neighbours of a port that goes administratively down or disappears; this Orch restores the desired ones when the port returns. Port and
+// neighbours of a port that goes administratively down or disappears; this Orch restores the desired ones when the port returns. A row of a
+// learned neighbour orders nothing: the kernel has it, ages it, and follows its link address. Port and
 // address identify a neighbour. If several rows spell one address, the first row has the neighbour (spellings.h).
 #pragma once
 
@@ -42,6 +43,7 @@ class Neighbors final : public Orch {
     bool applied = false;         // The row is applied.
     bool leaving = false;         // Its Delete is under way.
     bool may_remain = false;      // The kernel may have it, although its port went down.
+    bool learned = false;         // The kernel keeps it, and nothing was ordered, or what was ordered was deleted.
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
     MacAddress mac;               // The last address that was ordered and that the data plane accepted.
     unsigned orders = 0;          // Orders under way.
@@ -52,6 +54,11 @@ class Neighbors final : public Orch {
   bool may_remain(const Place& place) const;
   Outcome delete_remains(const Place& place);
   Outcome set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status);
+  /// The row says that the kernel has learned the neighbour.
+  Outcome set_learned(const Place& place, const MacAddress& mac);
+  Outcome learned(const Place& place, const MacAddress& mac);
+  /// Applied: done while the kernel keeps it.
+  Outcome done(const Place& place, Neighbor& neighbor, const MacAddress& mac);
   Outcome remove(std::string_view key);
   void gone(const Place& place);
   void note_present(const std::string& port, Neighbor& neighbor);
@@ -73,6 +80,8 @@ class Neighbors final : public Orch {
   std::map<std::string, std::size_t, std::less<>> counts_;  // Neighbours per port, and per port and family (these need an address there).
 };
 
+/// fe80::/10
+bool is_link_local(const IpAddress& address) noexcept;
 /// The key of the facts kNeighbor and kNeighborUnused.
 std::string neighbor_key(std::string_view port, const IpAddress& address);
 

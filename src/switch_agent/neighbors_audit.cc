@@ -24,8 +24,8 @@ bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& finding
       const auto it = std::ranges::lower_bound(look.actual, std::pair{id, place.second}, {}, place_of);
       const bool is_there = it != look.actual.end() && it->port == id && it->address == place.second;
       if (is_there) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-      const bool is_due = id && neighbor.applied && !neighbor.leaving && neighbor.orders == 0 && holds({kAdminUp, place.first}) &&
-                          (!place.second.is_v6() || holds({kIpv6, place.first}));
+      const bool is_due = id && neighbor.applied && !neighbor.learned && !neighbor.leaving && neighbor.orders == 0 &&
+                          holds({kAdminUp, place.first}) && (!place.second.is_v6() || holds({kIpv6, place.first}));
       if (!is_due || (is_there && it->mac == neighbor.mac && it->permanent)) return;
       const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
       findings.add(kind, NeighborDelete{id, place.second}, [&] {
@@ -52,7 +52,7 @@ bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& finding
 
 void Neighbors::program_again(const NeighborDelete& object) {
   const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
-  if (it == neighbors_.end() || !it->second.applied || it->second.leaving || it->second.orders > 0) return;
+  if (it == neighbors_.end() || !it->second.applied || it->second.learned || it->second.leaving || it->second.orders > 0) return;
   // The next audit detects a refusal, and tries again.
   program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [this, place = it->first](const Status& status) {
     const auto repaired = neighbors_.find(place);
@@ -62,12 +62,13 @@ void Neighbors::program_again(const NeighborDelete& object) {
 
 void Neighbors::add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const {
   for (auto it = neighbors_.lower_bound({std::string{port}, IpAddress{}}); it != neighbors_.end() && it->first.first == port; ++it) {
-    objects.emplace_back(NeighborDelete{device, it->first.second});
+    if (!it->second.learned) objects.emplace_back(NeighborDelete{device, it->first.second});
   }
 }
 
 bool Neighbors::has(const NeighborDelete& object) const {
-  return neighbors_.contains({std::string{ids_.name(object.port)}, object.address});
+  const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
+  return it != neighbors_.end() && !it->second.learned;
 }
 
 }  // namespace rondo::switch_agent

@@ -157,7 +157,7 @@ std::optional<std::string> canonical_neighbor_key(std::string_view key) {
 
 namespace {
 
-Result<MacAddress> read_neighbor(const NeighborKey& key, const Fields& fields) {
+Result<NeighborRow> read_neighbor(const NeighborKey& key, const Fields& fields) {
   const auto text = fields.find(field::kNeigh.name);
   if (!text) return failure(StatusCode::InvalidArgument, "field 'neigh' (the MAC address) is missing");
   const Result<MacAddress> mac = MacAddress::parse(*text);
@@ -168,12 +168,18 @@ Result<MacAddress> read_neighbor(const NeighborKey& key, const Fields& fields) {
   if (const auto given = fields.find(field::kFamily.name); given && *given != family) {
     return failure(bad_field(field::kFamily.name, *given, "does not fit the key's address, which is " + std::string{family}));
   }
-  return *mac;
+  NeighborRow row{.mac = *mac};
+  if (const std::string_view learned = fields.find(field::kLearned.name).value_or(""); !learned.empty()) {
+    const Result<MacAddress> known = MacAddress::parse(learned);
+    if (!known) return failure(bad_field(field::kLearned.name, learned, "is not a MAC address such as 02:00:00:00:00:01"));
+    row.learned = *known == *mac;
+  }
+  return row;
 }
 
 }  // namespace
 
-Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields) {
+Result<NeighborRow> parse_neighbor(const NeighborKey& key, const Fields& fields) {
   return with_unknown_field(read_neighbor(key, fields), "NEIGH_TABLE", fields);
 }
 

@@ -43,14 +43,18 @@ struct InterfaceRow {
 };
 Result<InterfaceRow> parse_interface(const Fields& fields);
 
-/// NEIGH_TABLE:<port>:<address> {neigh, family}
+/// NEIGH_TABLE:<port>:<address> {neigh, family, learned}
 struct NeighborKey {
   std::string port;
   IpAddress address;
 };
 Result<NeighborKey> parse_neighbor_key(std::string_view key);
 std::optional<std::string> canonical_neighbor_key(std::string_view key);
-Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields);
+struct NeighborRow {
+  MacAddress mac;
+  bool learned = false;  // The kernel has resolved it and keeps it: 'learned' is the same as 'neigh'.
+};
+Result<NeighborRow> parse_neighbor(const NeighborKey& key, const Fields& fields);
 
 /// One next hop of a group or of a route.
 struct Hop {

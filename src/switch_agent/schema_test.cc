@@ -64,6 +64,7 @@ TEST(Schema, ARejectedRowNamesItsUnknownField) {
 /// A row of 'table' in which only 'name' is wrong.
 Row row_with_a_bad(std::string_view name) {
   if (name == "family") return Row{{"neigh", "02:00:00:00:00:01"}, {"family", "?"}};
+  if (name == "learned") return Row{{"neigh", "02:00:00:00:00:01"}, {"learned", "?"}};
   if (name == "nexthop") return Row{{"nexthop", "?"}, {"ifname", "swp1"}};
   if (name == "ifname") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "a/b"}};
   if (name == "weight") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"weight", "?"}};
@@ -88,7 +89,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
       EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
     }
   }
-  EXPECT_EQ(fields, 14U);
+  EXPECT_EQ(fields, 15U);
   EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
   EXPECT_THAT(std::string{field::kWeight.type},
               HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
@@ -140,10 +141,24 @@ TEST(NeighborSchema, ReadsBothFamilies) {
     const Result<NeighborKey> parsed = parse_neighbor_key(key);
     ASSERT_TRUE(parsed.has_value()) << key;
     EXPECT_EQ(parsed->port, "Ethernet0");
-    const Result<MacAddress> mac = parse_neighbor(*parsed, Row{{"neigh", "02:00:00:00:00:0A"}, {"family", family}}.fields());
-    ASSERT_TRUE(mac.has_value()) << error_of(mac);
-    EXPECT_EQ(mac->to_string(), "02:00:00:00:00:0a");
+    const Result<NeighborRow> row = parse_neighbor(*parsed, Row{{"neigh", "02:00:00:00:00:0A"}, {"family", family}}.fields());
+    ASSERT_TRUE(row.has_value()) << error_of(row);
+    EXPECT_EQ(row->mac.to_string(), "02:00:00:00:00:0a");
+    EXPECT_FALSE(row->learned);
   }
+}
+
+TEST(NeighborSchema, IsLearnedWhileLearnedIsTheSameAsNeigh) {
+  const NeighborKey key{"Ethernet0", *IpAddress::parse("10.0.0.2")};
+  const auto learned = [&](const char* with) {
+    const Result<NeighborRow> row = parse_neighbor(key, Row{{"neigh", "02:00:00:00:00:0a"}, {"learned", with}}.fields());
+    return row.has_value() && row->learned;
+  };
+  EXPECT_TRUE(learned("02:00:00:00:00:0A"));
+  EXPECT_FALSE(learned("02:00:00:00:00:0b"));
+  EXPECT_FALSE(learned(""));
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", "02:00:00:00:00:0a"}, {"learned", "yes"}}.fields())),
+              AllOf(HasSubstr("learned"), HasSubstr("yes")));
 }
 
 TEST(NeighborSchema, BadKeysAndFieldsAreNamed) {

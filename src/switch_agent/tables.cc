@@ -19,7 +19,7 @@ constexpr std::array kInterfaceFields{&field::kVrfName, &field::kMtu};
 constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    "family",    "grat_arp", "ipv6_use_link_local_only",
                                                              "loopback_action", "mac_addr",  "mpls",     "NULL",
                                                              "nat_zone",        "proxy_arp", "scope"};
-constexpr std::array kNeighborFields{&field::kNeigh, &field::kFamily};
+constexpr std::array kNeighborFields{&field::kNeigh, &field::kFamily, &field::kLearned};
 constexpr std::array<std::string_view, 1> kNeighborIgnored{"NULL"};
 constexpr std::array kGroupFields{&field::kNexthop, &field::kIfname, &field::kWeight};
 constexpr std::array<std::string_view, 3> kGroupIgnored{"mpls_nh", "NULL", "seg_src"};
@@ -54,7 +54,8 @@ constexpr std::array<TableReference, 5> kTables{{
      .key_help = "The interface needs an address of the same family.",
      .canonical_key = canonical_neighbor_key,
      .fields = kNeighborFields,
-     .rule = "neigh is required.",
+     .rule = "neigh is required. The kernel gets a permanent neighbour, unless learned is the same as neigh. A row with another neigh than "
+             "learned is of an operator, and rondod does not change it.",
      .ignored = kNeighborIgnored,
      .example = "rondo set NEIGH_TABLE Ethernet0:10.0.0.2 neigh=02:00:00:00:00:02"},
     {.name = "NEXTHOP_GROUP_TABLE",

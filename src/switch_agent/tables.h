@@ -53,6 +53,12 @@ inline constexpr FieldReference kVrfName{.name = "vrf_name",
                                          .help = "Names the VRF of the interface. VRFs are not supported yet, so a row with a VRF waits."};
 inline constexpr FieldReference kNeigh{
     .name = "neigh", .type = "MAC address of one station", .fallback = "required", .help = "The link address of the neighbour."};
+inline constexpr FieldReference kLearned{.name = "learned",
+                                         .type = "MAC address",
+                                         .fallback = "none",
+                                         .help =
+                                             "Written by rondod ([dataplane] learn_neighbors). If it is the same as neigh, the kernel "
+                                             "has learned the neighbour, and keeps and ages it."};
 inline constexpr FieldReference kFamily{
     .name = "family", .type = "IPv4 or IPv6", .fallback = "that of the key", .help = "Must be the family of the key's address."};
 inline constexpr FieldReference kNexthop{

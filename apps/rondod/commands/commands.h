@@ -18,6 +18,7 @@
 #include "rondod/configuration/config.h"
 #include "rondod/fpm/fpm_feed.h"
 #include "rondod/jobs/job_service.h"
+#include "rondod/managers/neighbor_feed.h"
 #include "rondod/managers/state_db.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/file.h"
@@ -39,7 +40,8 @@ struct CommandContext {
   switch_agent::Resources* resources;   // Null without a data plane.
   const std::unique_ptr<FpmFeed>& fpm;  // Null unless it is enabled, as the next one.
   const std::unique_ptr<managers::Managers>& managers;
-  const std::unique_ptr<StateDb>& state_db;  // Null unless it is written.
+  const std::unique_ptr<StateDb>& state_db;        // Null unless it is written.
+  const std::unique_ptr<NeighborFeed>& neighbors;  // Null unless it learns neighbours.
   RedisWatch& redis;
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;

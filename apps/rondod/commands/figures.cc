@@ -208,6 +208,7 @@ void add_stats(const CommandContext& context, json::object& stats) {
   stats["direct"] = direct_json(context);
   stats["fpm"] = fpm_json(context);
   stats["managers"] = managers_json(context);
+  stats["neighbors"] = context.neighbors == nullptr ? json::value(nullptr) : json::value(context.neighbors->figures());
   if (context.jobs != nullptr) context.jobs->add_stats(stats);
   if (context.agent == nullptr) return;
   stats["dataplane"] = dataplane_json(context);

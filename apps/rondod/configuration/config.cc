@@ -330,6 +330,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
     s.integer("audit_s", 0, 86400, config.audit_s);
     s.choice("on_drift", kOnDrift, config.repairs_drift);
+    s.flag("learn_neighbors", config.learn_neighbors);
+    if (config.learn_neighbors && config.plane != PlaneKind::Linux) s.complain("learn_neighbors", "needs kind = \"linux\"");
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
@@ -554,6 +556,7 @@ toml::table to_table(const Config& config) {
                                 {"safety_wait_s", config.safety_wait_s},
                                 {"audit_s", config.audit_s},
                                 {"on_drift", name_of(kOnDrift, config.repairs_drift)},
+                                {"learn_neighbors", config.learn_neighbors},
                                 {"simulated_ports", ports},
                                 {"cpus", cpus(config.dataplane_cpus)}}},
       {"fpm", toml::table{{"enabled", config.fpm.enabled},

@@ -151,6 +151,7 @@ struct Config {
   std::int64_t safety_wait_s = 0;
   std::int64_t audit_s = 300;
   bool repairs_drift = true;  // [dataplane] on_drift.
+  bool learn_neighbors = false;
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
   FpmChoice fpm;

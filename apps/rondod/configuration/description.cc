@@ -146,6 +146,10 @@ Section dataplane() {
            "What becomes of a difference that an audit finds. repair: it is ordered again, or deleted. report: log, health and rondo diff "
            "tell "
            "it."},
+          {"learn_neighbors", "true or false", "false",
+           "Write the neighbours that the kernel resolves on the interfaces of INTF_TABLE into NEIGH_TABLE, follow them, and make the "
+           "kernel "
+           "resolve those that rows wait for. Rows of other programs are not changed. Needs kind = \"linux\"."},
           {"hold_s", "integer from 0 to 3600", "0",
            "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
            "time "

@@ -46,6 +46,25 @@ struct LinkEvent {
   }
 };
 
+/// What the kernel learned about a neighbour by ARP or neighbour discovery (never a difference).
+struct NeighborEvent {
+  IfIndex port;
+  IpAddress address;
+  MacAddress mac;
+  bool removed = false;  // The kernel does not know it, could not resolve it, or was given it by a program: it is not learned.
+};
+
+/// A source that reports learned neighbours, and makes the kernel resolve one.
+class NeighborWatch : public Source {
+ public:
+  using Source::Source;
+  /// Makes the kernel resolve the address, as a packet to it would. Does not wait: the result is an event. A neighbour that the kernel has
+  /// is not changed. About 10 us.
+  virtual Status resolve(IfIndex port, const IpAddress& address) = 0;
+  /// Overruns of the kernel's buffer after which all neighbours were read again.
+  virtual std::uint64_t gaps() const noexcept = 0;
+};
+
 /// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
 /// links, and all addresses, each with a flag that says whether it has our number.
 struct RouteEntry {
@@ -105,6 +124,11 @@ class DataPlane {
   /// filtered out. A route is reported when another program deletes or replaces one of ours, or sets one of our protocol number; not when
   /// the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
+
+  /// A source that reports every learned neighbour once and then each change, on 'scheduler' (it adds itself). After a gap it reads all
+  /// neighbours again and reports the differences. Unimplemented: this data plane learns none.
+  virtual Result<std::unique_ptr<NeighborWatch>> watch_neighbors(Scheduler& scheduler, Priority priority,
+                                                                 std::function<void(const NeighborEvent&)> handler);
 
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;

@@ -201,6 +201,27 @@ std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_
                        .permanent = (header->ndm_state & NUD_PERMANENT) != 0};
 }
 
+std::optional<NeighborEvent> decode_learned_neighbor(const Message& message) {
+  const bool is_gone = message.header.nlmsg_type == RTM_DELNEIGH;
+  const auto header = read_front<ndmsg>(message.payload);
+  if (!header || (!is_gone && message.header.nlmsg_type != RTM_NEWNEIGH) || header->ndm_ifindex <= 0) return std::nullopt;
+  if ((header->ndm_flags & NTF_PROXY) != 0) return std::nullopt;  // An address for which we answer.
+  std::optional<IpAddress> address;
+  std::optional<MacAddress> mac;
+  AttributeReader attributes = message.attributes(sizeof(ndmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NDA_DST) address = to_address(attribute, header->ndm_family);
+    if (attribute.type == NDA_LLADDR) mac = to_mac(attribute);
+  }
+  if (attributes.is_malformed() || !address) return std::nullopt;
+  constexpr unsigned kLearned = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
+  const bool is_station = mac && (mac->bytes[0] & 1) == 0 && *mac != MacAddress{};
+  NeighborEvent event{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address, .mac = {}, .removed = false};
+  event.removed = is_gone || (header->ndm_state & kLearned) == 0 || !is_station;
+  if (!event.removed) event.mac = *mac;
+  return event;
+}
+
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol) {
   const auto header = read_front<nhmsg>(message.payload);
   if (!header || message.header.nlmsg_type != RTM_NEWNEXTHOP || header->nh_protocol != protocol) return std::nullopt;

@@ -34,6 +34,8 @@ std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMar
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
 /// Empty for neighbours that another program made, or without a usable link-layer address.
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
+/// Decodes a notification or a dump's entry about a neighbour of any program. One that is not learned is reported as removed.
+std::optional<NeighborEvent> decode_learned_neighbor(const Message& message);
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);
 std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks& marks);
 

@@ -13,6 +13,7 @@
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
+#include "dataplane/netlink/neighbor_monitor.h"
 #include "dataplane/netlink/object_monitor.h"
 #include "dataplane/netlink/order_sender.h"
 #include "dataplane/netlink/route_holders.h"
@@ -98,6 +99,13 @@ class LinuxDataPlane final : public DataPlane {
     auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
+  }
+
+  Result<std::unique_ptr<NeighborWatch>> watch_neighbors(Scheduler& scheduler, Priority priority,
+                                                         std::function<void(const NeighborEvent&)> handler) override {
+    auto opened = netlink::NeighborMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
+    if (!opened) return failure(std::move(opened.error()));
+    return std::unique_ptr<NeighborWatch>{std::move(*opened)};
   }
 
   std::string describe() const override {

@@ -1,0 +1,198 @@
+// neighbor_monitor.cc: see neighbor_monitor.h.
+#include "dataplane/netlink/neighbor_monitor.h"
+
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "dataplane/netlink/decode.h"
+#include "rondo/dataplane/limits.h"
+
+namespace rondo::netlink {
+
+namespace {
+// The most messages read per collect() (1 us each), which must stay cheap.
+constexpr int kReadsPerTurn = 128;
+// A storm that keeps overrunning the socket costs two dumps in this time, not two per turn.
+constexpr Duration kResyncInterval = 50ms;
+constexpr int kResyncAttempts = 8;
+}  // namespace
+
+NeighborMonitor::NeighborMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket events,
+                                 Socket requests)
+    : NeighborWatch("neighbor-monitor", priority),
+      owner_(scheduler),
+      handler_(std::move(handler)),
+      events_(std::move(events)),
+      requests_(std::move(requests)),
+      dumps_(where),
+      buffer_(std::make_unique<std::byte[]>(kDatagramBytes)) {}
+
+Result<std::unique_ptr<NeighborMonitor>> NeighborMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
+                                                               Handler handler, int receive_buffer_bytes) {
+  // Listen first, then read: a change in between is seen twice and dropped once.
+  auto events = Socket::open(where, {.receive_buffer_bytes = receive_buffer_bytes, .groups = {RTNLGRP_NEIGH}});
+  if (!events) return failure(events.error().with_context("monitor neighbours"));
+  auto requests = Socket::open(where, {});
+  if (!requests) return failure(requests.error().with_context("monitor neighbours"));
+  std::unique_ptr<NeighborMonitor> monitor{
+      new NeighborMonitor(where, scheduler, priority, std::move(handler), std::move(*events), std::move(*requests))};
+  if (Status status = monitor->resync(); !status.ok()) return failure(std::move(status));
+  scheduler.add(*monitor);
+  if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
+    return failure(status.with_context("monitor neighbours"));
+  }
+  monitor->drained_ = false;  // Data that arrived before the watch causes no edge.
+  monitor->wake();
+  return monitor;
+}
+
+NeighborMonitor::~NeighborMonitor() {
+  owner_.timers().cancel(*this);
+  owner_.reactor().unwatch(events_.descriptor());
+}
+
+/// NTF_USE is what `ip neighbor add ... use` sends: the kernel treats the neighbour as if a packet needed it. No acknowledgement is
+/// requested, so only errors are answered, and these wait in the socket until the next call.
+Status NeighborMonitor::resolve(IfIndex port, const IpAddress& address) {
+  while (true) {
+    const auto answer = requests_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
+    if (answer && answer->empty()) break;
+    if (!answer && answer.error().code() != StatusCode::DataLoss) return answer.error();
+  }
+  ndmsg header{};
+  header.ndm_family = address.is_v6() ? AF_INET6 : AF_INET;
+  header.ndm_ifindex = static_cast<int>(port.value());
+  header.ndm_state = NUD_NONE;
+  header.ndm_flags = NTF_USE;
+  std::byte out[128];
+  MessageWriter writer{out};
+  writer.begin(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_CREATE, 0, header);
+  const auto bytes = address.bytes();
+  writer.attribute(NDA_DST, bytes.data(), address.size());
+  if (!writer.end()) return {StatusCode::Internal, "a request for a neighbour is too long"};
+  return requests_.send(writer.bytes());
+}
+
+Result<Backlog> NeighborMonitor::collect() {
+  if (Status status = read_events(); !status.ok()) return failure(std::move(status));
+  return has_backlog() ? Backlog::More : Backlog::Empty;
+}
+
+Turn NeighborMonitor::run(const Budget& budget) {
+  if (!drained_) {
+    if (const Status status = read_events(); !status.ok()) throw std::runtime_error(status.to_string());
+  }
+  if (gap_) resync_when_due();
+  Turn turn;
+  while (turn.items < budget.items && !pending_.empty()) {
+    const NeighborEvent event = pending_.front();
+    pending_.pop_front();
+    ++turn.items;
+    handler_(event);
+  }
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+Status NeighborMonitor::read_events() {
+  drained_ = false;
+  for (int reads = 0; reads < kReadsPerTurn && pending_.size() < limits::kLinkEvents; ++reads) {
+    const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
+    if (!datagram) {
+      if (datagram.error().code() != StatusCode::DataLoss) return datagram.error();
+      gap_ = true;  // Messages still queued are older than the gap; they are read and compared like the others.
+      continue;
+    }
+    if (datagram->empty()) {
+      drained_ = true;
+      return {};
+    }
+    MessageReader reader{*datagram};
+    for (Message message; reader.next(message);) {
+      if (const auto event = decode_learned_neighbor(message)) learn(*event);
+    }
+    gap_ = gap_ || reader.is_malformed();
+  }
+  return {};
+}
+
+// Empties the socket first, so that the dump is newer than everything before the gap.
+void NeighborMonitor::resync_when_due() {
+  if (!drained_ || TimerNode::armed()) return;
+  const Instant now = owner_.clock().now();
+  if (now < next_resync_) {
+    owner_.timers().insert(*this, next_resync_);
+    return;
+  }
+  ++gaps_;
+  const Status status = resync();
+  next_resync_ = owner_.clock().now() + kResyncInterval;
+  if (status.ok()) {
+    gap_ = false;
+    failed_resyncs_ = 0;
+  } else if (++failed_resyncs_ >= kResyncAttempts) {
+    throw std::runtime_error("neighbours could not be read again after a gap: " + status.to_string());
+  } else {
+    owner_.timers().insert(*this, next_resync_);
+  }
+}
+
+Status NeighborMonitor::dump(std::set<Place>& present) {
+  std::vector<NeighborEvent> events;
+  const Status status =
+      dumps_.run({.request = [](MessageWriter& writer,
+                                std::uint32_t sequence) { writer.begin(RTM_GETNEIGH, NLM_F_REQUEST | NLM_F_DUMP, sequence, ndmsg{}); },
+                  .restart = [&events] { events.clear(); },
+                  .visit =
+                      [&events](const Message& message) {
+                        if (auto event = decode_learned_neighbor(message)) events.push_back(*event);
+                      }});
+  if (!status.ok()) return status.with_context("read the neighbours");
+  for (const NeighborEvent& event : events) {
+    if (!event.removed) present.emplace(event.port, event.address);
+    learn(event);
+  }
+  return {};
+}
+
+Status NeighborMonitor::resync() {
+  std::set<Place> present;
+  if (Status status = dump(present); !status.ok()) return status;
+  const auto has_absent = [&] {
+    for (const auto& [place, mac] : known_) {
+      if (!present.contains(place)) return true;
+    }
+    return false;
+  };
+  if (!has_absent()) return {};
+  if (Status status = dump(present); !status.ok()) return status;
+  std::vector<Place> absent;
+  for (const auto& [place, mac] : known_) {
+    if (!present.contains(place)) absent.push_back(place);
+  }
+  for (const Place& place : absent) learn({.port = place.first, .address = place.second, .mac = {}, .removed = true});
+  return {};
+}
+
+void NeighborMonitor::learn(const NeighborEvent& event) {
+  const Place place{event.port, event.address};
+  const auto found = known_.find(place);
+  if (event.removed) {
+    if (found == known_.end()) return;
+    known_.erase(found);
+  } else if (found == known_.end()) {
+    known_.emplace(place, event.mac);
+  } else if (found->second != event.mac) {
+    found->second = event.mac;
+  } else {
+    return;
+  }
+  pending_.push_back(event);
+}
+
+}  // namespace rondo::netlink
