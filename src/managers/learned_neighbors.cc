@@ -236,24 +236,25 @@ void LearnedNeighbors::tick() {
   timer_.arm_at(runtime_.scheduler().now() + kTick);
 }
 
+void LearnedNeighbors::need(const Place& place, std::size_t& left) {
+  needed_.insert(place);
+  if (left > 0 && probe(place, runtime_.scheduler().now())) --left;
+}
+
 /// Walks through the awaited facts, a page a tick, and forgets the probes of what a whole walk did not find.
 void LearnedNeighbors::resolve_needed() {
-  const Instant now = runtime_.scheduler().now();
   std::size_t left = kResolvedPerTick;
+  const auto need_named = [&](std::string_view name) {
+    if (const auto key = switch_agent::parse_neighbor_key(name)) need({key->port, key->address}, left);
+  };
   for (const ParkedConstraint& waiting : runtime_.parked_constraints(kResolvedPerTick, walk_place_)) {
-    if (waiting.fact.kind != switch_agent::kNeighbor) continue;
-    const Result<switch_agent::NeighborKey> key = switch_agent::parse_neighbor_key(waiting.fact.key);
-    if (!key) continue;
-    const Place place{key->port, key->address};
-    needed_.insert(place);
-    if (left > 0 && probe(place, now)) --left;
+    if (waiting.fact.kind == switch_agent::kNeighbor) need_named(waiting.fact.key);
   }
   if (walk_place_ != Runtime::kNoPlace) return;
   walk_place_ = 0;
+  if (options_.for_each_left_out) options_.for_each_left_out(need_named);
   for (const auto& [place, rows] : rows_) {
-    if (!rows.is_used) continue;
-    needed_.insert(place);
-    if (left > 0 && probe(place, now)) --left;
+    if (rows.is_used) need(place, left);
   }
   std::erase_if(probes_, [this](const auto& probe) { return !needed_.contains(probe.first); });
   needed_.clear();

@@ -36,6 +36,8 @@ namespace rondo::managers {
 struct LearnedNeighborsOptions {
   /// Makes the kernel resolve an address: NeighborWatch::resolve().
   std::function<Status(IfIndex port, const IpAddress& address)> resolve = {};
+  /// Calls 'visit' with the neighbours ("port:address") that no row waits for, but without which next hops are left out.
+  std::function<void(const std::function<void(std::string_view)>& visit)> for_each_left_out = {};
   /// Whether every row that the tables had at the start has been handled. Called until it returns true.
   std::function<bool()> is_settled = {};
   /// False while another process may write the rows.
@@ -104,7 +106,8 @@ class LearnedNeighbors final : public Source {
   void write_failed(const Place& place, const std::optional<MacAddress>& ours);
   void tick();
   void resolve_needed();
-  /// Makes the kernel resolve the address if it is time. False if it was not.
+  /// Notes that the neighbour is needed, and makes the kernel resolve it if it is time and 'left', which it decrements, is not 0.
+  void need(const Place& place, std::size_t& left);
   bool probe(const Place& place, Instant now);
 
   Runtime& runtime_;

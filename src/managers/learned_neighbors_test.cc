@@ -68,6 +68,10 @@ class LearnedNeighborsTest : public testing::Test {
                                                        resolved.push_back(std::to_string(port.value()) + " " + address.to_string());
                                                        return Status{};
                                                      },
+                                                 .for_each_left_out =
+                                                     [this](const std::function<void(std::string_view)>& visit) {
+                                                       for (const std::string& one : left_out) visit(one);
+                                                     },
                                                  .is_settled = [this] { return settled; },
                                                  .may_write = [this] { return may_write; }});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -107,6 +111,7 @@ class LearnedNeighborsTest : public testing::Test {
   RuntimeFixture fixture;
   std::map<std::string, std::string, std::less<>> table;  // NEIGH_TABLE as the agent has applied it.
   std::set<std::string, std::less<>> used;                // Neighbours of next hops.
+  std::vector<std::string> left_out;
   std::vector<std::string> resolved;
   bool holds_addresses = false;
   bool settled = true;
@@ -274,6 +279,15 @@ TEST_F(LearnedNeighborsTest, NothingIsResolvedOnAPortWithoutASignalOrBesideARowO
   link("swp1", 7);
   run();
   EXPECT_THAT(resolved, ElementsAre("7 10.0.0.2"));
+}
+
+TEST_F(LearnedNeighborsTest, WhatNextHopsAreLeftOutForIsResolved) {
+  left_out = {"swp1:10.0.0.9"};
+  open_with_port();
+  EXPECT_THAT(resolved, ElementsAre("7 10.0.0.9"));
+  left_out.clear();
+  run(1min);
+  EXPECT_EQ(resolved.size(), 1U);
 }
 
 /// The Delete of its row waits, so that the routes stay.

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "orch/ask_again.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/orch/runtime.h"
@@ -55,7 +54,9 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
       ports_(ports),
       ids_(groups),
       numbers_(numbers),
+      patience_timer_("nexthop-groups neighbors", kNexthopGroups, [this] { give_up_expected(); }),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
+  runtime.scheduler().add(patience_timer_);
   runtime.scheduler().add(retry_timer_);
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
     consume(
@@ -120,54 +121,6 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   set_members(group, *hops);
   refresh(group);
   return Outcome::staged();
-}
-
-/// Returns the fact that a row waits for: a neighbour expected soon, or nothing. A neighbour on a port that is down or absent is not
-/// expected soon: its next hop joins the group when the neighbour appears, and the other next hops carry the traffic meanwhile. If no
-/// neighbour is expected soon, the row waits for any of them. Returns one fact at a time, because the expected neighbours change; the
-/// handler runs again then.
-std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
-  forget_what_is_not_lacking();
-  std::vector<std::string> away;
-  for (const Hop& hop : hops) {
-    std::string neighbor = neighbor_key(hop.port, hop.gateway);
-    if (holds({kNeighbor, neighbor})) continue;
-    if (holds({kAdminUp, hop.port})) {
-      lacking_[neighbor];
-      return Constraint{kNeighbor, std::move(neighbor)};
-    }
-    away.push_back(std::move(neighbor));
-  }
-  if (away.size() < hops.size()) return {};
-  for (const std::string& neighbor : away) lacking_[neighbor].insert(away.front());
-  return Constraint{kNeighbor, away.front()};
-}
-
-void NexthopGroups::forget_what_is_not_lacking() {
-  if (lacking_.size() < look_through_at_) return;
-  const auto is_over = [this](const std::string& key) { return !is_awaited({kNeighbor, key}); };
-  std::erase_if(lacking_, [&](const auto& entry) { return is_over(entry.first) && std::ranges::all_of(entry.second, is_over); });
-  look_through_at_ = std::max<std::size_t>(1024, 2 * lacking_.size());
-}
-
-/// Called when expected neighbours are no longer expected: the handlers of the rows that wait for one run again.
-void NexthopGroups::port_went() {
-  for (const auto& [neighbor, others] : std::exchange(lacking_, {})) {
-    if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
-  }
-}
-
-/// Called when the kernel has accepted the neighbour.
-void NexthopGroups::neighbor_came(std::string_view name) {
-  if (const auto rows = lacking_.find(name); rows != lacking_.end()) {
-    const std::set<std::string> parked_on = std::move(rows->second);
-    lacking_.erase(rows);
-    for (const std::string& other : parked_on) AskAgain::rows_that_wait_for(*this, {kNeighbor, other});
-  }
-  const Result<NeighborKey> parsed = parse_neighbor_key(name);
-  const auto it = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
-  if (it == nexthops_.end() || std::exchange(it->second.resolved, true)) return;
-  if (!it->second.present && !it->second.asking) ask(it->second);
 }
 
 NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {

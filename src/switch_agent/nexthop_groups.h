@@ -55,6 +55,9 @@ class NexthopGroups final : public Orch {
   /// Calls 'visit' with each withdrawn group that has a next hop on 'port', until it returns false.
   void for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const;
 
+  /// Neighbours ("port:address") without which groups go on, on ports that are up: their next hops join when they come.
+  const std::set<std::string, std::less<>>& overdue() const noexcept { return overdue_; }
+
   /// Adopts what an earlier run left in the kernel: an equal next hop or group gets the same number. If numbers follow from names, a group
   /// gets the number of its name, whatever its members were. Several groups with the same members each get their own number. Call before
   /// the first row.
@@ -168,6 +171,8 @@ class NexthopGroups final : public Orch {
 
   std::optional<Constraint> missing_neighbor(const std::vector<Hop>& hops);
   void forget_what_is_not_lacking();
+  void expect(const std::string& neighbor);
+  void give_up_expected();
   void neighbor_came(std::string_view name);
   void port_went();
   void carrier(std::string_view port, bool up);
@@ -201,9 +206,12 @@ class NexthopGroups final : public Orch {
   /// By missing neighbour: the facts of rows that are parked on another neighbour, but for which this one suffices. Some entries may be
   /// out of date.
   std::map<std::string, std::set<std::string>, std::less<>> lacking_;
-  std::size_t look_through_at_ = 1024;  // The size at which lacking_ is cleaned.
+  std::map<std::string, Instant, std::less<>> expected_;  // Neighbours that rows of several next hops wait for, and since when.
+  std::set<std::string, std::less<>> overdue_;            // Those that were expected for kPatience and have not come.
+  std::size_t look_through_at_ = 1024;                    // The size at which lacking_ is cleaned.
   std::uint64_t group_replaces_ = 0;
   std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
+  TimerSource patience_timer_;
   TimerSource retry_timer_;
   Instant retry_due_;  // Of the timer, while it is armed.
 };

@@ -64,7 +64,9 @@ constexpr std::array<TableReference, 5> kTables{{
      .key_help = "Any text. Routes name it in nexthop_group.",
      .fields = kGroupFields,
      .rule = "nexthop and ifname are required and have equally many entries; weight, if given, has as many. Each next hop needs its "
-             "neighbour. One whose port is down, or not there, joins the group when both have come.",
+             "neighbour. One whose port is down, or not there, joins the group when both have come, and one whose neighbour has not come "
+             "within "
+             "0.3 s joins when it comes. Without any neighbour the row waits.",
      .ignored = kGroupIgnored,
      .example = "rondo set NEXTHOP_GROUP_TABLE 102 nexthop=10.0.0.2,10.0.1.2 ifname=Ethernet0,Ethernet4 weight=1,3"},
     {.name = "ROUTE_TABLE",

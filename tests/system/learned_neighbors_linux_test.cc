@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -107,6 +108,20 @@ TEST_F(LearnedNeighborsOnLinux, AHostThatGoesKeepsItsRoutesAndLosesItsRowWhenThe
   EXPECT_TRUE(becomes([this] { return !field("swp1:10.0.0.2", "neigh").empty(); }));
   ASSERT_TRUE(client->call("del", {{"table", "INTF_TABLE"}, {"key", "swp1:10.0.0.1/24"}}).has_value());
   EXPECT_TRUE(becomes([this] { return output_of("ip -n " + lab->name() + " -4 addr show dev swp1").empty(); }));
+}
+
+TEST_F(LearnedNeighborsOnLinux, ARouteGoesOnWithoutASilentHostAndIsWidenedWhenItAnswers) {
+  start_with_port();
+  set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2,10.0.0.77"}, {"ifname", "swp1,swp1"}});
+  EXPECT_TRUE(becomes([this] { return has_route("20.0.0.0/8"); })) << log_text();
+  const auto members = [this] {
+    const std::string nexthops = output_of("ip -n " + lab->name() + " nexthop show");
+    return std::ranges::count(nexthops, '\n');  // A next hop each, and the group.
+  };
+  EXPECT_EQ(members(), 2) << "without the silent host";
+  ASSERT_TRUE(host->ip("addr add 10.0.0.77/24 dev line1"));
+  EXPECT_TRUE(becomes([&] { return members() == 3; })) << neighbor("10.0.0.77");
+  EXPECT_EQ(field("swp1:10.0.0.77", "learned"), "02:00:00:00:00:02");
 }
 
 TEST_F(LearnedNeighborsOnLinux, ARowOfAnOperatorIsPermanentAndStays) {

@@ -29,6 +29,11 @@ Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, const
                                                                   [feed = feed.get()](IfIndex port, const IpAddress& address) {
                                                                     return feed->watch_ ? feed->watch_->resolve(port, address) : Status{};
                                                                   },
+                                                              .for_each_left_out =
+                                                                  [&agent](const std::function<void(std::string_view)>& visit) {
+                                                                    for (const std::string& neighbor : agent.nexthop_groups().overdue())
+                                                                      visit(neighbor);
+                                                                  },
                                                               .is_settled = [&runtime, &agent] { return is_settled(runtime, agent); },
                                                               .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!neighbors) return failure(neighbors.error());
