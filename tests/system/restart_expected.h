@@ -75,20 +75,19 @@ class Expected {
     const std::string port = key.substr(0, colon);
     const std::string address = key.substr(colon + 1);
     const bool has_subnet = address.starts_with("fe80:") ? has_interface(port) : addressed_.contains({port, is_v6(address)});
-    if (has_subnet && links_.at(port).admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
+    if (!has_subnet || !links_.at(port).admin_up) return;
+    neighbors_.insert({port, address});
+    // A learned neighbour is the kernel's, and nothing is ordered.
+    if (text(fields, "learned") != text(fields, "neigh")) state_.neighbors[{port, address}] = text(fields, "neigh");
   }
-  /// Empty if one of them lacks a neighbour that is expected. Omits those on a port that is absent or down.
+  /// Omits those without a neighbour.
   Hops hops_of(const RowFields& fields) const {
     const std::vector<std::string> gateways = list(fields, "nexthop");
     const std::vector<std::string> ports = list(fields, "ifname");
     const std::vector<std::string> weights = list(fields, "weight");
     Hops hops;
     for (std::size_t i = 0; i < gateways.size(); ++i) {
-      if (!state_.neighbors.contains({ports.at(i), gateways[i]})) {
-        const auto link = links_.find(ports[i]);
-        if (link != links_.end() && link->second.admin_up) return {};
-        continue;
-      }
+      if (!neighbors_.contains({ports.at(i), gateways[i]})) continue;
       hops.insert({ports[i], gateways[i], weights.empty() ? 1 : std::stoi(weights.at(i))});
     }
     return hops;
@@ -127,6 +126,7 @@ class Expected {
   const Rows& rows_;
   std::map<std::string, LinkEvent> links_;
   std::set<std::pair<std::string, bool>> addressed_;
+  std::set<std::pair<std::string, std::string>> neighbors_;  // Port, address; learned ones, too.
   switch_agent::DesiredState state_;
   switch_agent::Lines lines_;
 };

@@ -91,14 +91,15 @@ inline constexpr std::array<std::string_view, 4> kAddressChange{"-INTF_TABLE|swp
 inline constexpr std::array<std::string_view, 2> kAddressGone{"-INTF_TABLE|swp#:10.#.0.1/24", "-INTF_TABLE|swp#:fd00:#::1/64"};
 
 /// A link-local neighbour needs no row of an address.
-inline constexpr std::array<std::string_view, 3> kNeighbor{"NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:02",
-                                                           "NEXTHOP_GROUP_TABLE|grouplocal#|nexthop=fe80::2 ifname=swp#",
-                                                           "ROUTE_TABLE|fd60:#::/32|nexthop_group=grouplocal#"};
-inline constexpr std::array<std::string_view, 3> kNeighborChange{"NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:12",
-                                                                 "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:12",
-                                                                 "NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:12"};
-inline constexpr std::array<std::string_view, 3> kNeighborGone{"-NEIGH_TABLE|swp#:10.#.0.2", "-NEIGH_TABLE|swp#:fd00:#::2",
-                                                               "-NEIGH_TABLE|swp#:fe80::2"};
+inline constexpr std::array<std::string_view, 4> kNeighbor{
+    "NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:02", "NEXTHOP_GROUP_TABLE|grouplocal#|nexthop=fe80::2 ifname=swp#",
+    "ROUTE_TABLE|fd60:#::/32|nexthop_group=grouplocal#", "NEIGH_TABLE|swp#:10.#.0.7|neigh=02:00:00:00:00:07 learned=02:00:00:00:00:07"};
+/// The last one takes a learned row over.
+inline constexpr std::array<std::string_view, 4> kNeighborChange{
+    "NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:12", "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:12",
+    "NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:12", "NEIGH_TABLE|swp#:10.#.0.7|neigh=02:00:00:00:00:17"};
+inline constexpr std::array<std::string_view, 4> kNeighborGone{"-NEIGH_TABLE|swp#:10.#.0.2", "-NEIGH_TABLE|swp#:fd00:#::2",
+                                                               "-NEIGH_TABLE|swp#:fe80::2", "-NEIGH_TABLE|swp#:10.#.0.7"};
 
 inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.3",
                                                                 "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::3"};
