@@ -46,6 +46,10 @@ inline Lines lines_of(DataPlane& plane) {
   const std::vector<LinkEvent> links = plane.links().value();
   for (const LinkEvent& link : links) ports[link.port] = link.name;
   Lines lines;
+  for (const LinkEvent& link : links) {
+    const auto master = std::ranges::find(links, link.master, &LinkEvent::port);
+    if (master != links.end() && master->vrf_table != 0) lines.push_back("port " + link.name + " in " + master->name);
+  }
   const std::vector<AddressEntry> addresses = plane.addresses().value();
   for (const AddressEntry& entry : addresses) lines.push_back("address " + ports[entry.port] + " " + entry.address.to_string());
   const std::vector<NeighborEntry> neighbors = plane.neighbors().value();
@@ -91,7 +95,14 @@ struct DesiredState {
   std::set<std::pair<std::string, std::string>> addresses;               // Port, prefix.
   std::map<std::pair<std::string, std::string>, std::string> neighbors;  // Port, address -> MAC.
   std::map<std::string, Hops> groups;
-  std::map<std::string, Route> routes;
+  std::map<std::string, Route> routes;           // By the key of their row.
+  bool has_vrf = false;                          // Vrf1: the only one, so that its table is the first one.
+  std::map<std::string, std::string> port_vrfs;  // Port -> VRF.
+
+  /// "10.0.0.0/8", or "10.0.0.0/8 table 1001": a route as its line begins.
+  static std::string shown(const std::string& key) {
+    return key.starts_with("Vrf1:") ? key.substr(key.find(':') + 1) + " table 1001" : key;
+  }
 
   /// Returns the expected content of the kernel if the devices are as in 'links'.
   Lines expected(const std::vector<LinkEvent>& links) const {
@@ -120,12 +131,18 @@ struct DesiredState {
       const Hops& hops = route.group.empty() ? route.hops : groups.at(route.group);
       if (route.group.empty() && !hops.empty() && sets.insert(hops).second) add_group(lines, members(hops));
       if (hops.empty()) {
-        lines.push_back("route " + prefix + " blackhole");
+        lines.push_back("route " + shown(prefix) + " blackhole");
       } else if (Lines texts = members(hops); !texts.empty()) {
-        lines.push_back("route " + prefix + " via " + group_text(std::move(texts)));
+        lines.push_back("route " + shown(prefix) + " via " + group_text(std::move(texts)));
       }
     }
     lines.insert(lines.end(), nexthops.begin(), nexthops.end());
+    for (const auto& [port, vrf] : port_vrfs) {
+      if (has_vrf && !vrf.empty() && ports[port].port) lines.push_back("port " + port + " in " + vrf);
+    }
+    for (const std::string any : {"0.0.0.0/0", "::/0"}) {
+      if (has_vrf) lines.push_back("route " + any + " table 1001 metric " + std::to_string(kLastResortMetric) + " unreachable");
+    }
     std::ranges::sort(lines);
     return lines;
   }

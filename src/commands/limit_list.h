@@ -137,6 +137,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"log_line_bytes_kept", 1024},
     {"incident_told_us", 900000000},
     {"carrier_changes", 4096},
+    {"vrfs", 1000},
     {"job_name", 200},
     {"job_parameters", 65536},
     {"job_concurrency", 64},

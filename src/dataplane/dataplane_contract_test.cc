@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iostream>
 #include <memory>
 
 #include "dataplane/netlink/lab.h"
@@ -621,6 +622,96 @@ TEST_P(DataPlaneContract, AdminDownDropsNexthopsIpv6AddressesAndNeighborsAndNoth
   }
 }
 
+// --- VRFs.
+
+class VrfContract : public DataPlaneContract {
+ protected:
+  void SetUp() override {
+    DataPlaneContract::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const Status made = apply(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001});
+    if (made.code() == StatusCode::Unimplemented) {
+      std::cerr << "SKIPPED: this kernel has no VRF devices (CONFIG_NET_VRF)\n";
+      GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: it has no VRF devices: " << made.to_string();
+    }
+    ASSERT_TRUE(made.ok()) << made.to_string();
+  }
+  LinkEvent link(std::string_view name) {
+    const auto links = plane().links().value();
+    const auto found = std::find_if(links.begin(), links.end(), [&](const LinkEvent& event) { return event.name == name; });
+    return found == links.end() ? LinkEvent{} : *found;
+  }
+};
+
+TEST_P(VrfContract, ADeviceIsUpHasItsTableAndOurMarkAndItsNameIsTaken) {
+  EXPECT_TRUE(link("Vrf1").admin_up);
+  EXPECT_EQ(link("Vrf1").vrf_table, 1001U);
+  EXPECT_TRUE(link("Vrf1").ours);
+  EXPECT_FALSE(link("swp1").ours);
+  EXPECT_EQ(apply(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}).code(), StatusCode::AlreadyExists);
+  EXPECT_EQ(apply(VrfSet{.name = DeviceName{"swp1"}, .table = 1001}).code(), StatusCode::AlreadyExists);
+  must(DeviceDelete{link("Vrf1").port});
+  EXPECT_FALSE(link("Vrf1").port);
+  EXPECT_EQ(apply(DeviceDelete{IfIndex{9999}}).code(), StatusCode::NotFound);
+}
+
+TEST_P(VrfContract, APortThatEntersOrLeavesGoesDownAndUpAndOneThatIsInItStays) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  const IfIndex vrf = link("Vrf1").port;
+  must(LinkSet{.port = swp1_, .master = vrf});
+  EXPECT_EQ(link("swp1").master, vrf);
+  EXPECT_TRUE(link("swp1").admin_up);
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
+  EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24"));
+  must(NexthopSet{.id = kOne, .gateway = ip("10.0.0.2"), .port = swp1_});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne, .table = 1001});
+  must(LinkSet{.port = swp1_, .master = vrf});
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kOne.value(), kTwo.value(), kGroup.value()));
+  must(LinkSet{.port = swp1_, .master = IfIndex{}});
+  EXPECT_FALSE(link("swp1").master);
+  EXPECT_EQ(apply(LinkSet{.port = vrf, .master = vrf}).code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
+  EXPECT_THAT(route_texts(), ElementsAre());
+}
+
+TEST_P(VrfContract, ADeletedVrfReleasesItsPortsAndLeavesRoutesWithoutNexthops) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(LinkSet{.port = swp1_, .master = link("Vrf1").port});
+  must(RouteSet{.prefix = prefix("0.0.0.0/0"), .table = 1001, .type = RouteType::Unreachable, .last_resort = true});
+  must(DeviceDelete{link("Vrf1").port});
+  EXPECT_FALSE(link("swp1").master);
+  EXPECT_TRUE(link("swp1").admin_up);
+  EXPECT_THAT(plane().nexthops().value(), SizeIs(2));
+  EXPECT_THAT(routes(), SizeIs(1));
+}
+
+TEST_P(DataPlaneContract, AVrfThatIsMissingMayComeAndAnMtuThatIsWrongIsWrong) {
+  const Status missing = apply(LinkSet{.port = swp1_, .master = IfIndex{9999}});
+  EXPECT_EQ(missing.code(), StatusCode::FailedPrecondition) << missing.to_string();
+  EXPECT_EQ(apply(LinkSet{.port = swp1_, .mtu = 100'000}).code(), StatusCode::InvalidArgument);
+  must(LinkSet{.port = swp1_, .master = IfIndex{}});  // It is in none.
+}
+
+// The table of a VRF needs no device: so this is tested on every kernel.
+TEST_P(DataPlaneContract, ARouteOfLastResortIsBesideADefaultRouteAndIsDeletedByItself) {
+  for (const char* const any : {"0.0.0.0/0", "::/0"}) {
+    const RouteSet last{.prefix = prefix(any), .table = 1001, .type = RouteType::Unreachable, .last_resort = true};
+    must(last);
+    must(last);
+    must(RouteSet{.prefix = prefix(any), .table = 1001, .type = RouteType::Blackhole});
+    EXPECT_THAT(routes(), SizeIs(2));
+    must(RouteDelete{.prefix = prefix(any), .table = 1001});
+    ASSERT_THAT(routes(), SizeIs(1));
+    EXPECT_TRUE(routes().front().gone().is_last_resort());
+    EXPECT_EQ(routes().front().type, RouteType::Unreachable);
+    must(routes().front().gone());
+    EXPECT_THAT(routes(), SizeIs(0));
+    EXPECT_EQ(apply(RouteDelete{last.prefix, 1001, kLastResortMetric}).code(), StatusCode::NotFound);
+  }
+  EXPECT_EQ(apply(RouteSet{.prefix = prefix("10.0.0.0/8"), .type = RouteType::Blackhole, .last_resort = true}).code(),
+            StatusCode::InvalidArgument);
+}
+
 // --- Events.
 
 // Runs a scheduler until the monitor has reported what a test waits for. A deadline bounds the run; no test depends on timing.
@@ -743,6 +834,7 @@ TEST_P(DataPlaneContract, DescribesItself) {
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) { return info.param == Kind::Sim ? "Sim" : "Kernel"; }
 INSTANTIATE_TEST_SUITE_P(All, DataPlaneContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);
+INSTANTIATE_TEST_SUITE_P(All, VrfContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);
 INSTANTIATE_TEST_SUITE_P(All, MonitorContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);
 
 }  // namespace

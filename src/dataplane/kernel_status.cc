@@ -17,8 +17,12 @@ bool misses_nexthop(const Order& order, std::string_view words) noexcept {
   return words.find("exthop id does not exist") != std::string_view::npos || words.find("nvalid nexthop id") != std::string_view::npos;
 }
 
-// A next hop on a missing device is EINVAL, too.
-bool misses_port(std::string_view words) noexcept { return words.find("Invalid device index") != std::string_view::npos; }
+// A next hop on a missing device is EINVAL, too. So is a VRF that is missing; other refusals to put a port into a device have a text.
+bool misses_port(const Order& order, std::string_view words) noexcept {
+  const auto* const link = std::get_if<LinkSet>(&order);
+  if (link != nullptr && words.empty()) return link->master && *link->master;
+  return words.find("Invalid device index") != std::string_view::npos;
+}
 
 StatusCode classify(const Order& order, int error_number, std::string_view words) noexcept {
   switch (error_number) {
@@ -31,7 +35,8 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
     case ENETUNREACH:
     case EHOSTUNREACH:
     case EBUSY: return StatusCode::FailedPrecondition;
-    case EINVAL: return misses_nexthop(order, words) || misses_port(words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
+    case EINVAL:
+      return misses_nexthop(order, words) || misses_port(order, words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
     default: return status_from_errno(error_number, {}).code();
   }
 }

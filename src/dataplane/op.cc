@@ -18,6 +18,7 @@ std::string in_table(std::uint32_t table) { return table == kMainTable ? std::st
 
 std::string describe(const RouteSet& route) {
   std::string result = "route " + route.prefix.to_string() + in_table(route.table);
+  if (route.last_resort) result.append(" metric ").append(std::to_string(kLastResortMetric));
   switch (route.type) {
     case RouteType::Unicast: return result + (route.nexthop ? " via " + text(route.nexthop) : " without a next-hop object");
     case RouteType::Blackhole: return result + " blackhole";
@@ -61,8 +62,11 @@ std::string describe(const LinkSet& link) {
   std::string result = text(link.port);
   if (link.up) result.append(*link.up ? " up" : " down");
   if (link.mtu) result.append(" mtu ").append(std::to_string(*link.mtu));
+  if (link.master) result.append(*link.master ? " in the VRF of " + text(*link.master) : " in no VRF");
   return result;
 }
+std::string describe(const VrfSet& vrf) { return "VRF " + std::string{vrf.name.text()} + " with table " + std::to_string(vrf.table); }
+std::string describe(const DeviceDelete& device) { return "delete device of " + text(device.device); }
 
 const char* fault(IfIndex port) { return port ? nullptr : "Port index 0 is none"; }
 const char* fault(const Prefix& prefix) {
@@ -73,6 +77,7 @@ const char* fault(const Prefix& prefix) {
 
 const char* fault(const RouteSet& route) {
   if (route.table == 0) return "Table 0 is no table";
+  if (route.last_resort && route.prefix.length != 0) return "Only a default route is one of last resort";
   if (route.type == RouteType::Unicast && !route.nexthop) return "A unicast route needs a next hop";
   if (route.type != RouteType::Unicast && route.nexthop) return "Only a unicast route has a next hop";
   return fault(route.prefix);
@@ -97,6 +102,11 @@ const char* fault(const AddressSet& address) {
 }
 const char* fault(const AddressDelete& address) { return fault(AddressSet{.port = address.port, .address = address.address}); }
 const char* fault(const LinkSet& link) { return fault(link.port); }
+const char* fault(const VrfSet& vrf) {
+  if (vrf.name.text().empty()) return "A device needs a name";
+  return vrf.table == 0 ? "Table 0 is no table" : nullptr;
+}
+const char* fault(const DeviceDelete& device) { return fault(device.device); }
 
 }  // namespace
 

@@ -40,7 +40,7 @@ class Digest {
 void add(Digest& to, const RouteSet& route) {
   to.add(route.prefix);
   to.add(std::uint64_t{route.nexthop.value()} << 32U | route.table);
-  to.add(static_cast<std::uint64_t>(route.type));
+  to.add(static_cast<std::uint64_t>(route.type) | (route.last_resort ? 0x100U : 0U));
 }
 void add(Digest& to, const RouteDelete& route) {
   to.add(route.prefix);
@@ -76,7 +76,13 @@ void add(Digest& to, const AddressDelete& address) {
 void add(Digest& to, const LinkSet& link) {
   to.add(std::uint64_t{link.port.value()} << 2U | (link.up ? 2U : 0U) | (link.up.value_or(false) ? 1U : 0U));
   to.add(link.mtu ? std::uint64_t{*link.mtu} + 1 : 0);
+  if (link.master) to.add(std::uint64_t{link.master->value()} + 1);
 }
+void add(Digest& to, const VrfSet& vrf) {
+  for (const char c : vrf.name.text()) to.add(static_cast<unsigned char>(c));
+  to.add(vrf.table);
+}
+void add(Digest& to, const DeviceDelete& device) { to.add(device.device.value()); }
 
 }  // namespace
 

@@ -58,6 +58,8 @@ struct Reconciler::Known {
   std::set<AddressKey> addresses;
   std::set<AddressKey> unwanted_addresses;  // Those with our protocol number.
   std::map<std::uint32_t, LinkEvent> links;
+  std::map<std::string, LinkEvent, std::less<>> devices;  // Those that an earlier run created, by name.
+  std::set<std::uint32_t> unwanted_devices;
 
   bool is_there(const Order& order) const {
     return std::visit([this](const auto& one) { return meets(one); }, order);
@@ -76,7 +78,7 @@ struct Reconciler::Known {
   }
 
   bool meets(const RouteSet& order) const {
-    const auto found = routes.find({order.prefix, order.table});
+    const auto found = routes.find(key_of(order));
     if (found == routes.end()) return false;
     const Route& route = found->second;
     if (!route.believed || route.type != order.type || route.nexthop != order.nexthop) return false;
@@ -100,14 +102,21 @@ struct Reconciler::Known {
   bool meets(const LinkSet& order) const {
     const auto found = links.find(order.port.value());
     if (found == links.end()) return false;
-    return (!order.up || *order.up == found->second.admin_up) && (!order.mtu || *order.mtu == found->second.mtu);
+    const LinkEvent& link = found->second;
+    return (!order.up || *order.up == link.admin_up) && (!order.mtu || *order.mtu == link.mtu) &&
+           (!order.master || *order.master == link.master);
+  }
+  bool meets(const VrfSet& order) const {
+    const auto found = devices.find(order.name.text());
+    return found != devices.end() && found->second.vrf_table == order.table;
   }
   template <class Delete>
   bool meets(const Delete&) const {
     return false;
   }
 
-  void take_up(const RouteSet& order) { forget_route({order.prefix, order.table}); }
+  void take_up(const RouteSet& order) { forget_route(key_of(order)); }
+  void take_up(const VrfSet& order) { forget(order); }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
@@ -115,8 +124,8 @@ struct Reconciler::Known {
   template <class Other>
   void take_up(const Other&) {}
 
-  void disbelieve(const RouteSet& order) { disbelieve_route(order.prefix, order.table); }
-  void disbelieve(const RouteDelete& order) { disbelieve_route(order.prefix, order.table); }
+  void disbelieve(const RouteSet& order) { disbelieve_route(key_of(order)); }
+  void disbelieve(const RouteDelete& order) { disbelieve_route({order.prefix, order.table, order.metric, order.tos}); }
   void disbelieve(const NexthopSet& order) { nexthops.erase(order.id); }
   void disbelieve(const GroupSet& order) {
     if (nexthops.erase(order.id) != 0) changing_groups.insert(order.id);
@@ -141,8 +150,17 @@ struct Reconciler::Known {
     }
   }
   void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
+  void disbelieve(const VrfSet&) {}
+  void disbelieve(const DeviceDelete& order) {
+    std::erase_if(devices, [&order](const auto& known) { return known.second.port == order.device; });
+  }
 
-  void forget(const RouteSet& order) { forget_route({order.prefix, order.table}); }
+  void forget(const RouteSet& order) { forget_route(key_of(order)); }
+  void forget(const VrfSet& order) {
+    const auto found = devices.find(order.name.text());
+    if (found != devices.end()) unwanted_devices.erase(found->second.port.value());
+  }
+  void forget(const DeviceDelete& order) { unwanted_devices.erase(order.device.value()); }
   void forget(const RouteDelete& order) { forget_route({order.prefix, order.table, order.metric, order.tos}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
   /// A replaced group never disappears, so the routes that refer to its number remain.
@@ -162,14 +180,15 @@ struct Reconciler::Known {
   template <class Other>
   void forget(const Other&) {}
 
+  static RouteKey key_of(const RouteSet& order) { return {order.prefix, order.table, order.last_resort ? kLastResortMetric : kOwnMetric}; }
   static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
   /// Frees the table with its last route, on the programming thread: for a million routes that takes milliseconds, too long for a turn.
   void forget_route(const RouteKey& key) {
     if (routes.erase(key) != 0 && routes.empty()) routes = {};
   }
-  void disbelieve_route(const Prefix& prefix, std::uint32_t table) {
-    const auto found = routes.find({prefix, table});
+  void disbelieve_route(const RouteKey& key) {
+    const auto found = routes.find(key);
     if (found != routes.end()) found->second.believed = false;
   }
   void disbelieve_neighbor(IfIndex port, const IpAddress& address) {
@@ -221,9 +240,15 @@ Status Reconciler::read() {
   }
   const auto links = plane_.links();
   if (!links) return links.error();
-  for (const LinkEvent& link : *links) known.links.emplace(link.port.value(), link);
+  for (const LinkEvent& link : *links) {
+    known.links.emplace(link.port.value(), link);
+    if (!link.ours) continue;
+    known.devices.emplace(link.name, link);
+    known.unwanted_devices.insert(link.port.value());
+  }
   ports_ = *links;
-  found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size();
+  found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size() +
+           known.unwanted_devices.size();
   return {};
 }
 
@@ -254,6 +279,7 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   }
   for (const auto& [port, address, length] : known_->unwanted_addresses)
     unwanted.addresses.push_back(AddressDelete{IfIndex{port}, {address, length}});
+  for (const std::uint32_t device : known_->unwanted_devices) unwanted.devices.push_back(DeviceDelete{IfIndex{device}});
   return unwanted;
 }
 
@@ -263,7 +289,8 @@ Reconciler::UnwantedCounts Reconciler::unwanted_counts() const {
   return {.routes = known_->routes.size(),
           .neighbors = static_cast<std::uint64_t>(neighbors),
           .nexthops = known_->unwanted_nexthops.size(),
-          .addresses = known_->unwanted_addresses.size()};
+          .addresses = known_->unwanted_addresses.size(),
+          .devices = known_->unwanted_devices.size()};
 }
 
 void Reconciler::end() {
@@ -286,12 +313,12 @@ void Reconciler::apply(std::span<Operation> ops) {
       ops[i].status = Status{};
       continue;
     }
-    if (auto* const route = std::get_if<RouteSet>(&ops[i].order);
-        route != nullptr && known_->routes.contains({route->prefix, route->table}))
+    if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
       route->create = false;  // An earlier run left it.
     known_->doubt(ops[i].order);
     const auto* const link = std::get_if<LinkSet>(&ops[i].order);
-    if (link != nullptr && link->up == false) distrust();  // The kernel drops the objects on the port.
+    // The kernel drops the objects on the port, or on the ports of the VRF.
+    if ((link != nullptr && (link->up == false || link->master)) || std::holds_alternative<DeviceDelete>(ops[i].order)) distrust();
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);
   }
@@ -308,7 +335,8 @@ void Reconciler::apply(std::span<Operation> ops) {
     const StatusCode code = operation.status.code();
     const bool for_good = code == StatusCode::NotFound || code == StatusCode::InvalidArgument || code == StatusCode::Unimplemented ||
                           code == StatusCode::PermissionDenied;
-    if (operation.status.ok() || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
+    const bool is_device = code == StatusCode::AlreadyExists && std::holds_alternative<VrfSet>(operation.order);
+    if (operation.status.ok() || is_device || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
   }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);
   changed_.fetch_add(rest_.size() - in_vain, std::memory_order_relaxed);

@@ -153,7 +153,7 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
   const NexthopEntry group{.id = NexthopId{8}, .gateway = {}, .port = {}, .members = {{NexthopId{7}, 256}, {NexthopId{9}, 1}}};
   const Prefix prefix = Prefix::parse("2001:db8::/32").value();
   const std::vector<DeleteOrder> deletes{NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)}, RouteDelete{prefix, 100},
-                                         NexthopDelete{NexthopId{8}},
+                                         NexthopDelete{NexthopId{8}}, DeviceDelete{IfIndex{9}},
                                          AddressDelete{IfIndex{4}, Prefix::parse_interface("10.0.0.1/24").value()}};
   ASSERT_EQ(deletes.size(), std::variant_size_v<DeleteOrder>) << "one of each kind";
   {

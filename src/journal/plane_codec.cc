@@ -10,7 +10,7 @@ namespace rondo::journal {
 
 namespace {
 
-enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5 };
+enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5, Device = 6 };
 
 constexpr std::size_t kAddressBytes = 17;  // Includes its length.
 
@@ -59,6 +59,10 @@ struct PutDelete {
     put(to, address.address.address);
     to.byte(address.address.length);
   }
+  void operator()(const DeviceDelete& device) const noexcept {
+    to.byte(static_cast<std::uint8_t>(Deleted::Device));
+    to.number(device.device.value());
+  }
 };
 
 DeleteOrder read_delete(Decoder& from) {
@@ -80,6 +84,7 @@ DeleteOrder read_delete(Decoder& from) {
       return NeighborDelete{.port = port, .address = read_address(from)};
     }
     case Deleted::Nexthop: return NexthopDelete{.id = NexthopId{number32(from)}};
+    case Deleted::Device: return DeviceDelete{.device = IfIndex{number32(from)}};
     case Deleted::Address: {
       const IfIndex port{number32(from)};
       const IpAddress address = read_address(from);

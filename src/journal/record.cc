@@ -126,6 +126,10 @@ void read_link(Decoder& from, JournalRecord& record) {
   link.name = std::string{from.text()};
   for (std::uint8_t& byte : link.mac.bytes) byte = from.byte();
   link.seen = instant(from);
+  link.ours = (flags & 8U) != 0;
+  if ((flags & 16U) == 0) return;
+  link.master = IfIndex{number32(from)};
+  link.vrf_table = number32(from);
 }
 
 void read_place(Decoder& from, JournalRecord& record) {

@@ -28,6 +28,8 @@
 #include "switch_agent/routes.h"
 #include "switch_agent/row_states.h"
 #include "switch_agent/safety_stop.h"
+#include "switch_agent/vrf_tables.h"
+#include "switch_agent/vrfs.h"
 #include "switch_agent/withdrawals.h"
 
 namespace rondo {
@@ -95,7 +97,9 @@ class Agent {
   std::vector<Drift> port_differences() const;
 
   const Ports& ports() const noexcept { return ports_; }
+  const VrfTables& vrf_tables() const noexcept { return vrf_tables_; }
   const PortIds& port_ids() const noexcept { return port_ids_; }
+  const Interfaces& interfaces() const noexcept { return interfaces_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
   /// See Routes::on_answers.
@@ -125,9 +129,11 @@ class Agent {
   Reconciler reconciler_;
   Programmer programmer_;
   PortIds port_ids_;
+  VrfTables vrf_tables_;
   MtuRows mtu_rows_;
   GroupIds group_ids_;
   Ports& ports_;
+  Vrfs& vrfs_;
   Interfaces& interfaces_;
   Neighbors& neighbors_;
   NexthopGroups& nexthop_groups_;

@@ -122,6 +122,7 @@ void Audit::notice(const std::optional<DeleteOrder>& object) {
     bool operator()(const NexthopDelete& one) const { return parts.nexthop_groups.may_have(one); }
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
+    bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
   };
   if (!std::visit(IsOurs{parts_}, *object)) return;
   notice(kind_of(*object));
@@ -369,6 +370,7 @@ bool Audit::delete_unwanted() {
     bool operator()(const NexthopDelete& one) const { return nexthops.contains(one.id); }
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
+    bool operator()(const DeviceDelete&) const { return true; }  // No audit finds one.
   };
   const IsWanted is_wanted{parts_, kind_ == ObjectKind::Nexthop ? parts_.nexthop_groups.numbers() : std::set<NexthopId>{}};
   const std::size_t count = std::min(unwanted_.size(), kDeletesOfTurn);

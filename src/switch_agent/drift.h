@@ -148,6 +148,7 @@ struct RouteLook {
   std::vector<RouteEntry> actual;  // In any order.
   std::size_t next_actual = 0;
   std::uint32_t next_slot = 0;
+  std::set<RouteDelete> last_resorts;  // Those that were read.
 };
 
 /// Reads all objects of 'kind'. Blocks. Call from any thread that may use the data plane's dumps.

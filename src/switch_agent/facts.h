@@ -36,8 +36,11 @@ inline constexpr ConstraintKind kSetKnown{"set-known"};            // set       
 inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};  // prefix        routes      no row has it under another spelling
 inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   no row has it under another spelling
 inline constexpr ConstraintKind kAddressSpelling{
-    "address-spelling"};                      // port:address/length  interfaces  no row has it under another spelling
-inline constexpr ConstraintKind kVrf{"vrf"};  // name            none yet: never holds
+    "address-spelling"};                                            // port:address/length  interfaces  no row has it under another spelling
+inline constexpr ConstraintKind kVrf{"vrf"};                        // name            vrfs  its device is up, and its table is known
+inline constexpr ConstraintKind kInVrf{"in-vrf"};                   // port:vrf        ports       the device is in that of the VRF
+inline constexpr ConstraintKind kVrfPortsGone{"vrf-ports-gone"};    // name            interfaces  no INTF_TABLE row has put a port into it
+inline constexpr ConstraintKind kVrfRoutesGone{"vrf-routes-gone"};  // name            routes      no route is in it
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

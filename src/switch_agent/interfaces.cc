@@ -25,7 +25,7 @@ std::string row_name(const InterfaceKey& key) { return key.address ? address_key
 
 std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
 
-Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
+Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus)
     : Orch(runtime, "interfaces", kInterfaces),
       programmer_(programmer),
       ids_(ids),
@@ -36,6 +36,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     const auto it = interfaces_.find(port);
     return it != interfaces_.end() && static_cast<bool>(it->second.applied);
   });
+  provide_vrf_facts();
   provide(kAddressed, [this](std::string_view key) { return addressed(key); });
   provide(kPortUnused, [this](std::string_view port) { return !interfaces_.contains(port); });
   provide(kInterfaceUnused, [this](std::string_view port) {
@@ -120,25 +121,28 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   if (!row->vrf.empty()) {
     const Constraint vrf{kVrf, row->vrf};
     if (!holds(vrf)) return Outcome::wait_for(vrf);
+    if (!ids_.find(row->vrf)) return Outcome::retry_after(kSoon, device_changed(row->vrf));  // Its end is not announced yet.
   }
   const Constraint configured{port.starts_with("Loopback") ? kDevice : kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
+  const std::string vrf_before = interfaces_[port].vrf;
+  const std::optional<IfIndex> master = master_to_order(port, vrf_before, row->vrf);
+  set_vrf(interfaces_[port], row->vrf);
   const MtuRows::Mtu before = mtus_.interface_row(port);
   mtus_.set_interface_row(port, row->mtu);
-  const MtuRows::Mtu wanted = mtus_.wanted(port);
-  if (!row->mtu && (!before || !wanted)) {
-    base_applied(port);
-    return Outcome::done();
-  }
-  // Without an mtu in this row, the port's applies again.
-  const IfIndex id = ids_.find(port);
-  program(programmer_, LinkSet{id, std::nullopt, wanted}, [this, ticket = current_ticket(), port, id, before](const Status& status) {
-    const bool same_device = ids_.find(port) == id;
-    if (status.ok() && same_device) base_applied(port);
+  const MtuRows::Mtu wanted = row->mtu || before ? mtus_.wanted(port) : std::nullopt;  // Without an mtu here, the port's applies again.
+  if (!wanted && !master) return base_applied(port);
+  const LinkSet order{ids_.find(port), std::nullopt, wanted, master};
+  program(programmer_, order, [this, ticket = current_ticket(), port, order, before, vrf_before](const Status& status) {
+    const bool same_device = ids_.find(port) == order.port;
     Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
-    if (outcome.kind() == Outcome::Kind::Reject) {
+    if (outcome.kind() == Outcome::Kind::Done) {
+      if (order.master) ids_.set_master(port, *order.master);
+      outcome = base_applied(port);
+    } else if (outcome.kind() == Outcome::Kind::Reject) {
       mtus_.set_interface_row(port, before);
+      set_vrf(interfaces_[port], vrf_before);
       drop_if_empty(port);
     }
     settle(ticket, refusals_.note(port, std::move(outcome)));
@@ -146,9 +150,13 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   return Outcome::staged();
 }
 
-void Interfaces::base_applied(const std::string& port) {
-  interfaces_[port].applied.set(applied_);
+/// A row in a VRF is handled again when the VRF's device goes, or when the port is taken out of it.
+Outcome Interfaces::base_applied(const std::string& port) {
+  Interface& interface = interfaces_[port];
+  interface.applied.set(applied_);
   announce({kInterface, port});
+  if (interface.vrf.empty()) return Outcome::done();
+  return Outcome::done_while({Constraint{kVrf, interface.vrf}, Constraint{kInVrf, port + ":" + interface.vrf}});
 }
 
 bool Interfaces::is_wanted(const std::string& port, const Prefix& address) const {
@@ -249,6 +257,7 @@ Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& addres
 
 void Interfaces::end_restart() {
   restarted_ = true;
+  release_ports();
   announce({kRestartOver, std::string{kDataPlane}});
 }
 
@@ -287,6 +296,7 @@ void Interfaces::address_gone(const std::string& port, const Prefix& address) {
 void Interfaces::drop_if_empty(const std::string& port) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end() || it->second.applied || !it->second.addresses.empty()) return;
+  set_vrf(it->second, {});
   interfaces_.erase(it);
   announce({kPortUnused, port});
 }
@@ -301,14 +311,17 @@ Outcome Interfaces::remove_base(const std::string& port) {
   withdraw({kInterface, port});
   const MtuRows::Mtu before = mtus_.interface_row(port);
   mtus_.set_interface_row(port, std::nullopt);
-  const MtuRows::Mtu wanted = mtus_.wanted(port);
+  const MtuRows::Mtu wanted = before ? mtus_.wanted(port) : std::nullopt;
   const IfIndex id = ids_.find(port);
-  if (!before || !wanted || !id) {
+  const std::optional<IfIndex> master = master_to_order(port, it->second.vrf, {});
+  if (!id || (!wanted && !master)) {
     drop_if_empty(port);
     return Outcome::done();
   }
   // The port's own MTU applies again. A refusal shows as a difference of the port.
-  program(programmer_, LinkSet{id, std::nullopt, wanted}, [this, ticket = current_ticket(), port](const Status&) {
+  program(programmer_, LinkSet{id, std::nullopt, wanted, master}, [this, ticket = current_ticket(), port, master](const Status& status) {
+    if (master && is_passing(status) && ids_.find(port)) return settle(ticket, Outcome::retry_after(kSoon, status));
+    if (master && status.ok() && ids_.find(port)) ids_.set_master(port, *master);
     drop_if_empty(port);
     settle(ticket, Outcome::done());
   });

@@ -28,7 +28,7 @@ namespace rondo::switch_agent {
 
 class Interfaces final : public Orch {
  public:
-  Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus);
+  Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
   /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
   /// port with the last address of a family, and the row of another address may still arrive.
@@ -42,6 +42,11 @@ class Interfaces final : public Orch {
   /// Orders again an address that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
+  /// The VRF that the row of the port asks for; empty: the default VRF.
+  std::string vrf_of(std::string_view port) const {
+    const auto it = interfaces_.find(port);
+    return it == interfaces_.end() ? std::string{} : it->second.vrf;
+  }
   /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).
   void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
@@ -54,12 +59,18 @@ class Interfaces final : public Orch {
   };
   struct Interface {
     CountedFlag applied;  // The base row is applied.
+    std::string vrf;      // The VRF that it asks for; empty: the default VRF.
     std::map<Prefix, Address> addresses;
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
-  void base_applied(const std::string& port);
+  std::optional<IfIndex> master_to_order(const std::string& port, const std::string& before, const std::string& vrf) const;
+  bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
+  void set_vrf(Interface& interface, std::string vrf);
+  void provide_vrf_facts();
+  void release_ports();
+  Outcome base_applied(const std::string& port);
   Outcome set_address(std::string_view key, const std::string& port, const Prefix& address);
   Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
@@ -88,11 +99,12 @@ class Interfaces final : public Orch {
   void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 
   Programmer& programmer_;
-  const PortIds& ids_;
+  PortIds& ids_;
   MtuRows& mtus_;
   Refusals<std::string> refusals_;  // By canonical key.
   std::size_t applied_ = 0;         // The number of applied rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
+  std::map<std::string, std::size_t, std::less<>> vrf_ports_;  // The number of interfaces in each VRF.
   bool restarted_ = false;
   Spellings spellings_;                           // Spellings of addresses.
   std::set<std::string, std::less<>> ipv6_off_;   // Ports where the kernel refused an IPv6 address because IPv6 is switched off.

@@ -16,6 +16,9 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   if (!parsed->address) {
     if (!it->second.applied) return {};
     if (!has_device) return gone;
+    if (!is_in_its_vrf(parsed->port, it->second)) {
+      return {PlaneState::Pending, "another program took it out of " + it->second.vrf + "; it is being put back", {}};
+    }
     const bool is_lost = mtus_.interface_row(parsed->port) && mtus_.is_changed(parsed->port);
     return {is_lost ? PlaneState::Lost : PlaneState::Installed, is_lost ? mtus_.trouble(parsed->port) : std::string{}, {}};
   }
@@ -33,19 +36,25 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
 }
 
+bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interface) const {
+  return interface.vrf.empty() || ids_.is_in_vrf(port, interface.vrf);
+}
+
 PlaneCounts Interfaces::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, interface] : interfaces_) {
     const bool has_device = static_cast<bool>(ids_.find(port));
     const bool is_up = has_device && holds({kAdminUp, port}) && holds({kIpv6, port});
     if (!has_device && interface.applied) ++counts.withdrawn;
-    if (has_device && interface.applied && mtus_.interface_row(port) && mtus_.is_changed(port)) ++counts.lost;
+    const bool is_in_place = is_in_its_vrf(port, interface);
+    if (has_device && interface.applied && !is_in_place) ++counts.pending;
+    if (has_device && interface.applied && is_in_place && mtus_.interface_row(port) && mtus_.is_changed(port)) ++counts.lost;
     for (const auto& [prefix, address] : interface.addresses) {
       const bool is_dropped = !has_device || (prefix.address.is_v6() && !is_up) || (!address.present && !address.trouble.empty());
       if (address.applied && is_dropped) ++counts.withdrawn;
     }
   }
-  counts.installed = applied_ - counts.withdrawn - counts.lost;
+  counts.installed = applied_ - counts.withdrawn - counts.lost - counts.pending;
   return counts;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace rondo::limits {
 
@@ -12,5 +13,10 @@ namespace rondo::limits {
 /// Reached: the oldest are dropped: their numbers are missing in `port-events`. Figure: `stats.port_events.count`. Test:
 /// `SwitchAgent.OfManyChangesOfCarrierTheNewestAreRemembered`.
 inline constexpr std::size_t kCarrierChanges = 4096;
+
+/// VRFs, each of which has a table of the kernel: those from 1001 on, as in SONiC.
+/// Reached: the row waits until a VRF is deleted, and `rondo why` says so. Figure: `stats.consumers.retried`. Test:
+/// `VrfLimit.TheRowBeyondTheLastTableWaitsForAFreeOne`.
+inline constexpr std::uint32_t kVrfs = 1000;
 
 }  // namespace rondo::limits

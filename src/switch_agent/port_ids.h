@@ -1,12 +1,15 @@
-// PortIds: the kernel's numbers of ports by name, their MTU, and whether they are up. The ports Orch writes it from link events; Orchs
-// that give orders to the data plane read it. A known name says nothing about the state of the port; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports by name, their MTU, whether they are up, and their VRF. The ports Orch writes it from link events;
+// Orchs that give orders to the data plane read it, and the interfaces Orch records the VRF into which the data plane has just put a port.
+// A known name says nothing about the state of the port; the facts in facts.h do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rondo/dataplane/op.h"
 
@@ -24,7 +27,9 @@ class PortIds {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view{} : it->second;
   }
+  /// What is known of an earlier device of this name is forgotten.
   void set(std::string_view name, IfIndex id) {
+    if (find(name) == id) return;
     erase(name);
     by_name_.insert_or_assign(std::string{name}, id);
     names_.insert_or_assign(id, std::string{name});
@@ -35,7 +40,44 @@ class PortIds {
     return it == mtus_.end() ? 0 : it->second;
   }
   void set_mtu(const std::string& name, std::uint32_t mtu) { mtus_.insert_or_assign(name, mtu); }
+  /// What a device is besides a port.
+  struct Device {
+    IfIndex master;               // The device that it is in, such as a VRF; 0: none.
+    std::uint32_t vrf_table = 0;  // Its table, if it is a VRF.
+    bool ours = false;            // Made by an order of this program, or of an earlier run.
+  };
+  Device device(std::string_view name) const {
+    const auto it = devices_.find(name);
+    return it == devices_.end() ? Device{} : it->second;
+  }
+  /// Does not change the master.
+  void set_device(const std::string& name, std::uint32_t vrf_table, bool ours) {
+    Device& device = devices_[name];
+    device.vrf_table = vrf_table;
+    device.ours = ours;
+  }
+  void set_master(const std::string& name, IfIndex master) {
+    const IfIndex before = std::exchange(devices_[name].master, master);
+    if (before != master && on_master_) on_master_(name, before, master);
+  }
+  /// 'handler' is called after each change of a master.
+  void on_master(std::function<void(const std::string& name, IfIndex before, IfIndex now)> handler) { on_master_ = std::move(handler); }
+  /// O(devices).
+  bool has_vrf_table(std::uint32_t table) const {
+    return std::ranges::any_of(devices_, [table](const auto& entry) { return entry.second.vrf_table == table; });
+  }
+  /// True if the device is in the VRF of this name.
+  bool is_in_vrf(std::string_view name, std::string_view vrf) const {
+    const IfIndex master = device(name).master;
+    return master && master == find(vrf);
+  }
+  /// Calls 'visit' with the name of each device and what it is.
+  template <class Visit>
+  void for_each_device(Visit visit) const {
+    for (const auto& [name, device] : devices_) visit(name, device);
+  }
   void erase(std::string_view name) {
+    if (const auto device = devices_.find(name); device != devices_.end()) devices_.erase(device);
     if (const auto mtu = mtus_.find(name); mtu != mtus_.end()) mtus_.erase(mtu);
     const auto it = by_name_.find(name);
     if (it == by_name_.end()) return;
@@ -62,6 +104,8 @@ class PortIds {
   std::map<std::string, IfIndex, std::less<>> by_name_;
   std::map<IfIndex, std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> mtus_;
+  std::map<std::string, Device, std::less<>> devices_;
+  std::function<void(const std::string& name, IfIndex before, IfIndex now)> on_master_;
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::uint64_t last_up_ = 0;
 };

@@ -1,6 +1,6 @@
-// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route stores the group's count of losses at the
-// time of its order. If the group has been lost since, the kernel has dropped the route. Lost routes are first in their list. One thread
-// only. O(1) expected.
+// RouteMap: the programmed routes by prefix and table, and for each group the list of its routes. A route stores the group's count of
+// losses at the time of its order. If the group has been lost since, the kernel has dropped the route. Lost routes are first in their list.
+// One thread only. O(1) expected.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,13 @@
 
 namespace rondo::switch_agent {
 
+/// What identifies a route: its prefix, and the table of its VRF.
+struct RouteId {
+  Prefix prefix;
+  std::uint32_t table = kMainTable;
+  friend auto operator<=>(const RouteId&, const RouteId&) = default;
+};
+
 class RouteMap {
  public:
   static constexpr std::uint32_t kNone = RowIndex::kNone;
@@ -40,12 +47,15 @@ class RouteMap {
     bool restoring : 1 = false;  // It was dropped with its group, and the order that restores it is under way.
     bool live : 1 = true;
     Mark mark : 2 = Mark::None;
-    std::uint8_t audit : 2 = 0;   // The audit that the mark belongs to, modulo 4. Marks of another audit count as None.
-    bool drifted : 1 = false;     // An audit found that the kernel's route differs from the order, and nothing has been ordered since.
+    std::uint8_t audit : 2 = 0;  // The audit that the mark belongs to, modulo 4. Marks of another audit count as None.
+    bool drifted : 1 = false;    // An audit found that the kernel's route differs from the order, and nothing has been ordered since.
+    std::uint32_t table = kMainTable;
     std::uint32_t group = kNone;  // kNone for route types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
+    RouteId id() const noexcept { return {prefix, table}; }
+    bool is(const RouteId& one) const noexcept { return prefix == one.prefix && table == one.table; }
   };
   struct Group {
     Constraint fact;
@@ -62,25 +72,26 @@ class RouteMap {
     bool is_down = false;
   };
 
-  std::uint32_t find(const Prefix& prefix) const {
-    return by_prefix_.find(hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; });
+  std::uint32_t find(const RouteId& route) const {
+    return by_id_.find(hash_of(route), [&](std::uint32_t slot) { return routes_[slot].is(route); });
   }
   /// Call before several finds, so that their cache misses overlap.
-  void prefetch(const Prefix& prefix) const noexcept { by_prefix_.prefetch(hash_(prefix)); }
+  void prefetch(const RouteId& route) const noexcept { by_id_.prefetch(hash_of(route)); }
   /// Finds the route, or adds one without a group.
-  std::uint32_t find_or_add(const Prefix& prefix) {
-    return by_prefix_.find_or_add(
-        hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; },
+  std::uint32_t find_or_add(const RouteId& route) {
+    return by_id_.find_or_add(
+        hash_of(route), [&](std::uint32_t slot) { return routes_[slot].is(route); },
         [&] {
           const std::uint32_t slot = routes_.take();
           routes_[slot] = Route{};
-          routes_[slot].prefix = prefix;
+          routes_[slot].prefix = route.prefix;
+          routes_[slot].table = route.table;
           return slot;
         });
   }
   void erase(std::uint32_t slot) {
     unlink(slot);
-    by_prefix_.erase(hash_(routes_[slot].prefix), slot);
+    by_id_.erase(hash_of(routes_[slot].id()), slot);
     routes_[slot].live = false;
     routes_.give_back(slot);
   }
@@ -225,8 +236,10 @@ class RouteMap {
     return by_fact_.emplace_back(kind, Names{}).second;
   }
 
+  std::size_t hash_of(const RouteId& route) const noexcept { return hash_(route.prefix) ^ (std::size_t{route.table} * 0x9e3779b97f4a7c15); }
+
   IpHash hash_;
-  RowIndex by_prefix_;
+  RowIndex by_id_;
   Slab<Route> routes_;
   // Group contains a Constraint, which has no default constructor, so a place starts with an empty Constraint.
   struct GroupPlace : Group {

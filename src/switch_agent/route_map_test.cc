@@ -69,7 +69,7 @@ TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
     }
     for (int step = 0; step < 400; ++step) {
       const std::uint64_t number = random.below(60);
-      std::uint32_t slot = map.find(prefix_of(number));
+      std::uint32_t slot = map.find({prefix_of(number)});
       ASSERT_EQ(slot != RouteMap::kNone, present.contains(number));
       if (slot != RouteMap::kNone && random.chance(0.3)) {
         map.erase(slot);
@@ -77,8 +77,8 @@ TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
         for (auto& list : model) std::erase(list, number);
         continue;
       }
-      if (slot == RouteMap::kNone) slot = map.find_or_add(prefix_of(number));
-      ASSERT_EQ(map.find_or_add(prefix_of(number)), slot);
+      if (slot == RouteMap::kNone) slot = map.find_or_add({prefix_of(number)});
+      ASSERT_EQ(map.find_or_add({prefix_of(number)}), slot);
       present.insert(number);
       map.unlink(slot);
       for (auto& list : model) std::erase(list, number);
@@ -119,17 +119,17 @@ TEST(RouteMapModel, TheTallyIsWhatAWalkCounts) {
         if (random.chance(0.5)) map.touch(groups[group]);  // The event arrives later than the loss.
       }
       const Prefix prefix = prefix_of(random.below(60));
-      if (random.chance(0.2) && map.find(prefix) != RouteMap::kNone) {
-        map.erase(map.find(prefix));
+      if (random.chance(0.2) && map.find({prefix}) != RouteMap::kNone) {
+        map.erase(map.find({prefix}));
         continue;
       }
-      const std::uint32_t slot = map.find_or_add(prefix);
+      const std::uint32_t slot = map.find_or_add({prefix});
       map.unlink(slot);
       const bool lost = group < 3 && random.chance(0.3);
       if (group < 3) map[slot].losses = entry_of(group).losses - (lost ? 1 : 0);
       map.link(slot, group == 3 ? RouteMap::kNone : groups[group], lost);
       if (!lost && random.chance(0.3)) map.set_restoring(slot, true);
-      const std::uint32_t answered = map.find(prefix_of(random.below(60)));
+      const std::uint32_t answered = map.find({prefix_of(random.below(60))});
       if (answered != RouteMap::kNone && random.chance(0.3)) map.set_restoring(answered, false);
     }
     PlaneCounts expected;

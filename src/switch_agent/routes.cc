@@ -23,6 +23,12 @@ static_assert(kSetSweep > kSlowestRefusedRetry, "the set of a refused route stay
 /// Routes handled between two readings of the clock. All orders of a turn go to the kernel together anyway.
 constexpr std::uint32_t kBatch = 32;
 
+RouteId id_of(const Operation& operation) {
+  if (const auto* const set = std::get_if<RouteSet>(&operation.order)) return {set->prefix, set->table};
+  const auto& gone = std::get<RouteDelete>(operation.order);
+  return {gone.prefix, gone.table};
+}
+
 Duration retry_after(const Outcome& outcome) { return outcome.kind() == Outcome::Kind::RetryAfter ? outcome.delay() : kSoon; }
 }  // namespace
 
@@ -70,11 +76,11 @@ class Routes::PutBack final : public Source {
   bool has_backlog() const override { return !groups_.empty() && routes_.programmer_.has_room(); }
 
   void answered(std::span<Operation> done) {
-    for (const Operation& operation : done) routes_.routes_.prefetch(std::get<RouteSet>(operation.order).prefix);
+    for (const Operation& operation : done) routes_.routes_.prefetch(id_of(operation));
     for (const Operation& operation : done) {
-      const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
-      routes_.note_holder(prefix, operation.status);
-      const std::uint32_t slot = routes_.routes_.find(prefix);
+      const RouteId id = id_of(operation);
+      routes_.note_holder(id, operation.status);
+      const std::uint32_t slot = routes_.routes_.find(id);
       if (slot == RouteMap::kNone) continue;
       routes_.routes_.set_restoring(slot, false);
       const Duration retry_after = routes_.retry_delay_of(slot, operation.status);
@@ -102,7 +108,7 @@ class Routes::PutBack final : public Source {
     routes_.touch(route);
     if (!route.busy) {
       map.set_restoring(slot, true);
-      operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, route.type, true}, {}});
+      operations.push_back({RouteSet{route.prefix, group.entry->id, route.table, route.type, true}, {}});
     }
     return true;
   }
@@ -134,10 +140,12 @@ class Routes::PutBack final : public Source {
 void Routes::put_back_lost(std::uint32_t slot) { put_back_->add(lose(slot)); }
 void Routes::put_back_answered(std::span<Operation> done) { put_back_->answered(done); }
 
-Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
+Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, const VrfTables& vrfs, std::uint32_t table,
+               std::uint32_t retry_quota)
     : Orch(runtime, "routes", kRoutes),
       programmer_(programmer),
       ids_(groups),
+      vrfs_(vrfs),
       table_(table),
       nowhere_(routes_.add_group(std::make_shared<GroupIds::Entry>(GroupIds::Entry{.id = {}, .usable = true}))),
       put_back_(std::make_unique<PutBack>(*this)),
@@ -158,7 +166,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       const std::uint32_t slot = routes_.find_group(kind, name);
       if (slot == RouteMap::kNone) return FactOrigin{};
       const RouteMap::Group& group = routes_.group(slot);
-      const std::string one = group.head == RouteMap::kNone ? "" : ", " + routes_[group.head].prefix.to_string() + " among them";
+      const std::string one = group.head == RouteMap::kNone ? "" : ", " + row_key_of(routes_[group.head].id()) + " among them";
       return FactOrigin{"", "", std::to_string(group.uses) + " routes still use it" + one};
     });
     observe(kind, [this, kind = kind](std::string_view name, bool usable) {
@@ -166,13 +174,14 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       if (slot == RouteMap::kNone) return;
       routes_.touch(slot);
       if (usable) return put_back_->add(slot);
-      refused_known_.forget_if([&](const Prefix& prefix) {  // The group explains why its routes are not there.
-        const std::uint32_t route = routes_.find(prefix);
+      refused_known_.forget_if([&](const RouteId& id) {  // The group explains why its routes are not there.
+        const std::uint32_t route = routes_.find(id);
         return route == RouteMap::kNone || routes_[route].group == slot;
       });
     });
   }
   provide_spellings();
+  provide_vrf_facts();
   // A row that the store kept from an earlier run may be unused by now.
   observe(kSetKnown, [this](std::string_view name, bool known) {
     if (!known) return wake_if_in_vain(std::string{name});
@@ -191,50 +200,48 @@ Routes::Counts Routes::counts() const {
 // --- changes
 
 void Routes::apply(Batch& batch) {
-  keys_.clear();
+  places_.clear();
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    keys_.push_back(parse_route_key(batch[i].key()));
-    if (keys_.back()) routes_.prefetch(keys_.back()->prefix);
+    places_.push_back(place_of(batch[i].key()));
+    if (places_.back()) routes_.prefetch(places_.back()->id);
   }
-  for (std::size_t i = 0; i < batch.size(); ++i) apply(batch, i, keys_[i]);
+  for (std::size_t i = 0; i < batch.size(); ++i) apply(batch, i, places_[i]);
   submit();
   if (!programmer_.has_room()) hold(consumer_);
 }
 
-void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key) {
+void Routes::apply(Batch& batch, std::size_t index, const Result<Place>& place) {
   const Change& change = batch[index];
-  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay; changes are delivered anyway.
+  if (!place && change.key() == "resync") {  // SONiC's mark around a full replay; changes are delivered anyway.
     batch.done(index);
-  } else if (!key) {
-    batch.answer(index, Outcome::reject_key(key.error()));
-  } else if (!key->vrf.empty() && !holds({kVrf, std::string{key->vrf}})) {
-    if (change.op() == ChangeOp::Delete) {
-      batch.done(index);
-    } else {
-      batch.answer(index, Outcome::wait_for({kVrf, std::string{key->vrf}}));
-    }
+  } else if (!place) {
+    batch.answer(index, Outcome::reject_key(place.error()));
+  } else if (change.op() == ChangeOp::Delete && place->id.table == 0) {
+    batch.done(index);
   } else if (change.op() == ChangeOp::Delete) {
-    order_delete(batch, index, *key);
+    order_delete(batch, index, *place);
+  } else if (!place->vrf.empty() && !holds({kVrf, std::string{place->vrf}})) {
+    batch.answer(index, Outcome::wait_for({kVrf, std::string{place->vrf}}));
   } else {
-    order_set(batch, index, *key);
+    order_set(batch, index, *place);
   }
 }
 
-void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
+void Routes::order_set(Batch& batch, std::size_t index, const Place& place) {
   const Result<RouteRow> row = parse_route(batch[index].fields());
   if (!row) {
     batch.answer(index, Outcome::reject(row.error()));
     return;
   }
   if (row->not_ours) {
-    order_delete(batch, index, key);  // A route of ours may exist under this key.
+    order_delete(batch, index, place);  // A route of ours may exist under this key.
     return;
   }
-  if (another_row_has(key, batch[index].key())) return wait_for_row(batch, index, key.prefix);
-  const std::uint32_t slot = routes_.find(key.prefix);
+  if (another_row_has(place, batch[index].key())) return wait_for_row(batch, index, place.id);
+  const std::uint32_t slot = routes_.find(place.id);
   if (wait_if_busy(batch, index, slot)) return;
   std::uint32_t group = nowhere_;
-  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return forget_refusal(key.prefix);
+  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return forget_refusal(place.id);
   const GroupIds::Entry& entry = *routes_.group(group).entry;
   bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
@@ -250,9 +257,10 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   }
   ++routes_.group(group).uses;
   if (operations_.empty()) reserve(batch.size());
-  operations_.push_back({RouteSet{key.prefix, entry.id, table_, row->type, create}, {}});
-  if (!key.canonical) spellings_.take(key.prefix.to_string(), batch[index].key());
-  ordered_.push_back({batch.stage(index), group, entry.losses, false, key.canonical});
+  operations_.push_back({RouteSet{place.id.prefix, entry.id, place.id.table, row->type, create}, {}});
+  use_table(place.id.table);
+  if (!place.canonical) spellings_.take(row_key_of(place.id), batch[index].key());
+  ordered_.push_back({batch.stage(index), group, entry.losses, false, place.canonical});
 }
 
 /// The ledger runs one change of a key at a time, but two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later row waits.
@@ -334,20 +342,19 @@ void Routes::write_set_again(const std::string& name) {
   if (!write_set(Change{ChangeOp::Set, requested->second}).ok()) sets_again_.add(name);
 }
 
-void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
-  const Prefix& prefix = key.prefix;
-  if (!held_by_others_.empty()) held_by_others_.erase(prefix);
-  refused_new_.forget(prefix);
-  const std::uint32_t slot = routes_.find(prefix);
+void Routes::order_delete(Batch& batch, std::size_t index, const Place& place) {
+  if (!held_by_others_.empty()) held_by_others_.erase(place.id);
+  refused_new_.forget(place.id);
+  const std::uint32_t slot = routes_.find(place.id);
   const bool may_be_there = slot != RouteMap::kNone || !restarted_;
-  if (!may_be_there || another_row_has(key, batch[index].key())) {
+  if (!may_be_there || another_row_has(place, batch[index].key())) {
     batch.done(index);
     return;
   }
   if (wait_if_busy(batch, index, slot)) return;
   if (slot != RouteMap::kNone) routes_[slot].busy = true;
-  operations_.push_back({RouteDelete{prefix, table_}, {}});
-  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, key.canonical});
+  operations_.push_back({RouteDelete{place.id.prefix, place.id.table}, {}});
+  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, place.canonical});
 }
 
 /// Makes one allocation per batch instead of eight, because the submission takes both vectors.
@@ -370,10 +377,7 @@ void Routes::submit() {
 // --- answers
 
 void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
-  for (const Operation& operation : operations) {
-    const auto* const set = std::get_if<RouteSet>(&operation.order);
-    routes_.prefetch(set != nullptr ? set->prefix : std::get<RouteDelete>(operation.order).prefix);
-  }
+  for (const Operation& operation : operations) routes_.prefetch(id_of(operation));
   const auto tickets = std::span{bulk.ordered}.subspan(bulk.answered, operations.size());
   for (unsigned step = 0; step < kExpectSteps; ++step) {
     for (const Ordered& ordered : tickets) expect_settle(ordered.ticket, step);
@@ -391,16 +395,19 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
 }
 
 void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
-  const auto& order = std::get<RouteSet>(operation.order);
-  note_holder(order.prefix, operation.status);
+  const RouteType type = std::get<RouteSet>(operation.order).type;
+  const RouteId id = id_of(operation);
+  note_holder(id, operation.status);
   if (operation.status.ok()) {
-    forget_refusal(order.prefix);
+    forget_refusal(id);
     ++counts_.programmed;
-    const std::uint32_t slot = routes_.find_or_add(order.prefix);
+    const std::size_t known = routes_.size();
+    const std::uint32_t slot = routes_.find_or_add(id);
+    if (routes_.size() == known) release_table(id.table);  // Otherwise the route takes over the use of its order.
     RouteMap::Route& route = routes_[slot];
     const std::uint32_t before = route.group;
     routes_.unlink(slot);
-    route.type = order.type;
+    route.type = type;
     route.losses = ordered.losses;
     touch(route);
     route.busy = false;
@@ -408,39 +415,41 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     routes_.link(slot, ordered.group, lost);
     if (lost) put_back_->add(ordered.group);
     if (before != RouteMap::kNone) release_group(before);
-    settle(ordered.ticket, outcome_of_answer(ordered, order.prefix));
+    settle(ordered.ticket, outcome_of_answer(ordered, id));
     return;
   }
   ++counts_.refused;
   // PutBack may have skipped the earlier route while this order was under way.
   const bool is_held = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
-  const std::uint32_t slot = routes_.find(order.prefix);
+  const std::uint32_t slot = routes_.find(id);
   // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
   // group, so that a set which only this route uses counts as awaited and stays.
   const bool group_gone = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
-                                       : refusals_of(slot).note(order.prefix, outcome_of_set(operation.status));
-  if (is_held || group_gone) forget_refusal(order.prefix);
+                                       : refusals_of(slot).note(id, outcome_of_set(operation.status));
+  if (is_held || group_gone) forget_refusal(id);
   if (slot == RouteMap::kNone) {
-    tell_free(order.prefix);
+    tell_free(id);
   } else {
     mark_lost(slot, retry_after(outcome));
   }
   settle(ordered.ticket, outcome);
+  release_table(id.table);
   release_group(ordered.group, outcome.kind() == Outcome::Kind::RetryAfter);
 }
 
 void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {
-  const Prefix& prefix = std::get<RouteDelete>(operation.order).prefix;
-  const std::uint32_t slot = routes_.find(prefix);
-  Outcome outcome = refusals_of(slot).note(prefix, outcome_of_delete(operation.status));
+  const RouteId id = id_of(operation);
+  const std::uint32_t slot = routes_.find(id);
+  Outcome outcome = refusals_of(slot).note(id, outcome_of_delete(operation.status));
   if (slot != RouteMap::kNone) {
     if (outcome.kind() == Outcome::Kind::Done) {
       const std::uint32_t group = routes_[slot].group;
       routes_.erase(slot);
       release_group(group);
-      tell_free(prefix);
+      release_table(id.table);
+      tell_free(id);
     } else if (outcome.kind() == Outcome::Kind::RetryAfter) {
       routes_[slot].busy = false;  // Lost, so that a Set orders it, but not put back: the Delete is tried again.
       lose(slot);
@@ -454,7 +463,7 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
 /// When the order that restores the route is given again, after this answer.
 Duration Routes::retry_delay_of(std::uint32_t slot, const Status& answer) {
   if (answer.code() == StatusCode::AlreadyExists) return kForeignRetry;
-  return retry_after(refused_known_.note(routes_[slot].prefix, outcome_of_set(answer)));
+  return retry_after(refused_known_.note(routes_[slot].id(), outcome_of_set(answer)));
 }
 
 void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {

@@ -1,7 +1,7 @@
-// Routes: owns ROUTE_TABLE. A route waits for its group: a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its own next hops.
-// Routes are ordered in bulk, and the data plane's answer settles each. For each group this Orch keeps the list of its programmed routes.
-// So it finds the routes that the kernel dropped with their group without a search, and restores them in slices when the group returns.
-// Costs about 36 bytes a route and 12 of index.
+// Routes: owns ROUTE_TABLE. A route waits for its VRF, and for its group: a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its
+// own next hops. Routes are ordered in bulk, and the data plane's answer settles each. For each group this Orch keeps the list of its
+// programmed routes. So it finds the routes that the kernel dropped with their group without a search, and restores them in slices when the
+// group returns. Costs about 40 bytes a route and 12 of index.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@
 #include "switch_agent/route_map.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
+#include "switch_agent/vrf_tables.h"
 
 namespace rondo::switch_agent {
 
@@ -33,7 +34,8 @@ class Routes final : public Orch {
  public:
   /// 'table' is the kernel's table for the default VRF.
   /// 'retry_quota' as in ConsumeOptions.
-  Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota);
+  Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, const VrfTables& vrfs, std::uint32_t table,
+         std::uint32_t retry_quota);
   ~Routes() override;
 
   struct Counts {
@@ -84,7 +86,7 @@ class Routes final : public Orch {
   bool is_among(std::string_view key, const std::set<RouteDelete>& objects) const;
   /// True if a row's route is not in the data plane, or an order for it is under way.
   bool is_open(const RouteDelete& object);
-  bool is_held_by_other(const RouteDelete& object) const { return object.table == table_ && held_by_others_.contains(object.prefix); }
+  bool is_held_by_other(const RouteDelete& object) const { return held_by_others_.contains({object.prefix, object.table}); }
   /// Describes a route that is not in the data plane, for operators.
   Drift missing(const RouteDelete& object);
   /// Orders again routes that another program deleted or changed. A missing route counts as lost from this call on.
@@ -100,20 +102,33 @@ class Routes final : public Orch {
     bool is_delete = false;
     bool canonical = true;  // The row's key is canonical.
   };
+  /// A parsed key, and the table of its VRF: 0 if the VRF is unknown.
+  struct Place {
+    std::string_view vrf;  // A view into the key. Empty: the default VRF.
+    RouteId id;
+    bool canonical = true;
+  };
   struct Bulk {
     std::vector<Ordered> ordered;
     std::size_t answered = 0;
   };
 
   void apply(Batch& batch);
-  void apply(Batch& batch, std::size_t index, const Result<RouteKey>& key);
-  void order_set(Batch& batch, std::size_t index, const RouteKey& key);
-  void order_delete(Batch& batch, std::size_t index, const RouteKey& key);
-  bool another_row_has(const RouteKey& key, std::string_view spelt) const;
-  void wait_for_row(Batch& batch, std::size_t index, const Prefix& prefix);
+  void apply(Batch& batch, std::size_t index, const Result<Place>& place);
+  void order_set(Batch& batch, std::size_t index, const Place& place);
+  void order_delete(Batch& batch, std::size_t index, const Place& place);
+  Result<Place> place_of(std::string_view key) const;
+  /// The canonical key of the row of a route.
+  std::string row_key_of(const RouteId& route) const;
+  void provide_vrf_facts();
+  void use_table(std::uint32_t table);
+  void release_table(std::uint32_t table);
+  void forget_vrf(std::string_view vrf);
+  bool another_row_has(const Place& place, std::string_view spelt) const;
+  void wait_for_row(Batch& batch, std::size_t index, const RouteId& route);
   void provide_spellings();
-  void tell_free(const Prefix& prefix);
-  Outcome outcome_of_answer(const Ordered& ordered, const Prefix& prefix);
+  void tell_free(const RouteId& route);
+  Outcome outcome_of_answer(const Ordered& ordered, const RouteId& route);
   bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row);
@@ -132,15 +147,15 @@ class Routes final : public Orch {
   /// True if the kernel dropped it with its group, so that another program's route may be in its place.
   bool is_dropped(const RouteMap::Route& route) const;
   /// Records from 'answer' whether another program has a route in place of ours.
-  void note_holder(const Prefix& prefix, const Status& answer) {
-    if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(prefix, answer);
+  void note_holder(const RouteId& route, const Status& answer) {
+    if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(route, answer);
   }
-  void keep_holder(const Prefix& prefix, const Status& answer);
+  void keep_holder(const RouteId& route, const Status& answer);
   /// The refusals of the route in 'slot', or of a route that is not in the map.
-  Refusals<Prefix>& refusals_of(std::uint32_t slot) { return slot == RouteMap::kNone ? refused_new_ : refused_known_; }
-  void forget_refusal(const Prefix& prefix) {
-    refused_new_.forget(prefix);
-    refused_known_.forget(prefix);
+  Refusals<RouteId>& refusals_of(std::uint32_t slot) { return slot == RouteMap::kNone ? refused_new_ : refused_known_; }
+  void forget_refusal(const RouteId& route) {
+    refused_new_.forget(route);
+    refused_known_.forget(route);
   }
   Status write_set(Change change);
   void write_set_again(const std::string& name);
@@ -151,9 +166,12 @@ class Routes final : public Orch {
   void put_back_answered(std::span<Operation> done);
   bool is_due(const RouteMap::Route& route);
   std::uint32_t slot_of(const RouteDelete& object) const {
-    return object.table == table_ && !object.is_stray() ? routes_.find(object.prefix) : RouteMap::kNone;
+    return object.is_stray() ? RouteMap::kNone : routes_.find({object.prefix, object.table});
   }
   RouteSet order_of(const RouteMap::Route& route);
+  /// True if the route ends the lookup in the table of a VRF that has a row.
+  bool is_last_resort(const RouteDelete& object) const { return object.is_last_resort() && !vrfs_.name(object.table).empty(); }
+  void find_missing_last_resorts(const RouteLook& look, Findings& findings) const;
   Drift drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual);
   void compare(const RouteEntry& actual, Findings& findings);
   void add_unwanted(const RouteEntry& actual, Findings& findings) const;
@@ -169,16 +187,18 @@ class Routes final : public Orch {
 
   Programmer& programmer_;
   const GroupIds& ids_;
+  const VrfTables& vrfs_;
   const std::uint32_t table_;
   ConsumerHandle consumer_;
   RouteMap routes_;
   const std::uint32_t nowhere_;  // The group of the routes without next hops; it always exists.
   Spellings spellings_;
-  std::map<Prefix, std::string> held_by_others_;  // With the text of the data plane's answer.
-  Refusals<Prefix> refused_new_;                  // Of routes that are not in the map.
-  Refusals<Prefix> refused_known_;                // Of routes in the map: those to change or to restore.
-  std::vector<Result<RouteKey>> keys_;            // The keys of the current batch.
-  std::vector<Operation> operations_;             // The orders of the current batch.
+  std::map<RouteId, std::string> held_by_others_;    // With the text of the data plane's answer.
+  Refusals<RouteId> refused_new_;                    // Of routes that are not in the map.
+  Refusals<RouteId> refused_known_;                  // Of routes in the map: those to change or to restore.
+  std::map<std::uint32_t, std::size_t> table_uses_;  // Routes, and orders under way that set one, by table of a VRF.
+  std::vector<Result<Place>> places_;                // Of the current batch.
+  std::vector<Operation> operations_;                // The orders of the current batch.
   std::vector<Ordered> ordered_;
   /// NEXTHOP_SET rows written for routes that still wait. An empty record: a row that may exist, because a write of it failed.
   std::map<std::string, Record, std::less<>> requested_sets_;

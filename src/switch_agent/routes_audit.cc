@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "rondo/orch/runtime.h"
+#include "switch_agent/program.h"
 #include "switch_agent/routes.h"
+#include "switch_agent/vrfs.h"
 
 namespace rondo::switch_agent {
 
@@ -28,14 +30,14 @@ bool Routes::is_due(const RouteMap::Route& route) {
 }
 
 RouteSet Routes::order_of(const RouteMap::Route& route) {
-  return RouteSet{route.prefix, routes_.group(route.group).entry->id, table_, route.type};
+  return RouteSet{route.prefix, routes_.group(route.group).entry->id, route.table, route.type};
 }
 
 Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
   Drift drift{.kind = kind,
-              .object = RouteDelete{route.prefix, table_},
+              .object = RouteDelete{route.prefix, route.table},
               .table = "ROUTE_TABLE",
-              .key = route.prefix.to_string(),
+              .key = row_key_of(route.id()),
               .wanted = to_string(order_of(route)),
               .actual = {}};
   if (actual != nullptr) drift.actual = in_words(*actual);
@@ -44,17 +46,39 @@ Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const Route
 
 bool Routes::compare(RouteLook& look, std::size_t limit, Findings& findings) {
   const std::size_t end = std::min(look.actual.size(), look.next_actual + limit);
-  for (std::size_t i = look.next_actual; i < std::min(end, look.next_actual + kAhead); ++i) routes_.prefetch(look.actual[i].prefix);
+  const auto prefetch_at = [&](std::size_t i) { routes_.prefetch({look.actual[i].prefix, look.actual[i].table}); };
+  for (std::size_t i = look.next_actual; i < std::min(end, look.next_actual + kAhead); ++i) prefetch_at(i);
   for (; look.next_actual < end; ++look.next_actual, --limit) {
-    if (look.next_actual + kAhead < end) routes_.prefetch(look.actual[look.next_actual + kAhead].prefix);
+    if (look.next_actual + kAhead < end) prefetch_at(look.next_actual + kAhead);
     compare(look.actual[look.next_actual], findings);
+    const RouteDelete object = look.actual[look.next_actual].gone();
+    if (object.is_last_resort()) look.last_resorts.insert(object);
   }
   if (look.next_actual < look.actual.size()) return false;
   for (; look.next_slot < routes_.limit() && limit > 0; ++look.next_slot, --limit) compare(look.next_slot, findings);
-  return look.next_slot >= routes_.limit();
+  if (look.next_slot < routes_.limit()) return false;
+  find_missing_last_resorts(look, findings);
+  return true;
+}
+
+void Routes::find_missing_last_resorts(const RouteLook& look, Findings& findings) const {
+  vrfs_.for_each_ended([&](std::uint32_t table) {
+    for (const RouteDelete& object : last_resorts(table)) {
+      if (look.last_resorts.contains(object)) continue;
+      findings.add(DriftKind::Missing, object, [&] {
+        return Drift{.kind = DriftKind::Missing,
+                     .object = object,
+                     .table = "VRF_TABLE",
+                     .key = std::string{vrfs_.name(table)},
+                     .wanted = to_string(last_resort_set(object)),
+                     .actual = {}};
+      });
+    }
+  });
 }
 
 bool Routes::has(const RouteDelete& object) {
+  if (is_last_resort(object)) return true;
   const std::uint32_t slot = slot_of(object);
   return slot != RouteMap::kNone && (routes_[slot].busy || routes_[slot].restoring || is_due(routes_[slot]));
 }
@@ -71,11 +95,13 @@ bool Routes::is_open(const RouteDelete& object) {
 
 bool Routes::is_among(std::string_view key, const std::set<RouteDelete>& objects) const {
   if (objects.empty()) return false;
-  const Result<RouteKey> parsed = parse_route_key(key);
-  return parsed && parsed->vrf.empty() && objects.contains({parsed->prefix, table_});
+  const Result<Place> place = place_of(key);
+  return place && objects.contains({place->id.prefix, place->id.table});
 }
 
-Drift Routes::missing(const RouteDelete& object) { return drift_of(DriftKind::Missing, routes_[routes_.find(object.prefix)], nullptr); }
+Drift Routes::missing(const RouteDelete& object) {
+  return drift_of(DriftKind::Missing, routes_[routes_.find({object.prefix, object.table})], nullptr);
+}
 
 void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
   const RouteDelete object = actual.gone();
@@ -85,6 +111,7 @@ void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
 }
 
 void Routes::compare(const RouteEntry& actual, Findings& findings) {
+  if (is_last_resort(actual.gone())) return;
   const std::uint32_t slot = slot_of(actual.gone());
   if (slot == RouteMap::kNone) return add_unwanted(actual, findings);
   RouteMap::Route& route = routes_[slot];
@@ -107,7 +134,8 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
   } else if (before == RouteMap::Mark::Suspect) {
     mark(route, RouteMap::Mark::Same);
     routes_.set_drifted(slot, true);
-    findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Changed, route, &actual); });
+    findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, route.table},
+                     [&] { return drift_of(DriftKind::Changed, route, &actual); });
   }
 }
 
@@ -122,7 +150,8 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
     findings.suspect();
   } else if (before == RouteMap::Mark::Suspect) {
     routes_.set_drifted(slot, true);
-    findings.confirm(DriftKind::Missing, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Missing, route, nullptr); });
+    findings.confirm(DriftKind::Missing, RouteDelete{route.prefix, route.table},
+                     [&] { return drift_of(DriftKind::Missing, route, nullptr); });
   }
 }
 
@@ -131,6 +160,7 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
 void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
   std::vector<Operation> operations;
   for (const RouteDelete& object : objects) {
+    if (is_last_resort(object)) program(programmer_, last_resort_set(object), [](const Status&) {});
     const std::uint32_t slot = slot_of(object);
     if (slot == RouteMap::kNone || !is_due(routes_[slot])) continue;
     if (kind == DriftKind::Missing) {

@@ -12,7 +12,7 @@ bool Routes::is_dropped(const RouteMap::Route& route) const {
 }
 
 bool Routes::is_programmed(const Prefix& prefix, std::string_view group, bool blackhole) const {
-  const std::uint32_t slot = routes_.find(prefix);
+  const std::uint32_t slot = routes_.find({prefix, table_});
   if (slot == RouteMap::kNone) return false;
   const RouteMap::Route& route = routes_[slot];
   if (route.busy || route.restoring || route.drifted || route.group == RouteMap::kNone) return false;
@@ -21,11 +21,11 @@ bool Routes::is_programmed(const Prefix& prefix, std::string_view group, bool bl
   return route.type == RouteType::Unicast && known.fact.kind == kNexthopGroup && known.fact.key == group && !is_dropped(route);
 }
 
-void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
+void Routes::keep_holder(const RouteId& route, const Status& answer) {
   if (answer.code() == StatusCode::AlreadyExists) {
-    held_by_others_.insert_or_assign(prefix, std::string{answer.message()});
+    held_by_others_.insert_or_assign(route, std::string{answer.message()});
   } else if (answer.ok()) {
-    held_by_others_.erase(prefix);
+    held_by_others_.erase(route);
   }
 }
 
@@ -42,13 +42,13 @@ Routes::HeldByOthers Routes::held_by_others() const {
 }
 
 RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
-  const Result<RouteKey> parsed = parse_route_key(key);
-  if (!parsed || !parsed->vrf.empty()) return {};
-  if (another_row_has(*parsed, key)) return {};
-  const std::uint32_t slot = routes_.find(parsed->prefix);
-  if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
+  const Result<Place> place = place_of(key);
+  if (!place || place->id.table == 0) return {};
+  if (another_row_has(*place, key)) return {};
+  const std::uint32_t slot = routes_.find(place->id);
+  if (const auto held = held_by_others_.find(place->id); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
   if (slot == RouteMap::kNone) {
-    if (const Status* const why = refused_new_.why(parsed->prefix)) return {PlaneState::Refused, std::string{why->message()}, {}};
+    if (const Status* const why = refused_new_.why(place->id)) return {PlaneState::Refused, std::string{why->message()}, {}};
     const Result<RouteRow> asked = row == nullptr ? failure(Status{StatusCode::NotFound, ""}) : parse_route(row->fields());
     if (!asked || !asked->not_ours) return {};
     return {PlaneState::Foreign, "out of a device that is left to other software", {}};
@@ -57,7 +57,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   if (route.busy) return {PlaneState::Pending, {}, {}};
   const RouteMap::Group& group = routes_.group(route.group);
   if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
-  if (const Status* const why = refused_known_.why(route.prefix)) return {PlaneState::Refused, std::string{why->message()}, {}};
+  if (const Status* const why = refused_known_.why(route.id())) return {PlaneState::Refused, std::string{why->message()}, {}};
   if (route.losses == group.entry->losses && !route.restoring) {
     if (route.drifted) return {PlaneState::Lost, kLostWords, {}};
     return {PlaneState::Installed, {}, {}};

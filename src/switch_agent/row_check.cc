@@ -37,6 +37,7 @@ Status check_route(std::string_view key, const Fields& fields) {
 
 Status check_row(std::string_view table, std::string_view key, const Fields& fields) {
   if (table == "PORT_TABLE") return check_port(key, fields);
+  if (table == "VRF_TABLE") return check_vrf_name(key);
   if (table == "INTF_TABLE") return check_interface(key, fields);
   if (table == "NEIGH_TABLE") return check_neighbor(key, fields);
   if (table == "NEXTHOP_GROUP_TABLE") return status_of(parse_group(fields));

@@ -10,6 +10,7 @@
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/ports.h"
 #include "switch_agent/routes.h"
+#include "switch_agent/vrfs.h"
 
 namespace rondo::switch_agent {
 
@@ -17,6 +18,9 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
   add(
       "PORT_TABLE", [&ports = orchs.ports](std::string_view key, const Record*) { return ports.state_of(key); },
       [&ports = orchs.ports] { return ports.state_counts(); });
+  add(
+      "VRF_TABLE", [&vrfs = orchs.vrfs](std::string_view key, const Record*) { return vrfs.state_of(key); },
+      [&vrfs = orchs.vrfs] { return vrfs.state_counts(); });
   add(
       "INTF_TABLE", [&interfaces = orchs.interfaces](std::string_view key, const Record*) { return interfaces.state_of(key); },
       [&interfaces = orchs.interfaces] { return interfaces.state_counts(); });

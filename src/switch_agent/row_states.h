@@ -19,12 +19,14 @@ class Neighbors;
 class NexthopGroups;
 class Ports;
 class Routes;
+class Vrfs;
 
 class RowStates {
  public:
   /// The Orchs of an agent; they must outlive the runtime.
   struct Orchs {
     const Ports& ports;
+    const Vrfs& vrfs;
     const Interfaces& interfaces;
     const Neighbors& neighbors;
     const NexthopGroups& nexthop_groups;

@@ -79,6 +79,12 @@ Status check_port_name(std::string_view name) {
   return {};
 }
 
+Status check_vrf_name(std::string_view name) {
+  if (Status device = check_port_name(name); !device.ok()) return device;
+  if (name.starts_with("Vrf") && name.find(':') == std::string_view::npos) return {};
+  return Status{StatusCode::InvalidArgument, quoted(name) + " is not the name of a VRF, which begins with Vrf and has no ':'"};
+}
+
 namespace {
 
 Result<PortRow> read_port(const Fields& fields) {
@@ -129,6 +135,9 @@ namespace {
 Result<InterfaceRow> read_interface(const Fields& fields) {
   InterfaceRow row;
   row.vrf = std::string{fields.find(field::kVrfName.name).value_or("")};
+  if (!row.vrf.empty()) {
+    if (Status name = check_vrf_name(row.vrf); !name.ok()) return failure(bad_field(field::kVrfName.name, row.vrf, name.message()));
+  }
   const auto mtu = parse_mtu(fields);
   if (!mtu) return failure(mtu.error());
   row.mtu = *mtu;

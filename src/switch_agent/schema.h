@@ -21,6 +21,9 @@ namespace rondo::switch_agent {
 /// Checks that the kernel accepts the name for a device.
 Status check_port_name(std::string_view name);
 
+/// Checks the key of VRF_TABLE:<vrf>, which is the name of a device: "Vrf...".
+Status check_vrf_name(std::string_view name);
+
 /// PORT_TABLE:<port>
 struct PortRow {
   std::optional<bool> admin_up;

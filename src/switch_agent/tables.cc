@@ -15,6 +15,10 @@ namespace {
 constexpr std::array kPortFields{&field::kAdminStatus, &field::kMtu};
 constexpr std::array<std::string_view, 12> kPortIgnored{"alias", "autoneg", "description", "fec",  "index",   "lanes",
                                                         "mode",  "NULL",    "oper_status", "role", "subport", "speed"};
+constexpr std::array<const FieldReference*, 0> kVrfFields{};
+constexpr std::array<std::string_view, 11> kVrfIgnored{
+    "fallback", "in_band_mgmt_enabled", "ip_opt_action", "l3_mc_action", "mgmtVrfEnabled", "NULL", "src_mac", "ttl_action", "v4", "v6",
+    "vni"};
 constexpr std::array kInterfaceFields{&field::kVrfName, &field::kMtu};
 constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    "family",    "grat_arp", "ipv6_use_link_local_only",
                                                              "loopback_action", "mac_addr",  "mpls",     "NULL",
@@ -27,7 +31,7 @@ constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &fiel
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 
-constexpr std::array<TableReference, 5> kTables{{
+constexpr std::array<TableReference, 6> kTables{{
     {.name = "PORT_TABLE",
      .help = "Ports: devices of the kernel that rondod configures.",
      .key = "PORT",
@@ -37,6 +41,16 @@ constexpr std::array<TableReference, 5> kTables{{
              "written last.",
      .ignored = kPortIgnored,
      .example = "rondo set PORT_TABLE Ethernet0 admin_status=up mtu=9100"},
+    {.name = "VRF_TABLE",
+     .help = "VRFs: devices of the kernel that rondod creates, each with a routing table of its own.",
+     .key = "VRF",
+     .key_help = "The name of the device: it begins with Vrf, and has 4 to 15 characters, no '/', no ':' and no blanks.",
+     .fields = kVrfFields,
+     .rule = "A row needs no field. rondod chooses the table: the lowest free number from 1001 on, and after a restart the number that the "
+             "device has. What no route of the VRF matches is unreachable. A VRF is deleted when no interface and no route is left in it. "
+             "A VRF device that another program has made is used with its table, and is not deleted.",
+     .ignored = kVrfIgnored,
+     .example = "rondo set VRF_TABLE Vrf1"},
     {.name = "INTF_TABLE",
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",
@@ -45,7 +59,7 @@ constexpr std::array<TableReference, 5> kTables{{
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "
              "it, and when the row is deleted, the mtu of PORT_TABLE applies again. Of several rows for one IPv6 address with different "
-             "lengths the first has it, and the others wait.",
+             "lengths the first has it, and the others wait. A port that enters or leaves a VRF goes down and up again.",
      .ignored = kInterfaceIgnored,
      .example = "rondo set INTF_TABLE Ethernet0 && rondo set INTF_TABLE Ethernet0:10.0.0.1/24"},
     {.name = "NEIGH_TABLE",
@@ -73,8 +87,8 @@ constexpr std::array<TableReference, 5> kTables{{
      .help = "Routes.",
      .key = "[VRF:]ADDRESS/LENGTH",
      .key_help =
-         "The bits beyond the length are zero; an address without a length is a host's. The name of a VRF begins with Vrf. VRFs are "
-         "not supported yet, so a route in a VRF waits.",
+         "The bits beyond the length are zero; an address without a length is a host's. The name of a VRF begins with Vrf; the route waits "
+         "until VRF_TABLE has it.",
      .canonical_key = canonical_route_key,
      .fields = kRouteFields,
      .rule = "One of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. nexthop_group and nexthop exclude each "

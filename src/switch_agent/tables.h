@@ -48,9 +48,9 @@ inline constexpr FieldReference kMtu{.name = "mtu",
                                      .low = 68,
                                      .high = 65535};
 inline constexpr FieldReference kVrfName{.name = "vrf_name",
-                                         .type = "text",
+                                         .type = "key of VRF_TABLE",
                                          .fallback = "the default VRF",
-                                         .help = "Names the VRF of the interface. VRFs are not supported yet, so a row with a VRF waits."};
+                                         .help = "Names the VRF of the interface; the row waits until VRF_TABLE has it."};
 inline constexpr FieldReference kNeigh{
     .name = "neigh", .type = "MAC address of one station", .fallback = "required", .help = "The link address of the neighbour."};
 inline constexpr FieldReference kLearned{.name = "learned",

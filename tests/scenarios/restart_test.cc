@@ -370,7 +370,9 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   const std::string file = testing::TempDir() + "rondo-leftovers-" + std::to_string(::getpid()) + ".journal";
   RestartTestbed testbed;
   testbed.start();
-  testbed.feed(RestartTestbed::base());
+  Rows rows = RestartTestbed::base();
+  rows[{"VRF_TABLE", "Vrf1"}] = {};
+  testbed.feed(rows);
   testbed.run_for(2s);
   testbed.stop();
   testbed.journal_file = file;
@@ -378,6 +380,7 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   testbed.run_for(3s);
   EXPECT_TRUE(testbed.agent->has_restarted());
   EXPECT_THAT(testbed.plane.addresses().value(), IsEmpty());
+  EXPECT_EQ(testbed.plane.links().value().size(), 3U);
   EXPECT_EQ(Journal::of(*testbed.runtime)->stats().dropped, 0U);
   testbed.stop();
   std::set<std::size_t> kinds;

@@ -35,12 +35,13 @@ AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others other
   world_->check_at_rest("kernel", [this] { return check(); });
   world_->start([this](Runtime& runtime) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects_.push_back(why.to_string()); });
-    const Duration period = others_ == Others::Meddle ? Duration{5s} : Duration{0};
+    const Duration period = others_ != Others::Leave ? Duration{5s} : Duration{0};
     auto process = std::make_shared<Process>(runtime, plane(), switch_agent::AuditOptions{.period = period});
     const Status started = process->agent.start();
     RONDO_ASSERT(started.ok());
     return process;
   });
+  if (others_ == Others::MeddleWithVrfs) set_vrf();
   for (std::uint64_t port = 0; port < kPorts; ++port) {
     set_port(port, true);
     set_base(port);
@@ -72,7 +73,7 @@ void AgentLife::calm_down() {
   // All planned faults have happened, and each order that was refused has been retried.
   world_->run_for(1s + switch_agent::kSlowestRefusedRetry);
   close();
-  if (others_ == Others::Meddle) world_->run_for(12s);  // Two periods of the audit, and its follow-ups.
+  if (others_ != Others::Leave) world_->run_for(12s);  // Two periods of the audit, and its follow-ups.
 }
 
 void AgentLife::end() {
@@ -120,23 +121,26 @@ std::string AgentLife::told_wrong() const {
     const auto at = std::ranges::lower_bound(lines, begin);
     return at != lines.end() && at->starts_with(begin);
   };
-  const auto is_wrong = [&](std::string_view table, std::string_view key, const std::string& line) {
+  const auto is_wrong = [&](std::string_view table, std::string_view key, bool is_there) {
     const PlaneState state = world_->runtime().row_state(table, key).plane;
-    return state == PlaneState::Installed ? !has(line) : state == PlaneState::Withdrawn && has(line);
+    return state == PlaneState::Installed ? !is_there : state == PlaneState::Withdrawn && is_there;
   };
   for (const auto& [prefix, route] : desired_.routes) {
-    if (is_wrong("ROUTE_TABLE", prefix, "route " + prefix + " ")) return "the state of route " + prefix + " is told wrong";
+    const std::string line = "route " + DesiredState::shown(prefix);
+    if (is_wrong("ROUTE_TABLE", prefix, has(line + " via ") || has(line + " blackhole")))
+      return "the state of route " + prefix + " is told wrong";
   }
   for (const auto& [place, mac] : desired_.neighbors) {
     const std::string line = "neighbor " + place.first + " " + place.second + " ";
-    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, line)) return "the state of " + line + "is told wrong";
+    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, has(line))) return "the state of " + line + "is told wrong";
   }
   for (const auto& [port, prefix] : desired_.addresses) {
     const std::string line = "address " + port + " " + prefix;
-    if (is_wrong("INTF_TABLE", port + ":" + prefix, line)) return "the state of " + line + " is told wrong";
+    if (is_wrong("INTF_TABLE", port + ":" + prefix, has(line))) return "the state of " + line + " is told wrong";
   }
   const auto count = [&lines](std::string_view what) {
-    return static_cast<std::size_t>(std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(what); }));
+    return static_cast<std::size_t>(std::ranges::count_if(
+        lines, [&](const std::string& line) { return line.starts_with(what) && line.find(" metric ") == std::string::npos; }));
   };
   std::map<std::string, std::size_t> installed;
   std::size_t neighbors_owed = 0;  // A neighbour whose Delete waits may be present or not: a flap of its port may have removed it.

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "../agent_lines.h"
 #include "life.h"
@@ -66,7 +67,7 @@ class AgentLife final : public Life {
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
   /// Whether other programs change the kernel and audits repair that.
-  enum class Others { Leave, Meddle };
+  enum class Others { Leave, Meddle, MeddleWithVrfs };
   AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
   sim::World& world() override { return *world_; }
@@ -178,9 +179,9 @@ class AgentLife final : public Life {
   static std::string route_of(std::uint64_t number) {
     return number % 2 == 1 ? "fd00:" + std::to_string(number) + "::/32" : "192.168." + std::to_string(number) + ".0/24";
   }
-  void set_route(std::uint64_t number) {
+  void set_route(std::uint64_t number, const char* vrf = "") {
     const bool ipv6 = number % 2 == 1;
-    const std::string prefix = route_of(number);
+    const std::string prefix = vrf + route_of(number);
     DesiredState::Route route;
     switch (random_.below(4)) {
       case 0: world_->set("ROUTE_TABLE", prefix, {{"blackhole", "true"}}); break;
@@ -244,7 +245,69 @@ class AgentLife final : public Life {
         break;
       default: trouble();
     }
-    if (others_ == Others::Meddle && random_.chance(0.3)) meddle();
+    if (others_ != Others::Leave && random_.chance(0.3)) meddle();
+    if (others_ == Others::MeddleWithVrfs && random_.chance(0.4)) operate_vrfs();
+  }
+  void set_vrf() {
+    if (!may_set("VRF_TABLE", "Vrf1")) return;
+    world_->set("VRF_TABLE", "Vrf1", {{"NULL", "NULL"}});
+    desired_.has_vrf = true;
+  }
+  void set_vrf_of(const std::string& port, const std::string& vrf) {
+    if (!may_set("INTF_TABLE", port)) return;
+    world_->set("INTF_TABLE", port, {{"vrf_name", vrf}});
+    desired_.port_vrfs[port] = vrf;
+  }
+  void operate_vrfs() {
+    const std::string& port = port_name(random_.below(kPorts));
+    switch (random_.below(6)) {
+      case 0:
+        if (!desired_.has_vrf) {
+          set_vrf();
+        } else if (random_.chance(0.3)) {
+          erase("VRF_TABLE", "Vrf1");
+          desired_.has_vrf = false;
+        }
+        break;
+      case 1: set_vrf_of(port, random_.chance(0.5) ? "Vrf1" : ""); break;
+      case 2:
+      case 3:
+        for (int i = 0; i < 4; ++i) set_route(random_.below(20), "Vrf1:");
+        break;
+      case 4: {
+        const std::string key = "Vrf1:" + route_of(random_.below(20));
+        if (desired_.routes.contains(key)) erase_route(key);
+        break;
+      }
+      default: meddle_with_vrfs(port);
+    }
+  }
+  void meddle_with_vrfs(const std::string& port) {
+    const std::vector<LinkEvent> links = plane().links().value();
+    const auto device = [&links](const std::string& name) {
+      const auto found = std::ranges::find(links, name, &LinkEvent::name);
+      return found == links.end() ? IfIndex{4000} : found->port;
+    };
+    const Prefix route = Prefix::parse(route_of(random_.below(20))).value();
+    const Prefix any{random_.chance(0.5) ? IpAddress::v4(0) : IpAddress::v6({}), 0};
+    switch (random_.below(6)) {
+      case 0: meddle(DeviceDelete{device("Vrf1")}); break;
+      case 1: meddle(LinkSet{device("Vrf1"), false}); break;
+      case 2: meddle(LinkSet{device(port), {}, {}, IfIndex{}}); break;
+      case 3: meddle(RouteDelete{route, 1001}); break;
+      case 4: meddle(RouteSet{.prefix = route, .table = 1001, .type = RouteType::Prohibit}); break;
+      default: meddle(RouteDelete{any, 1001, kLastResortMetric}); break;
+    }
+  }
+  /// Without the VRF, no row may name it.
+  void close_vrfs() {
+    if (desired_.has_vrf) return;
+    for (const auto& [key, route] : std::map{desired_.routes}) {
+      if (key.starts_with("Vrf1:")) erase_route(key);
+    }
+    for (const auto& [port, vrf] : std::map{desired_.port_vrfs}) {
+      if (!vrf.empty()) set_vrf_of(port, "");
+    }
   }
   void flap(std::uint64_t port) {
     const bool signal = random_.chance(0.5);
@@ -315,6 +378,7 @@ class AgentLife final : public Life {
 
   /// Deletes rows that refer to missing rows, from the top down.
   void close() {
+    close_vrfs();
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
       return std::ranges::all_of(hops, [&](const auto& hop) {
         return has_address(hop.port, hop.gateway) && desired_.neighbors.contains({hop.port, hop.gateway});

@@ -71,9 +71,7 @@ void live(Life& life, std::uint64_t turns) {
 
 std::vector<std::string_view> programs() {
   return {
-      "tables",
-      "agent",
-      "meddled",
+      "tables", "agent", "meddled", "vrfs",
 #ifdef RONDO_SWARM_JOBS
       "jobs",
 #endif
@@ -84,6 +82,7 @@ std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "tables") return std::make_unique<TableLife>(seed);
   if (program == "agent") return std::make_unique<AgentLife>(seed);
   if (program == "meddled") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::Meddle);
+  if (program == "vrfs") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithVrfs);
 #ifdef RONDO_SWARM_JOBS
   if (program == "jobs") return std::make_unique<JobLife>(seed);
 #endif

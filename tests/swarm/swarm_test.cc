@@ -81,12 +81,26 @@ TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {
       injected += life->world().plane().injected();
     }
   }
-  for (const char* const fault :
-       {"a Channel has a gap", "a write is refused", "orders of kind ", "port Eth", "suspended for ", "the connection to the store is back",
-        "the connection to the store is lost", "the disk is broken", "the disk is full", "the disk is well again",
-        "the disk stands still for ", "the end of a group of writes is lost", "the end of a write is unknown",
-        "the kernel has no room for objects of kind ", "the kernel has room again", "the process ends", "the send buffer is full",
-        "the wall clock is set by ", "two keys change places"}) {
+  for (const char* const fault : {"a Channel has a gap",
+                                  "a write is refused",
+                                  "orders of kind ",
+                                  "port Eth",
+                                  "port Vrf",
+                                  "suspended for ",
+                                  "the connection to the store is back",
+                                  "the connection to the store is lost",
+                                  "the disk is broken",
+                                  "the disk is full",
+                                  "the disk is well again",
+                                  "the disk stands still for ",
+                                  "the end of a group of writes is lost",
+                                  "the end of a write is unknown",
+                                  "the kernel has no room for objects of kind ",
+                                  "the kernel has room again",
+                                  "the process ends",
+                                  "the send buffer is full",
+                                  "the wall clock is set by ",
+                                  "two keys change places"}) {
     EXPECT_EQ(met.erase(fault), 1U) << "nobody met: " << fault;
   }
   if (programs().back() == "jobs") {

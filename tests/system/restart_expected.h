@@ -29,9 +29,14 @@ class Expected {
       if (name.first == "NEXTHOP_GROUP_TABLE" || name.first == "NEXTHOP_SET") add_group(name.first + name.second, fields);
     }
     for (const auto& [name, fields] : rows_) {
-      if (name.first == "ROUTE_TABLE") add_route(name.second, fields);
+      if (name.first == "ROUTE_TABLE") add_route(in_its_table(name.second), fields);
     }
     lines_ = state_.expected(links);
+    for (const auto& [name, fields] : rows_) {
+      if (name.first != "VRF_TABLE") continue;
+      for (const char* const any : {"0.0.0.0/0", "::/0"})
+        lines_.push_back("route " + std::string{any} + kVrfTable + " metric 4278198272 unreachable");
+    }
     for (const LinkEvent& link : links) {
       if (link.name.starts_with("swp")) lines_.push_back(link_line(link));
     }
@@ -40,6 +45,11 @@ class Expected {
   const switch_agent::Lines& lines() const noexcept { return lines_; }
 
  private:
+  /// There is one VRF, and its table is the first one.
+  static constexpr const char* kVrfTable = " table 1001";
+  static std::string in_its_table(const std::string& key) {
+    return key.starts_with("Vrf") ? key.substr(key.find(':') + 1) + kVrfTable : key;
+  }
   using Hops = switch_agent::DesiredState::Hops;
 
   const RowFields* find(const std::string& table, const std::string& key) const {

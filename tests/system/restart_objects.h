@@ -35,8 +35,9 @@ enum class Object {
   RouteByHop,
   RouteByHops,
   RouteToNowhere,
+  Vrf,
 };
-inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::RouteToNowhere) + 1;
+inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::Vrf) + 1;
 
 /// "TABLE|key|field=value field=value" writes a row, "-TABLE|key" deletes one. '#' is the number of the kind's port.
 using RowTexts = std::span<const std::string_view>;
@@ -136,6 +137,12 @@ inline constexpr std::array<std::string_view, 2> kToNowhereChange{"ROUTE_TABLE|5
                                                                   "ROUTE_TABLE|fd50:#::/32|blackhole=false nexthop_group=group6-#"};
 inline constexpr std::array<std::string_view, 2> kToNowhereGone{"-ROUTE_TABLE|50.#.0.0/16", "-ROUTE_TABLE|fd50:#::/32"};
 
+/// Where the kernel has VRFs. The port stays outside, so that the other kinds on it are not disturbed.
+inline constexpr std::array<std::string_view, 2> kVrf{"VRF_TABLE|Vrf#|NULL=NULL", "ROUTE_TABLE|Vrf#:60.#.0.0/16|blackhole=true"};
+inline constexpr std::array<std::string_view, 3> kVrfChange{"VRF_TABLE|Vrf#|vni=7", "-ROUTE_TABLE|Vrf#:60.#.0.0/16",
+                                                            "ROUTE_TABLE|Vrf#:61.#.0.0/16|blackhole=true"};
+inline constexpr std::array<std::string_view, 2> kVrfGone{"-VRF_TABLE|Vrf#", "-ROUTE_TABLE|Vrf#:60.#.0.0/16"};
+
 }  // namespace rows
 
 inline constexpr std::array<Kind, kObjects> kKinds{{
@@ -150,6 +157,7 @@ inline constexpr std::array<Kind, kObjects> kKinds{{
     {Object::RouteByHop, "route by a hop", 8, rows::kByHop, rows::kByHopChange, rows::kByHopGone},
     {Object::RouteByHops, "route by several hops", 8, rows::kByHops, rows::kByHopsChange, rows::kByHopsGone},
     {Object::RouteToNowhere, "route to nowhere", 8, rows::kToNowhere, rows::kToNowhereChange, rows::kToNowhereGone},
+    {Object::Vrf, "VRF", 8, rows::kVrf, rows::kVrfChange, rows::kVrfGone},
 }};
 
 // --- what holds the table against the declarations
@@ -164,6 +172,8 @@ static_assert(has_each_object(), "each kind has a row of the table, in the order
 
 /// The kind that tests an order. A new order does not compile until it has one here.
 constexpr Object object_of(std::type_identity<LinkSet>) { return Object::Port; }
+constexpr Object object_of(std::type_identity<VrfSet>) { return Object::Vrf; }
+constexpr Object object_of(std::type_identity<DeviceDelete>) { return Object::Vrf; }
 constexpr Object object_of(std::type_identity<AddressSet>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<AddressDelete>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<NeighborSet>) { return Object::Neighbor; }
@@ -224,6 +234,11 @@ inline void write_row(std::string_view text, int port, Rows& rows) {
 
 inline void write_rows(RowTexts texts, int port, Rows& rows) {
   for (const std::string_view text : texts) write_row(text, port, rows);
+}
+
+/// Removes the rows that need VRF devices, for a kernel that has none.
+inline void drop_vrf_rows(Rows& rows) {
+  std::erase_if(rows, [](const auto& row) { return row.first.second.starts_with("Vrf"); });
 }
 
 /// All object kinds together.

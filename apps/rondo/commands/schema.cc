@@ -72,12 +72,13 @@ std::string tables_page() {
   for (const TableReference& table : switch_agent::tables()) {
     page.append("\n## ").append(table.name).append("\n").append(table.help).append("\n\n");
     page.append("**Key**: `").append(table.key).append("`. ").append(table.key_help).append("\n\n");
-    page.append("| field | value | default | meaning |\n|---|---|---|---|\n");
+    if (!table.fields.empty()) page.append("| field | value | default | meaning |\n|---|---|---|---|\n");
     for (const FieldReference* const one : table.fields) {
       page.append("| `").append(one->name).append("` | ").append(type_of(*one)).append(" | ").append(one->fallback).append(" | ");
       page.append(one->help).append(" |\n");
     }
-    page.append("\n").append(table.rule).append("\n\n");
+    if (!table.fields.empty()) page.append("\n");
+    page.append(table.rule).append("\n\n");
     page.append("Accepted without effect: ").append(joined(table.ignored)).append(".\n\n");
     page.append("```\n").append(table.example).append("\n```\n");
   }

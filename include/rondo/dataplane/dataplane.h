@@ -9,6 +9,7 @@
 //   - Carrier loss or admin down of a port silently removes the next hops on it and takes them out of their groups. It also removes groups
 //     that become empty and the IPv4 routes that used them. The carrier does not restore them. The only signal is the LinkEvent.
 //   - Admin down also drops IPv6 addresses and all neighbours of the port.
+//   - A port that is put into a VRF, or taken out of one, goes down and up again, with the same consequences.
 //   - Deleting the last IPv4 address of a port drops its IPv4 neighbours.
 //   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.
 #pragma once
@@ -39,10 +40,13 @@ struct LinkEvent {
   bool removed = false;
   std::uint32_t mtu = 0;
   MacAddress mac;
-  Instant seen;  // When the event was read.
+  Instant seen;                 // When the event was read.
+  IfIndex master{};             // The device that the port is in, such as a VRF; 0: none.
+  std::uint32_t vrf_table = 0;  // The table of a VRF device; 0 for other devices.
+  bool ours = false;            // The device was created by an order of our protocol number.
   friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
     return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
-           a.mtu == b.mtu && a.mac == b.mac;
+           a.mtu == b.mtu && a.mac == b.mac && a.master == b.master && a.vrf_table == b.vrf_table && a.ours == b.ours;
   }
 };
 

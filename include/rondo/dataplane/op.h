@@ -2,6 +2,7 @@
 // type is named Operation everywhere: rondo::ChangeOp is the kind of a table change.)
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,10 +25,34 @@ using NexthopId = Id<struct NexthopTag>;
 /// Main table of the kernel.
 inline constexpr std::uint32_t kMainTable = 254;
 
+/// The name of a device, of at most 15 characters. It owns no memory, so that orders stay small. A longer name is cut.
+class DeviceName {
+ public:
+  DeviceName() = default;
+  explicit DeviceName(std::string_view name) noexcept { name.substr(0, text_.size() - 1).copy(text_.data(), text_.size() - 1); }
+  std::string_view text() const noexcept { return text_.data(); }
+  friend bool operator==(const DeviceName&, const DeviceName&) = default;
+
+ private:
+  std::array<char, 16> text_{};
+};
+
 struct LinkSet {
   IfIndex port;
   std::optional<bool> up{};            // Administrative state.
   std::optional<std::uint32_t> mtu{};  // Bytes.
+  /// The VRF device that the port is put into; 0: none. Linux takes the port down and up again, so that it loses what a port loses that
+  /// goes down. A port that is in it already is not touched.
+  std::optional<IfIndex> master{};
+};
+/// Creates the device of a VRF, up and without ports. Its table is where the routes of its ports are looked up.
+struct VrfSet {
+  DeviceName name;
+  std::uint32_t table = 0;
+};
+/// Deletes a device that an order has created. Its ports leave it as with LinkSet.
+struct DeviceDelete {
+  IfIndex device;
 };
 struct AddressSet {
   IfIndex port;
@@ -76,23 +101,29 @@ struct RouteSet {
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
   bool create = false;
+  /// The route has kLastResortMetric in place of the metric of the data plane, so that any other route to the prefix is preferred.
+  bool last_resort = false;
 };
+/// The metric of a default route that only ends the lookup in the table of a VRF. The kernel's documentation of VRFs recommends this number
+/// (Documentation/networking/vrf.rst), and SONiC uses it.
+inline constexpr std::uint32_t kLastResortMetric = 4278198272;
 /// The metric of the routes that a data plane makes. In an order or an entry it stands for whatever that is.
 inline constexpr std::uint32_t kOwnMetric = UINT32_MAX;
 struct RouteDelete {
   Prefix prefix;
   std::uint32_t table = kMainTable;
-  /// Another metric or type of service: a route that carries our number, and that no RouteSet makes.
+  /// Another metric or type of service: a route that carries our number, and that no RouteSet makes, except one of last resort.
   std::uint32_t metric = kOwnMetric;
   std::uint8_t tos = 0;
+  bool is_last_resort() const noexcept { return metric == kLastResortMetric && prefix.length == 0 && tos == 0; }
   bool is_stray() const noexcept { return metric != kOwnMetric || tos != 0; }
   friend auto operator<=>(const RouteDelete&, const RouteDelete&) = default;
 };
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
-                           AddressDelete, LinkSet>;
+                           AddressDelete, LinkSet, VrfSet, DeviceDelete>;
 /// The orders that delete. Add each new kind of delete here, too: its visitors have no default case.
-using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete>;
+using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete, DeviceDelete>;
 Order order_of(const DeleteOrder& one);
 bool is_delete(const Order& order) noexcept;
 /// The object that the order would delete, for messages: "route 10.0.0.0/8", "next hop 7", "address 10.0.0.1/24 on port 3".
@@ -105,7 +136,8 @@ std::string object_name(const DeleteOrder& one);
 ///                       (ENETUNREACH, EHOSTUNREACH)
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
-///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol
+///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. Or a device has the
+///                       name of a new one
 ///   Unimplemented       this kernel does not support it (EOPNOTSUPP)
 struct Operation {
   Order order;

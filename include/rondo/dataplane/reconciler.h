@@ -37,15 +37,16 @@ class Reconciler final : public DataPlane {
   /// Call it with each link event: distrusts when a usable port becomes unusable or is renamed.
   void link_event(const LinkEvent& event);
 
-  /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups, and
-  /// addresses last: the kernel drops with them what it reaches through them. Objects that could not be deleted are returned again by a
-  /// later call. O(result).
+  /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups,
+  /// addresses after them, and devices last: the kernel drops with them what it reaches through them. Objects that could not be deleted are
+  /// returned again by a later call. O(result).
   struct Unwanted {
     std::vector<DeleteOrder> routes;
     std::vector<DeleteOrder> neighbors;
     std::vector<DeleteOrder> groups;
     std::vector<DeleteOrder> nexthops;
     std::vector<DeleteOrder> addresses;
+    std::vector<DeleteOrder> devices;
   };
   Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
   struct UnwantedCounts {
@@ -53,7 +54,8 @@ class Reconciler final : public DataPlane {
     std::uint64_t neighbors = 0;
     std::uint64_t nexthops = 0;  // Next hops and groups.
     std::uint64_t addresses = 0;
-    std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses; }
+    std::uint64_t devices = 0;
+    std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses + devices; }
   };
   /// Numbers of these objects. O(neighbours).
   UnwantedCounts unwanted_counts() const;
@@ -61,7 +63,7 @@ class Reconciler final : public DataPlane {
   void end();
 
   struct Counts {
-    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours and addresses with our protocol number.
+    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours, addresses and devices with our protocol number.
     /// Orders answered without being executed. It can exceed 'found': it includes settings of ports, which 'found' does not, and orders
     /// given twice.
     std::uint64_t kept = 0;
@@ -89,7 +91,7 @@ class Reconciler final : public DataPlane {
   DataPlane& plane_;
   std::unique_ptr<Known> known_;  // Null after end().
   std::vector<NexthopEntry> nexthops_;
-  std::vector<LinkEvent> ports_;  // As read() found them.
+  std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
   std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;
   std::atomic<bool> trusts_{true};

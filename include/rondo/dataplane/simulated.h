@@ -67,6 +67,8 @@ class SimDataPlane final : public DataPlane {
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table = kMainTable);
   /// Adds a port: administratively down, MTU 1500, with a signal on its line (set_carrier() can remove it). The name must be new.
   IfIndex add_port(std::string name);
+  /// Another program adds the device of a VRF, up. The name must be new.
+  IfIndex add_vrf(std::string name, std::uint32_t table);
   /// Sets the signal on the port's line. As on Linux the carrier is visible only while the port is up. An unknown name is a fault of the
   /// test.
   void set_carrier(std::string_view name, bool signal);

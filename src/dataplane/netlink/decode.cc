@@ -140,7 +140,27 @@ std::optional<Answer> decode_answer(const Message& message) {
   return answer;
 }
 
-std::optional<LinkState> decode_link(const Message& message) {
+namespace {
+
+/// The table of a VRF device, from IFLA_LINKINFO; 0 for other devices and for a malformed attribute.
+std::uint32_t vrf_table_of(const Attribute& link_info) noexcept {
+  bool is_vrf = false;
+  std::uint32_t table = 0;
+  AttributeReader attributes{link_info.data};
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == IFLA_INFO_KIND) is_vrf = attribute.text() == "vrf";
+    if (attribute.type != IFLA_INFO_DATA) continue;
+    AttributeReader data{attribute.data};
+    for (Attribute one; data.next(one);) {
+      if (one.type == IFLA_VRF_TABLE) table = one.as<std::uint32_t>().value_or(0);
+    }
+  }
+  return is_vrf ? table : 0;
+}
+
+}  // namespace
+
+std::optional<LinkState> decode_link(const Message& message, std::uint8_t protocol) {
   const auto header = read_front<ifinfomsg>(message.payload);
   if (!header || header->ifi_family != AF_UNSPEC || header->ifi_index <= 0) return std::nullopt;
   if (message.header.nlmsg_type != RTM_NEWLINK && message.header.nlmsg_type != RTM_DELLINK) return std::nullopt;
@@ -155,6 +175,9 @@ std::optional<LinkState> decode_link(const Message& message) {
       case IFLA_IFNAME: link.event.name = attribute.text(); break;
       case IFLA_MTU: link.event.mtu = attribute.as<std::uint32_t>().value_or(0); break;
       case IFLA_ADDRESS: link.event.mac = to_mac(attribute).value_or(MacAddress{}); break;
+      case IFLA_MASTER: link.event.master = IfIndex{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case IFLA_GROUP: link.event.ours = protocol != 0 && attribute.as<std::uint32_t>() == device_group(protocol); break;
+      case IFLA_LINKINFO: link.event.vrf_table = vrf_table_of(attribute); break;
       case IFLA_CARRIER_DOWN_COUNT: link.carrier_losses = attribute.as<std::uint32_t>().value_or(0); break;
       default: break;
     }

@@ -26,7 +26,8 @@ struct LinkState {
   std::uint32_t carrier_losses = 0;
 };
 /// Decodes RTM_NEWLINK and RTM_DELLINK of a device. Empty for bridge port messages, which have the same type and another family.
-std::optional<LinkState> decode_link(const Message& message);
+/// With 'protocol', the event states whether the device was created under that number.
+std::optional<LinkState> decode_link(const Message& message, std::uint8_t protocol = 0);
 /// Decodes a notification about an address, a neighbour, a next hop or a route of any program; returns the order that would delete the
 /// object. Empty for other messages, for neighbours that are no IP addresses, and for routes of another metric or for a type of service.
 std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks);

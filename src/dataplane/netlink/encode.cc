@@ -56,7 +56,7 @@ struct Encoder {
     rtmsg header = route_header(route.prefix, route.table, marks.protocol);
     header.rtm_type = kernel_type(route.type);
     writer.begin(RTM_NEWROUTE, route.create ? kCreate : kSet, sequence, header);
-    put_route_key(writer, route.prefix, route.table, marks.metric);
+    put_route_key(writer, route.prefix, route.table, route.last_resort ? kLastResortMetric : marks.metric);
     if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
   }
   void operator()(const RouteDelete& route) const noexcept {
@@ -121,6 +121,26 @@ struct Encoder {
     }
     writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
     if (link.mtu) writer.attribute(IFLA_MTU, *link.mtu);
+    if (link.master) writer.attribute(IFLA_MASTER, link.master->value());
+  }
+  void operator()(const VrfSet& vrf) const noexcept {
+    ifinfomsg header{};
+    header.ifi_change = IFF_UP;
+    header.ifi_flags = IFF_UP;
+    writer.begin(RTM_NEWLINK, kCreate, sequence, header);
+    writer.attribute(IFLA_IFNAME, vrf.name.text().data(), vrf.name.text().size() + 1);  // With its NUL.
+    writer.attribute(IFLA_GROUP, device_group(marks.protocol));
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, "vrf", 4);
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(IFLA_VRF_TABLE, vrf.table);
+    writer.close_nested(data);
+    writer.close_nested(info);
+  }
+  void operator()(const DeviceDelete& device) const noexcept {
+    ifinfomsg header{};
+    header.ifi_index = static_cast<int>(device.device.value());
+    writer.begin(RTM_DELLINK, kDelete, sequence, header);
   }
 
  private:

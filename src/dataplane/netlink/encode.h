@@ -16,6 +16,9 @@ struct ObjectMarks {
   std::uint32_t metric = 0;
 };
 
+/// The device group (IFLA_GROUP) of the devices that we create: a device has no protocol number. `ip -d link` shows it.
+constexpr std::uint32_t device_group(std::uint8_t protocol) noexcept { return 0x726f6e00U + protocol; }
+
 /// Appends the request for 'order', which must have passed check_order(). Returns false if it does not fit; the writer is then unchanged.
 bool encode(MessageWriter& writer, const Order& order, std::uint32_t sequence, const ObjectMarks& marks) noexcept;
 

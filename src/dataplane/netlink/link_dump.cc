@@ -7,7 +7,7 @@
 
 namespace rondo::netlink {
 
-Result<std::vector<LinkState>> dump_links(DumpChannel& channel) {
+Result<std::vector<LinkState>> dump_links(DumpChannel& channel, std::uint8_t protocol) {
   std::vector<LinkState> links;
   Status status = channel.run({.request =
                                    [](MessageWriter& writer, std::uint32_t sequence) {
@@ -16,8 +16,8 @@ Result<std::vector<LinkState>> dump_links(DumpChannel& channel) {
                                    },
                                .restart = [&links] { links.clear(); },
                                .visit =
-                                   [&links](const Message& message) {
-                                     if (auto link = decode_link(message)) links.push_back(std::move(*link));
+                                   [&links, protocol](const Message& message) {
+                                     if (auto link = decode_link(message, protocol)) links.push_back(std::move(*link));
                                    }});
   if (!status.ok()) return failure(status.with_context("read the devices"));
   return links;

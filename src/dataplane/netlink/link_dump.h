@@ -8,6 +8,6 @@
 
 namespace rondo::netlink {
 
-Result<std::vector<LinkState>> dump_links(DumpChannel& channel);
+Result<std::vector<LinkState>> dump_links(DumpChannel& channel, std::uint8_t protocol = 0);
 
 }  // namespace rondo::netlink

@@ -20,20 +20,22 @@ constexpr Duration kResyncInterval = 50ms;
 constexpr int kResyncAttempts = 8;
 }  // namespace
 
-LinkMonitor::LinkMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket socket)
+LinkMonitor::LinkMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket socket,
+                         std::uint8_t protocol)
     : Source("link-monitor", priority),
       owner_(scheduler),
       handler_(std::move(handler)),
+      protocol_(protocol),
       events_(std::move(socket)),
       dumps_(where),
       buffer_(std::make_unique<std::byte[]>(kDatagramBytes)) {}
 
 Result<std::unique_ptr<LinkMonitor>> LinkMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
-                                                       Handler handler, int receive_buffer_bytes) {
+                                                       Handler handler, int receive_buffer_bytes, std::uint8_t protocol) {
   // Listen first, then read: a change in between is seen twice and dropped once.
   auto socket = Socket::open(where, {.receive_buffer_bytes = receive_buffer_bytes, .groups = {RTNLGRP_LINK}});
   if (!socket) return failure(socket.error().with_context("monitor devices"));
-  std::unique_ptr<LinkMonitor> monitor{new LinkMonitor(where, scheduler, priority, std::move(handler), std::move(*socket))};
+  std::unique_ptr<LinkMonitor> monitor{new LinkMonitor(where, scheduler, priority, std::move(handler), std::move(*socket), protocol)};
   if (Status status = monitor->resync(); !status.ok()) return failure(std::move(status));
   scheduler.add(*monitor);
   if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
@@ -87,7 +89,7 @@ Status LinkMonitor::read_events() {
     }
     MessageReader reader{*datagram};
     for (Message message; reader.next(message);) {
-      if (auto link = decode_link(message)) learn(std::move(*link), false);
+      if (auto link = decode_link(message, protocol_)) learn(std::move(*link), false);
     }
     gap_ = gap_ || reader.is_malformed();
   }
@@ -116,7 +118,7 @@ void LinkMonitor::resync_when_due() {
 }
 
 Status LinkMonitor::resync() {
-  auto links = dump_links(dumps_);
+  auto links = dump_links(dumps_, protocol_);
   if (!links) return std::move(links.error());
   forget_absent(*links);
   for (LinkState& link : *links) learn(std::move(link), true);

@@ -23,9 +23,10 @@ class LinkMonitor final : public Source, private TimerNode {
  public:
   using Handler = std::function<void(const LinkEvent&)>;
 
-  /// Listens, reads all devices, and adds itself to 'scheduler'. Tests provoke gaps with a small 'receive_buffer_bytes'.
+  /// Listens, reads all devices, and adds itself to 'scheduler'. Tests provoke gaps with a small 'receive_buffer_bytes'. 'protocol'
+  /// is ours, see decode_link().
   static Result<std::unique_ptr<LinkMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler,
-                                                   int receive_buffer_bytes);
+                                                   int receive_buffer_bytes, std::uint8_t protocol = 0);
   ~LinkMonitor() override;
 
   Result<Backlog> collect() override;
@@ -39,7 +40,8 @@ class LinkMonitor final : public Source, private TimerNode {
   std::uint64_t gaps() const noexcept { return gaps_; }
 
  private:
-  LinkMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket socket);
+  LinkMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket socket,
+              std::uint8_t protocol);
   void on_due() override;
   Status read_events();
   Status resync();
@@ -49,6 +51,7 @@ class LinkMonitor final : public Source, private TimerNode {
 
   Scheduler& owner_;
   Handler handler_;
+  const std::uint8_t protocol_;
   Socket events_;
   DumpChannel dumps_;
   std::unique_ptr<std::byte[]> buffer_;

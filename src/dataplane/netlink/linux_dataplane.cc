@@ -51,7 +51,7 @@ class LinuxDataPlane final : public DataPlane {
   }
 
   Result<std::vector<LinkEvent>> links() override {
-    auto states = netlink::dump_links(dumps_);
+    auto states = netlink::dump_links(dumps_, marks_.protocol);
     if (!states) return failure(std::move(states.error()));
     std::vector<LinkEvent> events;
     events.reserve(states->size());
@@ -89,7 +89,7 @@ class LinuxDataPlane final : public DataPlane {
   }
 
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
-    auto opened = netlink::LinkMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
+    auto opened = netlink::LinkMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes, marks_.protocol);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
   }

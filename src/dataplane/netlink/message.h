@@ -53,6 +53,18 @@ class MessageWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     attribute(type, &value, sizeof value);
   }
+  /// Starts an attribute that contains those appended up to close_nested(), which takes the answer.
+  std::size_t open_nested(std::uint16_t type) noexcept {
+    const std::size_t start = used_;
+    const rtattr header{.rta_len = 0, .rta_type = static_cast<std::uint16_t>(type | NLA_F_NESTED)};
+    append(&header, sizeof header);
+    return start;
+  }
+  void close_nested(std::size_t start) noexcept {
+    if (overflow_) return;
+    const auto length = static_cast<std::uint16_t>(used_ - start);  // Callers nest a few small attributes.
+    std::memcpy(buffer_.data() + start + offsetof(rtattr, rta_len), &length, sizeof length);
+  }
   /// Returns true if the message fits; otherwise the buffer is as before begin().
   bool end() noexcept {
     if (overflow_) {

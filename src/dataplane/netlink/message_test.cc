@@ -13,8 +13,11 @@
 #include <net/if.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "dataplane/netlink/decode.h"
@@ -55,6 +58,7 @@ std::vector<std::vector<std::byte>> samples() {
       encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{7}}, {.nexthop = NexthopId{9}, .weight = 256}}}),
       encoded(NeighborSet{.port = IfIndex{3}, .address = gateway, .mac = MacAddress::parse("02:00:00:00:00:01").value()}),
       encoded(AddressSet{.port = IfIndex{3}, .address = Prefix::parse_interface("10.0.0.1/24").value()}),
+      encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}),
       FakeKernel::error(7, ENOENT, "Nexthop id does not exist"),
       FakeKernel::done(7, EINVAL, NLM_F_DUMP_INTR),
   };
@@ -128,6 +132,95 @@ TEST(Encode, ARouteCarriesDestinationFixedMetricAndNexthop) {
   }
   EXPECT_THAT(types, ElementsAre(RTA_DST, RTA_PRIORITY, RTA_NH_ID));
   EXPECT_THAT(values, ElementsAre(htonl(0x0a090000), 20, 0x01020304));
+}
+
+/// The attributes of 'bytes', as "type=u32", with nested ones in brackets.
+std::string attributes_text(AttributeReader reader, std::initializer_list<int> nested) {
+  std::string text;
+  for (Attribute attribute; reader.next(attribute);) {
+    const bool is_nested = std::ranges::find(nested, int{attribute.type}) != nested.end();
+    text.append(text.empty() ? "" : " ").append(std::to_string(attribute.type)).append("=");
+    if (is_nested) {
+      text.append("[").append(attributes_text(AttributeReader{attribute.data}, {IFLA_INFO_DATA})).append("]");
+    } else if (const auto number = attribute.as<std::uint32_t>(); number && attribute.text() != "vrf") {
+      text.append(std::to_string(*number));
+    } else {
+      text.append(attribute.text());
+    }
+  }
+  return text + (reader.is_malformed() ? " malformed" : "");
+}
+
+// The same bytes as "ip link add Vrf1 up group N type vrf table 1001" sends.
+TEST(Encode, AVrfIsCreatedUpWithItsTableAndOurMark) {
+  const auto bytes = encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL) << "a device of another program stays";
+  EXPECT_EQ(message.header.nlmsg_len, bytes.size());
+  const ifinfomsg header = *read_front<ifinfomsg>(message.payload);
+  EXPECT_EQ(header.ifi_index, 0);
+  EXPECT_EQ(header.ifi_flags & header.ifi_change, unsigned{IFF_UP});
+  EXPECT_EQ(attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
+            "3=Vrf1 27=" + std::to_string(device_group(kProtocol)) + " 18=[1=vrf 2=[1=1001]]");
+}
+
+TEST(Encode, APortEntersAVrfAndLeavesIt) {
+  for (const std::uint32_t master : {7U, 0U}) {
+    const auto bytes = encoded(LinkSet{.port = IfIndex{3}, .master = IfIndex{master}});
+    const Message message = first_message(bytes);
+    EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 3);
+    EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_change, 0U);
+    EXPECT_EQ(attributes_text(message.attributes(sizeof(ifinfomsg)), {}), "10=" + std::to_string(master));
+  }
+}
+
+TEST(Encode, ADeviceIsDeletedByItsNumber) {
+  const auto bytes = encoded(DeviceDelete{.device = IfIndex{9}});
+  EXPECT_EQ(first_message(bytes).header.nlmsg_type, RTM_DELLINK);
+  EXPECT_EQ(read_front<ifinfomsg>(first_message(bytes).payload)->ifi_index, 9);
+}
+
+TEST(Encode, ARouteOfLastResortHasItsOwnMetricAndIsReadBackWithIt) {
+  const RouteSet route{.prefix = Prefix::parse("::/0").value(), .table = 1001, .type = RouteType::Unreachable, .last_resort = true};
+  const auto bytes = encoded(route);
+  const RouteEntry expected{
+      .prefix = route.prefix, .nexthop = {}, .table = 1001, .type = RouteType::Unreachable, .metric = kLastResortMetric};
+  EXPECT_EQ(decode_route(first_message(bytes), kMarks), expected);
+  EXPECT_TRUE(expected.gone().is_last_resort());
+  EXPECT_NE(encoded(RouteDelete{.prefix = route.prefix, .table = 1001, .metric = kLastResortMetric}),
+            encoded(RouteDelete{.prefix = route.prefix, .table = 1001}));
+}
+
+// What the kernel says of a VRF, of a port in it, and of a device of another program.
+TEST(Decode, ADeviceTellsItsVrf) {
+  std::vector<std::byte> buffer(512);
+  const auto device = [&buffer](const char* kind, std::uint32_t master, std::uint32_t group) {
+    MessageWriter writer{buffer};
+    ifinfomsg header{};
+    header.ifi_index = 5;
+    writer.begin(RTM_NEWLINK, 0, 0, header);
+    writer.attribute(IFLA_IFNAME, "dev", 4);
+    if (master != 0) writer.attribute(IFLA_MASTER, master);
+    writer.attribute(IFLA_GROUP, group);
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, kind, std::strlen(kind) + 1);
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(IFLA_VRF_TABLE, std::uint32_t{1001});
+    writer.close_nested(data);
+    writer.close_nested(info);
+    EXPECT_TRUE(writer.end());
+    return decode_link(first_message(writer.bytes()), kProtocol)->event;
+  };
+  const LinkEvent vrf = device("vrf", 0, device_group(kProtocol));
+  EXPECT_EQ(vrf.vrf_table, 1001U);
+  EXPECT_TRUE(vrf.ours);
+  EXPECT_FALSE(vrf.master);
+  const LinkEvent port = device("veth", 7, 0);
+  EXPECT_EQ(port.vrf_table, 0U) << "the same number means something else for another kind";
+  EXPECT_FALSE(port.ours);
+  EXPECT_EQ(port.master, IfIndex{7});
+  EXPECT_FALSE(device("vrf", 0, device_group(kProtocol + 1)).ours);
 }
 
 TEST(Encode, DeletingANexthopCarriesNoProtocolAndDeletingARouteCarriesOurs) {

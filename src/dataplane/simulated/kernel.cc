@@ -42,6 +42,10 @@ Verdict SimKernel::apply(const RouteSet& order) {
     if (nexthop == nexthops_.end()) return {EINVAL, "Nexthop id does not exist"};
     if (order.prefix.address.is_v6() && has_v4_gateway(nexthop->second)) return kV6ByV4;
   }
+  if (order.last_resort && !order.nexthop) {
+    stray_routes_.insert_or_assign(RouteDelete{order.prefix, order.table, kLastResortMetric}, order.type);
+    return kDone;
+  }
   const RouteKey key{order.prefix, order.table};
   const RouteValue value{order.nexthop, order.type};
   if (const auto foreign = foreign_routes_.find(key); foreign != foreign_routes_.end()) {
@@ -250,17 +254,70 @@ Verdict SimKernel::apply(const LinkSet& order) {
   if (device == nullptr) return kNoDevice;
   if (order.mtu && *order.mtu < kMtuMin) return {EINVAL, "mtu less than device minimum"};
   if (order.mtu && *order.mtu > kMtuMax) return {EINVAL, "mtu greater than device maximum"};
+  if (order.master) {
+    if (const Verdict verdict = check_master(*device, *order.master); verdict.error_number != 0) return verdict;
+  }
   device->mtu = order.mtu.value_or(device->mtu);
   if (order.up && *order.up != device->admin_up) {
     device->admin_up = *order.up;
-    if (!device->admin_up) {
-      std::erase_if(device->addresses, [](const Prefix& address) { return address.address.is_v6(); });
-      neighbors_ -= device->neighbors.size();
-      device->neighbors.clear();
-      lost_carrier(order.port);
-    }
+    if (!device->admin_up) went_down(order.port);
   }
   changed(order.port);
+  if (order.master && *order.master != device->master) set_master(order.port, *order.master);
+  return kDone;
+}
+
+Verdict SimKernel::check_master(const Port& port, IfIndex master) const {
+  if (!master) return kDone;
+  const auto found = ports_.find(master);
+  if (found == ports_.end()) return {EINVAL, ""};
+  if (found->second.vrf_table == 0) return {EOPNOTSUPP, ""};
+  return port.vrf_table != 0 ? Verdict{EINVAL, "Can not enslave an L3 master device to a VRF"} : kDone;
+}
+
+/// Linux takes a port down and up again when it enters or leaves a VRF.
+void SimKernel::set_master(IfIndex index, IfIndex master) {
+  Port& device = ports_.at(index);
+  device.master = master;
+  changed(index);
+  if (!device.admin_up) return;
+  device.admin_up = false;
+  went_down(index);
+  changed(index);
+  device.admin_up = true;
+  changed(index);
+}
+
+void SimKernel::went_down(IfIndex index) {
+  Port& device = ports_.at(index);
+  std::erase_if(device.addresses, [](const Prefix& address) { return address.address.is_v6(); });
+  neighbors_ -= device.neighbors.size();
+  device.neighbors.clear();
+  lost_carrier(index);
+}
+
+Verdict SimKernel::apply(const VrfSet& order) {
+  if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
+  add_vrf(std::string{order.name.text()}, order.table, true);
+  return kDone;
+}
+
+IfIndex SimKernel::add_vrf(std::string name, std::uint32_t table, bool ours) {
+  const IfIndex index = add_port(std::move(name));
+  events_.pop_back();  // The device appears as it is when it is complete.
+  Port& device = ports_.at(index);
+  device.admin_up = true;
+  device.ours = ours;
+  device.vrf_table = table;
+  device.mtu = kMtuMax;
+  changed(index);
+  return index;
+}
+
+Verdict SimKernel::apply(const DeviceDelete& order) {
+  const auto found = ports_.find(order.device);
+  if (found == ports_.end()) return kNoDevice;
+  remove(found);
   return kDone;
 }
 
@@ -293,13 +350,20 @@ void SimKernel::set_signal(std::string_view name, bool signal) {
 void SimKernel::remove_port(std::string_view name) {
   const auto found = port_named(name);
   RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
-  found->second.admin_up = false;
-  lost_carrier(found->first);
-  neighbors_ -= found->second.neighbors.size();
-  LinkEvent event = event_of(found->first, found->second);
+  remove(found);
+}
+
+void SimKernel::remove(std::map<IfIndex, Port>::iterator device) {
+  for (const auto& [index, port] : ports_) {
+    if (port.master == device->first) set_master(index, {});
+  }
+  device->second.admin_up = false;
+  lost_carrier(device->first);
+  neighbors_ -= device->second.neighbors.size();
+  LinkEvent event = event_of(device->first, device->second);
   event.removed = true;
   events_.push_back(std::move(event));
-  ports_.erase(found);
+  ports_.erase(device);
 }
 
 void SimKernel::rename_port(std::string_view name, std::string new_name) {
@@ -327,7 +391,10 @@ LinkEvent SimKernel::event_of(IfIndex index, const Port& port) const {
                    .removed = false,
                    .mtu = port.mtu,
                    .mac = port.mac,
-                   .seen = {}};
+                   .seen = {},
+                   .master = port.master,
+                   .vrf_table = port.vrf_table,
+                   .ours = port.ours};
 }
 
 std::vector<LinkEvent> SimKernel::take_events() { return std::exchange(events_, {}); }
@@ -375,13 +442,8 @@ void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) cons
   for (const auto& [key, value] : routes_) {
     visit({.prefix = key.prefix, .nexthop = value.nexthop, .table = key.table, .type = value.type});
   }
-  for (const RouteDelete& stray : stray_routes_) {
-    visit({.prefix = stray.prefix,
-           .nexthop = {},
-           .table = stray.table,
-           .type = RouteType::Blackhole,
-           .tos = stray.tos,
-           .metric = stray.metric});
+  for (const auto& [stray, type] : stray_routes_) {
+    visit({.prefix = stray.prefix, .nexthop = {}, .table = stray.table, .type = type, .tos = stray.tos, .metric = stray.metric});
   }
 }
 

@@ -31,9 +31,10 @@ class SimKernel {
   Verdict execute(const Order& order);
 
   IfIndex add_port(std::string name);
+  IfIndex add_vrf(std::string name, std::uint32_t table, bool ours);
   /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
-  void add_stray_route(const RouteDelete& route) { stray_routes_.insert(route); }
+  void add_stray_route(const RouteDelete& route) { stray_routes_.insert_or_assign(route, RouteType::Blackhole); }
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
   void remove_port(std::string_view name);
@@ -58,6 +59,9 @@ class SimKernel {
     std::uint32_t mtu = 1500;
     bool admin_up = false;
     bool signal = true;
+    IfIndex master{};             // The VRF device that it is in.
+    std::uint32_t vrf_table = 0;  // Of a VRF device.
+    bool ours = false;            // Created by an order.
     std::vector<Prefix> addresses;
     std::map<IpAddress, MacAddress> neighbors;
     bool carrier() const noexcept { return admin_up && signal; }
@@ -95,6 +99,8 @@ class SimKernel {
   Verdict apply(const AddressSet& order);
   Verdict apply(const AddressDelete& order);
   Verdict apply(const LinkSet& order);
+  Verdict apply(const VrfSet& order);
+  Verdict apply(const DeviceDelete& order);
 
   Port* port(IfIndex index);
   std::map<IfIndex, Port>::iterator port_named(std::string_view name);
@@ -104,7 +110,11 @@ class SimKernel {
   bool has_v4_gateway(const Nexthop& nexthop) const;
   bool has_v4_gateway(const std::vector<GroupMember>& members) const;
   void count_route(const RouteKey& key, const RouteValue& value, bool added);
+  Verdict check_master(const Port& port, IfIndex master) const;
+  void set_master(IfIndex index, IfIndex master);
+  void went_down(IfIndex index);
   void lost_carrier(IfIndex index);
+  void remove(std::map<IfIndex, Port>::iterator device);
   void remove_nexthops(std::set<NexthopId> gone);
   void remove_routes_of(const std::set<NexthopId>& gone);
   LinkEvent event_of(IfIndex index, const Port& port) const;
@@ -115,8 +125,8 @@ class SimKernel {
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
   boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
-  std::set<RouteDelete> stray_routes_;                                              // Blackhole routes.
-  std::string held_words_;                                                          // The text of the latest refusal.
+  std::map<RouteDelete, RouteType> stray_routes_;  // Routes without next hops that have another metric, those of last resort among them.
+  std::string held_words_;                         // The text of the latest refusal.
   std::size_t singles_ = 0;
   std::size_t groups_ = 0;
   std::size_t neighbors_ = 0;

@@ -152,8 +152,9 @@ std::optional<DeleteOrder> object_of(const Order& order) {
   if (const auto* set = std::get_if<NexthopSet>(&order)) return NexthopDelete{set->id};
   if (const auto* set = std::get_if<GroupSet>(&order)) return NexthopDelete{set->id};
   if (const auto* gone = std::get_if<NexthopDelete>(&order)) return *gone;
-  if (const auto* set = std::get_if<RouteSet>(&order)) return RouteDelete{set->prefix, set->table};
-  if (const auto* gone = std::get_if<RouteDelete>(&order)) return *gone;
+  // As on Linux, not of another metric.
+  if (const auto* set = std::get_if<RouteSet>(&order); set != nullptr && !set->last_resort) return RouteDelete{set->prefix, set->table};
+  if (const auto* gone = std::get_if<RouteDelete>(&order); gone != nullptr && !gone->is_last_resort()) return *gone;
   return std::nullopt;
 }
 
@@ -307,6 +308,13 @@ std::string SimDataPlane::describe() const { return "simulated"; }
 IfIndex SimDataPlane::add_port(std::string name) {
   const std::lock_guard lock(impl_->mutex);
   const IfIndex index = impl_->kernel.add_port(std::move(name));
+  impl_->publish();
+  return index;
+}
+
+IfIndex SimDataPlane::add_vrf(std::string name, std::uint32_t table) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex index = impl_->kernel.add_vrf(std::move(name), table, false);
   impl_->publish();
   return index;
 }
