@@ -65,10 +65,11 @@ Result<std::uint32_t> distance_of(std::string_view text) {
   return distance;
 }
 
-Result<StaticHop> hop_of(const HopTexts& entry) {
+Result<StaticHop> hop_of(const HopTexts& entry, std::string_view route_vrf) {
   if (!entry.vrf.empty() && entry.vrf != "default") {
-    return failure(wrong("nexthop-vrf", entry.vrf, "VRFs are not supported yet"));
+    if (Status name = switch_agent::check_vrf_name(entry.vrf); !name.ok()) return failure(wrong("nexthop-vrf", entry.vrf, name.message()));
   }
+  const std::string_view vrf = entry.vrf.empty() ? route_vrf : (entry.vrf == "default" ? std::string_view{} : entry.vrf);
   const Result<IpAddress> gateway = IpAddress::parse(entry.gateway);
   if (!gateway) return failure(wrong("nexthop", entry.gateway, gateway.error().message()));
   if (*gateway == IpAddress::v4(0) || *gateway == IpAddress::v6({})) {
@@ -77,7 +78,7 @@ Result<StaticHop> hop_of(const HopTexts& entry) {
   if (!entry.port.empty()) {
     if (Status name = switch_agent::check_port_name(entry.port); !name.ok()) return failure(wrong("ifname", entry.port, name.message()));
   }
-  return StaticHop{*gateway, std::string{entry.port}};
+  return StaticHop{*gateway, std::string{entry.port}, std::string{vrf}};
 }
 
 }  // namespace
@@ -105,7 +106,11 @@ Result<std::string> route_key_of(std::string_view key) {
   return (vrf.empty() ? "" : std::string{vrf} + ":") + prefix->to_string();
 }
 
-Result<StaticRouteRow> parse_static_route(const Fields& fields) {
+std::string_view vrf_of_route(std::string_view route_key) {
+  return route_key.starts_with("Vrf") ? route_key.substr(0, route_key.find(':')) : std::string_view{};
+}
+
+Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf) {
   const Result<std::vector<HopTexts>> entries = entries_of(fields);
   if (!entries) return failure(entries.error());
   StaticRouteRow row;
@@ -119,7 +124,7 @@ Result<StaticRouteRow> parse_static_route(const Fields& fields) {
     }
     std::optional<StaticHop> hop;
     if (!blackhole) {
-      Result<StaticHop> parsed = hop_of(entry);
+      Result<StaticHop> parsed = hop_of(entry, vrf);
       if (!parsed) return failure(parsed.error());
       hop = std::move(*parsed);
     }

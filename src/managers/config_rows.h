@@ -23,17 +23,21 @@ Result<ConfigInterfaceKey> parse_config_interface_key(std::string_view key);
 
 /// STATIC_ROUTE|<prefix> and STATIC_ROUTE|<vrf>|<prefix>. Returns the key of ROUTE_TABLE; the VRF "default" is that without a name.
 Result<std::string> route_key_of(std::string_view key);
+/// The VRF of a key of ROUTE_TABLE; empty: the default VRF.
+std::string_view vrf_of_route(std::string_view route_key);
 
 /// A next hop of STATIC_ROUTE. Without a port, it is on the port whose subnet contains the gateway.
 struct StaticHop {
   IpAddress gateway;
   std::string port;
+  std::string vrf = {};  // In which the gateway is; empty: the default VRF.
 };
 struct StaticRouteRow {
   bool blackhole = false;
   std::vector<StaticHop> hops;  // Those of the smallest distance; empty if 'blackhole'.
 };
-/// Fields nexthop, ifname, distance, nexthop-vrf and blackhole: lists of equal length, separated by commas.
-Result<StaticRouteRow> parse_static_route(const Fields& fields);
+/// Fields nexthop, ifname, distance, nexthop-vrf and blackhole: lists of equal length, separated by commas. 'vrf' is that of the route, in
+/// which a gateway is without nexthop-vrf.
+Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf = {});
 
 }  // namespace rondo::managers

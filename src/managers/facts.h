@@ -16,7 +16,8 @@ inline constexpr ConstraintKind kMade{"made"};                 // table:key     
 inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
 inline constexpr ConstraintKind kConfigInterface{
     "config-interface"};  // port  interface-manager  the row of INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE
-inline constexpr ConstraintKind kConnected{"connected"};  // gateway  interface-manager  the subnet of a row of INTERFACE contains it
+inline constexpr ConstraintKind kConnected{
+    "connected"};  // [vrf|]gateway  interface-manager  the subnet of a row of INTERFACE of that VRF contains it
 
 inline constexpr std::string_view kAllTables = "all";
 

@@ -30,15 +30,14 @@ InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets&
     });
   }
   provide(kConfigInterface, [this](std::string_view port) { return written_.contains(port); });
-  provide(kConnected, [this](std::string_view gateway) {
-    const Result<IpAddress> address = IpAddress::parse(gateway);
-    return address && !subnets_.port_of(*address).empty();
-  });
+  provide(kConnected, [this](std::string_view gateway) { return !subnets_.port_of(Gateway::of(gateway)).empty(); });
   runtime.explain(kConfigInterface, [](std::string_view port) {
     return FactOrigin{port.starts_with("Loopback") ? std::string{kLoopbacks} : "INTERFACE", std::string{port}, ""};
   });
   runtime.explain(kConnected, [](std::string_view gateway) {
-    return FactOrigin{"", "", "no row of INTERFACE has a subnet with " + std::string{gateway} + ", and the route names no port"};
+    const auto [vrf, address] = Gateway::of(gateway);
+    const std::string where = vrf.empty() ? std::string{} : " in " + vrf;
+    return FactOrigin{"", "", "no row of INTERFACE has a subnet with " + address.to_string() + where + ", and the route names no port"};
   });
 }
 
@@ -52,7 +51,9 @@ Outcome InterfaceManager::set(const std::string& table, std::string_view key, co
 }
 
 Outcome InterfaceManager::set_base(const std::string& source, const std::string& port, bool is_loopback, const Fields& fields) {
-  if (const auto row = switch_agent::parse_interface(fields); !row) return Outcome::reject(row.error());
+  const auto row = switch_agent::parse_interface(fields);
+  if (!row) return Outcome::reject(row.error());
+  set_vrf(port, row->vrf);
   const Constraint configured{kConfigPort, port};
   if (!is_loopback && !holds(configured)) return Outcome::wait_for(configured);
   const std::vector<Field> wanted{fields.begin(), fields.end()};
@@ -65,7 +66,7 @@ Outcome InterfaceManager::set_base(const std::string& source, const std::string&
 Outcome InterfaceManager::set_address(const std::string& source, const std::string& port, const Prefix& address) {
   // Known from now on, also while the row waits: a static route that an earlier process made must not go meanwhile.
   subnets_.add(port, address);
-  tell_gateways(address, true);
+  tell_gateways(port, address, true);
   const Constraint base{kConfigInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
   const Field wanted[] = {{"scope", "global"}, {"family", address.address.is_v6() ? "IPv6" : "IPv4"}};
@@ -79,18 +80,28 @@ Outcome InterfaceManager::remove(const std::string& table, std::string_view key)
   return source_deleted(source, target_of(*parsed), [this, port = parsed->port, address = parsed->address] {
     if (address) {
       subnets_.remove(port, *address);
-      tell_gateways(*address, false);
-    } else if (written_.erase(port) != 0) {
-      withdraw({kConfigInterface, port});
+      tell_gateways(port, *address, false);
+    } else {
+      set_vrf(port, {});
+      if (written_.erase(port) != 0) withdraw({kConfigInterface, port});
     }
     return Outcome::done();
   });
 }
 
+/// Known from now on, as the addresses are: the subnets of the port move to the other VRF.
+void InterfaceManager::set_vrf(const std::string& port, const std::string& vrf) {
+  if (subnets_.vrf_of(port) == vrf) return;
+  const std::vector<Prefix> addresses = subnets_.addresses_of(port);
+  for (const Prefix& address : addresses) tell_gateways(port, address, false);
+  subnets_.set_vrf(port, vrf);
+  for (const Prefix& address : addresses) tell_gateways(port, address, true);
+}
+
 /// The routes of these gateways are handled again: another subnet may contain them, too.
-void InterfaceManager::tell_gateways(const Prefix& address, bool begins) {
-  for (const IpAddress& gateway : subnets_.gateways_in(address)) {
-    const Constraint fact{kConnected, gateway.to_string()};
+void InterfaceManager::tell_gateways(const std::string& port, const Prefix& address, bool begins) {
+  for (const Gateway& gateway : subnets_.gateways_in(subnets_.vrf_of(port), address)) {
+    const Constraint fact{kConnected, gateway.name()};
     begins ? announce(fact) : withdraw(fact);
   }
 }

@@ -20,7 +20,8 @@ class InterfaceManager final : public Manager {
   Outcome remove(const std::string& table, std::string_view key);
   Outcome set_base(const std::string& source, const std::string& port, bool is_loopback, const Fields& fields);
   Outcome set_address(const std::string& source, const std::string& port, const Prefix& address);
-  void tell_gateways(const Prefix& address, bool begins);
+  void set_vrf(const std::string& port, const std::string& vrf);
+  void tell_gateways(const std::string& port, const Prefix& address, bool begins);
 
   Subnets& subnets_;
   std::set<std::string, std::less<>> written_;  // Interfaces.

@@ -25,7 +25,7 @@ class Process {
   /// Begins after the test has written what an earlier process left.
   void begin() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VRF_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
           [this, table](std::string_view key) { return remove(table, key); }, {.set_replaces_delete = true});
@@ -168,6 +168,41 @@ TEST(ManagersTest, AStaticRouteIsOnThePortThatItsGatewayIsConnectedTo) {
   process.set("INTERFACE", "swp1|10.0.0.1/24");
   EXPECT_TRUE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
   process.remove_row("STATIC_ROUTE", "default|10.9.0.0/16");
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
+}
+
+TEST(ManagersTest, AVrfBecomesItsRowAndGoesWithIt) {
+  Process process;
+  process.begin();
+  process.set("VRF", "Vrf1", {{"vni", "100"}});
+  EXPECT_EQ(process.rows["VRF_TABLE:Vrf1"], "vni=100");
+  process.set("VRF", "red");
+  EXPECT_THAT(process.fixture.rejects, ElementsAre(HasSubstr("begins with Vrf")));
+  process.remove_row("VRF", "Vrf1");
+  EXPECT_THAT(process.rows, IsEmpty());
+}
+
+/// Two VRFs have the same subnet: the gateway of a route is in the VRF of the route, or in that of nexthop-vrf.
+TEST(ManagersTest, AGatewayIsLookedForInItsVrf) {
+  Process process;
+  process.begin();
+  for (const std::string port : {"swp1", "swp2"}) {
+    process.set("PORT", port);
+    process.set("INTERFACE", port, {{"vrf_name", port == "swp1" ? "Vrf1" : ""}});
+    process.set("INTERFACE", port + "|10.0.0.1/24");
+  }
+  process.set("STATIC_ROUTE", "Vrf1|10.9.0.0/16", {{"nexthop", "10.0.0.2"}});
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}});
+  process.set("STATIC_ROUTE", "Vrf1|10.8.0.0/16", {{"nexthop", "10.0.0.2"}, {"nexthop-vrf", "default"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:Vrf1:10.9.0.0/16"], "ifname=swp1 nexthop=10.0.0.2 protocol=static");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp2 nexthop=10.0.0.2 protocol=static");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:Vrf1:10.8.0.0/16"], "ifname=swp2 nexthop=10.0.0.2 protocol=static");
+  // The subnet moves with its port.
+  process.set("INTERFACE", "swp1", {{"vrf_name", "Vrf2"}});
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:Vrf1:10.9.0.0/16"));
+  EXPECT_THAT(process.why("STATIC_ROUTE", "Vrf1|10.9.0.0/16"), HasSubstr("no row of INTERFACE has a subnet with 10.0.0.2 in Vrf1"));
+  process.set("INTERFACE", "swp2", {{"vrf_name", "Vrf1"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:Vrf1:10.9.0.0/16"], "ifname=swp2 nexthop=10.0.0.2 protocol=static");
   EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
 }
 

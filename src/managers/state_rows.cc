@@ -74,7 +74,7 @@ Result<std::unique_ptr<StateRows>> StateRows::open(Runtime& runtime, Store& stor
 }
 
 Status StateRows::declare() {
-  for (const std::string_view table : {kStatePorts, kStateInterfaces, kStateNeighbors, kManagedTable}) {
+  for (const std::string_view table : {kStatePorts, kStateVrfs, kStateVrfObjects, kStateInterfaces, kStateNeighbors, kManagedTable}) {
     if (Status declared = store_.declare({.name = std::string{table}, .kind = TableKind::Watched}); !declared.ok()) return declared;
   }
   return store_.declare({.name = std::string{kNotifications}, .kind = TableKind::Channel});
@@ -98,6 +98,12 @@ Status StateRows::follow() {
   });
   if (!interfaces) return interfaces.error();
   interface_rows_ = std::move(*interfaces);
+  auto vrfs = runtime_.tap("VRF_TABLE", [this](const RowEvent& event) {
+    if (!is_end(event.what)) return;
+    for (const std::string_view table : {kStateVrfs, kStateVrfObjects}) note(table, std::string{event.key});
+  });
+  if (!vrfs) return vrfs.error();
+  vrf_rows_ = std::move(*vrfs);
   return {};
 }
 
@@ -172,6 +178,10 @@ StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
   const auto& [table, key] = name;
   if (table == kStatePorts) return look_at_port(key, content);
   if (table == kStateInterfaces) return look_at_interface(key, content);
+  if (table == kStateVrfs || table == kStateVrfObjects) {
+    content["state"] = "ok";
+    return look_at_row("VRF_TABLE", key);
+  }
   content["restored"] = "true";
   return Look::Row;
 }
@@ -188,18 +198,24 @@ StateRows::Look StateRows::look_at_port(const std::string& port, Content& conten
 
 StateRows::Look StateRows::look_at_interface(std::string key, Content& content) const {
   const bool is_address = key.find('|') != std::string::npos;
-  const WhyLink row = runtime_.row_state("INTF_TABLE", exchange_first(key, '|', ':'));
+  const Look look = look_at_row("INTF_TABLE", exchange_first(key, '|', ':'));
+  if (look != Look::Row) return look;
+  if (is_address) {
+    content["state"] = "ok";
+  } else {
+    content["vrf"] = options_.vrf ? options_.vrf(key) : std::string{};
+  }
+  return Look::Row;
+}
+
+StateRows::Look StateRows::look_at_row(std::string_view table, std::string_view key) const {
+  const WhyLink row = runtime_.row_state(table, key);
   using Row = WhyLink::State;
   if (row.state == Row::Queued || row.state == Row::InFlight) return Look::AsIs;
   if (row.state == Row::Parked && row.op == ChangeOp::Delete) return Look::AsIs;
   if (row.plane == PlaneState::Pending) return Look::Later;
-  if (row.plane != PlaneState::Installed && row.plane != PlaneState::Lost) return Look::NoRow;
-  if (is_address) {
-    content["state"] = "ok";
-  } else {
-    content["vrf"] = "";
-  }
-  return Look::Row;
+  const bool is_there = row.plane == PlaneState::Installed || row.plane == PlaneState::Lost;
+  return is_there ? Look::Row : Look::NoRow;
 }
 
 WriteDone StateRows::answered(const Name& name, std::function<void()> then) {
@@ -289,7 +305,10 @@ void StateRows::adopt_rows(const RowPage& page) {
     const std::size_t bar = record.key().find('|');
     if (bar == std::string_view::npos) continue;
     const Name name{std::string{record.key().substr(0, bar)}, std::string{record.key().substr(bar + 1)}};
-    if (name.first != kStatePorts && name.first != kStateInterfaces && name.first != kStateNeighbors) continue;
+    if (name.first != kStatePorts && name.first != kStateInterfaces && name.first != kStateNeighbors && name.first != kStateVrfs &&
+        name.first != kStateVrfObjects) {
+      continue;
+    }
     owned_.insert(name);
     if (written_.try_emplace(name, std::nullopt).second) note(name.first, name.second);
   }

@@ -1,7 +1,7 @@
-// StateRows: writes the tables of STATE_DB that SONiC's portsyncd and intfmgrd write, as the data plane is: PORT_TABLE|<port> for each port
-// that exists and has a row of PORT_TABLE, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address> for each one that is installed, and
-// NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is also an event on the channel
-// NOTIFICATIONS.
+// StateRows: writes the tables of STATE_DB that SONiC's portsyncd, vrfmgrd, vrforch and intfmgrd write, as the data plane is:
+// PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is
+// installed, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address> for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when
+// what an earlier process left has been compared. A change of carrier is also an event on the channel NOTIFICATIONS.
 //
 // The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
 // names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
@@ -34,6 +34,8 @@ namespace rondo::managers {
 
 inline constexpr std::string_view kStatePorts = "PORT_TABLE";
 inline constexpr std::string_view kStateInterfaces = "INTERFACE_TABLE";
+inline constexpr std::string_view kStateVrfs = "VRF_TABLE";
+inline constexpr std::string_view kStateVrfObjects = "VRF_OBJECT_TABLE";
 inline constexpr std::string_view kStateNeighbors = "NEIGH_RESTORE_TABLE";
 inline constexpr std::string_view kNotifications = "NOTIFICATIONS";
 
@@ -47,6 +49,8 @@ struct PortState {
 struct StateRowsOptions {
   /// The state of a port; nothing for one that does not exist or has no row of PORT_TABLE.
   std::function<std::optional<PortState>(std::string_view port)> port = {};
+  /// The VRF of an installed interface; empty: the default VRF.
+  std::function<std::string(std::string_view port)> vrf = {};
   /// Whether every row that the tables had at the start has been handled. Called until it returns true.
   std::function<bool()> is_settled = {};
   /// False while another process may write the rows. Called until it returns true.
@@ -104,6 +108,7 @@ class StateRows final : public Source {
   Look look_at(const Name& name, Content& content) const;
   Look look_at_port(const std::string& port, Content& content) const;
   Look look_at_interface(std::string key, Content& content) const;
+  Look look_at_row(std::string_view table, std::string_view key) const;
   bool write(const Name& name, const Content& content);
   bool write_owner(const Name& name, const Content& content);
   bool remove(const Name& name);
@@ -127,6 +132,7 @@ class StateRows final : public Source {
   const StateRowsOptions options_;
   std::unique_ptr<RowTap> port_rows_;
   std::unique_ptr<RowTap> interface_rows_;
+  std::unique_ptr<RowTap> vrf_rows_;
   std::map<std::string, Carrier> carriers_;         // By port.
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
   std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.

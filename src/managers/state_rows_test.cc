@@ -29,19 +29,22 @@ class StateRowsTest : public testing::Test {
  protected:
   StateRowsTest() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "INTF_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields&) { return applied(table, key, true); },
           [this, table](std::string_view key) { return applied(table, key, false); });
     }
-    fixture.runtime.explain_state("INTF_TABLE", [this](std::string_view key, const Record*) {
-      return RowInPlane{plane.contains("INTF_TABLE:" + std::string{key}) ? PlaneState::Installed : PlaneState::Unknown};
-    });
+    for (const std::string table : {"VRF_TABLE", "INTF_TABLE"}) {
+      fixture.runtime.explain_state(table, [this, table](std::string_view key, const Record*) {
+        return RowInPlane{plane.contains(table + ":" + std::string{key}) ? PlaneState::Installed : PlaneState::Unknown};
+      });
+    }
     EXPECT_TRUE(state.declare({.name = "OTHER", .kind = TableKind::Watched}).ok());
   }
   void open() {
     auto opened = StateRows::open(fixture.runtime, state,
                                   {.port = [this](std::string_view port) { return state_of(port); },
+                                   .vrf = [this](std::string_view) { return vrf; },
                                    .is_settled = [this] { return settled; },
                                    .may_write = [this] { return may_write; }});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -96,6 +99,7 @@ class StateRowsTest : public testing::Test {
   sim::SimStore state{fixture.runtime.scheduler()};
   std::set<std::string, std::less<>> plane;
   std::map<std::string, PortState, std::less<>> ports{{"swp1", {.admin_up = true, .carrier = true, .mtu = 9100}}};
+  std::string vrf;  // Of each interface.
   bool settled = true;
   bool may_write = true;
   std::unique_ptr<StateRows> rows;
@@ -135,6 +139,20 @@ TEST_F(StateRowsTest, PortsAndInterfacesAreShownWithTheirOwnersAndGoWithTheirRow
   EXPECT_THAT(content("INTERFACE_TABLE"), IsEmpty());
   EXPECT_THAT(owned(), ElementsAre("MANAGED_ROWS|NEIGH_RESTORE_TABLE|Flags"));
   EXPECT_EQ(rows->repaired(), 0U);
+}
+
+TEST_F(StateRowsTest, AVrfIsShownAndItsInterfacesNameIt) {
+  vrf = "Vrf1";
+  open();
+  fixture.set("VRF_TABLE", "Vrf1");
+  configure();
+  EXPECT_THAT(content("VRF_TABLE"), ElementsAre(Pair("VRF_TABLE|Vrf1", "state=ok")));
+  EXPECT_THAT(content("VRF_OBJECT_TABLE"), ElementsAre(Pair("VRF_OBJECT_TABLE|Vrf1", "state=ok")));
+  EXPECT_EQ(content("INTERFACE_TABLE")["INTERFACE_TABLE|swp1"], "vrf=Vrf1");
+  fixture.remove("VRF_TABLE", "Vrf1");
+  run();
+  EXPECT_THAT(content("VRF_TABLE"), IsEmpty());
+  EXPECT_THAT(content("VRF_OBJECT_TABLE"), IsEmpty());
 }
 
 /// A process that is killed between the two writes leaves an owner without a row, never a row without one.

@@ -38,7 +38,7 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
   if (auto waits = begin(source)) return *waits;
   const Result<std::string> route = route_key_of(key);
   if (!route) return Outcome::reject_key(route.error());
-  const Result<StaticRouteRow> row = parse_static_route(fields);
+  const Result<StaticRouteRow> row = parse_static_route(fields, vrf_of_route(*route));
   if (!row) return Outcome::reject(row.error());
   const Target target{"ROUTE_TABLE", *route};
   look_for(source, *row);
@@ -49,15 +49,16 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
   RouteTexts texts;
   std::vector<Constraint> connected;
   for (const StaticHop& hop : row->hops) {
-    const std::string port = hop.port.empty() ? subnets_.port_of(hop.gateway) : hop.port;
+    const Gateway gateway{hop.vrf, hop.gateway};
+    const std::string port = hop.port.empty() ? subnets_.port_of(gateway) : hop.port;
     // The route is handled again when the subnet comes.
     if (port.empty()) {
       const Constraint read{kConfigRead, std::string{kAllTables}};
       if (!holds(read)) return Outcome::wait_for(read);  // Its subnet may be read next.
-      const Constraint fact{kConnected, hop.gateway.to_string()};
+      const Constraint fact{kConnected, gateway.name()};
       return drop(source, target, [fact] { return Outcome::wait_for(fact); });
     }
-    if (hop.port.empty()) connected.emplace_back(kConnected, hop.gateway.to_string());
+    if (hop.port.empty()) connected.emplace_back(kConnected, gateway.name());
     texts.add(hop.gateway, port);
   }
   const Field wanted[] = {{"nexthop", texts.nexthop}, {"ifname", texts.ifname}, {"protocol", "static"}};
@@ -77,12 +78,12 @@ Outcome StaticRouteManager::remove(std::string_view key) {
 }
 
 void StaticRouteManager::look_for(const std::string& source, const StaticRouteRow& row) {
-  std::vector<IpAddress> wanted;
+  std::vector<Gateway> wanted;
   for (const StaticHop& hop : row.hops) {
-    if (hop.port.empty()) wanted.push_back(hop.gateway);
+    if (hop.port.empty()) wanted.push_back({hop.vrf, hop.gateway});
   }
-  for (const IpAddress& gateway : wanted) subnets_.look_for(gateway);
-  for (const IpAddress& gateway : gateways_[source]) subnets_.forget(gateway);
+  for (const Gateway& gateway : wanted) subnets_.look_for(gateway);
+  for (const Gateway& gateway : gateways_[source]) subnets_.forget(gateway);
   if (wanted.empty()) {
     gateways_.erase(source);
   } else {

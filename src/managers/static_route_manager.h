@@ -23,7 +23,7 @@ class StaticRouteManager final : public Manager {
   void look_for(const std::string& source, const StaticRouteRow& row);
 
   Subnets& subnets_;
-  std::map<std::string, std::vector<IpAddress>> gateways_;  // By source: those whose ports were looked for.
+  std::map<std::string, std::vector<Gateway>> gateways_;  // By source: those whose ports were looked for.
 };
 
 }  // namespace rondo::managers

@@ -21,7 +21,7 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const 
   if (!agent.has_restarted() || !managers.has_read_config()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();
   return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
-    const bool counts = consumer.table == "PORT_TABLE" || consumer.table == "INTF_TABLE";
+    const bool counts = consumer.table == "PORT_TABLE" || consumer.table == "VRF_TABLE" || consumer.table == "INTF_TABLE";
     return !counts || (consumer.caught_up && consumer.queued == 0 && consumer.in_flight == 0);
   });
 }
@@ -56,6 +56,7 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
   state->store_ = std::move(*store);
   auto rows = managers::StateRows::open(runtime, *state->store_,
                                         {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name); },
+                                         .vrf = [&agent](std::string_view port) { return agent.interfaces().vrf_of(port); },
                                          .is_settled = [&runtime, &agent, &managers] { return is_settled(runtime, agent, managers); },
                                          .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!rows) return failure(rows.error());
