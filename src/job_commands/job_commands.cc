@@ -306,7 +306,8 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 // It may have ended since the store was read.
                 if (const auto activity = jobs.activity(run.id); activity && !is_final(run.state)) add_activity(row, *activity, run);
                 if (const std::string note = jobs.retry_note(run.id); !note.empty()) row["note"] = sentence(note);
-                if (const auto progress = jobs.progress(run.id)) row["progress"] = object_of(*progress);
+                const auto progress = jobs.progress(run.id);
+                if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);
                 reply.row(row);
               }
               reply.finish();
@@ -339,8 +340,8 @@ void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const auto answer = std::make_shared<Answer>(Answer{.reply = std::move(reply)});
   const Status killed = jobs.kill(id, [answer](const Result<bool>& stored) {
     if (!stored) {
-      answer->trouble += answer->trouble.empty() ? "" : "; ";
-      answer->trouble += "the database does not have the kill, so a restart of the daemon would lose it: " + stored.error().to_string();
+      return answer->reply.fail(stored.error().with_context(
+          "the run was asked to stop, but the database does not have the kill, so a restart of the daemon would lose it"));
     }
     if (!answer->trouble.empty()) answer->object["trouble"] = sentence(answer->trouble);
     answer->reply.finish(answer->object);

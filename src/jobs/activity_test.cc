@@ -177,8 +177,8 @@ TEST_F(ActivityTest, TheRunsThatWaitForAnAbsentHandlerAreCounted) {
   EXPECT_TRUE(becomes([&] { return jobs->handler_trouble("away/x") == "no worker: 3 runs wait since " + since; }))
       << jobs->handler_trouble("away/x");
   EXPECT_EQ(jobs->awaited_handlers(), std::vector<std::string>{"away/x"});
-  EXPECT_TRUE(jobs->awaited_handlers(kPatience).empty());
-  EXPECT_TRUE(becomes([this] { return jobs->awaited_handlers(100ms).size() == 1; }));
+  EXPECT_TRUE(jobs->awaited_handlers(0ms, kPatience).empty());
+  EXPECT_TRUE(becomes([this] { return jobs->awaited_handlers(100ms, 50ms).size() == 1; }));
   ASSERT_TRUE(jobs->kill(second).ok());
   EXPECT_EQ(jobs->handler_trouble("away/x"), "no worker: 2 runs wait since " + since);
   // A job that is edited has a handler that is here, and its run does not wait for the former one.

@@ -415,6 +415,18 @@ TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("killed killed by a user")));
 }
 
+/// A program that stood still saw the timeout before the end, and ran the work again.
+TEST_F(AsyncJobs, WorkThatEndsBeforeItHearsOfItsTimeoutHasSucceeded) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "slow", .handler = "away", .retries = 1, .timeout = 20ms});
+  trigger("slow");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1 && begun[0].is_stop_requested(); }));
+  begun[0].end({}, "all");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("slow"), ElementsAre("succeeded all"));
+}
+
 TEST_F(AsyncJobs, RunsWithoutRoomWaitInTheOrderOfTheirPriority) {
   std::size_t places = 1;
   AsyncHandler handler = keeper();

@@ -104,12 +104,13 @@ std::string Jobs::handler_trouble(std::string_view handler) const {
   parts_->expect_here("handler_trouble");
   return parts_->handlers.contains(handler) ? std::string{} : parts_->trouble_of_absent(handler);
 }
-std::vector<std::string> Jobs::awaited_handlers(Duration waited) const {
+std::vector<std::string> Jobs::awaited_handlers(Duration late, Duration waited) const {
   parts_->expect_here("awaited_handlers");
   std::vector<std::string> names;
   const Instant now = parts_->runtime.scheduler().now();
+  const WallTime since = parts_->wall_now() + -late;
   for (const auto& [name, runs] : parts_->awaited) {
-    if (now - runs.waits >= waited) names.push_back(name);
+    if (runs.since <= since && now - runs.waits >= waited) names.push_back(name);
   }
   return names;
 }
@@ -172,6 +173,11 @@ void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
         return true;
       },
       parts_->done_for_store(std::move(done)));
+}
+void Jobs::give_up_killed() {
+  parts_->expect_here("give_up_killed");
+  parts_->record("give up killed");
+  parts_->give_up_killed();
 }
 bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
   parts_->expect_here("when_stored");
@@ -453,6 +459,10 @@ bool Jobs::repeat(std::string_view text) {
     if (!call.is_whole()) return false;
     verb == "kill" ? static_cast<void>(kill(run, {})) : find_run(run, {});
     return true;
+  }
+  if (verb == "give up killed") {
+    if (call.is_whole()) give_up_killed();
+    return call.is_whole();
   }
   if (verb == "last ends") {
     if (call.is_whole()) parts_->submit_last_ends();

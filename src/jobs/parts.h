@@ -63,6 +63,7 @@ struct Jobs::Parts {
   void end_recovered(LiveRun& live, std::string why);
   /// Ends a run that was killed before, unless a worker may have it.
   void stop_recovered(LiveRun& live);
+  void give_up_killed();
   /// True, with planning_trouble set, at limits::kLiveRuns.
   bool is_full();
   /// ResourceExhausted if 'more' runs of the job would be too many, with those that wait, and those that are being added.

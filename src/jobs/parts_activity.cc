@@ -132,6 +132,7 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
   } else {
     activity.text = "is about to begin";
   }
+  if (live.verdict) activity.text += "; was asked to stop: " + live.verdict_note;
   return activity;
 }
 

@@ -276,6 +276,8 @@ void Jobs::Parts::async_ended(const AsyncRun::State& ended) {
   LiveRun* const live = find(ended.run);
   if (live == nullptr) return;
   live->async.reset();
+  // The work was done before it could hear of the timeout, for instance because this process stood still meanwhile.
+  if (ended.status.ok() && live->verdict == RunState::TimedOut) live->verdict.reset();
   const Attempt attempt{.handler = {},
                         .job = ended.job,
                         .run = ended.run,

@@ -197,6 +197,18 @@ void Jobs::Parts::stop_recovered(LiveRun& live) {
   }
 }
 
+void Jobs::Parts::give_up_killed() {
+  std::vector<std::int64_t> killed;
+  for (const auto& [id, live] : runs) {
+    if (live.verdict && live.awaits != nullptr) killed.push_back(id);
+  }
+  std::ranges::sort(killed);
+  for (const std::int64_t id : killed) {
+    if (LiveRun* const live = find(id)) stop(*live, RunState::Killed, kKilled);
+  }
+  flush_ends();
+}
+
 bool Jobs::Parts::is_full() {
   if (runs.size() < limits::kLiveRuns) return false;
   const auto most = std::ranges::max_element(jobs, {}, [](const auto& job) { return job.second.runs.size(); });

@@ -138,6 +138,7 @@ Workers::Parts::~Parts() {
     for (const auto& [command, places] : worker.offers) offered.insert(command);
   }
   workers.clear();
+  offered.merge(lent);
   for (const std::string& command : offered) jobs.remove_handler("command/" + command);
 }
 
@@ -195,6 +196,14 @@ Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker,
     if (!is_settled && came.size() < limits::kWorkers) came.insert(name);
   }
   for (const std::int64_t run : taken) ask_held(run);
+  std::set<std::string> needed;
+  for (const std::int64_t run : taken) {
+    const auto found = runs.find(run);
+    if (found != runs.end() && !found->second.open && !is_offered(found->second.command)) needed.insert(found->second.command);
+  }
+  for (const std::string& command : needed) {
+    if (lent.insert(command).second) publish(command);
+  }
   return {};
 }
 
@@ -267,7 +276,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.claimed.clear();
   worker.trouble.clear();
   if (auto held = std::exchange(worker.held, std::nullopt)) answer(*std::move(held));
-  worker.heard = runtime.scheduler().now();
+  worker.left = runtime.scheduler().now();
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   take_back(worker);
   show_silence(name, worker);
@@ -280,8 +289,23 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
 void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers) {
   std::vector<std::string> ended;
   for (const auto& [command, places] : offers) {
-    if (!is_offered(command)) ended.push_back(command);
+    if (is_offered(command)) continue;
+    has_claims(command) ? static_cast<void>(lent.insert(command)) : ended.push_back(command);
   }
+  for (const std::string& command : ended) jobs.remove_handler("command/" + command);
+}
+
+bool Workers::Parts::has_claims(std::string_view command) const {
+  return std::ranges::any_of(runs, [command](const auto& run) { return !run.second.open && run.second.command == command; });
+}
+
+void Workers::Parts::withdraw_lent() {
+  std::vector<std::string> ended;
+  std::erase_if(lent, [&](const std::string& command) {
+    if (is_offered(command)) return true;
+    if (!has_claims(command)) ended.push_back(command);
+    return !has_claims(command);
+  });
   for (const std::string& command : ended) jobs.remove_handler("command/" + command);
 }
 
@@ -312,13 +336,15 @@ void Workers::Parts::tick() {
   for (auto& [name, worker] : workers) {
     const bool is_silent = !worker.orders || now - worker.heard >= options.silent;
     if (is_silent != worker.is_silent) show_silence(name, worker);
-    if (now - worker.heard >= options.away) away.push_back(name);
+    if (now - (worker.orders ? worker.heard : worker.left) >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
   end_ignored_orders(now);
+  withdraw_lent();
   if (now >= settled && !std::exchange(is_settled, true)) {
     came.clear();
     look_again();
+    jobs.give_up_killed();
   }
   if (jobs.is_recovered()) {
     std::vector<std::int64_t> over;
@@ -356,7 +382,7 @@ void Workers::Parts::end_ignored_orders(Instant now) {
 }
 
 std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {
-  const Duration silent = runtime.scheduler().now() - worker.heard;
+  const Duration silent = runtime.scheduler().now() - (worker.orders ? worker.heard : worker.left);
   const WallTime since = runtime.clock().wall_now() + -silent;
   const std::string then = run.is_stop_requested()             ? ", and the run ends"
                            : run.job().retries > run.attempt() ? ", and is tried again"

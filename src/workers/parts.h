@@ -85,7 +85,8 @@ struct WorkerEntry {
   std::string trouble = {};             // By its report: its state on the disk cannot be written.
   Instant full_until = {};              // kPauseOfWorker.
   std::optional<HeldReport> held = {};  // One, as a worker sends its next report after the answer.
-  Instant heard;                        // The last report, or since when it is away.
+  Instant heard;                        // The last report, or the connection.
+  Instant left = {};                    // Since when it is away.
   bool is_silent = false;               // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
   WallTime connected;                   // Since when it is connected.
 };
@@ -138,8 +139,12 @@ struct Workers::Parts {
   bool is_offered(std::string_view command) const;
   /// The worker's commands and places from now on. Its runs go on.
   Status change_offers(WorkerEntry& worker, const Arguments& arguments);
-  /// Removes the handlers of those commands that no worker offers any more.
+  /// Removes the handlers of those commands that no worker offers any more, unless a claimed run needs one.
   void withdraw(const std::map<std::string, std::uint64_t>& offers);
+  /// Whether a worker claims a run of the command that has not begun here: its begin needs the handler, whatever the worker offers.
+  bool has_claims(std::string_view command) const;
+  /// Removes the handlers of commands that were there for claims alone.
+  void withdraw_lent();
 
   // --- runs (placing.cc)
   void publish(const std::string& command);
@@ -236,6 +241,7 @@ struct Workers::Parts {
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.
   bool is_settled = false;
+  std::set<std::string> lent;               // Commands that no worker offers, with a handler for has_claims().
   std::set<std::string, std::less<>> came;  // Until then: the workers that have reported their runs. At most limits::kWorkers.
   TimerSource timer;
   /// For calls that come back later: it is gone with the Parts.

@@ -46,6 +46,9 @@ bool has_form(const RowArgument& event) {
 
 /// When the command began, if the event has it. A clock of the worker that is ahead counts as 'now'.
 std::optional<WallTime> begin_of(const RowArgument& event, WallTime now) {
+  // Its age, because the clock of the worker may differ.
+  if (const std::optional<std::int64_t> age = number_of(field_of(event, "age_ms")))
+    return now + -std::min(*age, now.nanoseconds() / 1'000'000) * 1ms;
   constexpr std::int64_t kNanoseconds = 1'000'000;
   const std::int64_t milliseconds = number_of(field_of(event, "begun_ms")).value_or(0);
   if (milliseconds == 0) return std::nullopt;

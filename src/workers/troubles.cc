@@ -14,7 +14,8 @@ std::string Workers::Parts::at_milliseconds(WallTime time) {
 
 std::string Workers::Parts::trouble_of(const std::string& name, const WorkerEntry& worker) const {
   const Duration silent = runtime.scheduler().now() - worker.heard;
-  const std::string since = at_milliseconds(runtime.clock().wall_now() + -silent);
+  const Duration away = runtime.scheduler().now() - (worker.orders ? worker.heard : worker.left);
+  const std::string since = at_milliseconds(runtime.clock().wall_now() + -away);
   if (silent >= options.silent)
     return "worker '" + name + (worker.orders ? "' is connected, and has not reported since " : "' has been away since ") + since;
   if (!worker.orders) return {};
@@ -40,6 +41,7 @@ Status Workers::Parts::health() const {
 }
 
 std::string Workers::Parts::why_no_room(const std::string& command) const {
+  if (!is_offered(command)) return "no worker offers command " + command;
   NamedFew named;
   for (const auto& [name, worker] : workers) {
     if (!worker.orders || !worker.offers.contains(command)) continue;

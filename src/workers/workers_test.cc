@@ -5,6 +5,7 @@
 namespace rondo::jobs {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -56,44 +57,23 @@ TEST_F(WorkersTest, AKillIsAnOrderAndTheEndOfTheWorkerCounts) {
   EXPECT_THAT(runs("nightly"), ElementsAre(HasSubstr("killed")));
 }
 
-/// A worker that had no time got the start and the stop together: the command was started only to be stopped.
-TEST_F(WorkersTest, ATimeoutCountsFromTheBeginOfTheCommand) {
-  PlayedWorker& host = worker("host1", kBackup);
-  Job job = backup();
-  job.timeout = 50ms;
-  put(std::move(job));
-  const std::int64_t run = trigger("nightly");
-  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
-  runtime->scheduler().run_for(200ms);
-  host.look();
-  EXPECT_THAT(host.stops, IsEmpty());
-  EXPECT_EQ(jobs->activity(run)->text, "waits until worker host1 has begun it");
-  report(host, {event("started", run)});
-  EXPECT_THAT(jobs->activity(run)->text, HasSubstr("runs since"));
-  ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
-  report(host, {event("end", run, {field("code", "cancelled"), field("message", "stopped")})});
-  ASSERT_TRUE(all_ended());
-  EXPECT_THAT(runs("nightly"), ElementsAre(HasSubstr("timed-out")));
-}
-
-/// The kill was forgotten, and the run tried again.
-TEST_F(WorkersTest, AfterARestartAKilledRunIsStoppedAtItsWorkerAndEndsAsKilled) {
+/// It was never linked: its end was refused, and a kill said that its handler was not running.
+TEST_F(WorkersTest, AfterARestartARunIsLinkedAtAWorkerThatOffersItsCommandNoMore) {
   PlayedWorker& host = worker("host1", kBackup);
   put(backup());
   const std::int64_t run = trigger("nightly");
   ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
-  report(host, {event("started", run)});
-  ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
   played.clear();
   close();
   open();
-  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup")});
-  ASSERT_TRUE(becomes([&] { return again.stops.size() == 1; }));
-  EXPECT_EQ(again.stops[0].at("run").as_int64(), run);
-  report(again, {event("end", run, {field("code", "internal"), field("message", "exit status 143")})});
-  ASSERT_TRUE(all_ended());
-  EXPECT_THAT(again.starts, IsEmpty());
-  EXPECT_THAT(runs("nightly"), ElementsAre("killed killed by a user; exit status 143"));
+  PlayedWorker& again = worker("host1", {field("clean", "1")}, 10, {claim(run, "0 backup")});
+  report(again, {event("started", run)});
+  EXPECT_TRUE(says(run, HasSubstr("runs since")));
+  const std::int64_t next = trigger("nightly");
+  report(again, {event("end", run, {field("code", "ok")})});
+  ASSERT_TRUE(says(next, HasSubstr("no worker offers command backup")));
+  EXPECT_TRUE(becomes([this] { return jobs->awaited_handlers().size() == 1; })) << "the handler has gone";
+  EXPECT_THAT(runs("nightly"), ElementsAre("succeeded", "due"));
 }
 
 TEST_F(WorkersTest, RunsBeyondThePlacesWaitAndAreSharedOut) {
@@ -627,6 +607,22 @@ TEST_F(QuickWorkers, ARunThatAWorkerDoesNotBeginFailsAlthoughTheWorkerReports) {
   EXPECT_THAT(runs("nightly"), ElementsAre("failed unavailable: the worker 'host1' reports, and has not begun the run for 2 s"));
   ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
   EXPECT_EQ(host.stops[0].at("run").as_int64(), run);
+}
+
+/// The count of the silence began again when the worker was disconnected.
+TEST_F(QuickWorkers, AWorkerThatHangsWithARunIsNamedByTheHealthUntilTheRunHasEnded) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  const std::int64_t run = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
+  report(host, {event("started", run)});
+  ASSERT_TRUE(becomes([this] { return !workers->health().ok(); }));
+  const auto is_named = [&] { return !workers->health().ok() || jobs->stats().pending == 0; };
+  while (jobs->stats().pending > 0 && !HasFailure()) {
+    runtime->scheduler().run_for(50ms);
+    ASSERT_TRUE(is_named()) << "host1 " << (host.over ? "is away" : "hangs");
+  }
+  EXPECT_TRUE(host.over.has_value() || becomes([&] { return host.over.has_value(); }));
 }
 
 TEST_F(QuickWorkers, AWorkerThatHangsGetsNoRunAndIsDisconnected) {

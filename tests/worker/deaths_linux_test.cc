@@ -97,6 +97,27 @@ TEST_F(WorkerDeathsOnLinux, ANewRunWithTheNumberOfAnOldOneWaitsForTheEndOfItsCom
   EXPECT_TRUE(becomes([this] { return std::filesystem::is_empty(folder / "state" / "runs"); }));
 }
 
+/// The stop, or the timeout, was dealt with before the end of the command was seen, and the run was tried again.
+TEST_F(WorkerDeathsOnLinux, ACommandThatEndedInTimeHasSucceededAlsoIfTheWorkerOrTheServerStoodStillMeanwhile) {
+  start_server();
+  start_worker(gated());
+  for (const pid_t stopped : {worker, server}) {
+    SCOPED_TRACE(stopped == worker ? "the worker" : "the server");
+    std::filesystem::remove(folder / "go");
+    const std::size_t before = ids_in("ids").size();
+    const std::int64_t id = run("gated", {}, {{"timeout_ms", 2000}, {"retries", 1}});
+    ASSERT_TRUE(begun(before + 1));
+    const Instant since = SystemClock{}.now();
+    ASSERT_TRUE(becomes([&] { return state("job-of-gated", id).starts_with("running"); }));
+    ::kill(stopped, SIGSTOP);
+    let_go();
+    ASSERT_TRUE(becomes([&] { return done() == before + 1 && SystemClock{}.now() - since > 3s; }));
+    ::kill(stopped, SIGCONT);
+    EXPECT_EQ(end("gated", id), "succeeded all");
+    EXPECT_THAT(ids_in("ids"), SizeIs(before + 1)) << "one attempt";
+  }
+}
+
 TEST_F(WorkerDeathsOnLinux, AnEndWhileTheServerIsAwayIsReportedLater) {
   start_server();
   start_worker(gated());

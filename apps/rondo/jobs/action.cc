@@ -310,7 +310,12 @@ std::string note_of_run(const json::object& run) {
   }
   std::string text = "running, " + member(progress->get_object(), "percent") + " %";
   if (progress->get_object().contains("text")) text += ": " + member(progress->get_object(), "text");
-  return text;
+  const std::string activity = run.contains("activity") ? member(run, "activity") : std::string{};
+  const std::size_t stop = activity.find("; was asked to stop: ");
+  if (stop == std::string::npos) return text;
+  const std::string trouble = run.contains("trouble") ? "; " + member(run, "trouble") : std::string{};
+  const std::size_t end = trouble.empty() ? std::string::npos : activity.rfind(trouble);
+  return text + activity.substr(stop, end == std::string::npos ? end : end - stop);
 }
 
 /// The same, after the reason why the run may not go on.

@@ -153,6 +153,10 @@ void Worker::report(Instant now) {
   link_.report(made.take(), std::move(more), now);
 }
 
+std::string Worker::age_of(std::int64_t begun_ms) const {
+  return std::to_string(std::max<std::int64_t>(clock_.wall_now().nanoseconds() / 1'000'000 - begun_ms, 0));
+}
+
 void Worker::add_runs(WorkerReport& made, Instant now) {
   for (const auto& [run, record] : ended_) {
     if (unnamed_.contains(run) || (now < repeat_at_ && unstored_.contains(run))) continue;
@@ -163,6 +167,8 @@ void Worker::add_runs(WorkerReport& made, Instant now) {
         {"attempt", attempt},  {"code", to_string(record.status.code())},  {"message", record.status.message().substr(0, kWords)},
         {"note", record.note}, {"refused", record.is_refused ? "1" : "0"}, {"begun_ms", begun},
         {"key", record.key}};
+    const std::string age = age_of(record.begun_ms);
+    if (record.begun_ms != 0) fields.emplace_back("age_ms", age);
     if (record.ended_ms != 0) fields.emplace_back("since_ms", since);
     if (!made.add("end", run, fields)) return;
     reported_.ended.emplace_back(run, record.attempt);
@@ -172,7 +178,8 @@ void Worker::add_runs(WorkerReport& made, Instant now) {
     const std::string attempt = std::to_string(running.order.attempt);
     if (!running.is_start_reported) {
       const std::string begun = std::to_string(running.begun_ms);
-      if (!made.add("started", run, {{"attempt", attempt}, {"begun_ms", begun}, {"key", running.order.key}})) return;
+      const std::string age = age_of(running.begun_ms);
+      if (!made.add("started", run, {{"attempt", attempt}, {"begun_ms", begun}, {"age_ms", age}, {"key", running.order.key}})) return;
       reported_.started.push_back(run);
     }
     if (running.progress_version == running.progress_reported) continue;

@@ -16,6 +16,8 @@ constexpr Duration kPatience = 30s;
 /// A connection that lasted so long was a good one: the next pause is short.
 constexpr Duration kGood = 10s;
 constexpr Duration kFirstPause = 100ms;
+/// The longest pause after a connection that was not: a server that restarts twice is soon there.
+constexpr Duration kShortPause = 1s;
 
 }  // namespace
 
@@ -100,7 +102,7 @@ void Link::report(json::array events, json::object more, Instant now) {
 
 void Link::leave(const Status& why, Instant now) {
   const bool was_good = is_up_ && now - since_ >= kGood;
-  pause_ = was_good || pause_ == Duration{0} ? kFirstPause : std::min(pause_ * 2, limits::kReconnectPause);
+  pause_ = was_good || pause_ == Duration{0} ? kFirstPause : std::min(pause_ * 2, is_up_ ? kShortPause : limits::kReconnectPause);
   orders_.reset();
   reports_.reset();
   session_.clear();

@@ -228,7 +228,8 @@ Status Worker::try_start(const RunOrder& order, bool& is_written) {
 
 void Worker::stop(RunningCommand& running, Status why) {
   running.deadline = Instant::never();
-  if (running.stopped) return;
+  // It ended before, while this process, or the whole machine, stood still.
+  if (running.stopped || running.process.has_ended()) return;
   running.stopped = std::move(why);
   running.kill_at = clock_.now() + running.rule->grace;
   running.process.signal(SIGTERM);

@@ -142,6 +142,11 @@ Process::~Process() {
   static_cast<void>(reap());
 }
 
+bool Process::has_ended() const noexcept {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == id_;
+}
+
 void Process::signal(int number) const noexcept {
   // Before its setsid() the child is in no group of its own. After it, and until it is reaped, no other group can have this number.
   if (::kill(-id_, number) != 0) ::kill(id_, number);

@@ -49,6 +49,7 @@ class Process {
   /// Readable when the program has ended.
   int ended() const noexcept { return pidfd_.get(); }
   void close_output() noexcept { output_.reset(); }
+  bool has_ended() const noexcept;
   /// Sends a signal to the whole group.
   void signal(int number) const noexcept;
   /// When ended() is readable: kills the rest of the group, and returns how the program ended.

@@ -122,6 +122,8 @@ class Worker {
   // --- reports
   void report(Instant now);
   void add_runs(WorkerReport& made, Instant now);
+  /// For how long a command has run, or ran until now, in milliseconds.
+  std::string age_of(std::int64_t begun_ms) const;
   void add_logs(WorkerReport& made, Instant now);
   void report_taken(const boost::json::object& answer);
 

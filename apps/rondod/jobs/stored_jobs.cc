@@ -55,8 +55,10 @@ bool listens_at(pid_t process, const std::string& path) {
 
 /// Absent workers that `health` names.
 constexpr std::size_t kNotes = 10;
-/// After this time a worker that is being started would have connected: then runs that wait for one are a trouble.
+/// Runs that have waited for a worker for this time are a trouble, and not a note.
 constexpr Duration kWorkerPatience = 60s;
+/// After this time the workers of an earlier process would have connected.
+constexpr Duration kConnectPatience = 15s;
 
 jobs::JobsOptions options_of(const JobSettings& settings) {
   return {.window = std::chrono::milliseconds{settings.window_ms},
@@ -118,7 +120,8 @@ class StoredJobs final : public JobService {
     if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     const std::vector<std::string> awaited = jobs_.awaited_handlers();
-    const std::vector<std::string> late = jobs_.awaited_handlers(kWorkerPatience);  // A part of 'awaited', in the same order.
+    const std::vector<std::string> late =
+        jobs_.awaited_handlers(kWorkerPatience, kConnectPatience);  // A part of 'awaited', in the same order.
     for (std::size_t i = 0; i < std::min(awaited.size(), kNotes); ++i) {
       json::array& to = std::ranges::binary_search(late, awaited[i]) ? troubles : notes;
       to.push_back(sentence("jobs: " + jobs_.handler_trouble(awaited[i])));

@@ -159,8 +159,11 @@ class Jobs {
   void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
   /// Why runs of a job with this handler would not begin at present, with the number of those that wait for it; empty if it is set.
   std::string handler_trouble(std::string_view handler) const;
-  /// The absent handlers for which runs have waited for at least this time.
-  std::vector<std::string> awaited_handlers(Duration waited = Duration{0}) const;
+  /// The absent handlers for which runs wait that were due at least 'late' ago, and that have waited here for at least 'waited'.
+  std::vector<std::string> awaited_handlers(Duration late = Duration{0}, Duration waited = Duration{0}) const;
+  /// For handlers that give runs to workers, when no worker is expected any more that an earlier process gave a run to: ends the runs that
+  /// were killed before the start of this program and wait for an absent handler.
+  void give_up_killed();
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start(). As long as no Orch provides
   /// them, the runs of such jobs wait, and `rondo why` says that there is no provider.
   void offer_facts(ConstraintKind kind);
