@@ -77,6 +77,11 @@ TEST_F(WorkersTest, TheBeginOfACommandDoesNotDependOnTheClockOfItsWorker) {
   EXPECT_GE(*jobs->activity(run)->begun, before);
   report(host, {event("started", run, {field("begun_ms", "1700000000123"), field("age_ms", "20")})});
   EXPECT_LE(*jobs->activity(run)->begun, runtime->clock().wall_now() + -20ms);
+  // Of a clock that agrees, it is exact, however long the report was on its way.
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  const std::int64_t begun = (runtime->clock().wall_now() + -1s).nanoseconds() / kMillisecond;
+  report(host, {event("started", run, {field("begun_ms", std::to_string(begun)), field("age_ms", "900")})});
+  EXPECT_EQ(jobs->activity(run)->begun->nanoseconds(), begun * kMillisecond);
 }
 
 }  // namespace

@@ -44,15 +44,19 @@ bool has_form(const RowArgument& event) {
   return event.table == "progress" && number_of(field_of(event, "percent")).value_or(kWhole + 1) <= kWhole;
 }
 
-/// When the command began, if the event has it. A clock of the worker that is ahead counts as 'now'.
+/// When the command began, if the event has it. Its age decides if the clock of the worker differs from this one by more than a report may
+/// be on its way. A clock of the worker that is ahead counts as 'now'.
 std::optional<WallTime> begin_of(const RowArgument& event, WallTime now) {
-  // Its age, because the clock of the worker may differ.
-  if (const std::optional<std::int64_t> age = number_of(field_of(event, "age_ms")))
-    return now + -std::min(*age, now.nanoseconds() / 1'000'000) * 1ms;
   constexpr std::int64_t kNanoseconds = 1'000'000;
-  const std::int64_t milliseconds = number_of(field_of(event, "begun_ms")).value_or(0);
-  if (milliseconds == 0) return std::nullopt;
-  return WallTime::from_nanoseconds(std::min(milliseconds, now.nanoseconds() / kNanoseconds) * kNanoseconds);
+  constexpr Duration kOnItsWay = 2s;
+  const std::int64_t most = now.nanoseconds() / kNanoseconds;
+  const std::int64_t milliseconds = std::min(number_of(field_of(event, "begun_ms")).value_or(0), most);
+  const WallTime begun = WallTime::from_nanoseconds(milliseconds * kNanoseconds);
+  if (const std::optional<std::int64_t> age = number_of(field_of(event, "age_ms"))) {
+    const WallTime by_age = now + -std::min(*age, most) * 1ms;
+    return begun <= by_age && by_age - begun <= kOnItsWay ? begun : by_age;
+  }
+  return milliseconds == 0 ? std::nullopt : std::optional{begun};
 }
 
 /// When the command ended, if the event has it: the worker counts from that time, because its clock may differ.
