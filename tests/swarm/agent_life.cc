@@ -128,15 +128,15 @@ std::string AgentLife::told_wrong() const {
   for (const auto& [prefix, route] : desired_.routes) {
     const std::string line = "route " + DesiredState::shown(prefix);
     if (is_wrong("ROUTE_TABLE", prefix, has(line + " via ") || has(line + " blackhole")))
-      return "the state of route " + prefix + " is told wrong";
+      return "the state of route " + prefix + " is wrong";
   }
   for (const auto& [place, mac] : desired_.neighbors) {
     const std::string line = "neighbor " + place.first + " " + place.second + " ";
-    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, has(line))) return "the state of " + line + "is told wrong";
+    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, has(line))) return "the state of " + line + " is wrong";
   }
   for (const auto& [port, prefix] : desired_.addresses) {
     const std::string line = "address " + port + " " + prefix;
-    if (is_wrong("INTF_TABLE", port + ":" + prefix, has(line))) return "the state of " + line + " is told wrong";
+    if (is_wrong("INTF_TABLE", port + ":" + prefix, has(line))) return "the state of " + line + " is wrong";
   }
   const auto count = [&lines](std::string_view what) {
     return static_cast<std::size_t>(std::ranges::count_if(
