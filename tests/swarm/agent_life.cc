@@ -132,7 +132,7 @@ std::string AgentLife::told_wrong() const {
   }
   for (const auto& [place, mac] : desired_.neighbors) {
     const std::string line = "neighbor " + place.first + " " + place.second + " ";
-    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, has(line))) return "the state of " + line + " is wrong";
+    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, has(line))) return "the state of " + line + "is wrong";
   }
   for (const auto& [port, prefix] : desired_.addresses) {
     const std::string line = "address " + port + " " + prefix;
