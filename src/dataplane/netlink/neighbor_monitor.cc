@@ -5,32 +5,19 @@
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "dataplane/netlink/decode.h"
-#include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {
 
-namespace {
-// The most messages read per collect() (1 us each), which must stay cheap.
-constexpr int kReadsPerTurn = 128;
-// A storm that keeps overrunning the socket costs two dumps in this time, not two per turn.
-constexpr Duration kResyncInterval = 50ms;
-constexpr int kResyncAttempts = 8;
-}  // namespace
-
 NeighborMonitor::NeighborMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket events,
                                  Socket requests)
-    : NeighborWatch("neighbor-monitor", priority),
-      owner_(scheduler),
-      handler_(std::move(handler)),
-      events_(std::move(events)),
+    : EventMonitor("neighbor-monitor", "neighbours", scheduler, priority, std::move(handler), std::move(events)),
       requests_(std::move(requests)),
       dumps_(where),
-      buffer_(std::make_unique<std::byte[]>(kDatagramBytes)) {}
+      answers_(std::make_unique<std::byte[]>(kDatagramBytes)) {}
 
 Result<std::unique_ptr<NeighborMonitor>> NeighborMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                                Handler handler, int receive_buffer_bytes) {
@@ -42,25 +29,15 @@ Result<std::unique_ptr<NeighborMonitor>> NeighborMonitor::open(const NetworkName
   std::unique_ptr<NeighborMonitor> monitor{
       new NeighborMonitor(where, scheduler, priority, std::move(handler), std::move(*events), std::move(*requests))};
   if (Status status = monitor->resync(); !status.ok()) return failure(std::move(status));
-  scheduler.add(*monitor);
-  if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
-    return failure(status.with_context("monitor neighbours"));
-  }
-  monitor->drained_ = false;  // Data that arrived before the watch causes no edge.
-  monitor->wake();
+  if (Status status = monitor->start(); !status.ok()) return failure(std::move(status));
   return monitor;
-}
-
-NeighborMonitor::~NeighborMonitor() {
-  owner_.timers().cancel(*this);
-  owner_.reactor().unwatch(events_.descriptor());
 }
 
 /// NTF_USE is what `ip neighbor add ... use` sends: the kernel treats the neighbour as if a packet needed it. No acknowledgement is
 /// requested, so only errors are answered, and these wait in the socket until the next call.
 Status NeighborMonitor::resolve(IfIndex port, const IpAddress& address) {
   while (true) {
-    const auto answer = requests_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
+    const auto answer = requests_.receive({answers_.get(), kDatagramBytes}, Duration::zero());
     if (answer && answer->empty()) break;
     if (!answer && answer.error().code() != StatusCode::DataLoss) return answer.error();
   }
@@ -78,68 +55,8 @@ Status NeighborMonitor::resolve(IfIndex port, const IpAddress& address) {
   return requests_.send(writer.bytes());
 }
 
-Result<Backlog> NeighborMonitor::collect() {
-  if (Status status = read_events(); !status.ok()) return failure(std::move(status));
-  return has_backlog() ? Backlog::More : Backlog::Empty;
-}
-
-Turn NeighborMonitor::run(const Budget& budget) {
-  if (!drained_) {
-    if (const Status status = read_events(); !status.ok()) throw std::runtime_error(status.to_string());
-  }
-  if (gap_) resync_when_due();
-  Turn turn;
-  while (turn.items < budget.items && !pending_.empty()) {
-    const NeighborEvent event = pending_.front();
-    pending_.pop_front();
-    ++turn.items;
-    handler_(event);
-  }
-  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
-  return turn;
-}
-
-Status NeighborMonitor::read_events() {
-  drained_ = false;
-  for (int reads = 0; reads < kReadsPerTurn && pending_.size() < limits::kLinkEvents; ++reads) {
-    const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
-    if (!datagram) {
-      if (datagram.error().code() != StatusCode::DataLoss) return datagram.error();
-      gap_ = true;  // Messages still queued are older than the gap; they are read and compared like the others.
-      continue;
-    }
-    if (datagram->empty()) {
-      drained_ = true;
-      return {};
-    }
-    MessageReader reader{*datagram};
-    for (Message message; reader.next(message);) {
-      if (const auto event = decode_learned_neighbor(message)) learn(*event);
-    }
-    gap_ = gap_ || reader.is_malformed();
-  }
-  return {};
-}
-
-// Empties the socket first, so that the dump is newer than everything before the gap.
-void NeighborMonitor::resync_when_due() {
-  if (!drained_ || TimerNode::armed()) return;
-  const Instant now = owner_.clock().now();
-  if (now < next_resync_) {
-    owner_.timers().insert(*this, next_resync_);
-    return;
-  }
-  ++gaps_;
-  const Status status = resync();
-  next_resync_ = owner_.clock().now() + kResyncInterval;
-  if (status.ok()) {
-    gap_ = false;
-    failed_resyncs_ = 0;
-  } else if (++failed_resyncs_ >= kResyncAttempts) {
-    throw std::runtime_error("neighbours could not be read again after a gap: " + status.to_string());
-  } else {
-    owner_.timers().insert(*this, next_resync_);
-  }
+void NeighborMonitor::notice(const Message& message) {
+  if (const auto event = decode_learned_neighbor(message)) learn(*event);
 }
 
 Status NeighborMonitor::dump(std::set<Place>& present) {
@@ -192,7 +109,7 @@ void NeighborMonitor::learn(const NeighborEvent& event) {
   } else {
     return;
   }
-  pending_.push_back(event);
+  report(event);
 }
 
 }  // namespace rondo::netlink
