@@ -19,6 +19,8 @@ constexpr std::size_t kResolvedPerTick = 64;
 /// The kernel sends three requests, a second apart. Then it is asked again after this pause, which doubles.
 constexpr Duration kFirstPause = 4s;
 constexpr Duration kLastPause = 30s;
+/// Neighbours that one page of the comparison with the store examines: rows of other programs cost 0.1 us each.
+constexpr std::size_t kExamined = 4096;
 
 /// The address that a row of ours names.
 std::optional<MacAddress> learned_in(const Fields& fields) {
@@ -36,7 +38,8 @@ LearnedNeighbors::LearnedNeighbors(Runtime& runtime, LearnedNeighborsOptions opt
     : Source("learned neighbors", kLearnedNeighbors),
       runtime_(runtime),
       options_(std::move(options)),
-      timer_("learned neighbors again", kLearnedNeighbors, [this] { tick(); }) {}
+      timer_("learned neighbors again", kLearnedNeighbors, [this] { tick(); }),
+      check_("learned neighbors check", kLearnedNeighbors, runtime.store(), check_options()) {}
 
 LearnedNeighbors::~LearnedNeighbors() = default;
 
@@ -60,7 +63,7 @@ Status LearnedNeighbors::follow() {
 }
 
 LearnedNeighbors::Counts LearnedNeighbors::counts() const noexcept {
-  Counts counts{.kernel = kernel_.size(), .resolving = probes_.size(), .refused = refused_};
+  Counts counts{.kernel = kernel_.size(), .resolving = probes_.size(), .repaired = check_.repaired(), .refused = refused_};
   for (const auto& [place, rows] : rows_) counts.rows += rows.ours ? 1U : 0U;
   return counts;
 }
@@ -190,12 +193,8 @@ void LearnedNeighbors::refresh(const Place& place) {
   if (mac != nullptr) probes_.erase(place);
   if (mac != nullptr && is_owned(place) && (known == rows_.end() || known->second.others.empty())) {
     if (ours == *mac) return;
-    const std::string text = mac->to_string();
     rows_[place].ours = *mac;
-    return write(place,
-                 Change::set(switch_agent::neighbor_key(place.first, place.second),
-                             {{"neigh", text}, {"family", place.second.is_v6() ? "IPv6" : "IPv4"}, {"learned", text}}),
-                 std::nullopt);
+    return write_row(place, *mac);
   }
   if (known == rows_.end()) return;
   if (!ours) {
@@ -205,6 +204,14 @@ void LearnedNeighbors::refresh(const Place& place) {
   if (!settled_) return;  // It is compared again when the start is over.
   known->second.ours.reset();
   write(place, Change::remove(switch_agent::neighbor_key(place.first, place.second)), ours);
+}
+
+void LearnedNeighbors::write_row(const Place& place, const MacAddress& mac) {
+  const std::string text = mac.to_string();
+  write(place,
+        Change::set(switch_agent::neighbor_key(place.first, place.second),
+                    {{"neigh", text}, {"family", place.second.is_v6() ? "IPv6" : "IPv4"}, {"learned", text}}),
+        std::nullopt);
 }
 
 void LearnedNeighbors::write(const Place& place, Change change, std::optional<MacAddress> if_failed) {
@@ -221,12 +228,46 @@ void LearnedNeighbors::write_failed(const Place& place, const std::optional<MacA
   again_.insert(place);
 }
 
+// --- rows that the store lost
+
+/// A row that differs in its fields was overwritten, and belongs to another program: only rows that are gone are written again.
+RowCheckOptions LearnedNeighbors::check_options() {
+  return {.page = [this](std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) { page_of_rows(cursor, max, rows); },
+          .is_current = [this](const OwnRow& row) { return current_row(row.key) != nullptr; },
+          .repair =
+              [this](const OwnRow& row, const Record&) {
+                const auto key = switch_agent::parse_neighbor_key(row.key);
+                if (const MacAddress* const mac = current_row(row.key); key && mac != nullptr) write_row({key->port, key->address}, *mac);
+              }};
+}
+
+void LearnedNeighbors::page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const {
+  const auto behind = switch_agent::parse_neighbor_key(cursor);
+  auto row = behind ? rows_.upper_bound({behind->port, behind->address}) : rows_.begin();
+  std::string last;
+  for (std::size_t examined = 0; row != rows_.end() && rows.size() < max && examined < kExamined; ++row, ++examined) {
+    last = switch_agent::neighbor_key(row->first.first, row->first.second);
+    if (row->second.ours) rows.push_back({std::string{kTable}, last, Record::make(last, {})});
+  }
+  cursor = row == rows_.end() ? std::string{} : last;
+}
+
+const MacAddress* LearnedNeighbors::current_row(std::string_view key) const {
+  const auto parsed = switch_agent::parse_neighbor_key(key);
+  if (!parsed) return nullptr;
+  const Place place{parsed->port, parsed->address};
+  const auto known = rows_.find(place);
+  const MacAddress* const mac = learned(place);
+  return known != rows_.end() && mac != nullptr && known->second.ours == *mac ? mac : nullptr;
+}
+
 // --- the timer
 
 void LearnedNeighbors::tick() {
   if (!may_write_ && (!options_.may_write || options_.may_write())) may_write_ = true;
   if (!settled_ && may_write_ && (!options_.is_settled || options_.is_settled())) {
     settled_ = true;
+    check_.start(runtime_.scheduler());
     for (const auto& [place, rows] : rows_) note(place);
   }
   changed_.merge(again_);

@@ -10,8 +10,8 @@
 // counts from when it is taken: the switch agent deletes an address only after its neighbours.
 //
 // Level-triggered: an event notes the neighbours that may have changed, and a turn compares each with its row and writes the difference.
-// Rows that an earlier process left are compared when all rows have been handled. Bounded by the kernel's neighbours and the table.
-// Scheduler's thread.
+// Rows that an earlier process left are compared when all rows have been handled. From then on rows that the store no longer has, because a
+// Redis lost its data, are written again (row_check.h). Bounded by the kernel's neighbours and the table. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "managers/row_check.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
@@ -55,11 +56,12 @@ class LearnedNeighbors final : public Source {
   void link_event(const LinkEvent& event);
 
   /// Neighbours that the kernel has learned, on any device; the rows that this program has in the table; the unresolved neighbours that
-  /// rows wait for; and writes that the store refused.
+  /// rows wait for; rows that were written again because the store had lost them; and writes that the store refused.
   struct Counts {
     std::size_t kernel = 0;
     std::size_t rows = 0;
     std::size_t resolving = 0;
+    std::uint64_t repaired = 0;
     std::uint64_t refused = 0;
   };
   Counts counts() const noexcept;
@@ -101,9 +103,14 @@ class LearnedNeighbors final : public Source {
   const MacAddress* learned(const Place& place) const;
   /// Compares a neighbour with its row and writes the difference.
   void refresh(const Place& place);
+  void write_row(const Place& place, const MacAddress& mac);
   /// 'if_failed': what our row says then, as far as it is known.
   void write(const Place& place, Change change, std::optional<MacAddress> if_failed);
   void write_failed(const Place& place, const std::optional<MacAddress>& ours);
+  RowCheckOptions check_options();
+  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
+  /// What our row of the key says, if it is what the kernel has learned.
+  const MacAddress* current_row(std::string_view key) const;
   void tick();
   void resolve_needed();
   /// Notes that the neighbour is needed, and makes the kernel resolve it if it is time and 'left', which it decrements, is not 0.
@@ -128,6 +135,7 @@ class LearnedNeighbors final : public Source {
   bool may_write_ = false;
   bool settled_ = false;
   TimerSource timer_;
+  RowCheck check_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
 };
 

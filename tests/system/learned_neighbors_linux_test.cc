@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "restart_stores.h"
 #include "rondod_on_linux.h"
 
 namespace rondo {
@@ -159,6 +160,68 @@ TEST_F(LearnedNeighborsOnLinux, AfterAKillTheRowsAreComparedAndTheRoutesStay) {
       << log_text();
   EXPECT_EQ(field("swp1:10.0.0.2", "neigh"), "02:00:00:00:00:02");
   EXPECT_EQ(output_of("ip -n " + lab->name() + " -d route show 20.0.0.0/8"), before);
+}
+
+class LearnedNeighborsOnRedisOnLinux : public LearnedNeighborsOnLinux {
+ protected:
+  void SetUp() override {
+    if (redis_kit::server_program().empty() || redis_kit::find_program("redis-cli").empty()) {
+      GTEST_SKIP() << "SKIPPED: no redis-server; install Debian's package redis-tools";
+    }
+    LearnedNeighborsOnLinux::SetUp();
+    if (IsSkipped()) return;
+    store = std::make_unique<restart::TestStore>(restart::StoreKind::Redis, directory);
+    open_config("[store]\nurl = \"" + store->url() + "\"\n");
+    const std::string check = program_ + " --config " + file("rondod.toml") + " --check-config 2>&1 | grep -q 'was built without'";
+    if (std::system(check.c_str()) == 0) GTEST_SKIP() << "SKIPPED: this rondod was built without Redis";
+    start_with_port();
+    set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
+    set("NEIGH_TABLE", "swp1:10.0.0.9", {{"neigh", "02:00:00:00:00:09"}});
+    ASSERT_TRUE(lab->ip("neigh replace 10.0.0.3 lladdr 02:00:00:00:00:03 dev swp1 nud stale"));
+    ASSERT_TRUE(becomes([this] { return has_route("20.0.0.0/8") && !redis("HGET NEIGH_TABLE:swp1:10.0.0.3 neigh").empty(); }));
+    before = output_of("ip -n " + lab->name() + " -d route show 20.0.0.0/8");
+  }
+  std::string redis(const std::string& words) const {
+    std::string text = output_of("redis-cli -s " + file("redis") + " " + words);
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+  /// The learned rows are in the Redis again, the operator's, which nothing writes again, is not, and the kernel has what it had.
+  void expect_rows_again() {
+    EXPECT_TRUE(becomes([this] {
+      return redis("HGET NEIGH_TABLE:swp1:10.0.0.2 learned") == "02:00:00:00:00:02" &&
+             redis("HGET NEIGH_TABLE:swp1:10.0.0.3 learned") == "02:00:00:00:00:03";
+    })) << redis("KEYS '*'")
+        << log_text();
+    EXPECT_EQ(redis("EXISTS NEIGH_TABLE:swp1:10.0.0.9"), "0");
+    EXPECT_THAT(neighbor("10.0.0.9"), HasSubstr("PERMANENT"));
+    EXPECT_EQ(output_of("ip -n " + lab->name() + " -d route show 20.0.0.0/8"), before);
+  }
+
+  std::unique_ptr<restart::TestStore> store;
+  std::string before;
+};
+
+TEST_F(LearnedNeighborsOnRedisOnLinux, RowsThatWereFlushedAreWrittenAgain) {
+  redis("FLUSHALL");
+  expect_rows_again();
+  // They are followed as before.
+  ASSERT_TRUE(lab->ip("neigh replace 10.0.0.3 lladdr 02:00:00:00:00:33 dev swp1 nud stale"));
+  EXPECT_TRUE(becomes([this] { return redis("HGET NEIGH_TABLE:swp1:10.0.0.3 neigh") == "02:00:00:00:00:33"; }));
+  ASSERT_TRUE(lab->ip("neigh del 10.0.0.3 dev swp1"));
+  EXPECT_TRUE(becomes([this] { return redis("EXISTS NEIGH_TABLE:swp1:10.0.0.3") == "0"; }));
+}
+
+TEST_F(LearnedNeighborsOnRedisOnLinux, RowsThatARestartOfTheRedisLostAreWrittenAgain) {
+  store->lose_all();
+  expect_rows_again();
+}
+
+TEST_F(LearnedNeighborsOnRedisOnLinux, ARowThatWasOverwrittenWithoutATurnOfOursIsNotWrittenOver) {
+  redis("HSET NEIGH_TABLE:swp1:10.0.0.3 neigh 02:00:00:00:00:77");
+  redis("DEL NEIGH_TABLE:swp1:10.0.0.2");
+  EXPECT_TRUE(becomes([this] { return redis("HGET NEIGH_TABLE:swp1:10.0.0.2 learned") == "02:00:00:00:00:02"; })) << "rows are compared";
+  EXPECT_EQ(redis("HGET NEIGH_TABLE:swp1:10.0.0.3 neigh"), "02:00:00:00:00:77");
 }
 
 }  // namespace

@@ -51,11 +51,8 @@ Status NeighborFeed::start() {
 
 boost::json::object NeighborFeed::figures() const {
   const managers::LearnedNeighbors::Counts counts = neighbors_->counts();
-  return {{"kernel", counts.kernel},
-          {"rows", counts.rows},
-          {"resolving", counts.resolving},
-          {"refused", counts.refused},
-          {"gaps", watch_ == nullptr ? 0 : watch_->gaps()}};
+  return {{"kernel", counts.kernel},     {"rows", counts.rows},       {"resolving", counts.resolving},
+          {"repaired", counts.repaired}, {"refused", counts.refused}, {"gaps", watch_ == nullptr ? 0 : watch_->gaps()}};
 }
 
 }  // namespace rondo::daemon
