@@ -82,6 +82,18 @@ class BackfillTest : public JobsTestbed {
     ASSERT_TRUE(becomes([this] { return !running.empty(); }));
     end(running.begin()->first);
   }
+  /// Lets the runs 9 to 20 begin. In the order of keys, "j#9" would be the last one.
+  void begin_across_ten(Overlap overlap) {
+    put(hourly("j", overlap));
+    ASSERT_THAT(backfill("j", hours(0, 8)).value(), SizeIs(8));
+    for (int i = 0; i < 8; ++i) end_one();
+    ASSERT_TRUE(all_ended());
+    begun.clear();
+    ASSERT_THAT(backfill("j", hours(8, 20)).value(), SizeIs(12));
+    for (int i = 0; i < 12; ++i) end_one();
+    ASSERT_TRUE(all_ended());
+    ASSERT_EQ(begun.size(), 12U);
+  }
   bool has_begun(std::size_t runs) {
     return becomes([&] { return begun.size() >= runs; });
   }
@@ -183,6 +195,16 @@ TEST_F(BackfillTest, RunsBeginOneByOneWhateverTheOverlapRuleAndConcurrentOnesUpT
     EXPECT_THAT(begun, ElementsAre("00", "01", "02", "03"));
     begun.clear();
   }
+}
+
+TEST_F(BackfillTest, RunsBeginInTheOrderOfTheirInstants) {
+  begin_across_ten(Overlap::Serial);
+  EXPECT_TRUE(std::ranges::is_sorted(begun)) << testing::PrintToString(begun);
+}
+
+TEST_F(BackfillTest, SeveralAtATimeBeginInTheOrderOfTheirInstants) {
+  begin_across_ten(Overlap::Concurrent);
+  EXPECT_TRUE(std::ranges::is_sorted(begun)) << testing::PrintToString(begun);
 }
 
 TEST_F(BackfillTest, AnotherRunOfTheJobGoesBeforeThoseThatWait) {
