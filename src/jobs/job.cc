@@ -199,6 +199,7 @@ Status check_facts(const Job& job) {
     if (colon == 0 || colon == std::string::npos || colon + 1 == fact.size()) {
       return refuse("required_facts", "'" + fact + "' is not of the form kind:key");
     }
+    if (fact == "job-succeeded:" + job.name) return refuse("required_facts", "the job would wait for its own success");
   }
   return {};
 }

@@ -202,6 +202,16 @@ bool Jobs::is_recovered() const noexcept {
   parts_->expect_here("is_recovered");
   return parts_->is_started;
 }
+void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
+  parts_->expect_here("on_end");
+  RONDO_EXPECT(!parts_->was_started, "Jobs::on_end() was called after Jobs::start()");
+  parts_->ended_listener = std::move(listener);
+}
+void Jobs::drain(Duration patience, std::function<void(const Status& drained)> done) {
+  parts_->expect_here("drain");
+  parts_->record("drain", patience.count());
+  parts_->drain(patience, std::move(done));
+}
 void Jobs::start() {
   parts_->expect_here("start");
   RONDO_EXPECT(!std::exchange(parts_->was_started, true), "Jobs::start() was called twice");
@@ -228,8 +238,8 @@ void Jobs::put(Job job, Done<StoredJob> done) {
 void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
   std::vector<JobEdit> edits;
   edits.push_back(std::move(edit));
+  if (!done) return put_all(std::move(edits), false);
   put_all(std::move(edits), false, [done = std::move(done)](Result<std::vector<StoredJob>> stored) {
-    if (!done) return;
     stored ? done(std::move(stored->front())) : done(failure(stored.error()));
   });
 }
@@ -464,6 +474,11 @@ bool Jobs::repeat(std::string_view text) {
     if (call.is_whole()) give_up_killed();
     return call.is_whole();
   }
+  if (verb == "drain") {
+    const Duration patience{call.number()};
+    if (call.is_whole()) drain(patience, {});
+    return call.is_whole();
+  }
   if (verb == "last ends") {
     if (call.is_whole()) parts_->submit_last_ends();
     return call.is_whole();
@@ -533,9 +548,15 @@ const JobsStats& Jobs::stats() const {
 }
 Status Jobs::health() const {
   parts_->expect_here("health");
+  if (!parts_->was_started) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
   if (!parts_->plan_status.ok()) return parts_->plan_status;
   if (!parts_->ends_status.ok()) return parts_->ends_status;
   if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
+  if (const LiveRun* const stuck = parts_->stuck_run(); stuck != nullptr) {
+    const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";
+    return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
+                                                stuck->verdict_note + "). It still runs" + pool};
+  }
   return {};
 }
 

@@ -165,7 +165,6 @@ TEST_F(JobsTest, WithCoverTheNewestRunStopsTheOthers) {
   EXPECT_THAT(runs("one"), ElementsAre(HasSubstr("killed covered by the run " + std::to_string(second.id)), "succeeded"));
 }
 
-/// Rows of one turn are handled in the order of their keys: run 9 after run 12.
 TEST_F(JobsTest, WithCoverTheNewestRunRemainsOfThoseOfOneTurn) {
   Gate gate;
   jobs->handle("gate", gate.handler());
@@ -181,6 +180,19 @@ TEST_F(JobsTest, WithCoverTheNewestRunRemainsOfThoseOfOneTurn) {
   found.pop_back();
   EXPECT_THAT(found, Each(HasSubstr("killed covered by the run ")));
   EXPECT_EQ(jobs->stats().failed, 0U);
+}
+
+TEST_F(JobsTest, RunsThatWereTriggeredTogetherBeginInTheOrderOfTheirNumbers) {
+  std::vector<std::int64_t> begun;
+  jobs->handle_in_turn("note", [&begun](const JobContext& context) {
+    begun.push_back(context.run);
+    return Status{};
+  });
+  jobs->start();
+  define({.name = "one", .handler = "note"});
+  for (int i = 0; i < 20; ++i) jobs->trigger("one");
+  ASSERT_TRUE(ends(20));
+  EXPECT_TRUE(std::ranges::is_sorted(begun)) << testing::PrintToString(begun);
 }
 
 TEST_F(JobsTest, TheEndOfAHandlerInTurnIsBehindItsBegin) {

@@ -52,6 +52,7 @@ struct LiveRun {
   JobRun run;
   LiveJob* job = nullptr;
   Stage stage = Stage::Planned;
+  bool is_recovered = false;        // An earlier process may have begun the present attempt.
   bool is_withdrawn = false;        // Its row is being removed.
   bool ends_attempt = false;        // Ending: what is being stored is the end of an attempt that had begun.
   WallTime fires = {};              // Its time in the time ring: run.due, or when it was found late.

@@ -140,7 +140,7 @@ struct Jobs::Parts {
   Outcome begin(std::int64_t run, const Ticket& ticket);
   Outcome begin_handler(LiveRun& live, const Ticket& ticket);
   void cover(LiveRun& live);
-  /// Overlap::Cover: a later run of the job that has begun, or may. 0: there is none. Runs of one turn begin in any order.
+  /// Overlap::Cover: a later run of the job that has begun, or may. 0: there is none. A run that waited for a fact begins after later ones.
   std::int64_t newer_run(const LiveRun& live);
   Outcome overlap(LiveRun& live);
   bool may_begin(std::int64_t run) const;
@@ -156,6 +156,14 @@ struct Jobs::Parts {
   /// Asks a running handler to stop, or ends a run that has not begun.
   void stop(LiveRun& live, RunState verdict, std::string note);
   void watch_deadlines();
+  /// The run whose handler was asked to stop first, and has not stopped, a minute after that; null: none.
+  const LiveRun* stuck_run() const;
+  void forget_stopped();
+
+  // --- the end of a program (parts_draining.cc)
+  void drain(Duration patience, std::function<void(const Status&)> done);
+  /// Calls 'done' of drain() when it is time.
+  void watch_drain();
 
   // --- handlers that work elsewhere (parts_async.cc)
   void set_handler(std::string name, HandlerEntry entry);
@@ -268,6 +276,8 @@ struct Jobs::Parts {
   void take_stored(const std::vector<Ending>& stored);
   bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
   void report_stored(const std::vector<std::int64_t>& ended, const Status& why);
+  /// Calls the listener of Jobs::on_end(), or reports a failure.
+  void publish_end(const JobRun& run);
   void stop_waiting(LiveRun& live);
   void remove_waiting_row(const LiveRun& live);
   void forget(LiveRun& live);
@@ -320,6 +330,8 @@ struct Jobs::Parts {
   void call_done(const Done<T>& done, std::type_identity_t<Result<T>> result) {
     CallsWithin marks(*this, "done", store.answered());
     const CallOut mark(*this);
+    if (!done && !result && !calls.is_replayed())
+      runtime.report_reject("jobs", Change::event("call", "jobs", {}), result.error().with_context("a call of Jobs without 'done' failed"));
     done ? done(std::move(result)) : marks.repeat();
   }
   /// The same as a 'done' for the store's thread.
@@ -359,6 +371,9 @@ struct Jobs::Parts {
   std::unordered_map<std::int64_t, LiveRun> runs;
   std::unordered_map<std::string, std::size_t> runs_of;  // By the name of their job; also those that are being added on request.
   TimeRing ring;
+  /// Planned runs that were due when they were taken up. They fire first, in the order of their ids, which is that of their instants: a
+  /// missed instant before a later one.
+  std::set<std::int64_t> late;
   std::multimap<WallTime, std::int64_t> later;  // Runs that are due beyond the ring: attempts after a long backoff.
   /// Runs that wait for a place in a pool: the highest priority first, then the oldest.
   std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
@@ -382,10 +397,15 @@ struct Jobs::Parts {
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;
   std::uint64_t next_in_line = 1;
   std::multimap<Instant, std::int64_t> deadlines;
+  std::multimap<Instant, std::int64_t> stopping;  // When running handlers were asked to stop. May contain runs that have stopped.
+  std::function<void(const JobRun& run)> ended_listener;
   std::vector<Ending> ends;                                                    // Not given to the store yet.
   std::vector<Ending> storing;                                                 // Given to the store; no answer yet.
   std::map<std::int64_t, std::function<void(const Status& why)>> end_waiters;  // Jobs::when_stored(), by run.
   std::int64_t recovered_to = 0;                                               // The runs up to this id were taken up.
+  bool is_draining = false;
+  Instant drained_at;  // At the latest.
+  std::function<void(const Status&)> drained;
   bool is_started = false;
   bool was_started = false;        // Jobs::start() was called.
   mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
@@ -406,6 +426,7 @@ struct Jobs::Parts {
   TimerSource ring_timer;
   TimerSource deadline_timer;
   TimerSource line_timer;
+  TimerSource drain_timer;
 };
 
 }  // namespace rondo::jobs

@@ -164,6 +164,7 @@ void Jobs::Parts::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const 
 }
 
 void Jobs::Parts::serve_line(const std::string& name) {
+  if (is_draining) return;
   if (!served_lines.insert(name).second) return;  // Within a call for the same line, which goes on.
   Line::key_type last{INT_MIN, 0};
   for (;;) {

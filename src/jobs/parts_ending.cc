@@ -313,16 +313,19 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
       forget(*live);
     } else if (is_final(ending.end.state)) {
       const std::vector<std::int64_t> children = std::move(live->children);
-      const JobRun run = live->run;
+      JobRun run = live->run;
+      run.ended = ending.end.ended;
       plans_now = plans_now || (ending.is_scheduled && is_delay(*ending.job));  // The next cycle may be later than a short delay.
       note_ended(run, ending.end.ended);
       forget(*live);
       note_end(run);
       end_family(children, run);
+      publish_end(run);
     } else {
       live->stop = std::stop_source{};
       live->run.worker.clear();  // As in the store.
       live->ends_attempt = false;
+      live->is_recovered = false;
       if (live->verdict) {
         end(*live, *live->verdict, live->verdict_note);
       } else {
@@ -332,6 +335,18 @@ void Jobs::Parts::take_stored(const std::vector<Ending>& stored) {
   }
   flush_ends();
   if (plans_now && is_started) cycle();
+}
+
+void Jobs::Parts::publish_end(const JobRun& run) {
+  CallsWithin marks(*this, "ended", run.id);
+  if (calls.is_replayed()) return marks.repeat();
+  const auto report = [&](const Status& why) { runtime.report_reject("jobs", Change::event("ended", key_of(run), {}), why); };
+  if (ended_listener) {
+    const Status thrown = call_out([&] { ended_listener(run); }, "the listener of Jobs::on_end() for run " + std::to_string(run.id));
+    if (!thrown.ok()) report(thrown);
+  } else if (run.state == RunState::Failed || run.state == RunState::TimedOut) {
+    report({StatusCode::Internal, "the run " + key_of(run) + " ended as " + std::string{to_string(run.state)} + ": " + run.note});
+  }
 }
 
 bool Jobs::Parts::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {

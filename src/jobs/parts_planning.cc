@@ -116,7 +116,8 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
       cycle_timer("jobs:planner", Priority{56}, [this] { cycle(); }),
       ring_timer("jobs:ring", Priority{56}, [this] { fire_due(); }),
       deadline_timer("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }),
-      line_timer("jobs:lines", Priority{56}, [this] { serve_lines_again(); }) {
+      line_timer("jobs:lines", Priority{56}, [this] { serve_lines_again(); }),
+      drain_timer("jobs:drain", Priority{56}, [this] { watch_drain(); }) {
   RONDO_EXPECT(store.has_store() || calls.is_replayed(), "Jobs needs a store: it may be null only in a replay");
   RONDO_EXPECT(options.window >= 1s && options.window <= 50s, "JobsOptions::window is 1 to 50 s");
   RONDO_EXPECT(options.grace >= options.window, "JobsOptions::grace is at least the window");
@@ -129,7 +130,7 @@ Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, cons
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
   (*hooks)->row_state = [this](std::string_view key) { return row_state(key); };
   explain_facts();
-  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer, &line_timer}) runtime.scheduler().add(*timer);
+  for (TimerSource* const timer : {&cycle_timer, &ring_timer, &deadline_timer, &line_timer, &drain_timer}) runtime.scheduler().add(*timer);
 }
 
 Jobs::Parts::~Parts() {
@@ -169,6 +170,7 @@ void Jobs::Parts::recover() {
           adopt(run, found->jobs.at(run.job).job);
           recovered_to = run.id;
           LiveRun& live = *find(run.id);
+          live.is_recovered = run.due <= wall_now();
           end_recovered(live, why_not_run(*found, run, is_to_come(live)));
           stop_recovered(live);
         }
@@ -257,6 +259,7 @@ void Jobs::Parts::cycle() {
   flush_ends();
   refresh_zones();
   replan_page();
+  forget_stopped();
   const WallTime now = wall_now();
   while (!later.empty() && ring.push({later.begin()->first, later.begin()->second}, now)) later.erase(later.begin());
   arm_ring();  // The wall clock may have jumped.
@@ -382,22 +385,31 @@ void Jobs::Parts::adopt(const JobRun& run, const Job& job) {
 void Jobs::Parts::wait_until_due(LiveRun& live) {
   live.stage = LiveRun::Stage::Planned;
   live.run.due = due_of(live);
-  // Runs that are late fire in the order of their ids, which is the order of their instants: a missed instant before a later one.
   live.fires = std::max(live.run.due, wall_now());
-  if (!ring.push({live.fires, live.run.id}, wall_now())) later.emplace(live.fires, live.run.id);
+  if (live.run.due <= wall_now()) {
+    late.insert(live.run.id);
+  } else {
+    late.erase(live.run.id);
+    if (!ring.push({live.fires, live.run.id}, wall_now())) later.emplace(live.fires, live.run.id);
+  }
   static_cast<void>(queue(live.job->job->priority));  // So that `why` knows the table of a run that waits for its time.
   arm_ring();
 }
 
 void Jobs::Parts::arm_ring() {
-  const std::optional<WallTime> due = ring.next_due();
+  const std::optional<WallTime> due = late.empty() ? ring.next_due() : wall_now();
   if (!due || !was_started) return ring_timer.disarm();
   const Instant at = runtime.scheduler().now() + std::max(Duration{0}, *due - wall_now());
   ring_timer.arm_at(at);
 }
 
 void Jobs::Parts::fire_due() {
+  if (is_draining) return;
   std::vector<TimeRing::Entry> due;
+  while (due.size() < kFiresOfTurn && !late.empty()) {
+    const std::int64_t run = late.extract(late.begin()).value();
+    if (const LiveRun* const live = find(run)) due.push_back({live->fires, run});
+  }
   ring.take(wall_now(), kFiresOfTurn, due);
   for (const TimeRing::Entry& entry : due) {
     LiveRun* const live = find(entry.run);

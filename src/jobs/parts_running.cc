@@ -9,6 +9,9 @@ namespace rondo::jobs {
 
 namespace {
 
+/// After this time a handler that was asked to stop counts as stuck.
+constexpr Duration kStopPatience = 60s;
+
 std::string covered_by(std::int64_t run) { return "covered by the run " + std::to_string(run); }
 
 }  // namespace
@@ -29,6 +32,7 @@ void Jobs::Parts::fire(LiveRun& live) {
 Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
+  if (is_draining) return Outcome::retry_after(1s, {StatusCode::Unavailable, "the program ends"});
   stop_awaiting(*live);
   if (live->verdict && !may_be_at_worker(*live)) {  // Its worker, which may have had it, does not have it.
     end(*live, *live->verdict, live->verdict_note);
@@ -149,8 +153,8 @@ Outcome Jobs::Parts::begin_handler(LiveRun& live, const Ticket& ticket) {
 
 void Jobs::Parts::count_attempt(LiveRun& live) {
   if (live.run.attempt == 0) {
-    const Duration late = wall_now() - live.run.due;
-    stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(late.count(), 0)));
+    const Duration lateness = wall_now() - live.run.due;
+    stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(lateness.count(), 0)));
   }
   ++stats.attempts;
   ++stats.running;
@@ -164,6 +168,7 @@ Attempt Jobs::Parts::attempt_of(LiveRun& live, const HandlerEntry& handler) {
           .run = live.run.id,
           .scheduled = live.run.scheduled,
           .number = live.run.attempt,
+          .is_recovered = live.is_recovered,
           .stop = live.stop.get_token(),
           .begun = {},
           .took = {},
@@ -188,6 +193,7 @@ void Jobs::Parts::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handl
 }
 
 void Jobs::Parts::pool_has_room(PoolKind pool) {
+  if (is_draining) return;
   auto& line = waiting[static_cast<std::size_t>(pool)];
   while (!line.empty() && pools.has_room(pool)) {
     const std::int64_t next = line.begin()->second;
@@ -226,6 +232,7 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
     live.verdict = verdict;
     live.verdict_note = std::move(note);
   }
+  stopping.emplace(runtime.scheduler().now(), live.run.id);
   live.stop.request_stop();
   CallsWithin marks(*this, "stop", live.run.id, live.run.attempt);
   if (const auto state = live.async.lock()) {
@@ -245,6 +252,24 @@ void Jobs::Parts::watch_deadlines() {
     deadlines.erase(deadlines.begin());
   }
   if (!deadlines.empty()) deadline_timer.arm_at(deadlines.begin()->first);
+}
+
+const LiveRun* Jobs::Parts::stuck_run() const {
+  const Instant before = runtime.scheduler().now() + -kStopPatience;
+  for (auto asked = stopping.begin(); asked != stopping.end() && asked->first <= before; ++asked) {
+    const auto found = runs.find(asked->second);
+    if (found == runs.end() || found->second.stage != LiveRun::Stage::Running || !found->second.verdict) continue;
+    // Workers has its own account of commands that do not stop.
+    if (!waits_for_handler(found->second.job->job->handler)) return &found->second;
+  }
+  return nullptr;
+}
+
+void Jobs::Parts::forget_stopped() {
+  std::erase_if(stopping, [this](const auto& asked) {
+    const LiveRun* const live = find(asked.second);
+    return live == nullptr || live->stage != LiveRun::Stage::Running || !live->verdict;
+  });
 }
 
 }  // namespace rondo::jobs

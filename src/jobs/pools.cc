@@ -19,6 +19,7 @@ void run_attempt(Attempt& attempt, const Clock& clock) {
                                          .parameters = attempt.job->parameters,
                                          .scheduled = attempt.scheduled,
                                          .attempt = attempt.number,
+                                         .is_recovered = attempt.is_recovered,
                                          .stop = attempt.stop});
   } catch (const std::exception& error) {
     attempt.status = {StatusCode::Internal, std::string{"the handler threw: "} + error.what()};

@@ -29,6 +29,7 @@ struct Attempt {
   std::int64_t run = 0;
   WallTime scheduled;
   std::uint32_t number = 0;
+  bool is_recovered = false;
   std::stop_token stop;
   /// Receives the nanoseconds of 'begun' as soon as the handler begins. Null: not needed.
   std::shared_ptr<std::atomic<std::int64_t>> begins = {};

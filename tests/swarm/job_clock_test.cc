@@ -134,6 +134,24 @@ TEST_F(JobClockTest, AnEditWhileARunOfADelayIsUnderWayKeepsTheNextTimeOfTheEdit)
   EXPECT_EQ(calendar::format_rfc3339(stored().next.value_or(WallTime{})), calendar::format_rfc3339(at));
 }
 
+TEST_F(JobClockTest, AHandlerThatDoesNotEndAfterItsTimeoutIsATroubleOfHealthAfterAMinute) {
+  std::vector<jobs::AsyncRun> open;
+  jobs().handle_async("never", {.begin = [&](const jobs::AsyncRun& run) { open.push_back(run); }});
+  jobs().define({.name = "j", .handler = "never", .timeout = 5s});
+  jobs().trigger("j");
+  world.run_for(60s);
+  EXPECT_TRUE(jobs().health().ok()) << jobs().health().to_string();
+  world.run_for(10s);
+  EXPECT_EQ(
+      jobs().health().to_string(),
+      "failed-precondition: the handler of run j#1 was asked to stop more than a minute ago (the timeout of 5000 ms has passed). It still "
+      "runs");
+  ASSERT_EQ(open.size(), 1U);
+  open.front().end({});
+  world.run_for(2s);
+  EXPECT_TRUE(jobs().health().ok()) << jobs().health().to_string();
+}
+
 TEST_F(JobClockTest, ARunOfAJobThatWasStoppedBeforeACrashDoesNotFireAfterIt) {
   define("every 3s");
   world.run_for(500ms);  // The next run is planned.

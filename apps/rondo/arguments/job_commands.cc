@@ -146,7 +146,7 @@ std::vector<Command> controlling_commands() {
       {.name = "show", .help = "Show a job with all its settings and the runs under way", .arguments = {name()}, .answered_by = Daemon},
       {.name = "start", .help = "Start a job: its schedule is in force", .arguments = {name()}, .answered_by = Daemon},
       {.name = "stop",
-       .help = "Stop a job; planned runs that have not begun are skipped",
+       .help = "Stop a job; due runs that have not begun are skipped",
        .arguments = {name()},
        .options = {{.name = "--note", .value = "TEXT", .help = "Why, for people"}},
        .answered_by = Daemon},

@@ -206,9 +206,9 @@ void read_jobs(SectionReader s, JobSettings& jobs) {
   s.integer("window_ms", 2000, 10'000, jobs.window_ms);
   s.integer("grace_ms", 5000, 86'400'000, jobs.grace_ms);
   s.integer("cycle_ms", 10, 2500, jobs.cycle_ms);
-  s.integer("fast_threads", 1, 256, jobs.fast_threads);
+  s.integer("fast_threads", 1, limits::kExecutorThreads, jobs.fast_threads);
   s.integer("fast_runs", 1, 10'000, jobs.fast_runs);
-  s.integer("slow_threads", 1, 256, jobs.slow_threads);
+  s.integer("slow_threads", 1, limits::kExecutorThreads, jobs.slow_threads);
   s.integer("slow_runs", 1, 10'000, jobs.slow_runs);
   s.integer("slow_run_ms", 1, 3'600'000, jobs.slow_run_ms);
   s.integer("slow_runs_per_minute", 1, 1'000'000, jobs.slow_runs_per_minute);

@@ -1,6 +1,8 @@
 // Jobs: runs jobs in a runtime. It plans their firings ahead (JobStore keeps each as a row), fires each at its millisecond, and runs its
 // handler in a turn of the job's priority or on a thread of a pool.
-//   Jobs jobs(runtime, std::move(*make_sqlite_job_store("jobs.db")));
+//   auto store = make_sqlite_job_store("jobs.db");
+//   if (!store) return store.error();
+//   Jobs jobs(runtime, std::move(*store));
 //   jobs.handle("clean", [](const JobContext& context) { return clean(context.parameters, context.stop); });
 //   jobs.define({.name = "clean-cache", .handler = "clean", .schedule = {.when = "every 10s"}});
 //   jobs.start();
@@ -83,6 +85,7 @@ struct JobContext {
   const std::string& parameters;
   WallTime scheduled;
   std::uint32_t attempt;       // 0 for the first one.
+  bool is_recovered;           // An earlier process left the run without an end. It may have begun this attempt.
   const std::stop_token stop;  // Requested when the run is killed, covered, or has exceeded its timeout.
 };
 
@@ -134,7 +137,8 @@ class Jobs {
   /// For tests, and for programs that cannot run without jobs: where open() returns an error, this prints it and ends the process.
   /// 'runtime' must outlive it.
   Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
-  /// Requests the stop of running handlers and waits for them. Their runs have no stored end, so they run again after the next start.
+  /// Requests the stop of running handlers and waits for them. Their runs have no stored end, so they run again after the next start, also
+  /// if they returned ok: they may have stopped half-way. See drain().
   ~Jobs();
   /// AlreadyExists if the runtime has, or had, a Jobs: a runtime has one, because each kind of fact about jobs has one provider.
   static Result<std::unique_ptr<Jobs>> open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
@@ -165,14 +169,25 @@ class Jobs {
   /// were killed before the start of this program and wait for an absent handler.
   void give_up_killed();
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start(). As long as no Orch provides
-  /// them, the runs of such jobs wait, and `rondo why` says that there is no provider.
+  /// them, the runs of such jobs wait, and `rondo why` says that there is no provider. A job that requires such a fact can be defined after
+  /// this call.
   void offer_facts(ConstraintKind kind);
+  /// Calls 'listener' in a turn for each run that has ended, when its end is stored. Not for instants without a run that misfire has
+  /// skipped, and not for runs of a removed job. Without a listener, runs that failed or timed out are reported to Runtime::on_reject,
+  /// which logs them by default. What the listener throws is reported there. Call it before start().
+  void on_end(std::function<void(const JobRun& run)> listener);
   /// Plans and fires from now on. First it claims the store, and takes up the runs that an earlier process left. While another process has
   /// claimed it, health() says so, and it tries again. Call it once, after handle().
   void start();
 
+  /// For the end of a program without runs that begin twice: no further run begins. Calls 'done' in a later turn: with ok when no handler
+  /// runs and all ends are stored, or after 'patience' with DeadlineExceeded and the number of attempts under way. Then destroy Jobs. What
+  /// has not begun runs after the next start. Let attempts go that asynchronous handlers have given away (AsyncRun::leave()): otherwise
+  /// they count, too. Call it once.
+  void drain(Duration patience, std::function<void(const Status& drained)> done);
+
   // The following functions return immediately; 'done' is called in a later turn, never within the call, and not after the destructor has
-  // begun. It may be empty. What it throws is reported to Runtime::on_reject.
+  // begun. It may be empty: then an error is reported to Runtime::on_reject, which logs it by default. What it throws is reported, too.
   /// Adds a job and starts it, or edits it. A job that equals the stored one does not change, so a program may define its jobs at
   /// each start.
   void define(Job job, Done<StoredJob> done = {});
@@ -185,8 +200,8 @@ class Jobs {
   void put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done = {});
   /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
-  /// Stops a job: planned runs that have not begun are skipped, also those that a later process finds. Those of trigger() and backfill()
-  /// stay. 'note' becomes Job::stop_note.
+  /// Stops a job: due runs that have not begun are skipped, also those that a later process finds, and the rows of instants that are still
+  /// to come are removed. Those of trigger() and backfill() stay. 'note' becomes Job::stop_note.
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});
@@ -245,7 +260,8 @@ class Jobs {
   bool is_recovered() const noexcept;
 
   const JobsStats& stats() const;
-  /// Ok, or why nothing is planned or stored at present.
+  /// Ok, or why nothing is planned or stored at present: also before start(). FailedPrecondition, too, if a handler has not returned, or
+  /// ended its attempt, a minute after it was asked to stop. O(runs that were asked to stop).
   Status health() const;
 
  private:
