@@ -127,7 +127,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   if (!holds(configured)) return Outcome::wait_for(configured);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   const std::string vrf_before = interfaces_[port].vrf;
-  const std::optional<IfIndex> master = master_to_order(port, vrf_before, row->vrf);
+  const std::optional<IfIndex> master = master_to_order(port, row->vrf);
   set_vrf(interfaces_[port], row->vrf);
   const MtuRows::Mtu before = mtus_.interface_row(port);
   mtus_.set_interface_row(port, row->mtu);
@@ -313,7 +313,7 @@ Outcome Interfaces::remove_base(const std::string& port) {
   mtus_.set_interface_row(port, std::nullopt);
   const MtuRows::Mtu wanted = before ? mtus_.wanted(port) : std::nullopt;
   const IfIndex id = ids_.find(port);
-  const std::optional<IfIndex> master = master_to_order(port, it->second.vrf, {});
+  const std::optional<IfIndex> master = master_to_leave(port, it->second.vrf);
   if (!id || (!wanted && !master)) {
     drop_if_empty(port);
     return Outcome::done();

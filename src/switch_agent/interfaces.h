@@ -65,7 +65,8 @@ class Interfaces final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
-  std::optional<IfIndex> master_to_order(const std::string& port, const std::string& before, const std::string& vrf) const;
+  std::optional<IfIndex> master_to_order(const std::string& port, const std::string& vrf) const;
+  std::optional<IfIndex> master_to_leave(const std::string& port, const std::string& vrf) const;
   bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
   void set_vrf(Interface& interface, std::string vrf);
   void provide_vrf_facts();

@@ -6,6 +6,7 @@
 #include "switch_agent/facts.h"
 #include "switch_agent/interfaces.h"
 #include "switch_agent/program.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
 
@@ -17,15 +18,23 @@ void Interfaces::provide_vrf_facts() {
   });
 }
 
-/// Empty if the port is where the row wants it. A port that another program has put into a device, such as a bridge or a VRF that no row of
-/// this port has named, stays there.
-std::optional<IfIndex> Interfaces::master_to_order(const std::string& port, const std::string& before, const std::string& vrf) const {
+/// The row wants the port in the VRF; empty: in the default one. Returns nothing if the port is there. A port in a device that rows cannot
+/// name stays there: a bridge, or a VRF whose name does not begin with Vrf. No earlier run has put it into such a device.
+std::optional<IfIndex> Interfaces::master_to_order(const std::string& port, const std::string& vrf) const {
   const IfIndex now = ids_.device(port).master;
   if (!vrf.empty()) return now == ids_.find(vrf) ? std::nullopt : std::optional{ids_.find(vrf)};
   if (!now) return std::nullopt;
   const std::string_view name = ids_.name(now);
   const PortIds::Device device = ids_.device(name);
-  const bool is_left = device.vrf_table != 0 && (device.ours || name == before);
+  const bool is_left = device.vrf_table != 0 && (device.ours || check_vrf_name(name).ok());
+  return is_left ? std::optional{IfIndex{}} : std::nullopt;
+}
+
+/// The same when the row goes: the port leaves the VRF that the row has named, or one of ours.
+std::optional<IfIndex> Interfaces::master_to_leave(const std::string& port, const std::string& vrf) const {
+  const std::string_view name = ids_.name(ids_.device(port).master);
+  const PortIds::Device device = ids_.device(name);
+  const bool is_left = device.vrf_table != 0 && (device.ours || name == vrf);
   return is_left ? std::optional{IfIndex{}} : std::nullopt;
 }
 

@@ -440,6 +440,34 @@ TEST_F(VrfTest, ADeletedRowOfAnInterfaceTakesItsPortOutAtTheNextStart) {
   EXPECT_FALSE(link("A").master);
 }
 
+/// The device is of another program, and no row names the VRF any more.
+TEST_F(VrfTest, ARestartTakesPortsOutOfVrfsOfOthersIfTheirRowsSaySo) {
+  plane.add_vrf("Vrf1", 77);
+  const IfIndex mgmt = plane.add_vrf("mgmt", 78);
+  everything();
+  EXPECT_TRUE(is_in_vrf("A"));
+  ASSERT_TRUE(plane.meddle(LinkSet{.port = b, .master = mgmt}).ok());
+  stop();
+  start();
+  ports();
+  set("INTF_TABLE", "A", {{"vrf_name", ""}});
+  set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_FALSE(link("A").master);
+  EXPECT_EQ(link("B").master, mgmt) << "no row can have put it there";
+  EXPECT_EQ(link("Vrf1").vrf_table, 77U);
+  EXPECT_EQ(state("INTF_TABLE", "A"), "installed");
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {A 10.0.0.2*1}"));
+  EXPECT_THAT(actual(), Contains("address A 2001:db8::1/64"));
+  // A row that goes takes no port out that it has not put there.
+  ASSERT_TRUE(plane.meddle(LinkSet{.port = a, .master = link("Vrf1").port}).ok());
+  remove("ROUTE_TABLE", "20.0.0.0/8");
+  remove_a();
+  run_for(2s);
+  EXPECT_TRUE(is_in_vrf("A"));
+}
+
 using VrfLimit = VrfTest;
 TEST_F(VrfLimit, TheRowBeyondTheLastTableWaitsForAFreeOne) {
   for (std::uint32_t i = 0; i < limits::kVrfs; ++i) set("VRF_TABLE", "Vrf" + std::to_string(i));

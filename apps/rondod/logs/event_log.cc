@@ -17,6 +17,8 @@ constexpr std::uint64_t kRefusedSummary = 60;
 constexpr std::uint64_t kRefusedForgotten = 600;
 /// The most ports that a line about withdrawn rows names.
 constexpr std::size_t kNamedPorts = 3;
+/// From a change of a port's VRF to the event that the kernel has set the port down for it, at most. Both are sent by one system call.
+constexpr Duration kMoveTakes = 1s;
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -35,6 +37,13 @@ void EventLog::tell_port(std::string_view message, const Port& port, Instant now
   lost_ports_.push_back(port.name);
 }
 
+void EventLog::tell_down(const Port& port, bool admin_up, Instant now) {
+  if (admin_up) return tell_port("port down", port, now);
+  if (port.moved == Instant{} || now - port.moved > kMoveTakes) return tell_port("port down, set down by its administrator", port, now);
+  log_.info("port down, the kernel sets it down and up because its VRF changes", {{"port", port.name}});
+  lost_ports_.push_back(port.name);
+}
+
 void EventLog::link(const LinkEvent& event, Instant now) {
   const auto known = ports_.find(event.port);
   if (event.removed) {
@@ -44,7 +53,7 @@ void EventLog::link(const LinkEvent& event, Instant now) {
     return;
   }
   if (known == ports_.end()) {
-    ports_[event.port] = {event.name, event.carrier, now};
+    ports_[event.port] = {.name = event.name, .carrier = event.carrier, .since = now, .master = event.master};
     return;
   }
   Port& port = known->second;
@@ -55,14 +64,16 @@ void EventLog::link(const LinkEvent& event, Instant now) {
       lost_ports_.push_back(old);
     }
   }
+  if (std::exchange(port.master, event.master) != event.master) port.moved = now;
   if (port.carrier == event.carrier) return;
   if (!is_ours_(port.name)) {
     // A row may name the port by the time of its next event.
   } else if (event.carrier) {
     log_.info("port up", {{"port", port.name}, {"was", "down"}, {"for_s", seconds(now - port.since)}});
   } else {
-    tell_port(event.admin_up ? "port down" : "port down, set down by its administrator", port, now);
+    tell_down(port, event.admin_up, now);
   }
+  if (event.carrier) port.moved = {};  // The move is over.
   port.carrier = event.carrier;
   port.since = now;
 }

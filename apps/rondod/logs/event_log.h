@@ -43,10 +43,13 @@ class EventLog {
     std::string name;
     bool carrier = false;
     Instant since;
+    IfIndex master = {};
+    Instant moved = {};  // When it was put into a device, or taken out of one.
   };
   bool is_worth_a_line(const Operation& operation);
   void tell_refused_left_out();
   void tell_port(std::string_view message, const Port& port, Instant now);
+  void tell_down(const Port& port, bool admin_up, Instant now);
 
   Log& log_;
   const std::function<bool(std::string_view port)> is_ours_;

@@ -52,6 +52,30 @@ TEST_F(Events, APortThatGoesDownComesBackVanishesOrIsRenamedIsTold) {
   EXPECT_EQ(told(), "") << "no row names it";
 }
 
+/// The kernel reports the new VRF first, or together with the loss of the carrier.
+TEST_F(Events, APortThatMovesBetweenVrfsIsNotSetDownByItsAdministrator) {
+  const auto in = [this](bool up, std::uint32_t master) {
+    LinkEvent event = port(3, "swp1", up);
+    event.admin_up = up;
+    event.master = IfIndex{master};
+    events.link(event, clock.now());
+    return told();
+  };
+  EXPECT_EQ(in(true, 0), "");
+  clock.advance(12s);
+  EXPECT_EQ(in(true, 7), "");
+  EXPECT_THAT(in(false, 7), AllOf(HasSubstr("info port down, the kernel sets it down and up because its VRF changes port=swp1"),
+                                  Not(HasSubstr("administrator"))));
+  EXPECT_THAT(in(true, 7), HasSubstr("port up"));
+  EXPECT_THAT(in(false, 7), HasSubstr("set down by its administrator")) << "after the move";
+  in(true, 7);
+  EXPECT_THAT(in(false, 0), Not(HasSubstr("administrator")));
+  in(true, 0);
+  EXPECT_EQ(in(true, 8), "") << "a bridge sets no port down";
+  clock.advance(2s);
+  EXPECT_THAT(in(false, 8), HasSubstr("set down by its administrator"));
+}
+
 TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
   events.held_by_others({});
   EXPECT_EQ(told(), "");
