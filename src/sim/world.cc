@@ -11,8 +11,6 @@
 namespace rondo::sim {
 
 namespace {
-/// If no event has happened for this long and none is under way, the world is at rest. Longer than the retry delays of Orchs.
-constexpr Duration kRest = 1s;
 /// How often a waiting process is checked for rest.
 constexpr Duration kRestLook = 250ms;
 }  // namespace
@@ -98,7 +96,7 @@ bool World::come_to_rest(Duration limit) {
   in.last_event = clock_.now();
   bool rests = false;
   run(clock_.now() + limit, [&](bool is_turn) {
-    rests = !is_turn && clock_.now() - in.last_event >= kRest && in.moving().empty();
+    rests = !is_turn && clock_.now() - in.last_event >= options_->rest && in.moving().empty();
     return rests;
   });
   if (!in.violation && !rests) {

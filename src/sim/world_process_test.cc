@@ -240,6 +240,24 @@ TEST(WorldProcess, OneThatIsNeverDoneDoesNotComeToRest) {
   EXPECT_THAT(program.world.report(), HasSubstr("delayed T SET 'a'"));
 }
 
+/// As the switch agent does with a route that was refused: its row is done, and no change is parked.
+TEST(WorldProcess, RestIsLongerThanWhatTheProgramDoesByATimer) {
+  for (const Duration rest : {Duration{1s}, Duration{6s}}) {
+    WorldOptions options{.seed = 1};
+    options.rest = rest;
+    World world(std::move(options));
+    bool is_programmed = false;
+    world.check_at_rest("plane", [&] { return is_programmed ? Status{} : Status{StatusCode::Internal, "the object is missing"}; });
+    world.start([&](Runtime& runtime) {
+      auto timer = std::make_shared<TimerSource>("order again", Priority{5}, [&] { is_programmed = true; });
+      runtime.scheduler().add(*timer);
+      timer->arm_at(runtime.scheduler().now() + 5s);
+      return timer;
+    });
+    EXPECT_EQ(world.come_to_rest(), rest > 5s) << world.report();
+  }
+}
+
 TEST(WorldProcess, AViolationOfAUsersOwnCheckerEndsTheRun) {
   Rows program({});
   program.world.check_at_rest("few", [&program]() -> Status {

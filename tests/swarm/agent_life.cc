@@ -30,6 +30,8 @@ AgentLife::AgentLife(std::uint64_t seed) : AgentLife(seed, drawn_world(seed)) {}
 
 AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others) : random_(seed * 7919 + 1), others_(others) {
   options.seed = seed;
+  // A route or an address whose order was refused is done for its row: only a timer of its Orch tells that it is ordered again.
+  options.rest = switch_agent::kSlowestRefusedRetry + 1s;
   world_ = std::make_unique<sim::World>(std::move(options));
   for (std::uint64_t port = 0; port < kPorts; ++port) add_device(port);
   world_->check_at_rest("kernel", [this] { return check(); });

@@ -373,5 +373,13 @@ TEST(SwarmFound, ASetOfNextHopsWasForgottenWhenItWasWantedAgainAndRefused) {
   EXPECT_EQ(box.sets(), 0U);
 }
 
+/// The world was at rest a second after the last event, and routes that the kernel had refused until then were ordered again after up to
+/// five.
+TEST(SwarmFound, RoutesThatTheKernelRefusedWereNotWaitedFor) {
+  const std::unique_ptr<Life> life = make_life("vrfs", 1749);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 }  // namespace
 }  // namespace rondo::swarm

@@ -54,6 +54,9 @@ struct WorldOptions {
   /// programs whose Sets take no effect while their Deletes wait for other rows (ConsumeOptions::set_replaces_delete), and whose rows
   /// always have the same fields.
   bool deletes_before_rewriting = true;
+  /// How long nothing may happen until the world is at rest. Longer than each time after which the program does something by a timer that
+  /// is not that of a parked row, such as an order that it retries.
+  Duration rest = 1s;
 };
 
 class World {
@@ -111,9 +114,9 @@ class World {
 
   /// Lets the process run for 'time'; ends earlier after a violation, or when it stopped its runtime. Returns the number of turns.
   std::uint64_t run_for(Duration time);
-  /// Ends all faults and runs until nothing has happened for a second and nothing is in flight; then calls the checkers' at_rest(). Rows
-  /// may still be parked and timers armed; a periodic timer without effect does not count as activity. False if there is a violation
-  /// already, or if activity continues for 'limit'; the violation then names it. The faults continue afterwards.
+  /// Ends all faults and runs until nothing has happened for WorldOptions::rest and nothing is in flight; then calls the checkers'
+  /// at_rest(). Rows may still be parked and timers armed; a periodic timer without effect does not count as activity. False if there is a
+  /// violation already, or if activity continues for 'limit'; the violation then names it. The faults continue afterwards.
   bool come_to_rest(Duration limit = 1h);
 
   /// Ends the process between two turns; another one begins after 'down_for'.
