@@ -27,6 +27,7 @@ void decode(std::span<const std::byte> datagram) {
     if (const auto address = netlink::decode_address(message, kProtocol))
       must_hold(address->address.length <= address->address.address.size() * 8);
     if (const auto neighbor = netlink::decode_neighbor(message, kProtocol)) must_hold(static_cast<bool>(neighbor->port));
+    if (const auto entry = netlink::decode_fdb(message)) must_hold(entry->port && entry->bridge);
     if (const auto nexthop = netlink::decode_nexthop(message, kProtocol)) must_hold(static_cast<bool>(nexthop->id));
     if (const auto route = netlink::decode_route(message, {.protocol = kProtocol, .metric = 201}))
       must_hold(route->prefix.length <= route->prefix.address.size() * 8);

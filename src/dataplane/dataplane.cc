@@ -10,4 +10,10 @@ Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Pr
   return failure(StatusCode::Unimplemented, "this data plane learns no neighbours");
 }
 
+Result<std::vector<FdbEntry>> DataPlane::fdb() { return std::vector<FdbEntry>{}; }
+
+Result<std::unique_ptr<Source>> DataPlane::watch_fdb(Scheduler&, Priority, std::function<void(const FdbEvent&)>) {
+  return failure(StatusCode::Unimplemented, "the bridges of this data plane learn nothing");
+}
+
 }  // namespace rondo

@@ -17,10 +17,12 @@ bool misses_nexthop(const Order& order, std::string_view words) noexcept {
   return words.find("exthop id does not exist") != std::string_view::npos || words.find("nvalid nexthop id") != std::string_view::npos;
 }
 
-// A next hop on a missing device is EINVAL, too. So is a VRF that is missing; other refusals to put a port into a device have a text.
+// A next hop on a missing device is EINVAL, too. So is a VRF or a bridge that is missing; other refusals to put a port into a device have a
+// text.
 bool misses_port(const Order& order, std::string_view words) noexcept {
   const auto* const link = std::get_if<LinkSet>(&order);
   if (link != nullptr && words.empty()) return link->master && *link->master;
+  if (std::holds_alternative<TaggedPortSet>(order) && words.empty()) return true;
   return words.find("Invalid device index") != std::string_view::npos;
 }
 
@@ -37,6 +39,10 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
     case EBUSY: return StatusCode::FailedPrecondition;
     case EINVAL:
       return misses_nexthop(order, words) || misses_port(order, words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
+    case ELOOP: return StatusCode::InvalidArgument;  // A bridge in a bridge.
+    case EOPNOTSUPP:                                 // The port of the entry is in no bridge.
+      if (std::holds_alternative<FdbSet>(order)) return StatusCode::FailedPrecondition;
+      return std::holds_alternative<FdbDelete>(order) ? StatusCode::NotFound : StatusCode::Unimplemented;
     default: return status_from_errno(error_number, {}).code();
   }
 }

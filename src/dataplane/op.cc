@@ -62,10 +62,18 @@ std::string describe(const LinkSet& link) {
   std::string result = text(link.port);
   if (link.up) result.append(*link.up ? " up" : " down");
   if (link.mtu) result.append(" mtu ").append(std::to_string(*link.mtu));
-  if (link.master) result.append(*link.master ? " in the VRF of " + text(*link.master) : " in no VRF");
+  if (link.master) result.append(*link.master ? " in the device of " + text(*link.master) : " in no device");
+  if (link.mac) result.append(" MAC ").append(link.mac->to_string());
   return result;
 }
 std::string describe(const VrfSet& vrf) { return "VRF " + std::string{vrf.name.text()} + " with table " + std::to_string(vrf.table); }
+std::string describe(const BridgeSet& bridge) { return "bridge " + std::string{bridge.name.text()}; }
+std::string describe(const TaggedPortSet& tagged) {
+  return "device " + std::string{tagged.name.text()} + " for VLAN " + std::to_string(tagged.vlan) + " on " + text(tagged.port) +
+         " in the bridge of " + text(tagged.bridge);
+}
+std::string describe(const FdbSet& entry) { return "static entry " + entry.mac.to_string() + " on " + text(entry.port); }
+std::string describe(const FdbDelete& entry) { return "delete entry " + entry.mac.to_string() + " on " + text(entry.port); }
 std::string describe(const DeviceDelete& device) { return "delete device of " + text(device.device); }
 
 const char* fault(IfIndex port) { return port ? nullptr : "Port index 0 is none"; }
@@ -101,7 +109,22 @@ const char* fault(const AddressSet& address) {
   return fault(address.port);
 }
 const char* fault(const AddressDelete& address) { return fault(AddressSet{.port = address.port, .address = address.address}); }
-const char* fault(const LinkSet& link) { return fault(link.port); }
+/// Bridges refuse multicast addresses in a static entry, or treat them as those of groups.
+const char* fault(const MacAddress& mac) {
+  return mac == MacAddress{} || (mac.bytes[0] & 1U) != 0 ? "The MAC address is not that of one station" : nullptr;
+}
+const char* fault(const LinkSet& link) {
+  if (const char* const why = link.mac ? fault(*link.mac) : nullptr) return why;
+  return fault(link.port);
+}
+const char* fault(const BridgeSet& bridge) { return bridge.name.text().empty() ? "A device needs a name" : nullptr; }
+const char* fault(const TaggedPortSet& tagged) {
+  if (tagged.name.text().empty()) return "A device needs a name";
+  if (tagged.vlan < 1 || tagged.vlan > 4094) return "A VLAN is 1 to 4094";
+  return fault(tagged.port) != nullptr ? fault(tagged.port) : fault(tagged.bridge);
+}
+const char* fault(const FdbSet& entry) { return fault(entry.mac) != nullptr ? fault(entry.mac) : fault(entry.port); }
+const char* fault(const FdbDelete& entry) { return fault(entry.port); }
 const char* fault(const VrfSet& vrf) {
   if (vrf.name.text().empty()) return "A device needs a name";
   return vrf.table == 0 ? "Table 0 is no table" : nullptr;

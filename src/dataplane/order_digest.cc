@@ -77,10 +77,28 @@ void add(Digest& to, const LinkSet& link) {
   to.add(std::uint64_t{link.port.value()} << 2U | (link.up ? 2U : 0U) | (link.up.value_or(false) ? 1U : 0U));
   to.add(link.mtu ? std::uint64_t{*link.mtu} + 1 : 0);
   if (link.master) to.add(std::uint64_t{link.master->value()} + 1);
+  if (link.mac) to.add(*link.mac);
+}
+void add(Digest& to, const DeviceName& name) {
+  for (const char c : name.text()) to.add(static_cast<unsigned char>(c));
 }
 void add(Digest& to, const VrfSet& vrf) {
-  for (const char c : vrf.name.text()) to.add(static_cast<unsigned char>(c));
+  add(to, vrf.name);
   to.add(vrf.table);
+}
+void add(Digest& to, const BridgeSet& bridge) { add(to, bridge.name); }
+void add(Digest& to, const TaggedPortSet& tagged) {
+  add(to, tagged.name);
+  to.add(std::uint64_t{tagged.port.value()} << 32U | tagged.bridge.value());
+  to.add(tagged.vlan);
+}
+void add(Digest& to, const FdbSet& entry) {
+  to.add(entry.port.value());
+  to.add(entry.mac);
+}
+void add(Digest& to, const FdbDelete& entry) {
+  to.add(entry.port.value());
+  to.add(entry.mac);
 }
 void add(Digest& to, const DeviceDelete& device) { to.add(device.device.value()); }
 

@@ -16,6 +16,10 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
   return members;
 }
 
+bool makes_device(const Order& order) noexcept {
+  return std::holds_alternative<VrfSet>(order) || std::holds_alternative<BridgeSet>(order) || std::holds_alternative<TaggedPortSet>(order);
+}
+
 }  // namespace
 
 /// The objects read from the kernel whose reading is still valid, and which of them no row has asked for.
@@ -60,6 +64,12 @@ struct Reconciler::Known {
   std::map<std::uint32_t, LinkEvent> links;
   std::map<std::string, LinkEvent, std::less<>> devices;  // Those that an earlier run created, by name.
   std::set<std::uint32_t> unwanted_devices;
+  using FdbKey = std::pair<std::uint32_t, MacAddress>;  // Port, address.
+  struct Fdb {
+    bool wanted = false;
+    bool believed = true;
+  };
+  std::map<FdbKey, Fdb> fdb;  // The static entries as read; an order that changes one makes its reading invalid.
 
   bool is_there(const Order& order) const {
     return std::visit([this](const auto& one) { return meets(one); }, order);
@@ -104,11 +114,25 @@ struct Reconciler::Known {
     if (found == links.end()) return false;
     const LinkEvent& link = found->second;
     return (!order.up || *order.up == link.admin_up) && (!order.mtu || *order.mtu == link.mtu) &&
-           (!order.master || *order.master == link.master);
+           (!order.master || *order.master == link.master) && (!order.mac || *order.mac == link.mac);
   }
   bool meets(const VrfSet& order) const {
     const auto found = devices.find(order.name.text());
     return found != devices.end() && found->second.vrf_table == order.table;
+  }
+  bool meets(const BridgeSet& order) const {
+    const auto found = devices.find(order.name.text());
+    return found != devices.end() && found->second.bridge;
+  }
+  bool meets(const TaggedPortSet& order) const {
+    const auto found = devices.find(order.name.text());
+    if (found == devices.end()) return false;
+    const LinkEvent& device = found->second;
+    return device.vlan == order.vlan && device.lower == order.port && device.master == order.bridge;
+  }
+  bool meets(const FdbSet& order) const {
+    const auto found = fdb.find({order.port.value(), order.mac});
+    return found != fdb.end() && found->second.believed;
   }
   template <class Delete>
   bool meets(const Delete&) const {
@@ -117,6 +141,9 @@ struct Reconciler::Known {
 
   void take_up(const RouteSet& order) { forget_route(key_of(order)); }
   void take_up(const VrfSet& order) { forget(order); }
+  void take_up(const BridgeSet& order) { forget(order); }
+  void take_up(const TaggedPortSet& order) { forget(order); }
+  void take_up(const FdbSet& order) { fdb.at({order.port.value(), order.mac}).wanted = true; }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
@@ -151,15 +178,25 @@ struct Reconciler::Known {
   }
   void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
   void disbelieve(const VrfSet&) {}
+  void disbelieve(const BridgeSet&) {}
+  void disbelieve(const TaggedPortSet&) {}
+  void disbelieve(const FdbSet& order) {  // It may move the entry from another port.
+    for (auto& [key, entry] : fdb) entry.believed = entry.believed && key.second != order.mac;
+  }
+  void disbelieve(const FdbDelete& order) {
+    const auto found = fdb.find({order.port.value(), order.mac});
+    if (found != fdb.end()) found->second.believed = false;
+  }
   void disbelieve(const DeviceDelete& order) {
     std::erase_if(devices, [&order](const auto& known) { return known.second.port == order.device; });
   }
 
   void forget(const RouteSet& order) { forget_route(key_of(order)); }
-  void forget(const VrfSet& order) {
-    const auto found = devices.find(order.name.text());
-    if (found != devices.end()) unwanted_devices.erase(found->second.port.value());
-  }
+  void forget(const VrfSet& order) { want_device(order.name); }
+  void forget(const BridgeSet& order) { want_device(order.name); }
+  void forget(const TaggedPortSet& order) { want_device(order.name); }
+  void forget(const FdbSet& order) { fdb.erase({order.port.value(), order.mac}); }
+  void forget(const FdbDelete& order) { fdb.erase({order.port.value(), order.mac}); }
   void forget(const DeviceDelete& order) { unwanted_devices.erase(order.device.value()); }
   void forget(const RouteDelete& order) { forget_route({order.prefix, order.table, order.metric, order.tos}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
@@ -201,6 +238,10 @@ struct Reconciler::Known {
     const auto key = [&](std::uint8_t length) { return AddressKey{order.port.value(), address, length}; };
     unwanted_addresses.erase(key(order.address.length));
     if (address.is_v6()) unwanted_addresses.erase(unwanted_addresses.lower_bound(key(0)), unwanted_addresses.upper_bound(key(128)));
+  }
+  void want_device(const DeviceName& name) {
+    const auto found = devices.find(name.text());
+    if (found != devices.end()) unwanted_devices.erase(found->second.port.value());
   }
   void want(NexthopId id) {
     nexthops.at(id).wanted = true;
@@ -247,8 +288,12 @@ Status Reconciler::read() {
     known.unwanted_devices.insert(link.port.value());
   }
   ports_ = *links;
+  has_vrfs_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0; });
+  const auto entries = plane_.fdb();
+  if (!entries) return entries.error();
+  for (const FdbEntry& entry : *entries) known.fdb.emplace(Known::FdbKey{entry.port.value(), entry.mac}, Known::Fdb{});
   found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size() +
-           known.unwanted_devices.size();
+           known.unwanted_devices.size() + known.fdb.size();
   return {};
 }
 
@@ -279,6 +324,9 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   }
   for (const auto& [port, address, length] : known_->unwanted_addresses)
     unwanted.addresses.push_back(AddressDelete{IfIndex{port}, {address, length}});
+  for (const auto& [key, entry] : known_->fdb) {
+    if (!entry.wanted) unwanted.fdb.push_back(FdbDelete{IfIndex{key.first}, key.second});
+  }
   for (const std::uint32_t device : known_->unwanted_devices) unwanted.devices.push_back(DeviceDelete{IfIndex{device}});
   return unwanted;
 }
@@ -290,7 +338,8 @@ Reconciler::UnwantedCounts Reconciler::unwanted_counts() const {
           .neighbors = static_cast<std::uint64_t>(neighbors),
           .nexthops = known_->unwanted_nexthops.size(),
           .addresses = known_->unwanted_addresses.size(),
-          .devices = known_->unwanted_devices.size()};
+          .devices = known_->unwanted_devices.size(),
+          .fdb = static_cast<std::uint64_t>(std::ranges::count_if(known_->fdb, [](const auto& known) { return !known.second.wanted; }))};
 }
 
 void Reconciler::end() {
@@ -301,6 +350,24 @@ void Reconciler::end() {
 
 Reconciler::Counts Reconciler::counts() const noexcept {
   return {found_, kept_.load(std::memory_order_relaxed), changed_.load(std::memory_order_relaxed)};
+}
+
+/// Whether the kernel drops the objects on a port: it goes down, or enters or leaves a VRF. A device that was made since the reading is
+/// taken for a VRF if there is any.
+bool Reconciler::takes_port_down(const Order& order) const {
+  const auto find = [this](IfIndex device) { return std::ranges::find(ports_, device, &LinkEvent::port); };
+  const auto may_be_vrf = [&](IfIndex device) {
+    const auto known = find(device);
+    return known == ports_.end() ? has_vrfs_ : known->vrf_table != 0;
+  };
+  if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return may_be_vrf(gone->device);
+  const auto* const link = std::get_if<LinkSet>(&order);
+  if (link == nullptr) return false;
+  if (link->up == false) return true;
+  if (!link->master) return false;
+  const auto port = find(link->port);
+  const IfIndex before = port == ports_.end() ? IfIndex{} : port->master;
+  return (before && may_be_vrf(before)) || (*link->master && may_be_vrf(*link->master));
 }
 
 void Reconciler::apply(std::span<Operation> ops) {
@@ -316,9 +383,8 @@ void Reconciler::apply(std::span<Operation> ops) {
     if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
       route->create = false;  // An earlier run left it.
     known_->doubt(ops[i].order);
-    const auto* const link = std::get_if<LinkSet>(&ops[i].order);
-    // The kernel drops the objects on the port, or on the ports of the VRF.
-    if ((link != nullptr && (link->up == false || link->master)) || std::holds_alternative<DeviceDelete>(ops[i].order)) distrust();
+    has_vrfs_ = has_vrfs_ || std::holds_alternative<VrfSet>(ops[i].order);
+    if (takes_port_down(ops[i].order)) distrust();
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);
   }
@@ -335,7 +401,7 @@ void Reconciler::apply(std::span<Operation> ops) {
     const StatusCode code = operation.status.code();
     const bool for_good = code == StatusCode::NotFound || code == StatusCode::InvalidArgument || code == StatusCode::Unimplemented ||
                           code == StatusCode::PermissionDenied;
-    const bool is_device = code == StatusCode::AlreadyExists && std::holds_alternative<VrfSet>(operation.order);
+    const bool is_device = code == StatusCode::AlreadyExists && makes_device(operation.order);
     if (operation.status.ok() || is_device || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
   }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);

@@ -152,8 +152,11 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
   const NexthopEntry single{.id = NexthopId{7}, .gateway = IpAddress::v4(0x0A000001), .port = IfIndex{3}, .members = {}};
   const NexthopEntry group{.id = NexthopId{8}, .gateway = {}, .port = {}, .members = {{NexthopId{7}, 256}, {NexthopId{9}, 1}}};
   const Prefix prefix = Prefix::parse("2001:db8::/32").value();
-  const std::vector<DeleteOrder> deletes{NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)}, RouteDelete{prefix, 100},
-                                         NexthopDelete{NexthopId{8}}, DeviceDelete{IfIndex{9}},
+  const std::vector<DeleteOrder> deletes{NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)},
+                                         RouteDelete{prefix, 100},
+                                         NexthopDelete{NexthopId{8}},
+                                         DeviceDelete{IfIndex{9}},
+                                         FdbDelete{IfIndex{3}, MacAddress::parse("02:00:00:00:00:aa").value()},
                                          AddressDelete{IfIndex{4}, Prefix::parse_interface("10.0.0.1/24").value()}};
   ASSERT_EQ(deletes.size(), std::variant_size_v<DeleteOrder>) << "one of each kind";
   {

@@ -10,7 +10,7 @@ namespace rondo::journal {
 
 namespace {
 
-enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5, Device = 6 };
+enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5, Device = 6, Fdb = 7 };
 
 constexpr std::size_t kAddressBytes = 17;  // Includes its length.
 
@@ -63,6 +63,11 @@ struct PutDelete {
     to.byte(static_cast<std::uint8_t>(Deleted::Device));
     to.number(device.device.value());
   }
+  void operator()(const FdbDelete& entry) const noexcept {
+    to.byte(static_cast<std::uint8_t>(Deleted::Fdb));
+    to.number(entry.port.value());
+    for (const std::uint8_t byte : entry.mac.bytes) to.byte(byte);
+  }
 };
 
 DeleteOrder read_delete(Decoder& from) {
@@ -84,6 +89,11 @@ DeleteOrder read_delete(Decoder& from) {
       return NeighborDelete{.port = port, .address = read_address(from)};
     }
     case Deleted::Nexthop: return NexthopDelete{.id = NexthopId{number32(from)}};
+    case Deleted::Fdb: {
+      FdbDelete entry{.port = IfIndex{number32(from)}, .mac = {}};
+      for (std::uint8_t& byte : entry.mac.bytes) byte = from.byte();
+      return entry;
+    }
     case Deleted::Device: return DeviceDelete{.device = IfIndex{number32(from)}};
     case Deleted::Address: {
       const IfIndex port{number32(from)};
@@ -132,6 +142,53 @@ NexthopEntry read_nexthop(Decoder& from) {
     nexthop.members.push_back({member, static_cast<std::uint16_t>(from.number())});
   }
   return nexthop;
+}
+
+std::size_t bound_of(const LinkEvent& event) noexcept {
+  return 1 + 6 * kVarintBytes + kVarintBytes + event.name.size() + event.mac.bytes.size() + 8;
+}
+
+void encode(Encoder& to, const LinkEvent& event) noexcept {
+  const bool has_vrf = event.master || event.vrf_table != 0;
+  const bool has_vlan = event.vlan != 0;
+  to.byte(static_cast<std::uint8_t>((event.admin_up ? 1U : 0U) | (event.carrier ? 2U : 0U) | (event.removed ? 4U : 0U) |
+                                    (event.ours ? 8U : 0U) | (has_vrf ? 16U : 0U) | (event.bridge ? 32U : 0U) | (has_vlan ? 64U : 0U)));
+  to.number(event.port.value());
+  to.number(event.mtu);
+  to.text(event.name);
+  for (const std::uint8_t byte : event.mac.bytes) to.byte(byte);
+  to.fixed(static_cast<std::uint64_t>(event.seen.nanoseconds()));
+  if (has_vrf) {
+    to.number(event.master.value());
+    to.number(event.vrf_table);
+  }
+  if (!has_vlan) return;
+  to.number(event.vlan);
+  to.number(event.lower.value());
+}
+
+LinkEvent read_link(Decoder& from) {
+  const std::uint8_t flags = from.byte();
+  LinkEvent link;
+  link.admin_up = (flags & 1U) != 0;
+  link.carrier = (flags & 2U) != 0;
+  link.removed = (flags & 4U) != 0;
+  link.ours = (flags & 8U) != 0;
+  link.bridge = (flags & 32U) != 0;
+  link.port = IfIndex{number32(from)};
+  link.mtu = number32(from);
+  link.name = std::string{from.text()};
+  for (std::uint8_t& byte : link.mac.bytes) byte = from.byte();
+  link.seen = Instant::from_nanoseconds(static_cast<std::int64_t>(from.fixed()));
+  if ((flags & 16U) != 0) {
+    link.master = IfIndex{number32(from)};
+    link.vrf_table = number32(from);
+  }
+  if ((flags & 64U) != 0) {
+    link.vlan = static_cast<std::uint16_t>(from.number());
+    link.lower = IfIndex{number32(from)};
+  }
+  return link;
 }
 
 std::vector<DeleteOrder> read_deletes(Decoder& from) {

@@ -115,23 +115,6 @@ void read_texts(Decoder& from, JournalRecord& record) {
   for (std::uint64_t i = 0; i < record.count && from.ok(); ++i) record.texts.push_back(from.text());
 }
 
-void read_link(Decoder& from, JournalRecord& record) {
-  const std::uint8_t flags = from.byte();
-  LinkEvent& link = record.link;
-  link.admin_up = (flags & 1U) != 0;
-  link.carrier = (flags & 2U) != 0;
-  link.removed = (flags & 4U) != 0;
-  link.port = IfIndex{number32(from)};
-  link.mtu = number32(from);
-  link.name = std::string{from.text()};
-  for (std::uint8_t& byte : link.mac.bytes) byte = from.byte();
-  link.seen = instant(from);
-  link.ours = (flags & 8U) != 0;
-  if ((flags & 16U) == 0) return;
-  link.master = IfIndex{number32(from)};
-  link.vrf_table = number32(from);
-}
-
 void read_place(Decoder& from, JournalRecord& record) {
   record.table = number32(from);
   record.row = number32(from);
@@ -252,7 +235,7 @@ void read_content(Decoder& from, JournalRecord& record) {
       record.digest = from.fixed();
       return;
     case Kind::Answered: return read_answers(from, record);
-    case Kind::Link: return read_link(from, record);
+    case Kind::Link: record.link = read_link(from); return;
     case Kind::KernelNexthop: record.nexthop = read_nexthop(from); return;
     case Kind::RestartLook: record.flag = from.byte() != 0; return;
     case Kind::Unwanted: record.orders = read_deletes(from); return;

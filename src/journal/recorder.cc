@@ -483,19 +483,9 @@ void JournalRecorder::answered(std::size_t lane, std::span<const Operation> ops)
 void JournalRecorder::link(const LinkEvent& event) {
   if (!on()) return;
   put_time();
-  const bool has_vrf = event.master || event.vrf_table != 0;
-  put(2 + 4 * kVarintBytes + text_bound(event.name) + event.mac.bytes.size() + 8, [&](Encoder& to) {
+  put(1 + journal::bound_of(event), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Link));
-    to.byte(static_cast<std::uint8_t>((event.admin_up ? 1U : 0U) | (event.carrier ? 2U : 0U) | (event.removed ? 4U : 0U) |
-                                      (event.ours ? 8U : 0U) | (has_vrf ? 16U : 0U)));
-    to.number(event.port.value());
-    to.number(event.mtu);
-    to.text(event.name);
-    for (const std::uint8_t byte : event.mac.bytes) to.byte(byte);
-    to.fixed(static_cast<std::uint64_t>(event.seen.nanoseconds()));
-    if (!has_vrf) return;
-    to.number(event.master.value());
-    to.number(event.vrf_table);
+    encode(to, event);
   });
 }
 

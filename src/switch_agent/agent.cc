@@ -37,12 +37,14 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
       ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
+      vlans_(runtime.add<Vlans>(programmer_, port_ids_, mtu_rows_)),
+      vlan_members_(runtime.add<VlanMembers>(programmer_, port_ids_)),
       vrfs_(runtime.add<Vrfs>(programmer_, port_ids_, vrf_tables_, options_.table)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_, mtu_rows_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, vrf_tables_, options_.table, options_.retry_quota)),
-      row_states_(runtime, {ports_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
+      row_states_(runtime, {ports_, vlans_, vlan_members_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
@@ -119,9 +121,9 @@ bool Agent::is_held() {
   if (is_allowed_ || quiet_looks_ + 1 < kQuietLooks) return false;
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
   std::string parts;
-  for (const auto& [count, what] :
-       {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
-        std::pair{counts.neighbors, " neighbours"}, std::pair{counts.addresses, " addresses"}, std::pair{counts.devices, " devices"}}) {
+  for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
+                                    std::pair{counts.neighbors, " neighbours"}, std::pair{counts.addresses, " addresses"},
+                                    std::pair{counts.devices, " devices"}, std::pair{counts.fdb, " entries of VLANs"}}) {
     if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
   }
   is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
@@ -156,7 +158,8 @@ std::vector<DeleteOrder> Agent::unwanted() {
   if (options_.restart != nullptr) return options_.restart->unwanted();
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
   std::vector<DeleteOrder> orders = std::move(found.neighbors);
-  for (std::vector<DeleteOrder>* const stage : {&found.routes, &found.groups, &found.nexthops, &found.addresses, &found.devices}) {
+  for (std::vector<DeleteOrder>* const stage :
+       {&found.routes, &found.groups, &found.nexthops, &found.addresses, &found.fdb, &found.devices}) {
     if (stage->empty()) continue;
     orders.insert(orders.end(), std::make_move_iterator(stage->begin()), std::make_move_iterator(stage->end()));
     break;
@@ -167,6 +170,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
 void Agent::end_restart() {
   reconciler_.end();
   interfaces_.end_restart();
+  vlan_members_.end_restart();
   routes_.end_restart();
   restart_timer_.disarm();
   restarted_ = true;
@@ -232,8 +236,9 @@ void Agent::clear_device(const std::string& port, IfIndex device) {
   nexthop_groups_.add_objects_on(port, objects);
   neighbors_.add_objects_on(port, device, objects);
   interfaces_.add_objects_on(port, device, objects);
-  if (objects.empty()) return;
   std::vector<Operation> operations;
+  vlan_members_.add_orders_for_renamed(port, device, operations);
+  if (objects.empty() && operations.empty()) return;
   for (const DeleteOrder& object : objects) operations.push_back({order_of(object), {}});
   programmer_.submit(OrderLane::Urgent, std::move(operations), [](std::span<Operation>) {});
   if (audit_ == nullptr) return;

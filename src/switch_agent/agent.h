@@ -28,6 +28,8 @@
 #include "switch_agent/routes.h"
 #include "switch_agent/row_states.h"
 #include "switch_agent/safety_stop.h"
+#include "switch_agent/vlan_members.h"
+#include "switch_agent/vlans.h"
 #include "switch_agent/vrf_tables.h"
 #include "switch_agent/vrfs.h"
 #include "switch_agent/withdrawals.h"
@@ -133,6 +135,8 @@ class Agent {
   MtuRows mtu_rows_;
   GroupIds group_ids_;
   Ports& ports_;
+  Vlans& vlans_;
+  VlanMembers& vlan_members_;
   Vrfs& vrfs_;
   Interfaces& interfaces_;
   Neighbors& neighbors_;

@@ -41,6 +41,12 @@ inline bool is_passing(const Status& status) noexcept {
   }
 }
 
+/// The event of a new device takes well below a millisecond.
+inline constexpr Duration kEventRetry = 10ms;
+inline Status not_reported(std::string_view device) {
+  return Status{StatusCode::FailedPrecondition, "the kernel has not reported the device " + std::string{device}};
+}
+
 /// The status of an order whose device was removed and created again after the order was carried out: its effect went with the old device.
 inline Status device_changed(std::string_view port) {
   return Status{StatusCode::FailedPrecondition, "the device '" + std::string{port} + "' went while the order was under way"};

@@ -123,6 +123,7 @@ void Audit::notice(const std::optional<DeleteOrder>& object) {
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
+    bool operator()(const FdbDelete&) const { return false; }
   };
   if (!std::visit(IsOurs{parts_}, *object)) return;
   notice(kind_of(*object));
@@ -371,6 +372,7 @@ bool Audit::delete_unwanted() {
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return true; }  // No audit finds one.
+    bool operator()(const FdbDelete&) const { return true; }
   };
   const IsWanted is_wanted{parts_, kind_ == ObjectKind::Nexthop ? parts_.nexthop_groups.numbers() : std::set<NexthopId>{}};
   const std::size_t count = std::min(unwanted_.size(), kDeletesOfTurn);

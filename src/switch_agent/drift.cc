@@ -19,6 +19,11 @@ std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, s
     Identity operator()(const NexthopDelete& one) const { return {kind, one.id.value(), {}, 0, 0, 0}; }
     Identity operator()(const NeighborDelete& one) const { return {kind, one.port.value(), one.address, 0, 0, 0}; }
     Identity operator()(const DeviceDelete& one) const { return {kind, one.device.value(), {}, 0, 0, 0}; }
+    Identity operator()(const FdbDelete& one) const {
+      std::array<std::uint8_t, 16> mac{};
+      std::ranges::copy(one.mac.bytes, mac.begin());
+      return {kind, one.port.value(), IpAddress::v6(mac), 0, 0, 0};
+    }
     Identity operator()(const AddressDelete& one) const { return {kind, one.port.value(), one.address.address, one.address.length, 0, 0}; }
   };
   return std::visit(Visit{object.index()}, object);
@@ -54,6 +59,7 @@ ObjectKind kind_of(const DeleteOrder& object) noexcept {
     ObjectKind operator()(const NexthopDelete&) const { return ObjectKind::Nexthop; }
     ObjectKind operator()(const NeighborDelete&) const { return ObjectKind::Neighbor; }
     ObjectKind operator()(const AddressDelete&) const { return ObjectKind::Address; }
+    ObjectKind operator()(const FdbDelete&) const { return ObjectKind::Neighbor; }
     ObjectKind operator()(const DeviceDelete&) const { return ObjectKind::Address; }  // No audit reads devices: link events report them.
   };
   return std::visit(Visit{}, object);

@@ -36,11 +36,16 @@ inline constexpr ConstraintKind kSetKnown{"set-known"};            // set       
 inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};  // prefix        routes      no row has it under another spelling
 inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   no row has it under another spelling
 inline constexpr ConstraintKind kAddressSpelling{
-    "address-spelling"};                                            // port:address/length  interfaces  no row has it under another spelling
-inline constexpr ConstraintKind kVrf{"vrf"};                        // name            vrfs  its device is up, and its table is known
-inline constexpr ConstraintKind kInVrf{"in-vrf"};                   // port:vrf        ports       the device is in that of the VRF
+    "address-spelling"};                                 // port:address/length  interfaces  no row has it under another spelling
+inline constexpr ConstraintKind kVrf{"vrf"};             // name            vrfs  its device is up, and its table is known
+inline constexpr ConstraintKind kInDevice{"in-device"};  // port:device     ports       the port is in the VRF or bridge of that name
 inline constexpr ConstraintKind kVrfPortsGone{"vrf-ports-gone"};    // name            interfaces  no INTF_TABLE row has put a port into it
 inline constexpr ConstraintKind kVrfRoutesGone{"vrf-routes-gone"};  // name            routes      no route is in it
+inline constexpr ConstraintKind kVlan{"vlan"};                      // name      vlans         its bridge is as its row asks
+inline constexpr ConstraintKind kVlanMembersGone{"vlan-members-gone"};  // name  vlan-members  no port is in it
+inline constexpr ConstraintKind kVlanMember{"vlan-member"};             // vlan:port   vlan-members  the port is in the bridge of the VLAN
+inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port          vlan-members  no VLAN has the port
+inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

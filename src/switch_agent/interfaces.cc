@@ -123,8 +123,10 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
     if (!holds(vrf)) return Outcome::wait_for(vrf);
     if (!ids_.find(row->vrf)) return Outcome::retry_after(kSoon, device_changed(row->vrf));  // Its end is not announced yet.
   }
-  const Constraint configured{port.starts_with("Loopback") ? kDevice : kPort, port};
+  const Constraint configured{port.starts_with("Loopback") ? kDevice : is_vlan_name(port) ? kVlan : kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
+  const Constraint in_no_vlan{kInNoVlan, port};
+  if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   const std::string vrf_before = interfaces_[port].vrf;
   const std::optional<IfIndex> master = master_to_order(port, row->vrf);
@@ -156,7 +158,7 @@ Outcome Interfaces::base_applied(const std::string& port) {
   interface.applied.set(applied_);
   announce({kInterface, port});
   if (interface.vrf.empty()) return Outcome::done();
-  return Outcome::done_while({Constraint{kVrf, interface.vrf}, Constraint{kInVrf, port + ":" + interface.vrf}});
+  return Outcome::done_while({Constraint{kVrf, interface.vrf}, Constraint{kInDevice, port + ":" + interface.vrf}});
 }
 
 bool Interfaces::is_wanted(const std::string& port, const Prefix& address) const {

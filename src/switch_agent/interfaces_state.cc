@@ -37,7 +37,7 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
 }
 
 bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interface) const {
-  return interface.vrf.empty() || ids_.is_in_vrf(port, interface.vrf);
+  return interface.vrf.empty() || ids_.is_in(port, interface.vrf);
 }
 
 PlaneCounts Interfaces::state_counts() const {

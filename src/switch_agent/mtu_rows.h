@@ -1,6 +1,6 @@
 // MtuRows: the MTU that rows ask for, by port, and whether the kernel has it. Two rows may name the MTU of a port: the interface's row
-// (INTF_TABLE) overrides the port's (PORT_TABLE) while it has an mtu, whichever was written last. The ports Orch and the interfaces Orch
-// write it and take from it the MTU that they order. Scheduler thread only. All functions: O(log(ports)).
+// (INTF_TABLE) overrides the port's (PORT_TABLE, or VLAN_TABLE) while it has an mtu, whichever was written last. The ports Orch and the
+// interfaces Orch write it and take from it the MTU that they order. Scheduler thread only. All functions: O(log(ports)).
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,11 @@ class MtuRows {
     const std::string name{port};
     const std::string wanted = std::to_string(*rows.wanted());
     return "another program changed the MTU of " + name + " to " + std::to_string(*rows.actual) + ", and its row asks for " + wanted +
-           "; 'rondo set " + (rows.of_interface ? "INTF_TABLE " : "PORT_TABLE ") + name + " mtu=" + wanted + "' sets it again";
+           "; 'rondo set " +
+           (rows.of_interface          ? "INTF_TABLE "
+            : name.starts_with("Vlan") ? "VLAN_TABLE "
+                                       : "PORT_TABLE ") +
+           name + " mtu=" + wanted + "' sets it again";
   }
 
  private:

@@ -1,6 +1,6 @@
-// PortIds: the kernel's numbers of ports by name, their MTU, whether they are up, and their VRF. The ports Orch writes it from link events;
-// Orchs that give orders to the data plane read it, and the interfaces Orch records the VRF into which the data plane has just put a port.
-// A known name says nothing about the state of the port; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports by name, their MTU, whether they are up, and the VRF or bridge that they are in. The ports Orch
+// writes it from link events; Orchs that give orders to the data plane read it, and record the VRF or bridge into which the data plane has
+// just put a port. A known name says nothing about the state of the port; the facts in facts.h do.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 
 namespace rondo::switch_agent {
@@ -42,19 +43,26 @@ class PortIds {
   void set_mtu(const std::string& name, std::uint32_t mtu) { mtus_.insert_or_assign(name, mtu); }
   /// What a device is besides a port.
   struct Device {
-    IfIndex master;               // The device that it is in, such as a VRF; 0: none.
+    IfIndex master;               // The device that it is in, such as a VRF or a bridge; 0: none.
     std::uint32_t vrf_table = 0;  // Its table, if it is a VRF.
     bool ours = false;            // Made by an order of this program, or of an earlier run.
+    bool bridge = false;
+    std::uint16_t vlan = 0;  // Of an 802.1Q device; 0 for others.
+    IfIndex lower{};         // The port that an 802.1Q device is on.
   };
   Device device(std::string_view name) const {
     const auto it = devices_.find(name);
     return it == devices_.end() ? Device{} : it->second;
   }
   /// Does not change the master.
-  void set_device(const std::string& name, std::uint32_t vrf_table, bool ours) {
+  void set_device(const std::string& name, const LinkEvent& event) {
     Device& device = devices_[name];
-    device.vrf_table = vrf_table;
-    device.ours = ours;
+    device = {.master = device.master,
+              .vrf_table = event.vrf_table,
+              .ours = event.ours,
+              .bridge = event.bridge,
+              .vlan = event.vlan,
+              .lower = event.lower};
   }
   void set_master(const std::string& name, IfIndex master) {
     const IfIndex before = std::exchange(devices_[name].master, master);
@@ -66,10 +74,10 @@ class PortIds {
   bool has_vrf_table(std::uint32_t table) const {
     return std::ranges::any_of(devices_, [table](const auto& entry) { return entry.second.vrf_table == table; });
   }
-  /// True if the device is in the VRF of this name.
-  bool is_in_vrf(std::string_view name, std::string_view vrf) const {
+  /// True if the device is in the VRF or bridge of this name.
+  bool is_in(std::string_view name, std::string_view other) const {
     const IfIndex master = device(name).master;
-    return master && master == find(vrf);
+    return master && master == find(other);
   }
   /// Calls 'visit' with the name of each device and what it is.
   template <class Visit>

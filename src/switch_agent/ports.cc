@@ -28,9 +28,9 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mt
   provide(kIpv6Mtu, [this](std::string_view name) { return has_ipv6_mtu(name); });
   runtime.explain(kIpv6Mtu, [this](std::string_view name) { return FactOrigin{"", "", small_mtu_words(name, ids_.mtu(name))}; });
   ids_.on_master([this](const std::string& name, IfIndex before, IfIndex now) { state_master(name, before, now); });
-  provide(kInVrf, [this](std::string_view key) {
+  provide(kInDevice, [this](std::string_view key) {
     const std::size_t colon = key.find(':');
-    return colon != std::string_view::npos && ids_.is_in_vrf(key.substr(0, colon), key.substr(colon + 1));
+    return colon != std::string_view::npos && ids_.is_in(key.substr(0, colon), key.substr(colon + 1));
   });
   runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
 }
@@ -47,7 +47,7 @@ bool Ports::has_ipv6_mtu(std::string_view name) const {
 
 Outcome Ports::set(std::string_view key, const Fields& fields) {
   if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's end marks; the facts make them unnecessary.
-  if (Status name = check_port_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
+  if (Status name = check_port_key(key); !name.ok()) return Outcome::reject_key(std::move(name));
   const Result<PortRow> row = parse_port(fields);
   if (!row) return Outcome::reject(row.error());
   const std::string name{key};
@@ -86,7 +86,9 @@ Outcome Ports::remove(std::string_view key) {
   if (it == ports_.end()) return Outcome::done();
   if (it->second.configured) {
     const Constraint unused{kPortUnused, std::string{key}};
+    const Constraint in_no_vlan{kInNoVlan, std::string{key}};
     if (!holds(unused)) return Outcome::wait_for(unused);
+    if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
     it->second.configured = false;
     it->second.wanted_up.reset();
     mtus_.set_port_row(key, std::nullopt);
@@ -126,9 +128,9 @@ void Ports::link_event(const LinkEvent& event) {
   port.mtu = event.mtu;
   port.was_as_wanted = port.was_as_wanted || port.wanted_up == port.admin_up;
   ids_.set(event.name, event.port);
-  ids_.set_device(event.name, event.vrf_table, event.ours);
+  ids_.set_device(event.name, event);
   ids_.set_master(event.name, event.master);
-  if (is_new && event.vrf_table != 0) state_ports_of(event.name, event.port, true);
+  if (is_new && (event.vrf_table != 0 || event.bridge)) state_ports_of(event.name, event.port, true);
   ids_.set_mtu(event.name, event.mtu);
   mtus_.reported(event.name, event.mtu);
   if (is_new) {
@@ -147,17 +149,17 @@ void Ports::link_event(const LinkEvent& event) {
 }
 
 void Ports::state_master(const std::string& name, IfIndex before, IfIndex now) {
-  if (const std::string_view vrf = ids_.name(before); !vrf.empty()) withdraw({kInVrf, name + ":" + std::string{vrf}});
-  if (const std::string_view vrf = ids_.name(now); !vrf.empty()) announce({kInVrf, name + ":" + std::string{vrf}});
+  if (const std::string_view left = ids_.name(before); !left.empty()) withdraw({kInDevice, name + ":" + std::string{left}});
+  if (const std::string_view entered = ids_.name(now); !entered.empty()) announce({kInDevice, name + ":" + std::string{entered}});
 }
 
-/// Called when the device of a VRF appears under this name or goes: its ports may be known already, or still.
-void Ports::state_ports_of(const std::string& vrf, IfIndex device, bool begins) {
+/// Called when a VRF or bridge appears under this name or goes: its ports may be known already, or still.
+void Ports::state_ports_of(const std::string& holder, IfIndex device, bool begins) {
   std::vector<std::string> in_it;
   ids_.for_each_device([&](const std::string& name, const PortIds::Device& one) {
-    if (one.master == device) in_it.push_back(name + ":" + vrf);
+    if (one.master == device) in_it.push_back(name + ":" + holder);
   });
-  for (const std::string& key : in_it) begins ? announce({kInVrf, key}) : withdraw({kInVrf, key});
+  for (const std::string& key : in_it) begins ? announce({kInDevice, key}) : withdraw({kInDevice, key});
 }
 
 void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
@@ -188,12 +190,12 @@ void Ports::device_gone(Port& port) {
   const bool was_admin_up = std::exchange(port.admin_up, false);
   const bool had_carrier = std::exchange(port.carrier, false);
   const bool had_ipv6_mtu = has_ipv6_mtu(port.name);
-  const bool is_vrf = ids_.device(port.name).vrf_table != 0;
+  const PortIds::Device device = ids_.device(port.name);
   port.exists = false;
   port.exists_since = runtime().clock().wall_now();
   ids_.set_master(port.name, {});
   ids_.erase(port.name);
-  if (is_vrf) state_ports_of(port.name, port.id, false);
+  if (device.vrf_table != 0 || device.bridge) state_ports_of(port.name, port.id, false);
   mtus_.device_gone(port.name);
   state_facts(port, was_admin_up, had_carrier);
   if (had_ipv6_mtu) withdraw({kIpv6Mtu, port.name});

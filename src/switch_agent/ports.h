@@ -85,7 +85,7 @@ class Ports final : public Orch {
   Outcome remove(std::string_view key);
   void forget_old_name(const LinkEvent& event);
   void state_master(const std::string& name, IfIndex before, IfIndex now);
-  void state_ports_of(const std::string& vrf, IfIndex device, bool begins);
+  void state_ports_of(const std::string& holder, IfIndex device, bool begins);
   void state_facts(Port& port, bool was_admin_up, bool had_carrier);
   void device_gone(Port& port);
   void forget_if_dead(std::string_view name);

@@ -14,8 +14,18 @@ Status status_of(const Result<T>& parsed) {
 
 Status check_port(std::string_view key, const Fields& fields) {
   if (key == "PortConfigDone" || key == "PortInitDone") return {};
-  if (Status name = check_port_name(key); !name.ok()) return name;
+  if (Status name = check_port_key(key); !name.ok()) return name;
   return status_of(parse_port(fields));
+}
+
+Status check_vlan(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_vlan_name(key); !parsed) return parsed.error();
+  return status_of(parse_vlan(fields));
+}
+
+Status check_vlan_member(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_vlan_member_key(key); !parsed) return parsed.error();
+  return status_of(parse_tagged(fields));
 }
 
 Status check_interface(std::string_view key, const Fields& fields) {
@@ -38,6 +48,8 @@ Status check_route(std::string_view key, const Fields& fields) {
 Status check_row(std::string_view table, std::string_view key, const Fields& fields) {
   if (table == "PORT_TABLE") return check_port(key, fields);
   if (table == "VRF_TABLE") return check_vrf_name(key);
+  if (table == "VLAN_TABLE") return check_vlan(key, fields);
+  if (table == "VLAN_MEMBER_TABLE") return check_vlan_member(key, fields);
   if (table == "INTF_TABLE") return check_interface(key, fields);
   if (table == "NEIGH_TABLE") return check_neighbor(key, fields);
   if (table == "NEXTHOP_GROUP_TABLE") return status_of(parse_group(fields));

@@ -10,6 +10,8 @@
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/ports.h"
 #include "switch_agent/routes.h"
+#include "switch_agent/vlan_members.h"
+#include "switch_agent/vlans.h"
 #include "switch_agent/vrfs.h"
 
 namespace rondo::switch_agent {
@@ -21,6 +23,12 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
   add(
       "VRF_TABLE", [&vrfs = orchs.vrfs](std::string_view key, const Record*) { return vrfs.state_of(key); },
       [&vrfs = orchs.vrfs] { return vrfs.state_counts(); });
+  add(
+      "VLAN_TABLE", [&vlans = orchs.vlans](std::string_view key, const Record*) { return vlans.state_of(key); },
+      [&vlans = orchs.vlans] { return vlans.state_counts(); });
+  add(
+      "VLAN_MEMBER_TABLE", [&members = orchs.vlan_members](std::string_view key, const Record*) { return members.state_of(key); },
+      [&members = orchs.vlan_members] { return members.state_counts(); });
   add(
       "INTF_TABLE", [&interfaces = orchs.interfaces](std::string_view key, const Record*) { return interfaces.state_of(key); },
       [&interfaces = orchs.interfaces] { return interfaces.state_counts(); });

@@ -19,6 +19,8 @@ class Neighbors;
 class NexthopGroups;
 class Ports;
 class Routes;
+class VlanMembers;
+class Vlans;
 class Vrfs;
 
 class RowStates {
@@ -26,6 +28,8 @@ class RowStates {
   /// The Orchs of an agent; they must outlive the runtime.
   struct Orchs {
     const Ports& ports;
+    const Vlans& vlans;
+    const VlanMembers& vlan_members;
     const Vrfs& vrfs;
     const Interfaces& interfaces;
     const Neighbors& neighbors;

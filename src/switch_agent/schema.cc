@@ -85,6 +85,76 @@ Status check_vrf_name(std::string_view name) {
   return Status{StatusCode::InvalidArgument, quoted(name) + " is not the name of a VRF, which begins with Vrf and has no ':'"};
 }
 
+Status check_port_key(std::string_view name) {
+  if (is_vlan_name(name)) return Status{StatusCode::InvalidArgument, quoted(name) + " is the name of a VLAN: its row is in VLAN_TABLE"};
+  return check_port_name(name);
+}
+
+Result<std::uint16_t> parse_vlan_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "Vlan";
+  std::uint16_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (name.starts_with(kPrefix) && name.size() > kPrefix.size() && name[kPrefix.size()] != '0') {
+    const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, number);
+    if (parsed.ec == std::errc{} && parsed.ptr == end && number >= 1 && number <= 4094) return number;
+  }
+  return failure(StatusCode::InvalidArgument, quoted(name) + " is not the name of a VLAN: Vlan1 to Vlan4094");
+}
+
+bool is_vlan_name(std::string_view name) { return static_cast<bool>(parse_vlan_name(name)); }
+
+namespace {
+
+Result<VlanRow> read_vlan(const Fields& fields) {
+  VlanRow row;
+  if (const auto admin = fields.find(field::kVlanAdminStatus.name)) {
+    if (*admin != "up" && *admin != "down") return failure(bad_field(field::kVlanAdminStatus.name, *admin, "must be 'up' or 'down'"));
+    row.admin_up = *admin == "up";
+  }
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  if (const auto text = fields.find(field::kMac.name); text && !text->empty()) {
+    const Result<MacAddress> mac = MacAddress::parse(*text);
+    const bool is_station = mac && (mac->bytes[0] & 1) == 0 && *mac != MacAddress{};
+    if (!is_station) return failure(bad_field(field::kMac.name, *text, "is not the MAC address of one station, such as 02:00:00:00:00:01"));
+    row.mac = *mac;
+  }
+  return row;
+}
+
+Result<bool> read_tagged(const Fields& fields) {
+  const std::string_view mode = fields.find(field::kTaggingMode.name).value_or("untagged");
+  if (mode == "tagged") return true;
+  if (mode == "untagged" || mode == "priority_tagged") return false;
+  return failure(bad_field(field::kTaggingMode.name, mode, "must be 'tagged', 'untagged' or 'priority_tagged'"));
+}
+
+}  // namespace
+
+Result<VlanRow> parse_vlan(const Fields& fields) { return with_unknown_field(read_vlan(fields), "VLAN_TABLE", fields); }
+
+Result<VlanMemberKey> parse_vlan_member_key(std::string_view key) {
+  const auto parts = split_key(key, "<vlan>:<port>");
+  if (!parts) return failure(parts.error());
+  const Result<std::uint16_t> number = parse_vlan_name(parts->first);
+  if (!number) return failure(number.error());
+  if (Status port = check_port_key(parts->second); !port.ok()) return failure(std::move(port));
+  return VlanMemberKey{std::string{parts->first}, *number, std::string{parts->second}};
+}
+
+Result<bool> parse_tagged(const Fields& fields) { return with_unknown_field(read_tagged(fields), "VLAN_MEMBER_TABLE", fields); }
+
+std::string tagged_port_name(std::string_view port, std::uint16_t vlan) {
+  const std::string suffix = "." + std::to_string(vlan);
+  std::string name = std::string{port} + suffix;
+  constexpr std::array kShort{std::pair{std::string_view{"Ethernet"}, "Eth"}, std::pair{std::string_view{"PortChannel"}, "Po"}};
+  for (const auto& [prefix, shorter] : kShort) {
+    if (!check_port_name(name).ok() && port.starts_with(prefix)) name = shorter + std::string{port.substr(prefix.size())} + suffix;
+  }
+  return check_port_name(name).ok() ? name : std::string{};
+}
+
 namespace {
 
 Result<PortRow> read_port(const Fields& fields) {

@@ -21,6 +21,33 @@ namespace rondo::switch_agent {
 /// Checks that the kernel accepts the name for a device.
 Status check_port_name(std::string_view name);
 
+/// Checks the key of PORT_TABLE: the same, and not the name of a VLAN.
+Status check_port_key(std::string_view name);
+
+/// The number of the VLAN whose name this is: "Vlan1" to "Vlan4094".
+Result<std::uint16_t> parse_vlan_name(std::string_view name);
+/// True for such a name.
+bool is_vlan_name(std::string_view name);
+/// VLAN_TABLE:<vlan>
+struct VlanRow {
+  bool admin_up = true;
+  std::optional<std::uint32_t> mtu;  // Empty: the smallest of the members.
+  std::optional<MacAddress> mac;     // Empty: that of a member.
+};
+Result<VlanRow> parse_vlan(const Fields& fields);
+/// VLAN_MEMBER_TABLE:<vlan>:<port>
+struct VlanMemberKey {
+  std::string vlan;
+  std::uint16_t number = 0;
+  std::string port;
+};
+Result<VlanMemberKey> parse_vlan_member_key(std::string_view key);
+/// True if the frames of the VLAN have its tag on the port.
+Result<bool> parse_tagged(const Fields& fields);
+/// The name of the 802.1Q device of a tagged member: "Ethernet0.10", or "Eth124.4094" where the long name does not fit, as SONiC shortens
+/// the names of sub-interfaces. Empty if that does not fit either.
+std::string tagged_port_name(std::string_view port, std::uint16_t vlan);
+
 /// Checks the key of VRF_TABLE:<vrf>, which is the name of a device: "Vrf...".
 Status check_vrf_name(std::string_view name);
 

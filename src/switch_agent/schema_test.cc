@@ -51,6 +51,36 @@ TEST(PortSchema, BadValuesAreNamed) {
   }
 }
 
+TEST(VlanSchema, ANameHasANumberFrom1To4094WithoutZerosBeforeIt) {
+  EXPECT_EQ(parse_vlan_name("Vlan1").value(), 1);
+  EXPECT_EQ(parse_vlan_name("Vlan4094").value(), 4094);
+  for (const char* bad :
+       {"", "Vlan", "Vlan0", "Vlan4095", "Vlan65537", "Vlan010", "Vlan10 ", "Vlan-1", "Vlan+1", "vlan10", "VLAN10", "Vlan1.2"}) {
+    EXPECT_FALSE(is_vlan_name(bad)) << bad;
+  }
+  EXPECT_FALSE(check_port_key("Vlan10").ok());
+  EXPECT_TRUE(check_port_key("Vlan4095").ok());
+}
+
+TEST(VlanSchema, AMemberHasAVlanAndAPort) {
+  const Result<VlanMemberKey> key = parse_vlan_member_key("Vlan10:Ethernet0");
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key->vlan, "Vlan10");
+  EXPECT_EQ(key->number, 10);
+  EXPECT_EQ(key->port, "Ethernet0");
+  for (const char* bad : {"", "Vlan10", "Vlan10:", ":Ethernet0", "Vlan10:Vlan20", "Vlan10:a/b", "Ethernet0:Vlan10"}) {
+    EXPECT_FALSE(parse_vlan_member_key(bad).has_value()) << bad;
+  }
+}
+
+TEST(VlanSchema, TheDeviceOfATaggedMemberHasAShorterNameWhereTheLongOneDoesNotFit) {
+  EXPECT_EQ(tagged_port_name("Ethernet0", 10), "Ethernet0.10");
+  EXPECT_EQ(tagged_port_name("Ethernet12", 4094), "Ethernet12.4094");
+  EXPECT_EQ(tagged_port_name("Ethernet124", 4094), "Eth124.4094");
+  EXPECT_EQ(tagged_port_name("PortChannel99", 4094), "Po99.4094");
+  EXPECT_EQ(tagged_port_name("LongPortName0", 4094), "");
+}
+
 TEST(Schema, ARejectedRowNamesItsUnknownField) {
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop_grup", "102"}}.fields())),
               AllOf(HasSubstr("needs one of"), HasSubstr("ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?")));
@@ -76,6 +106,8 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
   const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
   const auto error = [&key](std::string_view table, const Row& row) {
     if (table == "PORT_TABLE") return error_of(parse_port(row.fields()));
+    if (table == "VLAN_TABLE") return error_of(parse_vlan(row.fields()));
+    if (table == "VLAN_MEMBER_TABLE") return error_of(parse_tagged(row.fields()));
     if (table == "INTF_TABLE") return error_of(parse_interface(row.fields()));
     if (table == "NEIGH_TABLE") return error_of(parse_neighbor(key, row.fields()));
     if (table == "NEXTHOP_GROUP_TABLE") return error_of(parse_group(row.fields()));
@@ -89,7 +121,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
       EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
     }
   }
-  EXPECT_EQ(fields, 15U);
+  EXPECT_EQ(fields, 19U);
   EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
   EXPECT_THAT(std::string{field::kWeight.type},
               HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));

@@ -19,6 +19,10 @@ constexpr std::array<const FieldReference*, 0> kVrfFields{};
 constexpr std::array<std::string_view, 11> kVrfIgnored{
     "fallback", "in_band_mgmt_enabled", "ip_opt_action", "l3_mc_action", "mgmtVrfEnabled", "NULL", "src_mac", "ttl_action", "v4", "v6",
     "vni"};
+constexpr std::array kVlanFields{&field::kVlanAdminStatus, &field::kVlanMtu, &field::kMac};
+constexpr std::array<std::string_view, 5> kVlanIgnored{"description", "host_ifname", "learn_mode", "NULL", "vlanid"};
+constexpr std::array kVlanMemberFields{&field::kTaggingMode};
+constexpr std::array<std::string_view, 1> kVlanMemberIgnored{"NULL"};
 constexpr std::array kInterfaceFields{&field::kVrfName, &field::kMtu};
 constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    "family",    "grat_arp", "ipv6_use_link_local_only",
                                                              "loopback_action", "mac_addr",  "mpls",     "NULL",
@@ -31,7 +35,7 @@ constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &fiel
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 
-constexpr std::array<TableReference, 6> kTables{{
+constexpr std::array<TableReference, 8> kTables{{
     {.name = "PORT_TABLE",
      .help = "Ports: devices of the kernel that rondod configures.",
      .key = "PORT",
@@ -51,10 +55,30 @@ constexpr std::array<TableReference, 6> kTables{{
              "A VRF device that another program has made is used with its table, and is not deleted.",
      .ignored = kVrfIgnored,
      .example = "rondo set VRF_TABLE Vrf1"},
+    {.name = "VLAN_TABLE",
+     .help = "VLANs: bridges of the kernel that rondod creates, each with a forwarding database of its own.",
+     .key = "VLAN",
+     .key_help = "The name of the device: Vlan1 to Vlan4094.",
+     .fields = kVlanFields,
+     .rule =
+         "Each field may be given alone. The device is a bridge without VLAN filtering; INTF_TABLE gives it addresses. A VLAN is deleted "
+         "when no port and no interface is left in it. A bridge of this name that another program has made is used, and is not deleted.",
+     .ignored = kVlanIgnored,
+     .example = "rondo set VLAN_TABLE Vlan10"},
+    {.name = "VLAN_MEMBER_TABLE",
+     .help = "The ports of VLANs.",
+     .key = "VLAN:PORT",
+     .key_help = "The row waits until VLAN_TABLE has the VLAN and PORT_TABLE the port.",
+     .fields = kVlanMemberFields,
+     .rule = "A port can be an untagged member of one VLAN, and a tagged member of many. A port that has a row of INTF_TABLE is no member, "
+             "and a member has no such row: the later one waits. A tagged member is an 802.1Q device on the port, such as Ethernet0.10.",
+     .ignored = kVlanMemberIgnored,
+     .example = "rondo set VLAN_MEMBER_TABLE Vlan10:Ethernet0 tagging_mode=untagged"},
     {.name = "INTF_TABLE",
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",
-     .key_help = "The port must have a row of PORT_TABLE, unless its name begins with Loopback; an address needs the row of its port.",
+     .key_help = "The port must have a row of PORT_TABLE, or of VLAN_TABLE if it is a VLAN, unless its name begins with Loopback; an "
+                 "address needs the row of its port.",
      .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "

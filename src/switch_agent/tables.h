@@ -47,6 +47,23 @@ inline constexpr FieldReference kMtu{.name = "mtu",
                                      .help = "Sets the MTU of the device. IPv6 needs at least 1280.",
                                      .low = 68,
                                      .high = 65535};
+inline constexpr FieldReference kVlanAdminStatus{
+    .name = "admin_status", .type = "up or down", .fallback = "up", .help = "Sets the device of the VLAN up or down."};
+inline constexpr FieldReference kVlanMtu{.name = kMtu.name,
+                                         .type = kMtu.type,
+                                         .unit = kMtu.unit,
+                                         .fallback = "the smallest of the members",
+                                         .help = "Sets the MTU of the device of the VLAN. IPv6 needs at least 1280.",
+                                         .low = kMtu.low,
+                                         .high = kMtu.high};
+inline constexpr FieldReference kMac{
+    .name = "mac", .type = "MAC address of one station", .fallback = "that of a member", .help = "The address of the device of the VLAN."};
+inline constexpr FieldReference kTaggingMode{.name = "tagging_mode",
+                                             .type = "tagged, untagged or priority_tagged",
+                                             .fallback = "untagged",
+                                             .help =
+                                                 "Whether the frames of the VLAN have its tag on the port. priority_tagged is the same "
+                                                 "as untagged: frames of priority have the tag 0, which belongs to no VLAN."};
 inline constexpr FieldReference kVrfName{.name = "vrf_name",
                                          .type = "key of VRF_TABLE",
                                          .fallback = "the default VRF",

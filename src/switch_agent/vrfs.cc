@@ -1,7 +1,6 @@
 #include "switch_agent/vrfs.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "rondo/orch/runtime.h"
@@ -9,6 +8,7 @@
 #include "switch_agent/facts.h"
 #include "switch_agent/limits.h"
 #include "switch_agent/priorities.h"
+#include "switch_agent/program.h"
 #include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
@@ -17,8 +17,6 @@ namespace {
 
 /// SONiC's first number.
 constexpr std::uint32_t kFirstTable = 1001;
-/// The event of a new device takes well below a millisecond.
-constexpr Duration kEventRetry = 10ms;
 /// All tables are taken. One is free again when a VRF goes.
 constexpr Duration kTableRetry = 5s;
 
@@ -76,7 +74,7 @@ Outcome Vrfs::set(std::string_view key, const Fields&) {
   if (!device || !vrf.asked) orders.push_back({VrfSet{DeviceName{name}, table}, {}});
   if (device && !is_up(name)) orders.push_back({LinkSet{device, true}, {}});
   if (orders.empty() && vrf.ended) return finish(name);
-  order(std::move(orders), [this, name, ticket = current_ticket()](const Status& status) {
+  program_all(programmer_, std::move(orders), [this, name, ticket = current_ticket()](const Status& status) {
     if (!status.ok()) return settle(ticket, refused(name, status));
     vrfs_[name].asked = true;
     vrfs_[name].ended ? settle(ticket, finish(name)) : end_lookup(name, ticket);
@@ -110,29 +108,9 @@ std::uint32_t Vrfs::free_table() const {
   return 0;
 }
 
-/// Calls 'then' when all orders are answered, with the first failure if there is one.
-void Vrfs::order(std::vector<Operation> orders, std::function<void(const Status&)> then) {
-  if (orders.empty()) return then({});
-  struct Answers {
-    std::size_t left;
-    Status status;
-  };
-  const auto answers = std::make_shared<Answers>(Answers{orders.size(), {}});
-  programmer_.submit(OrderLane::Urgent, std::move(orders), [answers, then = std::move(then)](std::span<Operation> done) {
-    for (const Operation& operation : done) {
-      // The device that an earlier run, or another program, has made.
-      const bool is_there = operation.status.code() == StatusCode::AlreadyExists && std::holds_alternative<VrfSet>(operation.order);
-      const bool is_gone = operation.status.code() == StatusCode::NotFound && is_delete(operation.order);
-      if (answers->status.ok() && !is_there && !is_gone) answers->status = operation.status;
-    }
-    answers->left -= done.size();
-    if (answers->left == 0) then(answers->status);
-  });
-}
-
 /// The last step: from now on the table answers for every destination.
 void Vrfs::end_lookup(const std::string& name, const Ticket& ticket) {
-  order(last_resort_sets(tables_.find(name)), [this, name, ticket](const Status& status) {
+  program_all(programmer_, last_resort_sets(tables_.find(name)), [this, name, ticket](const Status& status) {
     if (!status.ok()) return settle(ticket, refused(name, status));
     vrfs_[name].ended = true;
     tables_.set_ended(name, true);
@@ -155,7 +133,7 @@ Outcome Vrfs::refused(const std::string& name, const Status& status) {
 Outcome Vrfs::finish(const std::string& name) {
   const Constraint up{kAdminUp, name};
   if (!holds(up)) {
-    return Outcome::retry_after(kEventRetry, Status{StatusCode::FailedPrecondition, "the kernel has not reported the device " + name});
+    return Outcome::retry_after(kEventRetry, not_reported(name));
   }
   if (ids_.device(name).vrf_table != tables_.find(name)) return Outcome::retry_after(kSoon, device_changed(name));
   Vrf& vrf = vrfs_[name];
@@ -183,7 +161,7 @@ Outcome Vrfs::remove(std::string_view key) {
   vrf.asked = false;
   // Otherwise it belongs to another program.
   if (ids_.device(name).ours && ids_.device(name).vrf_table == table) orders.push_back({DeviceDelete{ids_.find(name)}, {}});
-  order(std::move(orders), [this, name, ticket = current_ticket()](const Status& status) {
+  program_all(programmer_, std::move(orders), [this, name, ticket = current_ticket()](const Status& status) {
     Outcome outcome = outcome_of_delete(status);
     if (outcome.kind() == Outcome::Kind::Done) {
       tables_.erase(name);

@@ -48,7 +48,6 @@ class Vrfs final : public Orch {
   void note_device(const std::string& name, Vrf& vrf);
   std::string find_trouble(const std::string& name) const;
   std::uint32_t free_table() const;
-  void order(std::vector<Operation> orders, std::function<void(const Status&)> then);
   void end_lookup(const std::string& name, const Ticket& ticket);
   Outcome refused(const std::string& name, const Status& status);
   Outcome finish(const std::string& name);

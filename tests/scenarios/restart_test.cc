@@ -375,6 +375,11 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   testbed.feed(rows);
   testbed.run_for(2s);
   testbed.stop();
+  ASSERT_TRUE(testbed.plane.meddle(BridgeSet{DeviceName{"Vlan10"}}).ok());
+  const std::vector<LinkEvent> links = testbed.plane.links().value();
+  const auto device = [&links](std::string_view name) { return std::ranges::find(links, name, &LinkEvent::name)->port; };
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = device("C"), .master = device("Vlan10")}).ok());
+  ASSERT_TRUE(testbed.plane.meddle(FdbSet{device("C"), MacAddress::parse("02:00:00:00:00:aa").value()}).ok());
   testbed.journal_file = file;
   testbed.start();
   testbed.run_for(3s);

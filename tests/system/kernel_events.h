@@ -146,6 +146,7 @@ class KernelEvents {
     std::uint16_t& type = message.header.nlmsg_type;
     const bool gone = type == RTM_DELLINK || type == RTM_DELADDR || type == RTM_DELNEIGH || type == RTM_DELNEXTHOP || type == RTM_DELROUTE;
     if (const auto link = netlink::decode_link(message)) {
+      ports_[link->event.port] = link->event.name;
       return (gone ? "gone: link " : "link ") + link->event.name + (link->event.admin_up ? " up" : " down") + " mtu " +
              std::to_string(link->event.mtu);
     }
@@ -189,7 +190,14 @@ class KernelEvents {
 /// The events about objects that were correct: those whose lines are equal in 'before' and 'after'.
 inline Lines needless(const Lines& events, const Lines& before, const Lines& after) {
   std::set<std::string> changed;
-  for (const std::string& line : switch_agent::difference(after, before)) changed.insert(object_of(line.substr(2)));
+  for (const std::string& difference : switch_agent::difference(after, before)) {
+    const std::string line = difference.substr(2);
+    changed.insert(object_of(line));
+    if (!line.starts_with("port ")) continue;  // "port swp9 in Vlan9": it entered or left, which is an event of both devices.
+    const std::size_t in = line.find(" in ");
+    changed.insert("link " + line.substr(5, in - 5));
+    changed.insert("link " + line.substr(in + 4));
+  }
   Lines found;
   for (const std::string& event : events) {
     const std::string line = event.starts_with("gone: ") ? event.substr(6) : event;

@@ -40,6 +40,10 @@ class Expected {
     for (const LinkEvent& link : links) {
       if (link.name.starts_with("swp")) lines_.push_back(link_line(link));
     }
+    for (const auto& [name, fields] : rows_) {
+      if (name.first == "VLAN_TABLE") lines_.push_back(link_line(vlan_link(name.second)));
+      if (name.first == "VLAN_MEMBER_TABLE") add_member(name.second);
+    }
     std::ranges::sort(lines_);
   }
   const switch_agent::Lines& lines() const noexcept { return lines_; }
@@ -69,7 +73,20 @@ class Expected {
   static bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
 
   bool has_interface(const std::string& port) const {
-    return links_.contains(port) && find("PORT_TABLE", port) != nullptr && find("INTF_TABLE", port) != nullptr;
+    const char* const table = port.starts_with("Vlan") ? "VLAN_TABLE" : "PORT_TABLE";
+    return links_.contains(port) && find(table, port) != nullptr && find("INTF_TABLE", port) != nullptr;
+  }
+  static LinkEvent vlan_link(const std::string& name) {
+    LinkEvent link;
+    link.name = name;
+    link.admin_up = true;
+    link.mtu = 1500;
+    return link;
+  }
+  void add_member(const std::string& key) {
+    const std::string vlan = key.substr(0, key.find(':'));
+    const std::string port = key.substr(key.find(':') + 1);
+    if (find("VLAN_TABLE", vlan) != nullptr && find("PORT_TABLE", port) != nullptr) lines_.push_back("port " + port + " in " + vlan);
   }
   void add_address(const std::string& key) {
     const std::size_t colon = key.find(':');
@@ -124,7 +141,7 @@ class Expected {
   std::string link_line(const LinkEvent& link) const {
     std::string state = link.admin_up ? "up" : "down";
     std::string mtu = std::to_string(link.mtu);
-    for (const char* const table : {"PORT_TABLE", "INTF_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "INTF_TABLE"}) {
       const RowFields* const row = find(table, link.name);
       if (row == nullptr || (table == std::string{"INTF_TABLE"} && !has_interface(link.name))) continue;
       if (const std::string wanted = text(*row, "admin_status"); !wanted.empty()) state = wanted;

@@ -144,6 +144,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
       ASSERT_TRUE(written.ok()) << written.to_string();
     }
     for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->add_port(port));
+    for (const int port : kVlanPorts) ASSERT_TRUE(lab->add_port(port));
   }
   /// Tries to make a VRF.
   bool find_vrfs() const {
@@ -165,6 +166,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     std::ofstream config(file("rondod.toml"));
     config << "[admin]\nsocket = \"" << socket() << "\"\n" << sections() << "[dataplane]\nkind = \"simulated\"\nsimulated_ports = [";
     for (int port = 1; port <= kPorts; ++port) config << (port == 1 ? "" : ", ") << "\"swp" << port << '"';
+    for (const int port : kVlanPorts) config << ", \"swp" << port << '"';
     config << "]\n";
   }
 
@@ -281,7 +283,8 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
         for (const std::string_view text : kind.deletions)
           delete_in_kernel("route " + with_port(text.substr(text.find('|') + 1), kind.port));
         return;
-      case Object::Vrf: EXPECT_TRUE(!has_vrfs_ || lab->ip("link del Vrf" + std::to_string(kind.port)));
+      case Object::Vrf: EXPECT_TRUE(!has_vrfs_ || lab->ip("link del Vrf" + std::to_string(kind.port))); return;
+      case Object::Vlan: EXPECT_TRUE(lab->ip("link del Vlan" + std::to_string(kind.port)));
     }
   }
   /// Deletes all objects whose line begins with 'line'.
@@ -302,7 +305,12 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     EXPECT_TRUE(lab->ip("link set swp6 name old6"));
   }
 
+  /// The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses, and for a VLAN.
+  void expect_lines_are_up() {
+    EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep -E 'swp|Vlan9:' | grep -qv 'state UP'"); }));
+  }
   void expect_nothing_happens_at_another_restart(const Rows& rows, KernelEvents& events) {
+    if (std::get<End>(GetParam()) != End::PortTakenDown) expect_lines_are_up();
     end_daemon(SIGKILL);
     events.take();
     ASSERT_NO_FATAL_FAILURE(start());
@@ -335,8 +343,7 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   ASSERT_NO_FATAL_FAILURE(start());
   load(rows);
   expect_the_kernel_equals(rows);
-  // The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses.
-  EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep swp | grep -qv 'state UP'"); }));
+  expect_lines_are_up();
   ASSERT_FALSE(HasFailure());
 
   end_daemon(signal_of(GetParam()));

@@ -74,7 +74,7 @@ TEST_F(RondodRows, ShowTellsEachRowOnceOverManyPagesWithItsStateAndFields) {
 
 TEST_F(RondodRows, AnAuditOfATableWithoutObjectsNamesTheTablesOfOperators) {
   for (const char* const command : {"diff", "verify", "resync"}) {
-    const auto answer = client().call(command, {{"table", "VLAN_TABLE"}});
+    const auto answer = client().call(command, {{"table", "LAG_TABLE"}});
     ASSERT_FALSE(answer.has_value()) << command;
     EXPECT_THAT(answer.error().to_string(),
                 HasSubstr("'VLAN_TABLE': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE"));

@@ -9,7 +9,11 @@
 //   - Carrier loss or admin down of a port silently removes the next hops on it and takes them out of their groups. It also removes groups
 //     that become empty and the IPv4 routes that used them. The carrier does not restore them. The only signal is the LinkEvent.
 //   - Admin down also drops IPv6 addresses and all neighbours of the port.
-//   - A port that is put into a VRF, or taken out of one, goes down and up again, with the same consequences.
+//   - A port that is put into a VRF, or taken out of one, goes down and up again, with the same consequences. A port that enters or leaves
+//   a
+//     bridge does not, and keeps its addresses.
+//   - A bridge has carrier while one of its ports has, and before it has had a port.
+//   - A static entry of a bridge's forwarding database goes with its port; learned ones go when the port loses its carrier, too.
 //   - Deleting the last IPv4 address of a port drops its IPv4 neighbours.
 //   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.
 #pragma once
@@ -41,12 +45,16 @@ struct LinkEvent {
   std::uint32_t mtu = 0;
   MacAddress mac;
   Instant seen;                 // When the event was read.
-  IfIndex master{};             // The device that the port is in, such as a VRF; 0: none.
+  IfIndex master{};             // The device that the port is in, such as a VRF or a bridge; 0: none.
   std::uint32_t vrf_table = 0;  // The table of a VRF device; 0 for other devices.
   bool ours = false;            // The device was created by an order of our protocol number.
+  bool bridge = false;          // The device is a bridge.
+  std::uint16_t vlan = 0;       // The VLAN of an 802.1Q device; 0 for other devices.
+  IfIndex lower{};              // The port that an 802.1Q device is on.
   friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
     return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
-           a.mtu == b.mtu && a.mac == b.mac && a.master == b.master && a.vrf_table == b.vrf_table && a.ours == b.ours;
+           a.mtu == b.mtu && a.mac == b.mac && a.master == b.master && a.vrf_table == b.vrf_table && a.ours == b.ours &&
+           a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower;
   }
 };
 
@@ -56,6 +64,14 @@ struct NeighborEvent {
   IpAddress address;
   MacAddress mac;
   bool removed = false;  // The kernel does not know it, could not resolve it, or was given it by a program: it is not learned.
+};
+
+/// What a bridge learned about the port of a station (never a difference).
+struct FdbEvent {
+  IfIndex bridge;
+  IfIndex port;
+  MacAddress mac;
+  bool removed = false;  // The bridge does not know it any more, or was given it by a program: it is not learned.
 };
 
 /// A source that reports learned neighbours, and makes the kernel resolve one.
@@ -100,6 +116,13 @@ struct AddressEntry {
   bool ours = false;  // It has our protocol number. Kernels before 5.18 give addresses none.
 };
 
+/// A static entry of a bridge that an order of our protocol number created. The kernel keeps no number for the entry itself.
+struct FdbEntry {
+  IfIndex bridge;
+  IfIndex port;
+  MacAddress mac;
+};
+
 class DataPlane {
  public:
   virtual ~DataPlane();
@@ -115,6 +138,7 @@ class DataPlane {
   virtual Result<std::vector<NeighborEntry>> neighbors() = 0;
   virtual Result<std::vector<NexthopEntry>> nexthops() = 0;
   virtual Status routes(const std::function<void(const RouteEntry&)>& visit) = 0;
+  virtual Result<std::vector<FdbEntry>> fdb();
 
   /// A source that reports every device once and then each change of state, in order, on 'scheduler' (it adds itself). After a gap (kernel
   /// buffer overrun) it reads all devices again and reports the differences. Equal states are reported once.
@@ -124,15 +148,19 @@ class DataPlane {
   /// An object that another program or the kernel itself created, changed or deleted, named by the order that would delete it. Empty after
   /// a gap: any object may have changed.
   using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
-  /// A source that reports changes of addresses, neighbours, next hops and routes that did not come from apply(); those from apply() are
-  /// filtered out. A route is reported when another program deletes or replaces one of ours, or sets one of our protocol number; not when
-  /// the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
+  /// A source that reports changes of addresses, neighbours, next hops, routes and static entries of bridges that did not come from
+  /// apply(); those from apply() are filtered out. A route is reported when another program deletes or replaces one of ours, or sets one of
+  /// our protocol number; not when the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane
+  /// reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// A source that reports every learned neighbour once and then each change, on 'scheduler' (it adds itself). After a gap it reads all
   /// neighbours again and reports the differences. Unimplemented: this data plane learns none.
   virtual Result<std::unique_ptr<NeighborWatch>> watch_neighbors(Scheduler& scheduler, Priority priority,
                                                                  std::function<void(const NeighborEvent&)> handler);
+
+  /// The same for the entries that bridges learned, of all bridges.
+  virtual Result<std::unique_ptr<Source>> watch_fdb(Scheduler& scheduler, Priority priority, std::function<void(const FdbEvent&)> handler);
 
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;

@@ -41,18 +41,42 @@ struct LinkSet {
   IfIndex port;
   std::optional<bool> up{};            // Administrative state.
   std::optional<std::uint32_t> mtu{};  // Bytes.
-  /// The VRF device that the port is put into; 0: none. Linux takes the port down and up again, so that it loses what a port loses that
-  /// goes down. A port that is in it already is not touched.
+  /// The VRF device or bridge that the port is put into; 0: none. When a port enters or leaves a VRF, Linux takes it down and up again, so
+  /// that it loses what a port loses that goes down. A port that is in the device already is not touched.
   std::optional<IfIndex> master{};
+  std::optional<MacAddress> mac{};  // The address of the device itself.
 };
 /// Creates the device of a VRF, up and without ports. Its table is where the routes of its ports are looked up.
 struct VrfSet {
   DeviceName name;
   std::uint32_t table = 0;
 };
+/// Creates a bridge, up and without ports. Until an order sets its MTU or its MAC address, they follow its ports.
+struct BridgeSet {
+  DeviceName name;
+};
+/// Creates an 802.1Q device on a port, for the frames that have the tag of 'vlan', and puts it into a bridge. The device is down. It goes
+/// up with a LinkSet, or when the port goes up.
+struct TaggedPortSet {
+  DeviceName name;
+  IfIndex port;
+  IfIndex bridge;
+  std::uint16_t vlan = 0;
+};
 /// Deletes a device that an order has created. Its ports leave it as with LinkSet.
 struct DeviceDelete {
   IfIndex device;
+};
+/// Creates a static entry in the forwarding database of the bridge that the port is in, or moves the entry of this address to the port. The
+/// bridge does not age it and learns no other port for the address. It goes when the port leaves the bridge.
+struct FdbSet {
+  IfIndex port;
+  MacAddress mac;
+};
+/// Deletes the entry, whether it is static or learned.
+struct FdbDelete {
+  IfIndex port;
+  MacAddress mac;
 };
 struct AddressSet {
   IfIndex port;
@@ -121,9 +145,9 @@ struct RouteDelete {
 };
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
-                           AddressDelete, LinkSet, VrfSet, DeviceDelete>;
+                           AddressDelete, LinkSet, VrfSet, BridgeSet, TaggedPortSet, DeviceDelete, FdbSet, FdbDelete>;
 /// The orders that delete. Add each new kind of delete here, too: its visitors have no default case.
-using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete, DeviceDelete>;
+using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete, DeviceDelete, FdbDelete>;
 Order order_of(const DeleteOrder& one);
 bool is_delete(const Order& order) noexcept;
 /// The object that the order would delete, for messages: "route 10.0.0.0/8", "next hop 7", "address 10.0.0.1/24 on port 3".
@@ -133,7 +157,7 @@ std::string object_name(const DeleteOrder& one);
 ///   NotFound            the object to be deleted does not exist (ESRCH, ENOENT, EADDRNOTAVAIL); the caller may treat that as done
 ///   FailedPrecondition  an object that the order needs does not exist; waiting may solve it: a next hop (EINVAL "Nexthop id does
 ///                       not exist", "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway
-///                       (ENETUNREACH, EHOSTUNREACH)
+///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
 ///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. Or a device has the

@@ -46,6 +46,7 @@ class Reconciler final : public DataPlane {
     std::vector<DeleteOrder> groups;
     std::vector<DeleteOrder> nexthops;
     std::vector<DeleteOrder> addresses;
+    std::vector<DeleteOrder> fdb;
     std::vector<DeleteOrder> devices;
   };
   Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
@@ -55,7 +56,8 @@ class Reconciler final : public DataPlane {
     std::uint64_t nexthops = 0;  // Next hops and groups.
     std::uint64_t addresses = 0;
     std::uint64_t devices = 0;
-    std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses + devices; }
+    std::uint64_t fdb = 0;  // Static entries of bridges.
+    std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses + devices + fdb; }
   };
   /// Numbers of these objects. O(neighbours).
   UnwantedCounts unwanted_counts() const;
@@ -63,7 +65,7 @@ class Reconciler final : public DataPlane {
   void end();
 
   struct Counts {
-    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours, addresses and devices with our protocol number.
+    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours, addresses, devices and entries of bridges that are ours.
     /// Orders answered without being executed. It can exceed 'found': it includes settings of ports, which 'found' does not, and orders
     /// given twice.
     std::uint64_t kept = 0;
@@ -77,6 +79,7 @@ class Reconciler final : public DataPlane {
   Result<std::vector<NeighborEntry>> neighbors() override { return plane_.neighbors(); }
   Result<std::vector<NexthopEntry>> nexthops() override { return plane_.nexthops(); }
   Status routes(const std::function<void(const RouteEntry&)>& visit) override { return plane_.routes(visit); }
+  Result<std::vector<FdbEntry>> fdb() override { return plane_.fdb(); }
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
     return plane_.monitor(scheduler, priority, std::move(handler));
   }
@@ -91,6 +94,8 @@ class Reconciler final : public DataPlane {
   DataPlane& plane_;
   std::unique_ptr<Known> known_;  // Null after end().
   std::vector<NexthopEntry> nexthops_;
+  bool takes_port_down(const Order& order) const;
+  bool has_vrfs_ = false;         // There is a VRF, or one was ordered.
   std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
   std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;

@@ -19,7 +19,7 @@
 namespace rondo {
 
 /// Kind of an order; for failures and costs.
-enum class OrderKind : std::uint8_t { Route, Group, Nexthop, Neighbor, Address, Link };
+enum class OrderKind : std::uint8_t { Route, Group, Nexthop, Neighbor, Address, Link, Fdb };
 OrderKind kind_of(const Order& order) noexcept;
 
 struct SimDataPlaneOptions {
@@ -51,10 +51,13 @@ class SimDataPlane final : public DataPlane {
   Result<std::vector<NeighborEntry>> neighbors() override;
   Result<std::vector<NexthopEntry>> nexthops() override;
   Status routes(const std::function<void(const RouteEntry&)>& visit) override;
+  Result<std::vector<FdbEntry>> fdb() override;
   /// Needs no descriptor. The source may outlive the data plane.
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override;
   /// Reports the effects of meddle(). The source may outlive the data plane.
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override;
+  /// Reports the effects of hear() and age(), and of what happens to the ports. The source may outlive the data plane.
+  Result<std::unique_ptr<Source>> watch_fdb(Scheduler& scheduler, Priority priority, std::function<void(const FdbEvent&)> handler) override;
   std::string describe() const override;
 
   // --- External events.
@@ -69,6 +72,12 @@ class SimDataPlane final : public DataPlane {
   IfIndex add_port(std::string name);
   /// Another program adds the device of a VRF, up. The name must be new.
   IfIndex add_vrf(std::string name, std::uint32_t table);
+  /// Another program adds a bridge, up. The name must be new.
+  IfIndex add_bridge(std::string name);
+  /// A frame from the station arrives at the port: the bridge that the port is in learns it, if both are up.
+  void hear(std::string_view port, const MacAddress& station);
+  /// The bridge has not heard from the station for too long, and forgets it.
+  void age(std::string_view bridge, const MacAddress& station);
   /// Sets the signal on the port's line. As on Linux the carrier is visible only while the port is up. An unknown name is a fault of the
   /// test.
   void set_carrier(std::string_view name, bool signal);

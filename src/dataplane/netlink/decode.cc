@@ -86,6 +86,13 @@ std::optional<DeleteOrder> changed_neighbor(const Message& message) {
   return NeighborDelete{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address};
 }
 
+/// A static entry, or one that went: a bridge also reports what it learns.
+std::optional<DeleteOrder> changed_fdb(const Message& message) {
+  const std::optional<FdbRecord> record = decode_fdb(message);
+  if (!record || (!record->removed && !record->is_static)) return std::nullopt;
+  return FdbDelete{.port = record->port, .mac = record->mac};
+}
+
 std::optional<DeleteOrder> changed_nexthop(const Message& message) {
   NexthopDelete object;
   AttributeReader attributes = message.attributes(sizeof(nhmsg));
@@ -109,7 +116,10 @@ std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMar
     case RTM_NEWADDR:
     case RTM_DELADDR: return changed_address(message);
     case RTM_NEWNEIGH:
-    case RTM_DELNEIGH: return changed_neighbor(message);
+    case RTM_DELNEIGH: {
+      const auto header = read_front<ndmsg>(message.payload);
+      return header && header->ndm_family == AF_BRIDGE ? changed_fdb(message) : changed_neighbor(message);
+    }
     case RTM_NEWNEXTHOP:
     case RTM_DELNEXTHOP: return changed_nexthop(message);
     case RTM_NEWROUTE:
@@ -142,20 +152,21 @@ std::optional<Answer> decode_answer(const Message& message) {
 
 namespace {
 
-/// The table of a VRF device, from IFLA_LINKINFO; 0 for other devices and for a malformed attribute.
-std::uint32_t vrf_table_of(const Attribute& link_info) noexcept {
-  bool is_vrf = false;
-  std::uint32_t table = 0;
+/// What IFLA_LINKINFO reports: whether the device is a VRF, a bridge or an 802.1Q device, and the table or the VLAN of it.
+void read_kind(const Attribute& link_info, LinkEvent& link) noexcept {
+  std::string_view kind;
+  std::span<const std::byte> data;
   AttributeReader attributes{link_info.data};
   for (Attribute attribute; attributes.next(attribute);) {
-    if (attribute.type == IFLA_INFO_KIND) is_vrf = attribute.text() == "vrf";
-    if (attribute.type != IFLA_INFO_DATA) continue;
-    AttributeReader data{attribute.data};
-    for (Attribute one; data.next(one);) {
-      if (one.type == IFLA_VRF_TABLE) table = one.as<std::uint32_t>().value_or(0);
-    }
+    if (attribute.type == IFLA_INFO_KIND) kind = attribute.text();
+    if (attribute.type == IFLA_INFO_DATA) data = attribute.data;
   }
-  return is_vrf ? table : 0;
+  link.bridge = kind == "bridge";
+  AttributeReader details{data};
+  for (Attribute one; details.next(one);) {
+    if (kind == "vrf" && one.type == IFLA_VRF_TABLE) link.vrf_table = one.as<std::uint32_t>().value_or(0);
+    if (kind == "vlan" && one.type == IFLA_VLAN_ID) link.vlan = one.as<std::uint16_t>().value_or(0);
+  }
 }
 
 }  // namespace
@@ -165,6 +176,7 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
   if (!header || header->ifi_family != AF_UNSPEC || header->ifi_index <= 0) return std::nullopt;
   if (message.header.nlmsg_type != RTM_NEWLINK && message.header.nlmsg_type != RTM_DELLINK) return std::nullopt;
   LinkState link;
+  IfIndex below;
   link.event.port = IfIndex{static_cast<std::uint32_t>(header->ifi_index)};
   link.event.admin_up = (header->ifi_flags & IFF_UP) != 0;
   link.event.carrier = link.event.admin_up && (header->ifi_flags & kLowerUp) != 0;
@@ -177,12 +189,14 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
       case IFLA_ADDRESS: link.event.mac = to_mac(attribute).value_or(MacAddress{}); break;
       case IFLA_MASTER: link.event.master = IfIndex{attribute.as<std::uint32_t>().value_or(0)}; break;
       case IFLA_GROUP: link.event.ours = protocol != 0 && attribute.as<std::uint32_t>() == device_group(protocol); break;
-      case IFLA_LINKINFO: link.event.vrf_table = vrf_table_of(attribute); break;
+      case IFLA_LINK: below = IfIndex{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case IFLA_LINKINFO: read_kind(attribute, link.event); break;
       case IFLA_CARRIER_DOWN_COUNT: link.carrier_losses = attribute.as<std::uint32_t>().value_or(0); break;
       default: break;
     }
   }
   if (attributes.is_malformed() || link.event.name.empty()) return std::nullopt;
+  if (link.event.vlan != 0) link.event.lower = below;  // For other kinds it is something else, such as the peer of a pair.
   if (link.event.removed) link.event.admin_up = link.event.carrier = false;
   return link;
 }
@@ -202,6 +216,28 @@ std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t 
   if (local) address = local;  // On a point-to-point link IFA_ADDRESS is the peer.
   if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
   return AddressEntry{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}, .ours = ours};
+}
+
+std::optional<FdbRecord> decode_fdb(const Message& message) {
+  const auto header = read_front<ndmsg>(message.payload);
+  if (!header || header->ndm_family != AF_BRIDGE || header->ndm_ifindex <= 0) return std::nullopt;
+  if (message.header.nlmsg_type != RTM_NEWNEIGH && message.header.nlmsg_type != RTM_DELNEIGH) return std::nullopt;
+  FdbRecord record;
+  record.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)};
+  record.removed = message.header.nlmsg_type == RTM_DELNEIGH;
+  std::optional<MacAddress> mac;
+  AttributeReader attributes = message.attributes(sizeof(ndmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NDA_LLADDR) mac = to_mac(attribute);
+    if (attribute.type == NDA_MASTER) record.bridge = IfIndex{attribute.as<std::uint32_t>().value_or(0)};
+  }
+  // Without a bridge it is a filter of the device itself.
+  if (attributes.is_malformed() || !mac || !record.bridge || (header->ndm_flags & NTF_SELF) != 0) return std::nullopt;
+  record.mac = *mac;
+  const bool is_external = (header->ndm_flags & NTF_EXT_LEARNED) != 0;  // Another control plane keeps it.
+  record.is_static = (header->ndm_state & NUD_NOARP) != 0 && !is_external;
+  record.is_learned = (header->ndm_state & (NUD_NOARP | NUD_PERMANENT)) == 0 && !is_external;
+  return record;
 }
 
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol) {

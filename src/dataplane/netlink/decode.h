@@ -28,11 +28,24 @@ struct LinkState {
 /// Decodes RTM_NEWLINK and RTM_DELLINK of a device. Empty for bridge port messages, which have the same type and another family.
 /// With 'protocol', the event states whether the device was created under that number.
 std::optional<LinkState> decode_link(const Message& message, std::uint8_t protocol = 0);
-/// Decodes a notification about an address, a neighbour, a next hop or a route of any program; returns the order that would delete the
-/// object. Empty for other messages, for neighbours that are no IP addresses, and for routes of another metric or for a type of service.
+/// Decodes a notification about an address, a neighbour, a static entry of a bridge, a next hop or a route of any program; returns the
+/// order that would delete the object. Empty for other messages, for neighbours that are no IP addresses, and for routes of another metric
+/// or for a type of service.
 std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks);
 /// Decodes an address of any program; the entry states whether it is ours.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
+/// An entry of a bridge's forwarding database. Neither static nor learned: an address of the bridge itself, or an entry that another
+/// control plane keeps.
+struct FdbRecord {
+  IfIndex bridge;
+  IfIndex port;
+  MacAddress mac;
+  bool removed = false;
+  bool is_static = false;
+  bool is_learned = false;
+};
+/// Decodes a notification or a dump's entry. Empty for other messages, and for address filters of the devices themselves.
+std::optional<FdbRecord> decode_fdb(const Message& message);
 /// Empty for neighbours that another program made, or without a usable link-layer address.
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
 /// Decodes a notification or a dump's entry about a neighbour of any program. One that is not learned is reported as removed.

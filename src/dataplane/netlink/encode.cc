@@ -122,20 +122,45 @@ struct Encoder {
     writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
     if (link.mtu) writer.attribute(IFLA_MTU, *link.mtu);
     if (link.master) writer.attribute(IFLA_MASTER, link.master->value());
+    if (link.mac) writer.attribute(IFLA_ADDRESS, link.mac->bytes);
   }
   void operator()(const VrfSet& vrf) const noexcept {
-    ifinfomsg header{};
-    header.ifi_change = IFF_UP;
-    header.ifi_flags = IFF_UP;
-    writer.begin(RTM_NEWLINK, kCreate, sequence, header);
-    writer.attribute(IFLA_IFNAME, vrf.name.text().data(), vrf.name.text().size() + 1);  // With its NUL.
-    writer.attribute(IFLA_GROUP, device_group(marks.protocol));
+    begin_device(vrf.name, true);
     const std::size_t info = writer.open_nested(IFLA_LINKINFO);
     writer.attribute(IFLA_INFO_KIND, "vrf", 4);
     const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
     writer.attribute(IFLA_VRF_TABLE, vrf.table);
     writer.close_nested(data);
     writer.close_nested(info);
+  }
+  void operator()(const BridgeSet& bridge) const noexcept {
+    begin_device(bridge.name, true);
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, "bridge", 7);
+    writer.close_nested(info);
+  }
+  /// Down: the kernel refuses to create it up on a port that is down.
+  void operator()(const TaggedPortSet& tagged) const noexcept {
+    begin_device(tagged.name, false);
+    writer.attribute(IFLA_LINK, tagged.port.value());
+    writer.attribute(IFLA_MASTER, tagged.bridge.value());
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, "vlan", 5);
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(IFLA_VLAN_ID, tagged.vlan);
+    writer.close_nested(data);
+    writer.close_nested(info);
+  }
+  /// NUD_NOARP is a static entry; NUD_PERMANENT would be an address of the bridge itself.
+  void operator()(const FdbSet& entry) const noexcept {
+    ndmsg header = fdb_header(entry.port);
+    header.ndm_state = NUD_NOARP;
+    writer.begin(RTM_NEWNEIGH, kSet, sequence, header);
+    writer.attribute(NDA_LLADDR, entry.mac.bytes);
+  }
+  void operator()(const FdbDelete& entry) const noexcept {
+    writer.begin(RTM_DELNEIGH, kDelete, sequence, fdb_header(entry.port));
+    writer.attribute(NDA_LLADDR, entry.mac.bytes);
   }
   void operator()(const DeviceDelete& device) const noexcept {
     ifinfomsg header{};
@@ -144,6 +169,21 @@ struct Encoder {
   }
 
  private:
+  void begin_device(const DeviceName& name, bool up) const noexcept {
+    ifinfomsg header{};
+    header.ifi_change = up ? IFF_UP : 0;
+    header.ifi_flags = up ? IFF_UP : 0;
+    writer.begin(RTM_NEWLINK, kCreate, sequence, header);
+    writer.attribute(IFLA_IFNAME, name.text().data(), name.text().size() + 1);  // With its NUL.
+    writer.attribute(IFLA_GROUP, device_group(marks.protocol));
+  }
+  static ndmsg fdb_header(IfIndex port) noexcept {
+    ndmsg header{};
+    header.ndm_family = AF_BRIDGE;
+    header.ndm_ifindex = static_cast<int>(port.value());
+    header.ndm_flags = NTF_MASTER;  // The bridge that the port is in.
+    return header;
+  }
   void begin_nexthop(std::uint8_t nexthop_family) const noexcept {
     nhmsg header{};
     header.nh_family = nexthop_family;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "dataplane/netlink/decode.h"
@@ -86,6 +87,23 @@ class LinuxDataPlane final : public DataPlane {
       for (const RouteEntry& entry : *entries) visit(entry);
     }
     return {};
+  }
+
+  Result<std::vector<FdbEntry>> fdb() override {
+    const auto links = netlink::dump_links(dumps_, marks_.protocol);
+    if (!links) return failure(links.error());
+    std::set<IfIndex> bridges;
+    for (const netlink::LinkState& link : *links) {
+      if (link.event.bridge && link.event.ours) bridges.insert(link.event.port);
+    }
+    if (bridges.empty()) return std::vector<FdbEntry>{};
+    ndmsg header{};
+    header.ndm_family = AF_BRIDGE;
+    return read_all<FdbEntry>("read the entries of bridges", RTM_GETNEIGH, header, [&bridges](const Message& m) -> std::optional<FdbEntry> {
+      const std::optional<netlink::FdbRecord> record = netlink::decode_fdb(m);
+      if (!record || record->removed || !record->is_static || !bridges.contains(record->bridge)) return std::nullopt;
+      return FdbEntry{record->bridge, record->port, record->mac};
+    });
   }
 
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {

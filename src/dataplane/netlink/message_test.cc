@@ -59,6 +59,8 @@ std::vector<std::vector<std::byte>> samples() {
       encoded(NeighborSet{.port = IfIndex{3}, .address = gateway, .mac = MacAddress::parse("02:00:00:00:00:01").value()}),
       encoded(AddressSet{.port = IfIndex{3}, .address = Prefix::parse_interface("10.0.0.1/24").value()}),
       encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}),
+      encoded(BridgeSet{.name = DeviceName{"Vlan10"}}),
+      encoded(TaggedPortSet{.name = DeviceName{"swp1.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10}),
       FakeKernel::error(7, ENOENT, "Nexthop id does not exist"),
       FakeKernel::done(7, EINVAL, NLM_F_DUMP_INTR),
   };
@@ -74,6 +76,18 @@ std::vector<std::vector<std::byte>> samples() {
   writer.end();
   link.resize(writer.bytes().size());
   all.push_back(link);
+  std::vector<std::byte> entry(256);
+  MessageWriter entry_writer{entry};
+  ndmsg station{};
+  station.ndm_family = AF_BRIDGE;
+  station.ndm_ifindex = 3;
+  station.ndm_state = NUD_NOARP;
+  entry_writer.begin(RTM_NEWNEIGH, 0, 7, station);
+  entry_writer.attribute(NDA_LLADDR, MacAddress::parse("02:00:00:00:00:01").value().bytes);
+  entry_writer.attribute(NDA_MASTER, std::uint32_t{7});
+  entry_writer.end();
+  entry.resize(entry_writer.bytes().size());
+  all.push_back(entry);
   return all;
 }
 
@@ -85,7 +99,7 @@ std::size_t decode_all(std::span<const std::byte> datagram) {
     for (const bool decoded :
          {decode_answer(message).has_value(), decode_link(message).has_value(), decode_address(message, kProtocol).has_value(),
           decode_neighbor(message, kProtocol).has_value(), decode_nexthop(message, kProtocol).has_value(),
-          decode_route(message, kMarks).has_value(), decode_route_holder(message).has_value()}) {
+          decode_route(message, kMarks).has_value(), decode_fdb(message).has_value(), decode_route_holder(message).has_value()}) {
       entries += decoded ? 1U : 0U;
     }
   }
@@ -163,6 +177,91 @@ TEST(Encode, AVrfIsCreatedUpWithItsTableAndOurMark) {
   EXPECT_EQ(header.ifi_flags & header.ifi_change, unsigned{IFF_UP});
   EXPECT_EQ(attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
             "3=Vrf1 27=" + std::to_string(device_group(kProtocol)) + " 18=[1=vrf 2=[1=1001]]");
+}
+
+// The same bytes as "ip link add Vlan10 up group N type bridge" sends: no vlan_filtering, so that kernels without it create it, too.
+TEST(Encode, ABridgeIsCreatedUpWithOurMark) {
+  const auto bytes = encoded(BridgeSet{.name = DeviceName{"Vlan10"}});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_flags, unsigned{IFF_UP});
+  EXPECT_EQ(attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
+            "3=Vlan10 27=" + std::to_string(device_group(kProtocol)) + " 18=[1=bridge]");
+}
+
+// The same as "ip link add link #3 name Ethernet0.10 master #7 group N type vlan id 10".
+TEST(Encode, ATaggedPortIsCreatedDownOnItsPortAndInItsBridge) {
+  const auto bytes = encoded(TaggedPortSet{.name = DeviceName{"Ethernet0.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_flags, 0U);
+  std::vector<std::string> found;
+  AttributeReader attributes = message.attributes(sizeof(ifinfomsg));
+  for (Attribute one; attributes.next(one);) {
+    if (one.type == IFLA_LINK || one.type == IFLA_MASTER) found.push_back(std::to_string(one.as<std::uint32_t>().value_or(0)));
+    if (one.type != IFLA_LINKINFO) continue;
+    AttributeReader info{one.data};
+    for (Attribute part; info.next(part);) {
+      if (part.type == IFLA_INFO_KIND) found.emplace_back(part.text());
+      if (part.type != IFLA_INFO_DATA) continue;
+      AttributeReader data{part.data};
+      Attribute id;
+      ASSERT_TRUE(data.next(id));
+      EXPECT_EQ(id.type, IFLA_VLAN_ID);
+      found.push_back(std::to_string(id.as<std::uint16_t>().value_or(0)));
+    }
+  }
+  EXPECT_THAT(found, ElementsAre("3", "7", "vlan", "10"));
+  const auto state = decode_link(first_message(bytes), kProtocol);
+  EXPECT_FALSE(state) << "a request has no number of its own";
+}
+
+TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {
+  const MacAddress station = MacAddress::parse("02:00:00:00:00:aa").value();
+  const auto bytes = encoded(FdbSet{.port = IfIndex{3}, .mac = station});
+  const ndmsg header = *read_front<ndmsg>(first_message(bytes).payload);
+  EXPECT_EQ(header.ndm_family, AF_BRIDGE);
+  EXPECT_EQ(header.ndm_flags, NTF_MASTER);
+  EXPECT_EQ(header.ndm_state, NUD_NOARP);
+  EXPECT_FALSE(decode_fdb(first_message(bytes))) << "the kernel names the bridge";
+  EXPECT_FALSE(decode_change(first_message(bytes), kMarks));
+  EXPECT_EQ(first_message(encoded(FdbDelete{.port = IfIndex{3}, .mac = station})).header.nlmsg_type, RTM_DELNEIGH);
+}
+
+// What the kernel says of the entries of a bridge.
+TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
+  std::vector<std::byte> buffer(256);
+  const auto entry = [&buffer](std::uint16_t type, std::uint16_t state, std::uint8_t flags, bool has_bridge) {
+    MessageWriter writer{buffer};
+    ndmsg header{};
+    header.ndm_family = AF_BRIDGE;
+    header.ndm_ifindex = 3;
+    header.ndm_state = state;
+    header.ndm_flags = flags;
+    writer.begin(type, 0, 0, header);
+    writer.attribute(NDA_LLADDR, MacAddress::parse("02:00:00:00:00:aa").value().bytes);
+    if (has_bridge) writer.attribute(NDA_MASTER, std::uint32_t{7});
+    EXPECT_TRUE(writer.end());
+    return first_message(writer.bytes());
+  };
+  const auto learned = decode_fdb(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, true));
+  ASSERT_TRUE(learned);
+  EXPECT_TRUE(learned->is_learned && !learned->is_static && !learned->removed);
+  EXPECT_EQ(learned->bridge, IfIndex{7});
+  EXPECT_EQ(learned->port, IfIndex{3});
+  EXPECT_TRUE(decode_fdb(entry(RTM_NEWNEIGH, NUD_STALE, 0, true))->is_learned);
+  EXPECT_TRUE(decode_fdb(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true))->is_static);
+  const auto own = decode_fdb(entry(RTM_NEWNEIGH, NUD_PERMANENT, 0, true));
+  EXPECT_TRUE(own && !own->is_static && !own->is_learned) << "an address of the bridge itself";
+  const auto external = decode_fdb(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_EXT_LEARNED, true));
+  EXPECT_TRUE(external && !external->is_static && !external->is_learned) << "another control plane keeps it";
+  EXPECT_TRUE(decode_fdb(entry(RTM_DELNEIGH, NUD_STALE, 0, true))->removed);
+  EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_PERMANENT, NTF_SELF, true))) << "a filter of the device";
+  EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, false)));
+  EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, true), kMarks)) << "a bridge learns all the time";
+  EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks));
+  EXPECT_TRUE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, 0, true), kMarks));
 }
 
 TEST(Encode, APortEntersAVrfAndLeavesIt) {

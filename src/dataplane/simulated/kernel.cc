@@ -258,11 +258,14 @@ Verdict SimKernel::apply(const LinkSet& order) {
     if (const Verdict verdict = check_master(*device, *order.master); verdict.error_number != 0) return verdict;
   }
   device->mtu = order.mtu.value_or(device->mtu);
-  if (order.up && *order.up != device->admin_up) {
-    device->admin_up = *order.up;
-    if (!device->admin_up) went_down(order.port);
+  device->has_own_mtu = device->has_own_mtu || order.mtu;
+  device->mac = order.mac.value_or(device->mac);
+  device->has_own_mac = device->has_own_mac || order.mac;
+  if (order.up) {
+    if (const Verdict verdict = set_up(order.port, *order.up); verdict.error_number != 0) return verdict;
   }
   changed(order.port);
+  if (bridge_of(order.port) != nullptr) follow_ports(device->master);
   if (order.master && *order.master != device->master) set_master(order.port, *order.master);
   return kDone;
 }
@@ -271,21 +274,27 @@ Verdict SimKernel::check_master(const Port& port, IfIndex master) const {
   if (!master) return kDone;
   const auto found = ports_.find(master);
   if (found == ports_.end()) return {EINVAL, ""};
+  if (found->second.bridge) return port.bridge ? Verdict{ELOOP, "Can not enslave a bridge to a bridge"} : kDone;
   if (found->second.vrf_table == 0) return {EOPNOTSUPP, ""};
   return port.vrf_table != 0 ? Verdict{EINVAL, "Can not enslave an L3 master device to a VRF"} : kDone;
 }
 
-/// Linux takes a port down and up again when it enters or leaves a VRF.
+/// Linux takes a port down and up again when it enters or leaves a VRF, but not for a bridge.
 void SimKernel::set_master(IfIndex index, IfIndex master) {
   Port& device = ports_.at(index);
-  device.master = master;
+  const IfIndex before = std::exchange(device.master, master);
+  const auto is_vrf = [this](IfIndex one) { return one && ports_.at(one).vrf_table != 0; };
   changed(index);
-  if (!device.admin_up) return;
-  device.admin_up = false;
-  went_down(index);
-  changed(index);
-  device.admin_up = true;
-  changed(index);
+  if (before && ports_.at(before).bridge) {
+    forget_stations(before, index, false);
+    follow_ports(before);
+  }
+  if (bridge_of(index) != nullptr) follow_ports(master);
+  if (!device.admin_up || (!is_vrf(before) && !is_vrf(master))) return;
+  for (const bool up : {false, true}) {
+    set_up(index, up);
+    changed(index);
+  }
 }
 
 void SimKernel::went_down(IfIndex index) {
@@ -332,7 +341,8 @@ void SimKernel::lost_carrier(IfIndex index) {
 IfIndex SimKernel::add_port(std::string name) {
   RONDO_EXPECT(port_named(name) == ports_.end(), "the simulated kernel has a port '" + name + "' already");
   const IfIndex index{++last_index_};
-  Port device{.name = std::move(name), .mac = {}, .addresses = {}, .neighbors = {}};
+  Port device;
+  device.name = std::move(name);
   device.mac.bytes = {0x02, 0, 0, 0, static_cast<std::uint8_t>(index.value() >> 8), static_cast<std::uint8_t>(index.value())};
   ports_.emplace(index, std::move(device));
   changed(index);
@@ -345,6 +355,7 @@ void SimKernel::set_signal(std::string_view name, bool signal) {
   found->second.signal = signal;
   if (!signal) lost_carrier(found->first);
   changed(found->first);
+  carrier_changed(found->first);
 }
 
 void SimKernel::remove_port(std::string_view name) {
@@ -354,9 +365,15 @@ void SimKernel::remove_port(std::string_view name) {
 }
 
 void SimKernel::remove(std::map<IfIndex, Port>::iterator device) {
+  std::vector<IfIndex> above;
+  for (const auto& [index, port] : ports_) {
+    if (port.vlan != 0 && port.lower == device->first) above.push_back(index);
+  }
+  for (const IfIndex index : above) remove(ports_.find(index));
   for (const auto& [index, port] : ports_) {
     if (port.master == device->first) set_master(index, {});
   }
+  if (bridge_of(device->first) != nullptr) set_master(device->first, {});
   device->second.admin_up = false;
   lost_carrier(device->first);
   neighbors_ -= device->second.neighbors.size();
@@ -394,7 +411,10 @@ LinkEvent SimKernel::event_of(IfIndex index, const Port& port) const {
                    .seen = {},
                    .master = port.master,
                    .vrf_table = port.vrf_table,
-                   .ours = port.ours};
+                   .ours = port.ours,
+                   .bridge = port.bridge,
+                   .vlan = port.vlan,
+                   .lower = port.lower};
 }
 
 std::vector<LinkEvent> SimKernel::take_events() { return std::exchange(events_, {}); }

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rondo/dataplane/dataplane.h"
@@ -32,6 +33,11 @@ class SimKernel {
 
   IfIndex add_port(std::string name);
   IfIndex add_vrf(std::string name, std::uint32_t table, bool ours);
+  IfIndex add_bridge(std::string name, bool ours);
+  /// A frame from the station arrives at the port: its bridge learns it.
+  void hear(std::string_view port, const MacAddress& station);
+  /// The kernel's ageing: the bridge forgets what it has learned.
+  void age(std::string_view bridge, const MacAddress& station);
   /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
   void add_stray_route(const RouteDelete& route) { stray_routes_.insert_or_assign(route, RouteType::Blackhole); }
@@ -43,6 +49,9 @@ class SimKernel {
   std::vector<LinkEvent> links() const;
   std::vector<AddressEntry> addresses() const;
   std::vector<NeighborEntry> neighbors() const;
+  std::vector<FdbEntry> fdb() const;
+  /// What bridges have learned.
+  std::vector<FdbEvent> learned() const;
   std::vector<NexthopEntry> nexthops() const;
   void routes(const std::function<void(const RouteEntry&)>& visit) const;
   std::size_t route_count() const noexcept { return routes_.size(); }
@@ -51,6 +60,8 @@ class SimKernel {
 
   /// The states of ports that changed since the last call, in order.
   std::vector<LinkEvent> take_events();
+  /// What bridges learned and forgot since then, and the static entries that went with a port.
+  std::vector<FdbEvent> take_fdb_events() { return std::exchange(fdb_events_, {}); }
 
  private:
   struct Port {
@@ -59,9 +70,19 @@ class SimKernel {
     std::uint32_t mtu = 1500;
     bool admin_up = false;
     bool signal = true;
-    IfIndex master{};             // The VRF device that it is in.
+    IfIndex master{};             // The VRF device or bridge that it is in.
     std::uint32_t vrf_table = 0;  // Of a VRF device.
     bool ours = false;            // Created by an order.
+    bool bridge = false;
+    bool has_own_mtu = false;  // Of a bridge: an order has set it, so that it does not follow the ports.
+    bool has_own_mac = false;
+    struct Station {
+      IfIndex port;
+      bool learned = false;
+    };
+    std::map<MacAddress, Station> fdb;  // Of a bridge, without the addresses of its own ports.
+    std::uint16_t vlan = 0;             // Of an 802.1Q device.
+    IfIndex lower{};
     std::vector<Prefix> addresses;
     std::map<IpAddress, MacAddress> neighbors;
     bool carrier() const noexcept { return admin_up && signal; }
@@ -100,7 +121,11 @@ class SimKernel {
   Verdict apply(const AddressDelete& order);
   Verdict apply(const LinkSet& order);
   Verdict apply(const VrfSet& order);
+  Verdict apply(const BridgeSet& order);
+  Verdict apply(const TaggedPortSet& order);
   Verdict apply(const DeviceDelete& order);
+  Verdict apply(const FdbSet& order);
+  Verdict apply(const FdbDelete& order);
 
   Port* port(IfIndex index);
   std::map<IfIndex, Port>::iterator port_named(std::string_view name);
@@ -112,6 +137,12 @@ class SimKernel {
   void count_route(const RouteKey& key, const RouteValue& value, bool added);
   Verdict check_master(const Port& port, IfIndex master) const;
   void set_master(IfIndex index, IfIndex master);
+  Verdict set_up(IfIndex index, bool up);
+  void carrier_changed(IfIndex port);
+  void follow_ports(IfIndex bridge);
+  void forget_stations(IfIndex bridge, IfIndex port, bool learned_only);
+  void report_fdb(IfIndex bridge, const MacAddress& mac, const Port::Station& station, bool removed);
+  Port* bridge_of(IfIndex port);
   void went_down(IfIndex index);
   void lost_carrier(IfIndex index);
   void remove(std::map<IfIndex, Port>::iterator device);
@@ -132,6 +163,7 @@ class SimKernel {
   std::size_t neighbors_ = 0;
   std::uint32_t last_index_ = 0;
   std::vector<LinkEvent> events_;
+  std::vector<FdbEvent> fdb_events_;
 };
 
 }  // namespace rondo

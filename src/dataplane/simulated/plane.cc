@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-constexpr std::size_t kKinds = 6;
+constexpr std::size_t kKinds = 7;
 
 struct FailureRule {
   std::vector<std::pair<std::uint64_t, int>> at;  // Order number of this kind -> errno.
@@ -31,12 +31,14 @@ struct FailureRule {
 
 class SimMonitor;
 class SimObjectMonitor;
+class SimFdbMonitor;
 
 // The listeners, shared by the data plane and its monitors; either may be destroyed first.
 struct Listeners {
   std::mutex mutex;
   std::vector<SimMonitor*> monitors;
   std::vector<SimObjectMonitor*> object_monitors;
+  std::vector<SimFdbMonitor*> fdb_monitors;
 };
 
 // Events for one listener. The kernel's side pushes and wakes; the scheduler's side takes.
@@ -97,6 +99,52 @@ class SimMonitor final : public Source {
   std::size_t next_ = 0;                          // Scheduler's thread.
 };
 
+// Reports what bridges learn and forget.
+class SimFdbMonitor final : public Source {
+ public:
+  SimFdbMonitor(Priority priority, std::function<void(const FdbEvent&)> handler, std::shared_ptr<Listeners> listeners)
+      : Source("fdb-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+  ~SimFdbMonitor() override {
+    const std::lock_guard lock(listeners_->mutex);
+    std::erase(listeners_->fdb_monitors, this);
+  }
+
+  void push(const FdbEvent& event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+  }
+
+  Turn run(const Budget& budget) override {
+    Turn turn;
+    while (turn.items < budget.items) {
+      const std::optional<FdbEvent> event = next();
+      if (!event) break;
+      ++turn.items;
+      handler_(*event);
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  bool has_backlog() const override {
+    const std::lock_guard lock(mutex_);
+    return !events_.empty();
+  }
+
+ private:
+  std::optional<FdbEvent> next() {
+    const std::lock_guard lock(mutex_);
+    if (events_.empty()) return std::nullopt;
+    const FdbEvent event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+
+  std::function<void(const FdbEvent&)> handler_;
+  std::shared_ptr<Listeners> listeners_;
+  mutable std::mutex mutex_;
+  std::deque<FdbEvent> events_;  // Guarded by mutex_.
+};
+
 // Reports objects that another program changed.
 class SimObjectMonitor final : public Source {
  public:
@@ -149,6 +197,8 @@ std::optional<DeleteOrder> object_of(const Order& order) {
   if (const auto* gone = std::get_if<AddressDelete>(&order)) return *gone;
   if (const auto* set = std::get_if<NeighborSet>(&order)) return NeighborDelete{set->port, set->address};
   if (const auto* gone = std::get_if<NeighborDelete>(&order)) return *gone;
+  if (const auto* set = std::get_if<FdbSet>(&order)) return FdbDelete{set->port, set->mac};
+  if (const auto* gone = std::get_if<FdbDelete>(&order)) return *gone;
   if (const auto* set = std::get_if<NexthopSet>(&order)) return NexthopDelete{set->id};
   if (const auto* set = std::get_if<GroupSet>(&order)) return NexthopDelete{set->id};
   if (const auto* gone = std::get_if<NexthopDelete>(&order)) return *gone;
@@ -166,6 +216,7 @@ OrderKind kind_of(const Order& order) noexcept {
   if (std::holds_alternative<NexthopSet>(order) || std::holds_alternative<NexthopDelete>(order)) return OrderKind::Nexthop;
   if (std::holds_alternative<NeighborSet>(order) || std::holds_alternative<NeighborDelete>(order)) return OrderKind::Neighbor;
   if (std::holds_alternative<AddressSet>(order) || std::holds_alternative<AddressDelete>(order)) return OrderKind::Address;
+  if (std::holds_alternative<FdbSet>(order) || std::holds_alternative<FdbDelete>(order)) return OrderKind::Fdb;
   return OrderKind::Link;
 }
 
@@ -205,8 +256,13 @@ struct SimDataPlane::Impl {
   // Reports the kernel's events to the monitors. Waking a monitor only marks it.
   void publish() {
     const std::vector<LinkEvent> events = kernel.take_events();
-    if (events.empty()) return;
+    const std::vector<FdbEvent> fdb_events = kernel.take_fdb_events();
+    if (events.empty() && fdb_events.empty()) return;
     const std::lock_guard lock(listeners->mutex);
+    for (SimFdbMonitor* const monitor : listeners->fdb_monitors) {
+      for (const FdbEvent& event : fdb_events) monitor->push(event);
+      monitor->wake_from_any_thread();
+    }
     for (SimMonitor* const monitor : listeners->monitors) {
       for (const LinkEvent& event : events) monitor->push(event);
       monitor->wake_from_any_thread();
@@ -273,6 +329,23 @@ Status SimDataPlane::routes(const std::function<void(const RouteEntry&)>& visit)
   return {};
 }
 
+Result<std::vector<FdbEntry>> SimDataPlane::fdb() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.fdb();
+}
+
+Result<std::unique_ptr<Source>> SimDataPlane::watch_fdb(Scheduler& scheduler, Priority priority,
+                                                        std::function<void(const FdbEvent&)> handler) {
+  auto monitor = std::make_unique<SimFdbMonitor>(priority, std::move(handler), impl_->listeners);
+  scheduler.add(*monitor);
+  const std::lock_guard kernel_lock(impl_->mutex);
+  const std::lock_guard listeners_lock(impl_->listeners->mutex);
+  for (const FdbEvent& event : impl_->kernel.learned()) monitor->push(event);
+  impl_->listeners->fdb_monitors.push_back(monitor.get());
+  monitor->wake_from_any_thread();
+  return std::unique_ptr<Source>{std::move(monitor)};
+}
+
 Result<std::unique_ptr<Source>> SimDataPlane::monitor(Scheduler& scheduler, Priority priority,
                                                       std::function<void(const LinkEvent&)> handler) {
   auto monitor = std::make_unique<SimMonitor>(priority, std::move(handler), impl_->listeners);
@@ -317,6 +390,25 @@ IfIndex SimDataPlane::add_vrf(std::string name, std::uint32_t table) {
   const IfIndex index = impl_->kernel.add_vrf(std::move(name), table, false);
   impl_->publish();
   return index;
+}
+
+IfIndex SimDataPlane::add_bridge(std::string name) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex index = impl_->kernel.add_bridge(std::move(name), false);
+  impl_->publish();
+  return index;
+}
+
+void SimDataPlane::hear(std::string_view port, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.hear(port, station);
+  impl_->publish();
+}
+
+void SimDataPlane::age(std::string_view bridge, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.age(bridge, station);
+  impl_->publish();
 }
 
 void SimDataPlane::add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table) {
@@ -377,7 +469,8 @@ void SimDataPlane::set_capacity(OrderKind kind, std::size_t objects_max) {
     case OrderKind::Nexthop: options.nexthops_max = objects_max; return;
     case OrderKind::Neighbor: options.neighbors_max = objects_max; return;
     case OrderKind::Address:
-    case OrderKind::Link: break;
+    case OrderKind::Link:
+    case OrderKind::Fdb: break;
   }
   RONDO_ASSERT(!"a kind of object without a capacity");
 }

@@ -1,0 +1,141 @@
+#include "switch_agent/vlans.h"
+
+#include <utility>
+#include <vector>
+
+#include "rondo/orch/runtime.h"
+#include "switch_agent/answer.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/priorities.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+Vlans::Vlans(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
+    : Orch(runtime, "vlans", kVlans), programmer_(programmer), ids_(ids), mtus_(mtus) {
+  consume("VLAN_TABLE", this, &Vlans::set, &Vlans::remove, {.set_replaces_delete = true});
+  provide(kVlan, [this](std::string_view name) {
+    const auto it = vlans_.find(name);
+    return it != vlans_.end() && it->second.usable;
+  });
+  runtime.explain(kVlan, [](std::string_view name) { return FactOrigin{"VLAN_TABLE", std::string{name}, ""}; });
+}
+
+/// A row is handled again when its device goes. Another device may have the name by then.
+void Vlans::note_device(const std::string& name, Vlan& vlan) {
+  if (!vlan.usable || ids_.find(name) == vlan.device) return;
+  vlan.usable = false;
+  withdraw({kVlan, name});
+}
+
+Outcome Vlans::set(std::string_view key, const Fields& fields) {
+  if (const auto name = parse_vlan_name(key); !name) return Outcome::reject_key(name.error());
+  const Result<VlanRow> row = parse_vlan(fields);
+  if (!row) return Outcome::reject(row.error());
+  const std::string name{key};
+  Vlan& vlan = vlans_[name];
+  note_device(name, vlan);
+  const IfIndex device = ids_.find(name);
+  vlan.trouble.clear();
+  if (device && !ids_.device(name).bridge) {
+    vlan.trouble = "the device " + name + " exists, and it is no bridge: rename or delete it";
+    return Outcome::retry_after(kForeignRetry, Status{StatusCode::AlreadyExists, vlan.trouble});
+  }
+  const MtuRows::Mtu mtu_before = mtus_.port_row(name);
+  mtus_.set_port_row(name, row->mtu);
+  vlan.wanted_up = row->admin_up;
+  std::vector<Operation> orders;
+  if (!device || !vlan.asked) orders.push_back({BridgeSet{DeviceName{name}}, {}});
+  if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name), std::nullopt, row->mac}, {}});
+  program_all(programmer_, std::move(orders), [this, name, device, mtu_before, ticket = current_ticket()](const Status& status) {
+    Outcome outcome = answered(name, device, status);
+    if (outcome.kind() == Outcome::Kind::Reject) {
+      mtus_.set_port_row(name, mtu_before);
+      if (const auto it = vlans_.find(name); it != vlans_.end() && !it->second.applied) vlans_.erase(it);
+    }
+    settle(ticket, std::move(outcome));
+  });
+  return Outcome::staged();
+}
+
+/// The event of a device that was just made may still be on its way; what the row asks for is set when it has come.
+Outcome Vlans::answered(const std::string& name, IfIndex device, const Status& status) {
+  Vlan& vlan = vlans_[name];
+  if (!status.ok()) {
+    Outcome outcome =
+        outcome_of_set(status.code() == StatusCode::Unimplemented ? status.with_context("this kernel has no bridges") : status);
+    vlan.trouble = std::string{outcome.why().message()};
+    return outcome;
+  }
+  const Duration soon = std::exchange(vlan.asked, true) ? kSoon : kEventRetry;
+  if (!device) return Outcome::retry_after(soon, not_reported(name));
+  if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  vlan.applied = true;
+  vlan.device = device;
+  if (!std::exchange(vlan.usable, true)) announce({kVlan, name});
+  return Outcome::done_while({kDevice, name});
+}
+
+Outcome Vlans::remove(std::string_view key) {
+  const auto it = vlans_.find(key);
+  if (it == vlans_.end()) return Outcome::done();
+  const std::string name{key};
+  Vlan& vlan = it->second;
+  note_device(name, vlan);
+  const Constraint members{kVlanMembersGone, name};
+  const Constraint interface { kPortUnused, name };
+  if (!holds(members) || !holds(interface)) return Outcome::wait_for({members, interface});
+  if (std::exchange(vlan.usable, false)) withdraw({kVlan, name});
+  vlan.asked = false;
+  std::vector<Operation> orders;
+  // Otherwise it belongs to another program.
+  if (const PortIds::Device device = ids_.device(name); device.ours && device.bridge) orders.push_back({DeviceDelete{ids_.find(name)}, {}});
+  program_all(programmer_, std::move(orders),
+              [this, name, ticket = current_ticket()](const Status& status) { settle(ticket, deleted(name, status)); });
+  return Outcome::staged();
+}
+
+Outcome Vlans::deleted(const std::string& name, const Status& status) {
+  Outcome outcome = outcome_of_delete(status);
+  if (outcome.kind() != Outcome::Kind::Done) return outcome;
+  mtus_.set_port_row(name, std::nullopt);
+  vlans_.erase(name);
+  return outcome;
+}
+
+/// True if another program changed what the row asks for.
+bool Vlans::is_lost(const std::string& name, const Vlan& vlan) const {
+  return (ids_.up_number(name) != 0) != vlan.wanted_up || (!mtus_.interface_row(name) && mtus_.is_changed(name));
+}
+
+RowInPlane Vlans::state_of(std::string_view key) const {
+  const auto it = vlans_.find(key);
+  if (it == vlans_.end()) return {};
+  const Vlan& vlan = it->second;
+  if (!vlan.trouble.empty()) {
+    const bool is_foreign = ids_.find(key) && !ids_.device(key).bridge;
+    return {is_foreign ? PlaneState::Foreign : PlaneState::Refused, vlan.trouble, {}};
+  }
+  if (!vlan.applied) return {};
+  if (!vlan.usable) return {PlaneState::Pending, "its device went; it is made again", {}};
+  const bool is_up = ids_.up_number(key) != 0;
+  if (!is_lost(it->first, vlan)) return {PlaneState::Installed, is_up ? std::string{} : "the device is set down", {}};
+  if (is_up == vlan.wanted_up) return {PlaneState::Lost, mtus_.trouble(key), {}};
+  const std::string wanted = vlan.wanted_up ? "up" : "down";
+  return {PlaneState::Lost,
+          "another program set it " + std::string{is_up ? "up" : "down"} + "; 'rondo set VLAN_TABLE " + it->first +
+              " admin_status=" + wanted + "' sets it " + wanted + " again",
+          {}};
+}
+
+PlaneCounts Vlans::state_counts() const {
+  PlaneCounts counts;
+  for (const auto& [name, vlan] : vlans_) {
+    if (!vlan.trouble.empty() && (!ids_.find(name) || ids_.device(name).bridge)) ++counts.refused;
+    if (!vlan.trouble.empty() || !vlan.applied) continue;
+    ++(!vlan.usable ? counts.pending : is_lost(name, vlan) ? counts.lost : counts.installed);
+  }
+  return counts;
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,501 @@
+// VLANs on the simulated kernel: the rows of VLAN_TABLE, VLAN_MEMBER_TABLE and INTF_TABLE in any order, what waits for what, what another
+// program changes, and restarts. The real kernel is tested in tests/system/vlan_linux_test.cc.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent_testbed.h"
+#include "switch_agent/facts.h"
+
+namespace rondo::switch_agent {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A kernel that stays while agents start and end on it. Port A is an untagged member of Vlan10, port B a tagged one.
+class VlanTest : public testing::Test {
+ protected:
+  VlanTest() {
+    a = plane.add_port("A");
+    b = plane.add_port("B");
+    start();
+  }
+  ~VlanTest() override { stop(); }
+  void start() {
+    RuntimeOptions options;
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    runtime = std::make_unique<Runtime>(std::move(options));
+    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
+    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
+    ASSERT_TRUE(agent->start().ok());
+  }
+  void stop() {
+    agent.reset();
+    runtime.reset();
+  }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
+  }
+  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
+  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+  void ports() {
+    for (const char* const port : {"A", "B"}) set("PORT_TABLE", port, {{"admin_status", "up"}});
+  }
+  void members() {
+    set("VLAN_MEMBER_TABLE", "Vlan10:A", {{"tagging_mode", "untagged"}});
+    set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
+  }
+  void interface() {
+    set("INTF_TABLE", "Vlan10:10.0.0.1/24");
+    set("INTF_TABLE", "Vlan10:2001:db8::1/64");
+    set("INTF_TABLE", "Vlan10");
+    set("NEIGH_TABLE", "Vlan10:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2"}, {"ifname", "Vlan10"}});
+  }
+  void everything() {
+    set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}, {"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}, {"host_ifname", ""}});
+    ports();
+    members();
+    interface();
+    run_for(2s);
+  }
+  void remove_interface() {
+    remove("ROUTE_TABLE", "20.0.0.0/8");
+    remove("NEIGH_TABLE", "Vlan10:10.0.0.2");
+    for (const char* const key : {"Vlan10:10.0.0.1/24", "Vlan10:2001:db8::1/64", "Vlan10"}) remove("INTF_TABLE", key);
+  }
+  void remove_members() {
+    for (const char* const key : {"Vlan10:A", "Vlan10:B"}) remove("VLAN_MEMBER_TABLE", key);
+  }
+  LinkEvent link(std::string_view name) {
+    const auto all = plane.links().value();
+    const auto found = std::ranges::find(all, name, &LinkEvent::name);
+    return found == all.end() ? LinkEvent{} : *found;
+  }
+  bool is_in(std::string_view port, std::string_view bridge) { return link(port).master && link(port).master == link(bridge).port; }
+  Lines actual() { return lines_of(plane); }
+  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
+  std::string why(std::string_view table, std::string_view key) {
+    std::string text;
+    for (const WhyLink& one : runtime->why(table, key).chain) {
+      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
+      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
+      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
+    }
+    return text;
+  }
+  std::size_t owed() {
+    std::size_t rows = 0;
+    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
+    return rows;
+  }
+  void expect_whole() {
+    EXPECT_THAT(rejects, IsEmpty());
+    EXPECT_EQ(owed(), 0U);
+    const LinkEvent vlan = link("Vlan10");
+    EXPECT_TRUE(vlan.bridge && vlan.ours && vlan.admin_up && vlan.carrier);
+    EXPECT_EQ(vlan.mtu, 9000U);
+    EXPECT_EQ(vlan.mac.to_string(), "02:00:00:00:10:10");
+    EXPECT_TRUE(is_in("A", "Vlan10"));
+    EXPECT_TRUE(is_in("B.10", "Vlan10"));
+    EXPECT_TRUE(link("B.10").admin_up);
+    EXPECT_EQ(link("B.10").vlan, 10U);
+    EXPECT_EQ(link("B.10").lower, link("B").port);
+    EXPECT_FALSE(link("B").master);
+    const Lines lines = actual();
+    for (const char* const line : {"address Vlan10 10.0.0.1/24", "address Vlan10 2001:db8::1/64",
+                                   "neighbor Vlan10 10.0.0.2 02:00:00:00:00:02", "route 20.0.0.0/8 via {Vlan10 10.0.0.2*1}"}) {
+      EXPECT_THAT(lines, Contains(line));
+    }
+    for (const auto& [table, key] :
+         {std::pair{"VLAN_TABLE", "Vlan10"}, std::pair{"VLAN_MEMBER_TABLE", "Vlan10:A"}, std::pair{"VLAN_MEMBER_TABLE", "Vlan10:B"},
+          std::pair{"INTF_TABLE", "Vlan10"}, std::pair{"ROUTE_TABLE", "20.0.0.0/8"}}) {
+      EXPECT_EQ(state(table, key), "installed") << table << " " << key;
+    }
+  }
+
+  sim::World world{1};
+  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Agent> agent;
+  Lines rejects;
+  IfIndex a, b;
+};
+
+TEST_F(VlanTest, AVlanIsABridgeWithItsMembersAndItsAddresses) {
+  everything();
+  expect_whole();
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"), HasSubstr("by the device B.10"));
+}
+
+TEST_F(VlanTest, RowsThatComeInTheOppositeOrderWaitAndNameWhatIsMissing) {
+  interface();
+  members();
+  run_for(1s);
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:A"), HasSubstr("waits for vlan:Vlan10"));
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:A"), HasSubstr("waits for port:A"));
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:A"), HasSubstr("-> VLAN_TABLE:Vlan10"));
+  EXPECT_THAT(why("INTF_TABLE", "Vlan10"), HasSubstr("waits for vlan:Vlan10 -> VLAN_TABLE:Vlan10"));
+  ports();
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, AVlanInUseStaysUntilItsMembersAndInterfacesAreGone) {
+  everything();
+  remove("VLAN_TABLE", "Vlan10");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("VLAN_MEMBER_TABLE Vlan10:A is still a member"));
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("INTF_TABLE still has rows for Vlan10"));
+  remove_members();
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_FALSE(link("B.10").port);
+  EXPECT_TRUE(link("Vlan10").port);
+  remove_interface();
+  run_for(1s);
+  EXPECT_FALSE(link("Vlan10").port);
+  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "");
+  everything();
+  expect_whole();
+}
+
+TEST_F(VlanTest, ARowThatComesBackBeforeItsVlanWentKeepsIt) {
+  everything();
+  const IfIndex device = link("Vlan10").port;
+  remove("VLAN_TABLE", "Vlan10");
+  run_for(1s);
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  run_for(1s);
+  EXPECT_EQ(link("Vlan10").port, device);
+  expect_whole();
+}
+
+TEST_F(VlanTest, AVlanFollowsItsRow) {
+  set("VLAN_TABLE", "Vlan10");
+  run_for(1s);
+  EXPECT_TRUE(link("Vlan10").admin_up);
+  set("VLAN_TABLE", "Vlan10", {{"admin_status", "down"}, {"mtu", "1400"}, {"mac", "02:00:00:00:00:77"}});
+  run_for(1s);
+  EXPECT_FALSE(link("Vlan10").admin_up);
+  EXPECT_EQ(link("Vlan10").mtu, 1400U);
+  EXPECT_EQ(link("Vlan10").mac.to_string(), "02:00:00:00:00:77");
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("the device is set down"));
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "installed");
+}
+
+TEST_F(VlanTest, APortIsAnUntaggedMemberOfOneVlanAndATaggedOneOfOthers) {
+  everything();
+  set("VLAN_TABLE", "Vlan20");
+  set("VLAN_MEMBER_TABLE", "Vlan20:A", {{"tagging_mode", "priority_tagged"}});
+  set("VLAN_TABLE", "Vlan30");
+  set("VLAN_MEMBER_TABLE", "Vlan30:A", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+  EXPECT_TRUE(is_in("A.30", "Vlan30"));
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan20:A"), HasSubstr("A is an untagged member of Vlan10, and a port can be that of one VLAN"));
+  remove("VLAN_MEMBER_TABLE", "Vlan10:A");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "Vlan20"));
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan20:A"), "installed");
+  EXPECT_TRUE(is_in("A.30", "Vlan30"));
+}
+
+TEST_F(VlanTest, AMemberChangesItsTaggingMode) {
+  everything();
+  set("VLAN_MEMBER_TABLE", "Vlan10:A", {{"tagging_mode", "tagged"}});
+  set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "untagged"}});
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_TRUE(is_in("A.10", "Vlan10"));
+  EXPECT_TRUE(is_in("B", "Vlan10"));
+  EXPECT_FALSE(link("B.10").port);
+  members();
+  run_for(1s);
+  expect_whole();
+  EXPECT_FALSE(link("A.10").port);
+}
+
+TEST_F(VlanTest, APortIsEitherARouterInterfaceOrAMemberAndTheLaterRowWaits) {
+  set("VLAN_TABLE", "Vlan10");
+  ports();
+  set("INTF_TABLE", "A");
+  set("INTF_TABLE", "A:10.1.0.1/24");
+  run_for(1s);
+  members();
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:A"), HasSubstr("INTF_TABLE still has rows for A"));
+  remove("INTF_TABLE", "A:10.1.0.1/24");
+  remove("INTF_TABLE", "A");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+  set("INTF_TABLE", "B");
+  run_for(1s);
+  EXPECT_THAT(why("INTF_TABLE", "B"), HasSubstr("VLAN_MEMBER_TABLE Vlan10:B has the port"));
+  remove("VLAN_MEMBER_TABLE", "Vlan10:B");
+  run_for(1s);
+  EXPECT_EQ(state("INTF_TABLE", "B"), "installed");
+}
+
+TEST_F(VlanTest, ARowOfAPortStaysUntilItIsNoMember) {
+  everything();
+  remove("PORT_TABLE", "B");
+  run_for(1s);
+  EXPECT_THAT(why("PORT_TABLE", "B"), HasSubstr("in-no-vlan:B"));
+  remove("VLAN_MEMBER_TABLE", "Vlan10:B");
+  run_for(1s);
+  EXPECT_EQ(state("PORT_TABLE", "B"), "");
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(VlanTest, ATaggedMemberGoesUpWithItsPort) {
+  set("VLAN_TABLE", "Vlan10");
+  set("PORT_TABLE", "B", {{"admin_status", "down"}});
+  set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  EXPECT_TRUE(is_in("B.10", "Vlan10"));
+  EXPECT_FALSE(link("B.10").admin_up);
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "installed");
+  set("PORT_TABLE", "B", {{"admin_status", "up"}});
+  run_for(1s);
+  EXPECT_TRUE(link("B.10").admin_up);
+}
+
+TEST_F(VlanTest, ABridgeThatAnotherProgramDeletesIsMadeAgainWithItsMembersAndAddresses) {
+  everything();
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("Vlan10").port}).ok());
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ARenamedBridgeIsReplaced) {
+  everything();
+  plane.rename_port("Vlan10", "Other");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, MembersThatAnotherProgramTakesOutOrDeletesArePutBack) {
+  everything();
+  ASSERT_TRUE(plane.meddle(LinkSet{a, {}, {}, IfIndex{}}).ok());
+  run_for(1s);
+  expect_whole();
+  ASSERT_TRUE(plane.meddle(LinkSet{link("B.10").port, {}, {}, IfIndex{}}).ok());
+  run_for(1s);
+  expect_whole();
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("B.10").port}).ok());
+  run_for(1s);
+  expect_whole();
+  const IfIndex other = plane.add_bridge("br0");
+  ASSERT_TRUE(plane.meddle(LinkSet{a, {}, {}, other}).ok());
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ABridgeThatAnotherProgramSetsDownShowsAsLostAndStaysDown) {
+  everything();
+  ASSERT_TRUE(plane.meddle(LinkSet{link("Vlan10").port, false}).ok());
+  run_for(1s);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "lost");
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("'rondo set VLAN_TABLE Vlan10 admin_status=up' sets it up again"));
+  set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}});
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, APortThatWasReplacedEntersItsVlanAgain) {
+  everything();
+  plane.remove_port("A");
+  plane.remove_port("B");
+  run_for(1s);
+  EXPECT_FALSE(link("B.10").port);
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:A"), "waiting");
+  plane.add_port("B");
+  plane.add_port("A");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ARenamedPortLeavesItsVlan) {
+  everything();
+  plane.rename_port("A", "C");
+  run_for(1s);
+  EXPECT_FALSE(link("C").master);
+  plane.rename_port("C", "A");
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ADeviceThatIsNoBridgeHoldsTheNameUntilItGoes) {
+  plane.add_port("Vlan10");
+  everything();
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "foreign");
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("the device Vlan10 exists, and it is no bridge"));
+  plane.remove_port("Vlan10");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ADeviceWithTheNameOfATaggedMemberHoldsItUntilItGoes) {
+  plane.add_port("B.10");
+  everything();
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "foreign");
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"), HasSubstr("the device B.10 exists, and it is not that of VLAN 10 on B"));
+  plane.remove_port("B.10");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(VlanTest, ABridgeOfAnotherProgramIsUsedAndStays) {
+  plane.add_bridge("Vlan10");
+  everything();
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "installed");
+  remove_interface();
+  remove_members();
+  remove("VLAN_TABLE", "Vlan10");
+  run_for(2s);
+  EXPECT_TRUE(link("Vlan10").port);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(VlanTest, WrongRowsAreRejectedWithTheReason) {
+  for (const char* const name : {"Vlan0", "Vlan4095", "Vlan010", "vlan10", "Vlan", "Vlan10a"}) set("VLAN_TABLE", name);
+  set("VLAN_TABLE", "Vlan11", {{"admin_status", "on"}});
+  set("VLAN_TABLE", "Vlan12", {{"mac", "01:00:5e:00:00:01"}});
+  set("VLAN_TABLE", "Vlan13", {{"mtu", "1"}});
+  set("PORT_TABLE", "Vlan14", {{"admin_status", "up"}});
+  set("VLAN_MEMBER_TABLE", "Vlan10");
+  set("VLAN_MEMBER_TABLE", "Vlan10:A", {{"tagging_mode", "both"}});
+  set("VLAN_MEMBER_TABLE", "Vlan4094:LongPortName0", {{"tagging_mode", "tagged"}});
+  set("VLAN_TABLE", "Vlan15", {{"admin_stat", "up"}});
+  run_for(1s);
+  std::ranges::sort(rejects);
+  EXPECT_EQ(rejects.size(), 13U) << "an unknown field is ignored in a row that is right";
+  for (const char* const words : {"'Vlan4095' is not the name of a VLAN: Vlan1 to Vlan4094", "must be 'up' or 'down'",
+                                  "'01:00:5e:00:00:01'", "its row is in VLAN_TABLE", "must have the form <vlan>:<port>",
+                                  "must be 'tagged', 'untagged'", "LongPortName0.4094, is longer than 15 characters"}) {
+    EXPECT_THAT(rejects, Contains(HasSubstr(words)));
+  }
+}
+
+TEST_F(VlanTest, AKernelWithoutBridgesOr8021qRejectsTheRowsWithTheReason) {
+  plane.fail_nth(OrderKind::Link, 1, EOPNOTSUPP);
+  set("VLAN_TABLE", "Vlan10");
+  run_for(1s);
+  ASSERT_EQ(rejects.size(), 1U);
+  EXPECT_THAT(rejects[0], HasSubstr("this kernel has no bridges"));
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  ports();
+  run_for(1s);
+  plane.fail_nth(OrderKind::Link, 1, EOPNOTSUPP);
+  set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  ASSERT_EQ(rejects.size(), 2U);
+  EXPECT_THAT(rejects[1], HasSubstr("this kernel has no 802.1Q devices"));
+  rejects.clear();
+  set("INTF_TABLE", "B");  // It is no member.
+  run_for(1s);
+  EXPECT_EQ(state("INTF_TABLE", "B"), "installed");
+  remove("INTF_TABLE", "B");
+  run_for(1s);
+  everything();
+  expect_whole();
+}
+
+// Each order fails once, at each place.
+TEST_F(VlanTest, ARefusalAtAnyPlaceIsOvercome) {
+  for (std::uint64_t nth = 1; nth <= 12; ++nth) {
+    plane.fail_nth(OrderKind::Link, nth, ENOBUFS);
+    everything();
+    run_for(10s);
+    expect_whole();
+    remove_interface();
+    remove_members();
+    remove("VLAN_TABLE", "Vlan10");
+    run_for(10s);
+    EXPECT_FALSE(link("Vlan10").port) << nth;
+    EXPECT_FALSE(link("A").master) << nth;
+    EXPECT_FALSE(link("B.10").port) << nth;
+    EXPECT_EQ(owed(), 0U);
+    ASSERT_FALSE(HasFailure()) << nth;
+  }
+}
+
+TEST_F(VlanTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
+  everything();
+  const Lines before = actual();
+  const std::uint64_t orders = plane.executed();
+  for (const bool vlan_first : {false, true}) {
+    stop();
+    start();
+    if (vlan_first) set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+    members();
+    ports();
+    interface();
+    if (!vlan_first) set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+    run_for(3s);
+    EXPECT_TRUE(agent->has_restarted());
+    EXPECT_EQ(plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(actual(), before);
+    expect_whole();
+  }
+}
+
+TEST_F(VlanTest, ARestartDeletesTheVlansThatNoRowAsksFor) {
+  everything();
+  stop();
+  start();
+  ports();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_FALSE(link("Vlan10").port);
+  EXPECT_FALSE(link("B.10").port);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_THAT(actual(), IsEmpty());
+}
+
+TEST_F(VlanTest, ARestartTakesOutThePortsThatNoRowPutsIntoAVlan) {
+  everything();
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  ports();
+  interface();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(link("Vlan10").port);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_FALSE(link("B.10").port);
+}
+
+TEST_F(VlanTest, AVlanCanBeInAVrf) {
+  everything();
+  set("VRF_TABLE", "Vrf1");
+  set("INTF_TABLE", "Vlan10", {{"vrf_name", "Vrf1"}});
+  run_for(2s);
+  EXPECT_TRUE(is_in("Vlan10", "Vrf1"));
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+  EXPECT_THAT(actual(), Contains("address Vlan10 2001:db8::1/64"));
+  set("INTF_TABLE", "Vlan10", {{"vrf_name", ""}});
+  run_for(2s);
+  expect_whole();
+}
+
+}  // namespace
+}  // namespace rondo::switch_agent
