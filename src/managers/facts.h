@@ -14,8 +14,9 @@ inline constexpr ConstraintKind kMayDelete{"may-delete"};      // kAllTables  ma
 inline constexpr ConstraintKind kManagedFree{"managed-free"};  // table:key      managed-rows       no row of CONFIG_DB has made it
 inline constexpr ConstraintKind kMade{"made"};                 // table:key      managed-rows       a manager has made the row; for `why`
 inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
+inline constexpr ConstraintKind kConfigVlan{"config-vlan"};    // vlan           vlan-manager       the row of VLAN is in VLAN_TABLE
 inline constexpr ConstraintKind kConfigInterface{
-    "config-interface"};  // port  interface-manager  the row of INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE
+    "config-interface"};  // port  interface-manager  the row of INTERFACE, VLAN_INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE
 inline constexpr ConstraintKind kConnected{
     "connected"};  // [vrf|]gateway  interface-manager  the subnet of a row of INTERFACE of that VRF contains it
 

@@ -6,11 +6,14 @@
 #include "managers/interface_manager.h"
 #include "managers/port_manager.h"
 #include "managers/static_route_manager.h"
+#include "managers/vlan_manager.h"
 #include "managers/vrf_manager.h"
 
 namespace rondo::managers {
 
-std::vector<std::string> config_tables() { return {"PORT", "VRF", "INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"}; }
+std::vector<std::string> config_tables() {
+  return {"PORT", "VLAN", "VLAN_MEMBER", "VRF", "INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"};
+}
 
 Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptions options) {
   std::unique_ptr<Managers> managers{new Managers};
@@ -19,6 +22,7 @@ Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptio
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;
   if (auto ports = runtime.try_add<PortManager>(managers->book_); !ports) return failure(ports.error());
+  if (auto vlans = runtime.try_add<VlanManager>(managers->book_); !vlans) return failure(vlans.error());
   if (auto vrfs = runtime.try_add<VrfManager>(managers->book_); !vrfs) return failure(vrfs.error());
   if (auto interfaces = runtime.try_add<InterfaceManager>(managers->book_, managers->subnets_); !interfaces) {
     return failure(interfaces.error());

@@ -25,7 +25,7 @@ class Process {
   /// Begins after the test has written what an earlier process left.
   void begin() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "VRF_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
           [this, table](std::string_view key) { return remove(table, key); }, {.set_replaces_delete = true});
@@ -179,6 +179,35 @@ TEST(ManagersTest, AVrfBecomesItsRowAndGoesWithIt) {
   process.set("VRF", "red");
   EXPECT_THAT(process.fixture.rejects, ElementsAre(HasSubstr("begins with Vrf")));
   process.remove_row("VRF", "Vrf1");
+  EXPECT_THAT(process.rows, IsEmpty());
+}
+
+TEST(ManagersTest, AVlanItsMembersAndItsInterfacesBecomeTheirRowsAndGoWithThem) {
+  Process process;
+  process.begin();
+  process.set("VLAN_INTERFACE", "Vlan10|10.0.0.1/24");
+  process.set("VLAN_INTERFACE", "Vlan10");
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_THAT(process.why("VLAN_INTERFACE", "Vlan10|10.0.0.1/24"), HasSubstr("VLAN_INTERFACE Vlan10 ; VLAN Vlan10 "));
+  process.set("VLAN", "Vlan10", {{"vlanid", "10"}, {"mac", "02:00:00:00:10:10"}});
+  process.set("VLAN_MEMBER", "Vlan10|Ethernet0", {{"tagging_mode", "tagged"}});
+  process.set("VLAN_MEMBER", "Vlan10|Ethernet4");
+  EXPECT_EQ(process.rows["VLAN_TABLE:Vlan10"], "admin_status=up mac=02:00:00:00:10:10 mtu=9100 vlanid=10");
+  EXPECT_EQ(process.rows["VLAN_MEMBER_TABLE:Vlan10:Ethernet0"], "tagging_mode=tagged");
+  EXPECT_EQ(process.rows["VLAN_MEMBER_TABLE:Vlan10:Ethernet4"], "tagging_mode=untagged");
+  EXPECT_TRUE(process.rows.contains("INTF_TABLE:Vlan10"));
+  EXPECT_EQ(process.rows["INTF_TABLE:Vlan10:10.0.0.1/24"], "family=IPv4 scope=global");
+  EXPECT_THAT(process.fixture.rejects, IsEmpty());
+  process.set("VLAN", "Vlan4095");
+  process.set("VLAN", "Vlan11", {{"mtu", "many"}});
+  process.set("VLAN_MEMBER", "Vlan10");
+  process.set("VLAN_MEMBER", "Vlan10|Ethernet8", {{"tagging_mode", "both"}});
+  EXPECT_THAT(process.fixture.rejects,
+              ElementsAre(HasSubstr("Vlan1 to Vlan4094"), HasSubstr("'many'"), HasSubstr("<vlan>:<port>"), HasSubstr("must be 'tagged'")));
+  process.remove_row("VLAN_INTERFACE", "Vlan10|10.0.0.1/24");
+  process.remove_row("VLAN_INTERFACE", "Vlan10");
+  for (const char* const member : {"Vlan10|Ethernet0", "Vlan10|Ethernet4"}) process.remove_row("VLAN_MEMBER", member);
+  process.remove_row("VLAN", "Vlan10");
   EXPECT_THAT(process.rows, IsEmpty());
 }
 

@@ -1,5 +1,7 @@
 #include "managers/state_rows.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -14,6 +16,10 @@ namespace {
 constexpr Duration kTick = 100ms;
 constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
+
+/// The tables that are written.
+constexpr std::array kTables{kStatePorts,      kStateVlans,      kStateVlanMembers, kStateVrfs,
+                             kStateVrfObjects, kStateInterfaces, kStateNeighbors,   kManagedTable};
 
 /// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
 std::string exchange_first(std::string_view key, char from, char to) {
@@ -74,7 +80,7 @@ Result<std::unique_ptr<StateRows>> StateRows::open(Runtime& runtime, Store& stor
 }
 
 Status StateRows::declare() {
-  for (const std::string_view table : {kStatePorts, kStateVrfs, kStateVrfObjects, kStateInterfaces, kStateNeighbors, kManagedTable}) {
+  for (const std::string_view table : kTables) {
     if (Status declared = store_.declare({.name = std::string{table}, .kind = TableKind::Watched}); !declared.ok()) return declared;
   }
   return store_.declare({.name = std::string{kNotifications}, .kind = TableKind::Channel});
@@ -104,6 +110,16 @@ Status StateRows::follow() {
   });
   if (!vrfs) return vrfs.error();
   vrf_rows_ = std::move(*vrfs);
+  auto vlans = runtime_.tap("VLAN_TABLE", [this](const RowEvent& event) {
+    if (is_end(event.what)) note(kStateVlans, std::string{event.key});
+  });
+  if (!vlans) return vlans.error();
+  vlan_rows_ = std::move(*vlans);
+  auto members = runtime_.tap("VLAN_MEMBER_TABLE", [this](const RowEvent& event) {
+    if (is_end(event.what)) note(kStateVlanMembers, exchange_first(event.key, ':', '|'));
+  });
+  if (!members) return members.error();
+  vlan_member_rows_ = std::move(*members);
   return {};
 }
 
@@ -181,6 +197,10 @@ StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
   if (table == kStateVrfs || table == kStateVrfObjects) {
     content["state"] = "ok";
     return look_at_row("VRF_TABLE", key);
+  }
+  if (table == kStateVlans || table == kStateVlanMembers) {
+    content["state"] = "ok";
+    return table == kStateVlans ? look_at_row("VLAN_TABLE", key) : look_at_row("VLAN_MEMBER_TABLE", exchange_first(key, '|', ':'));
   }
   content["restored"] = "true";
   return Look::Row;
@@ -305,10 +325,7 @@ void StateRows::adopt_rows(const RowPage& page) {
     const std::size_t bar = record.key().find('|');
     if (bar == std::string_view::npos) continue;
     const Name name{std::string{record.key().substr(0, bar)}, std::string{record.key().substr(bar + 1)}};
-    if (name.first != kStatePorts && name.first != kStateInterfaces && name.first != kStateNeighbors && name.first != kStateVrfs &&
-        name.first != kStateVrfObjects) {
-      continue;
-    }
+    if (name.first == kManagedTable || std::ranges::find(kTables, name.first) == kTables.end()) continue;
     owned_.insert(name);
     if (written_.try_emplace(name, std::nullopt).second) note(name.first, name.second);
   }

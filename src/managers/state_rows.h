@@ -1,7 +1,8 @@
-// StateRows: writes the tables of STATE_DB that SONiC's portsyncd, vrfmgrd, vrforch and intfmgrd write, as the data plane is:
-// PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is
-// installed, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address> for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when
-// what an earlier process left has been compared. A change of carrier is also an event on the channel NOTIFICATIONS.
+// StateRows: writes the tables of STATE_DB that SONiC's portsyncd, vlanmgrd, vrfmgrd, vrforch and intfmgrd write, as the data plane is:
+// PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, VLAN_TABLE|<vlan> and VLAN_MEMBER_TABLE|<vlan>|<port>,
+// VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is installed, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address>
+// for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is
+// also an event on the channel NOTIFICATIONS.
 //
 // The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
 // names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
@@ -34,6 +35,8 @@ namespace rondo::managers {
 
 inline constexpr std::string_view kStatePorts = "PORT_TABLE";
 inline constexpr std::string_view kStateInterfaces = "INTERFACE_TABLE";
+inline constexpr std::string_view kStateVlans = "VLAN_TABLE";
+inline constexpr std::string_view kStateVlanMembers = "VLAN_MEMBER_TABLE";
 inline constexpr std::string_view kStateVrfs = "VRF_TABLE";
 inline constexpr std::string_view kStateVrfObjects = "VRF_OBJECT_TABLE";
 inline constexpr std::string_view kStateNeighbors = "NEIGH_RESTORE_TABLE";
@@ -133,6 +136,8 @@ class StateRows final : public Source {
   std::unique_ptr<RowTap> port_rows_;
   std::unique_ptr<RowTap> interface_rows_;
   std::unique_ptr<RowTap> vrf_rows_;
+  std::unique_ptr<RowTap> vlan_rows_;
+  std::unique_ptr<RowTap> vlan_member_rows_;
   std::map<std::string, Carrier> carriers_;         // By port.
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
   std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.

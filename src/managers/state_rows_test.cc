@@ -29,12 +29,12 @@ class StateRowsTest : public testing::Test {
  protected:
   StateRowsTest() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields&) { return applied(table, key, true); },
           [this, table](std::string_view key) { return applied(table, key, false); });
     }
-    for (const std::string table : {"VRF_TABLE", "INTF_TABLE"}) {
+    for (const std::string table : {"VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       fixture.runtime.explain_state(table, [this, table](std::string_view key, const Record*) {
         return RowInPlane{plane.contains(table + ":" + std::string{key}) ? PlaneState::Installed : PlaneState::Unknown};
       });
@@ -153,6 +153,20 @@ TEST_F(StateRowsTest, AVrfIsShownAndItsInterfacesNameIt) {
   run();
   EXPECT_THAT(content("VRF_TABLE"), IsEmpty());
   EXPECT_THAT(content("VRF_OBJECT_TABLE"), IsEmpty());
+}
+
+TEST_F(StateRowsTest, AVlanAndItsMembersAreShownAsVlanmgrdShowsThem) {
+  open();
+  fixture.set("VLAN_TABLE", "Vlan10");
+  fixture.set("VLAN_MEMBER_TABLE", "Vlan10:Ethernet0");
+  run();
+  EXPECT_THAT(content("VLAN_TABLE"), ElementsAre(Pair("VLAN_TABLE|Vlan10", "state=ok")));
+  EXPECT_THAT(content("VLAN_MEMBER_TABLE"), ElementsAre(Pair("VLAN_MEMBER_TABLE|Vlan10|Ethernet0", "state=ok")));
+  fixture.remove("VLAN_MEMBER_TABLE", "Vlan10:Ethernet0");
+  fixture.remove("VLAN_TABLE", "Vlan10");
+  run();
+  EXPECT_THAT(content("VLAN_TABLE"), IsEmpty());
+  EXPECT_THAT(content("VLAN_MEMBER_TABLE"), IsEmpty());
 }
 
 /// A process that is killed between the two writes leaves an owner without a row, never a row without one.

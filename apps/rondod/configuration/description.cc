@@ -194,9 +194,12 @@ Section fpm() {
 Section managers() {
   return {
       .name = "managers",
-      .help = "The managers: rows of SONiC's CONFIG_DB become rows of PORT_TABLE, VRF_TABLE, INTF_TABLE and ROUTE_TABLE.",
+      .help =
+          "The managers: rows of SONiC's CONFIG_DB become rows of PORT_TABLE, VLAN_TABLE, VLAN_MEMBER_TABLE, VRF_TABLE, "
+          "INTF_TABLE and ROUTE_TABLE.",
       .settings = {
-          {"enabled", "boolean", "false", "Whether rondod reads PORT, VRF, INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
+          {"enabled", "boolean", "false",
+           "Whether rondod reads PORT, VLAN, VLAN_MEMBER, VRF, INTERFACE, VLAN_INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
           {"config_db", "text", "\"\"",
            "The Redis database with these tables, such as unix:///run/redis/redis.sock?db=4; as url in [store], and with the separator | "
            "between table and key. Empty: the tables are where [store] and its groups say."},

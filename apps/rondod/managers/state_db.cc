@@ -1,6 +1,7 @@
 #include "rondod/managers/state_db.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,8 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const 
   if (!agent.has_restarted() || !managers.has_read_config()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();
   return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
-    const bool counts = consumer.table == "PORT_TABLE" || consumer.table == "VRF_TABLE" || consumer.table == "INTF_TABLE";
+    constexpr std::array kTables{"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"};
+    const bool counts = std::ranges::find(kTables, consumer.table) != kTables.end();
     return !counts || (consumer.caught_up && consumer.queued == 0 && consumer.in_flight == 0);
   });
 }
