@@ -405,7 +405,7 @@ Status Daemon::start_work() {
 /// A standby takes no routes.
 Status Daemon::open_fpm() {
   if (!config_.fpm.enabled || !plane_holder_.empty()) return {};
-  Result<std::unique_ptr<FpmFeed>> fpm = FpmFeed::open(*runtime_, *agent_, config_.fpm, log_);
+  Result<std::unique_ptr<FpmFeed>> fpm = FpmFeed::open(*runtime_, *agent_, config_.fpm, redis_, log_);
   if (!fpm) return fpm.error();
   fpm_ = std::move(*fpm);
   return {};

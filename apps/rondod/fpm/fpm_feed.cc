@@ -5,19 +5,42 @@
 
 namespace rondo::daemon {
 
-Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, Log& log) {
-  std::unique_ptr<FpmFeed> feed{new FpmFeed(agent, choice, log)};
+namespace {
+/// How often it looks whether the rows of an earlier run can be read. A connection to a Redis takes some milliseconds.
+constexpr Duration kAdoptLook = 20ms;
+}  // namespace
+
+FpmFeed::FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, const RedisWatch& redis, Log& log)
+    : runtime_(runtime), agent_(agent), choice_(choice), redis_(redis), log_(log), adopt_timer_("fpm adoption", Priority{8}, [this] {
+        adopt();
+      }) {}
+
+Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice,
+                                               const RedisWatch& redis, Log& log) {
+  std::unique_ptr<FpmFeed> feed{new FpmFeed(runtime, agent, choice, redis, log)};
   feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};
   auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options(runtime.store()));
   if (!server) return failure(server.error());
   feed->server_ = std::move(*server);
   agent.on_route_answers([server = feed->server_.get()] { server->routes_answered(); });
   feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
-  feed->adoption_ = std::make_unique<fpm::Adoption>(runtime.store(), feed->server_->book(), [self = feed.get()](const Status& status) {
-    if (!status.ok()) self->log_.warn("FPM: rows of an earlier run cannot be read, those that zebra does not send stay", {{"why", status}});
-    self->server_->begin();
-  });
+  runtime.scheduler().add(feed->adopt_timer_);
+  feed->adopt();
   return feed;
+}
+
+void FpmFeed::adopt() {
+  if (redis_.waits_for_lease()) return adopt_timer_.arm_at(runtime_.scheduler().now() + kAdoptLook);
+  adoption_ = std::make_unique<fpm::Adoption>(runtime_.store(), server_->book(), [this](const Status& status) { adopted(status); });
+}
+
+/// Without the rows of the earlier run, those that zebra does not send would stay: so a store that is not there yet is asked again. Rows
+/// that are adopted twice change nothing.
+void FpmFeed::adopted(const Status& status) {
+  const bool is_passing = status.code() == StatusCode::Unavailable || status.code() == StatusCode::DeadlineExceeded;
+  if (is_passing) return adopt_timer_.arm_at(runtime_.scheduler().now() + kAdoptLook);
+  if (!status.ok()) log_.warn("FPM: rows of an earlier run cannot be read, those that zebra does not send stay", {{"why", status}});
+  server_->begin();
 }
 
 fpm::ServerOptions FpmFeed::options(const Store& store) {

@@ -9,7 +9,9 @@
 #include "rondo/base/log.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/timer.h"
 #include "rondod/configuration/config.h"
+#include "rondod/stores/redis_watch.h"
 #include "switch_agent/agent.h"
 
 namespace rondo::daemon {
@@ -17,8 +19,10 @@ namespace rondo::daemon {
 class FpmFeed {
  public:
   ~FpmFeed() { agent_.on_route_answers({}); }
-  /// Adopts FPM's rows in the tables, and then listens. The others must outlive the feed.
-  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, Log& log);
+  /// Adopts FPM's rows in the tables, and then listens. Both wait until the store of the tables can be read, and until no other process may
+  /// write the rows. The others must outlive the feed.
+  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice,
+                                               const RedisWatch& redis, Log& log);
 
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event);
@@ -30,16 +34,21 @@ class FpmFeed {
   static constexpr std::string_view kHeld = "routes that zebra did not send again";
 
  private:
-  FpmFeed(switch_agent::Agent& agent, const FpmChoice& choice, Log& log) : agent_(agent), choice_(choice), log_(log) {}
+  FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, const RedisWatch& redis, Log& log);
   fpm::ServerOptions options(const Store& store);
+  void adopt();
+  void adopted(const Status& status);
   void tell(const fpm::Event& event);
 
+  Runtime& runtime_;
   switch_agent::Agent& agent_;
   const FpmChoice choice_;
+  const RedisWatch& redis_;
   Log& log_;
   Instant wait_until_;
   std::unique_ptr<fpm::Server> server_;
   std::unique_ptr<fpm::Adoption> adoption_;
+  TimerSource adopt_timer_;
 };
 
 }  // namespace rondo::daemon
