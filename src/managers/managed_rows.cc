@@ -31,7 +31,8 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
       tables_(std::move(tables)),
       options_(std::move(options)),
       timer_("managed-rows", kManagers, [this] { look(); }),
-      check_("managed-rows check", kManagers, runtime.store(), check_options()) {
+      check_("managed-rows check", kManagers, runtime.store(), check_options()),
+      calls_(runtime.scheduler(), "managers", [this](std::string_view call) { return repeat(call); }) {
   consume(kManagedTable, this, &ManagedRows::set, &ManagedRows::remove, {.kind = TableKind::Watched});
   provide(kManagedRead, [this](std::string_view) { return managed_read_; });
   provide(kConfigRead, [this](std::string_view) { return config_read_; });
@@ -56,6 +57,7 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
 }
 
 void ManagedRows::on_added() {
+  if (calls_.is_replayed()) return;
   runtime().scheduler().add(timer_);
   timer_.arm_at(runtime().scheduler().now() + kLook);
   check_.start(runtime().scheduler());
@@ -70,19 +72,28 @@ bool ManagedRows::has_read(const std::vector<std::string>& tables) {
 }
 
 void ManagedRows::look() {
-  const std::string all{kAllTables};
   if (!managed_read_ && has_read({std::string{kManagedTable}}) && (!options_.may_begin || options_.may_begin())) {
-    managed_read_ = true;
-    announce({kManagedRead, all});
+    begins(kManagedRead);
   } else if (managed_read_ && !config_read_ && has_read(tables_)) {
-    config_read_ = true;
-    announce({kConfigRead, all});
+    begins(kConfigRead);
   }
-  if (config_read_ && may_delete()) {
-    may_delete_ = true;
-    return announce({kMayDelete, all});
-  }
+  if (config_read_ && may_delete()) return begins(kMayDelete);
   timer_.arm_at(runtime().scheduler().now() + (config_read_ ? kLookHeld : kLook));
+}
+
+void ManagedRows::begins(const ConstraintKind& fact) {
+  calls_.record(fact.name());
+  (fact == kManagedRead ? managed_read_ : fact == kConfigRead ? config_read_ : may_delete_) = true;
+  announce({fact, std::string{kAllTables}});
+}
+
+bool ManagedRows::repeat(std::string_view call) {
+  for (const ConstraintKind& fact : {kManagedRead, kConfigRead, kMayDelete}) {
+    if (fact.name() != call) continue;
+    begins(fact);
+    return true;
+  }
+  return false;
 }
 
 bool ManagedRows::may_delete() const { return !options_.may_delete || options_.may_delete(book_.stale(), book_.size()); }

@@ -1,6 +1,9 @@
 // ManagedRows: owns MANAGED_ROWS. It tells the managers what an earlier process made. When all tables of CONFIG_DB have been read, and the
 // safety stop permits it, it deletes the rows whose source CONFIG_DB no longer has. Rows of the managers that another program changes or
 // deletes, and their owners, are written again (row_check.h).
+//
+// What the stores have is not on a journal: it has the instants at which the tables count as read and deletions are permitted, as calls
+// (RecordedCalls). A replay makes these calls, and neither looks itself nor compares rows: what was written again came back as changes.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +18,7 @@
 #include "managers/row_check.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
+#include "sched/recorded_calls.h"
 
 namespace rondo::managers {
 
@@ -40,6 +44,9 @@ class ManagedRows final : public Orch {
   Outcome sweep(const std::string& name);
   void on_added() override;
   void look();
+  /// From now on the fact holds.
+  void begins(const ConstraintKind& fact);
+  bool repeat(std::string_view call);
   bool may_delete() const;
   bool has_read(const std::vector<std::string>& tables);
   RowCheckOptions check_options();
@@ -55,6 +62,7 @@ class ManagedRows final : public Orch {
   bool may_delete_ = false;
   TimerSource timer_;
   RowCheck check_;
+  RecordedCalls calls_;
   std::shared_ptr<char> life_ = std::make_shared<char>();
 };
 

@@ -17,7 +17,7 @@ std::vector<std::string> config_tables() {
 
 Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptions options) {
   std::unique_ptr<Managers> managers{new Managers};
-  if (JournalRecorder* const journal = JournalRecorder::of(runtime)) journal->note("managers", "yes");
+  if (JournalRecorder* const journal = JournalRecorder::of(runtime)) journal->note(kManagersNote, kManagersRecorded);
   auto rows = runtime.try_add<ManagedRows>(managers->book_, config_tables(), std::move(options));
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;

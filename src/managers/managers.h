@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "managers/managed_book.h"
@@ -14,6 +15,10 @@
 #include "rondo/orch/runtime.h"
 
 namespace rondo::managers {
+
+/// The note of a journal that has what a replay of the managers needs. Earlier ones have the note "yes".
+inline constexpr std::string_view kManagersNote = "managers";
+inline constexpr std::string_view kManagersRecorded = "calls";
 
 /// The tables of CONFIG_DB that the managers read.
 std::vector<std::string> config_tables();

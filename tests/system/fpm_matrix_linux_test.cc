@@ -1,7 +1,8 @@
 // The restart and drift matrices with FPM as the source of routes, on the real kernel and the real rondod: each store x each end of zebra,
 // of rondod, of both, and of a session within its resend; and what another program does to zebra's routes meanwhile. zebra is the test: it
 // sends the messages that zebra sends, in its order (groups before their members), and numbers its next hops anew in each session, as a
-// zebra that restarted does. Goal: afterwards the kernel has the routes of the newest resend, and no correct object was touched meanwhile.
+// zebra that restarted does. Goal: afterwards the kernel has the routes of the newest resend, no correct object was touched meanwhile, and
+// the journal can be replayed.
 // The same with a real zebra, for one store: frr_linux_test.cc. Skipped, with a message, where a namespace is not permitted, on a Redis
 // without redis-tools, and on a store that rondod was built without.
 #include <arpa/inet.h>
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -305,6 +308,11 @@ TEST_P(FpmMatrixOnLinux, TheKernelHasTheNewestResendAndNothingElseWasTouched) {
   events = events_->take();
   std::erase_if(events, [](const std::string& line) { return !is_of_routes(line); });
   EXPECT_EQ(events, Lines{});
+
+  stop(SIGTERM);
+  const std::string rondo = (std::filesystem::path(program_).parent_path().parent_path() / "rondo" / "rondo").string();
+  const std::string command = rondo + " replay " + file("day.journal") + " > " + file("replay") + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(file("replay")).rdbuf();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FpmMatrixOnLinux, ::testing::Combine(::testing::ValuesIn(kStores), ::testing::ValuesIn(kEnds)),

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -176,6 +178,34 @@ TEST_F(ManagersOnLinux, KillsAtAnyMomentLeaveNoRowBehind) {
   };
   EXPECT_TRUE(becomes([&] { return rows("MANAGED_ROWS:ROUTE_TABLE:21.*") == std::to_string(wanted_rows); }));
   EXPECT_EQ(rows("ROUTE_TABLE:21.*"), std::to_string(wanted_rows));
+}
+
+/// Two runs: one that reads CONFIG_DB for the first time and writes a row again that another program deletes, and one that finds the rows
+/// of the first, some of which have no source any more.
+TEST_F(ManagersOnLinux, ADayOfTheManagersCanBeReplayed) {
+  std::ofstream(file("rondod.toml"), std::ios::app) << "[journal]\nfile = \"" << file("day.journal") << "\"\n";
+  start_with_all();
+  config("HSET 'PORT|swp1' mtu 1500");
+  config("DEL 'STATIC_ROUTE|default|20.0.0.0/16'");
+  redis(0, "DEL ROUTE_TABLE:20.1.0.0/16");
+  EXPECT_TRUE(becomes([this] {
+    return has("link swp1 up mtu 1500") && !has("route 20.0.0.0/16") && redis(0, "EXISTS ROUTE_TABLE:20.1.0.0/16") == "1";
+  })) << log_text();
+  client.reset();
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(wait(), 0) << log_text();
+  config("DEL 'STATIC_ROUTE|20.1.0.0/16'");
+  config("HSET 'STATIC_ROUTE|20.2.0.0/16' blackhole true");
+  start();
+  EXPECT_TRUE(becomes([this] { return has("route 20.2.0.0/16") && !has("route 20.1.0.0/16"); })) << log_text();
+  client.reset();
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(wait(), 0) << log_text();
+  const std::string rondo = (std::filesystem::path(program_).parent_path().parent_path() / "rondo" / "rondo").string();
+  for (const std::string run : {"1", "2"}) {
+    const std::string command = rondo + " replay --run " + run + " " + file("day.journal") + " > " + file("replay") + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << "run " << run << ": " << std::ifstream(file("replay")).rdbuf();
+  }
 }
 
 }  // namespace

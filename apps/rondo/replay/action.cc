@@ -1,5 +1,5 @@
-// `rondo replay`: runs a recorded run of rondod through the production scheduler, switch agent and jobs, and compares it with the record.
-// CMakeLists.txt defines RONDO_WITH_JOBS if this build has the component jobs.
+// `rondo replay`: runs a recorded run of rondod through the production scheduler, switch agent, managers and jobs, and compares it with the
+// record. CMakeLists.txt defines RONDO_WITH_JOBS if this build has the component jobs.
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstdio>
@@ -9,6 +9,7 @@
 
 #include "commands/actions.h"
 #include "journal/opened.h"
+#include "managers/managers.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
@@ -47,9 +48,10 @@ Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& s
   return {};
 }
 
-/// What the notes of a recorded run say about it. It has a switch agent, jobs, or both.
+/// What the notes of a recorded run say about it. It has a switch agent, jobs, or both; and managers only beside an agent.
 struct RecordedSettings {
   std::optional<switch_agent::SwitchAgentOptions> agent;
+  bool has_managers = false;
 #ifdef RONDO_WITH_JOBS
   std::optional<jobs::JobsOptions> jobs;
 #endif
@@ -58,8 +60,11 @@ struct RecordedSettings {
 Result<RecordedSettings> settings_of(replay::Replay& replay) {
   RecordedSettings settings;
   const bool has_jobs = replay.note("jobs").has_value();
-  if (replay.note("managers")) {
-    return failure(StatusCode::Unimplemented, "the run has the managers of CONFIG_DB ([managers]), which a replay does not repeat yet");
+  const std::optional<std::string> managers = replay.note(managers::kManagersNote);
+  settings.has_managers = managers.has_value();
+  if (managers && *managers != managers::kManagersRecorded) {
+    return failure(StatusCode::Unimplemented,
+                   "the run has the managers of CONFIG_DB ([managers]) of an older rondod, which did not record what a replay needs");
   }
   if (!has_jobs || replay.note("agent.table")) {
     if (Status unfit = read_settings(replay, settings.agent.emplace()); !unfit.ok()) return failure(std::move(unfit));
@@ -81,10 +86,11 @@ class RecordedDaemon {
   RecordedDaemon(replay::Replay& replay, const RecordedSettings& settings) : runtime_(replay.runtime_options()) {
     log_.set_level(LogLevel::Off);
     if (settings.agent) agent_.emplace(runtime_, replay.plane(), *settings.agent);
+    if (settings.has_managers) open_managers();
 #ifdef RONDO_WITH_JOBS
     if (settings.jobs) jobs_.emplace(runtime_, *settings.jobs, agent_.has_value(), log_);
 #endif
-    if (agent_) started_ = agent_->start();
+    if (agent_ && started_.ok()) started_ = agent_->start();
 #ifdef RONDO_WITH_JOBS
     if (jobs_) jobs_->start();
 #endif
@@ -93,8 +99,16 @@ class RecordedDaemon {
   const Status& started() const noexcept { return started_; }
 
  private:
+  /// What they read and write is on record, and so is when they may do what.
+  void open_managers() {
+    auto managers = managers::Managers::open(runtime_, {});
+    if (!managers) started_ = managers.error();
+    if (managers) managers_ = std::move(*managers);
+  }
+
   const SystemClock clock_;
   Log log_{clock_};  // What the handler "log" writes is not repeated.
+  std::unique_ptr<managers::Managers> managers_;
   Runtime runtime_;
   std::optional<switch_agent::Agent> agent_;
 #ifdef RONDO_WITH_JOBS

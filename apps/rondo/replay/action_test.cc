@@ -503,6 +503,20 @@ TEST_F(JournalCli, ADayWithJobsOfAnOlderRondodIsRefusedWithTheReason) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("an older rondod recorded it"), HasSubstr("`rondo journal` shows the run")));
 }
 
+TEST_F(JournalCli, ADayWithManagersOfAnOlderRondodIsRefusedWithTheReason) {
+  fs::remove(file());
+  {
+    sim::World world(1);
+    std::unique_ptr<Journal> journal = std::move(Journal::open({.file = file()}, world.clock()).value());
+    Journal& notes = *journal;
+    Runtime runtime({.clock = &world.clock(), .reactor = &world.reactor(), .observer = std::move(journal)});
+    notes.note("managers", "yes");
+  }
+  const Ended ended = rondo("replay " + file());
+  EXPECT_NE(ended.code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("the managers of CONFIG_DB ([managers]) of an older rondod"));
+}
+
 TEST_F(JournalCli, ReplayShowsTheFirstDifferenceAndEndsWithThree) {
   std::string changed = bytes();
   std::vector<journal::Damage> damage;
