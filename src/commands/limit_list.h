@@ -182,6 +182,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"worker_runs", 256},
     {"worker_unconfirmed", 8},
     {"log_readers", 32},
+    {"log_readers_of_user", 16},
     {"log_wait_us", 20000000},
     {"stored_wait_us", 5000000},
     {"log_piece", 16384},

@@ -193,6 +193,20 @@ TEST_F(JobDiskFaults, ADatabaseThatIsOverwrittenWhileItRunsIsNamedAndNothingFire
   expect_nothing_is_missing();
 }
 
+/// It grew again by the next checkpoint, and the next start found it damaged.
+TEST_F(JobDiskFaults, ADatabaseThatIsCutWhileItRunsIsNamedAndNothingFires) {
+  start_often();
+  close();  // Now all of it is in the file.
+  start();
+  const std::size_t before = called.size();
+  ASSERT_TRUE(becomes([&] { return called.size() > before; }));
+  std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 4096);
+  ASSERT_TRUE(has_trouble());
+  EXPECT_EQ(jobs->health().code(), StatusCode::DataLoss);
+  EXPECT_THAT(jobs->health().to_string(), AllOf(HasSubstr(path()), HasSubstr("was cut to")));
+  expect_nothing_runs();
+}
+
 TEST_F(JobDiskFaults, ADatabaseThatIsRemovedWhileItRunsIsNamedAndNothingFiresUntilItIsBack) {
   start_often();
   const std::string away = (folder / "away").string();

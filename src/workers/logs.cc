@@ -39,6 +39,11 @@ void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
                        "the run " + std::to_string(run) + " has no log: its handler " + job->handler + " is not a command of a worker"});
   if (readers.size() >= limits::kLogReaders)
     return reply.fail({StatusCode::ResourceExhausted, std::to_string(limits::kLogReaders) + " readers of logs wait for workers"});
+  const Caller& caller = reply.caller();
+  const auto is_same = [&](const auto& reader) { return reader.second.reply.caller().user == caller.user; };
+  if (!caller.is_privileged && std::ranges::count_if(readers, is_same) >= static_cast<std::ptrdiff_t>(limits::kLogReadersOfUser))
+    return reply.fail({StatusCode::ResourceExhausted, std::to_string(limits::kLogReadersOfUser) + " readers of logs of user " +
+                                                          std::to_string(caller.user) + " wait for workers"});
   const std::int64_t request = ++last_request;
   readers.emplace(request, LogReader{.reply = std::move(reply),
                                      .run = run,

@@ -69,7 +69,10 @@ std::optional<WallTime> end_time_of(const RowArgument& event, WallTime now) {
 ReportedEnd end_of(const RowArgument& event, WallTime now) {
   const std::string_view code = field_of(event, "code");
   ReportedEnd end{.status = {}, .note = std::string{field_of(event, "note").substr(0, limits::kRunNote)}, .ended = end_time_of(event, now)};
-  if (code != "ok") end.status = {code_named(code), std::string{field_of(event, "message").substr(0, limits::kRunNote)}};
+  if (code == "ok") return end;
+  std::string message{field_of(event, "message").substr(0, limits::kRunNote)};
+  if (message.empty()) message = "worker gave no reason, and the code '" + std::string{code.substr(0, limits::kRunNote)} + "'";
+  end.status = {code_named(code), std::move(message)};
   return end;
 }
 

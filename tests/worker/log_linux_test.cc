@@ -116,5 +116,55 @@ TEST_F(JobLogOnLinux, ARunWhoseWorkerWasKilledSaysSoUntilItIsBack) {
   EXPECT_THAT(must("why JOB_RUN_8 work#" + run), HasSubstr("JOB_RUN_8 work#" + run + ": ended: it ended at 20"));
 }
 
+class ReadersOfAnotherUserOnLinux : public JobLogOnLinux {
+ protected:
+  static constexpr unsigned kOther = 65'534;
+  /// In a child: 20 readers of the other user, each of which asks again and again. The first refusal is written to 'out'.
+  [[noreturn]] void read_as_other(std::int64_t run, int out) const {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::setgid(kOther) != 0 || ::setuid(kOther) != 0) ::_exit(1);
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 20; ++i) {
+      readers.emplace_back([&] {
+        const auto connected = AdminClient::connect(socket());
+        if (!connected) return;
+        for (;;) {
+          const auto answer = (*connected)->call("job-log", {{"run", run}, {"from", 6}, {"wait", true}});
+          const std::string why = answer ? "" : answer.error().to_string() + "\n";
+          if (!why.empty() && ::write(out, why.data(), why.size()) < 0) return;
+        }
+      });
+    }
+    for (std::thread& reader : readers) reader.join();
+    ::_exit(0);
+  }
+};
+
+/// Readers of one user took all places for as long as they liked: root could read no log.
+TEST_F(ReadersOfAnotherUserOnLinux, LeavePlacesForTheOthers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all | std::filesystem::perms::others_exec);
+  start_rondod();
+  start_worker(command("slow", "echo begun\nsleep 1000\n"));
+  must("job add slow --manual --handler command/slow 2> /dev/null");
+  const std::int64_t run = run_of("slow");
+  const std::string log = "job log " + std::to_string(run);
+  ASSERT_TRUE(becomes([&] { return rondo(log).out == "begun\n"; }));
+  std::filesystem::permissions(socket(), std::filesystem::perms::others_read | std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t other = ::fork();
+  if (other == 0) read_as_other(run, ends[1]);
+  ::close(ends[1]);
+  std::string refused(200, '\0');
+  refused.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], refused.data(), refused.size()), 0)));
+  EXPECT_THAT(refused, HasSubstr("16 readers of logs of user 65534 wait for workers"));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(must(log), "begun\n");
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  ::close(ends[0]);
+}
+
 }  // namespace
 }  // namespace rondo::jobs

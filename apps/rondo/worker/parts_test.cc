@@ -1,6 +1,7 @@
 // The parts of `rondo worker` without processes: lines of output, logs, records, reports, and the pauses of the link.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -71,6 +72,26 @@ TEST(OutputLines, ALongLineIsReadToItsLimit) {
   EXPECT_EQ(of.found[0].size(), limits::kOutputLine - std::string{"rondo: result "}.size() + 1);
   EXPECT_EQ(of.found[1], "1|after");
 }
+
+/// Files of this process have at most this size while it lives.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    const rlimit small{.rlim_cur = bytes, .rlim_max = limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  void (*before_)(int);
+  rlimit limit_{};
+};
 
 class WorkerFiles : public ::testing::Test {
  protected:
@@ -336,6 +357,34 @@ TEST_F(WorkerFiles, AFileOfALogThatWasRemovedOrReplacedIsPassedOver) {
     EXPECT_EQ(of.read(4, 0, 100), std::nullopt);
     EXPECT_EQ(of.read(4, 3, 100), std::nullopt);
   }
+}
+
+/// `rondo job log` showed what there was as the whole log.
+TEST_F(WorkerFiles, OutputThatCouldNotBeWrittenIsAGapInTheLog) {
+  {
+    RunLogs of = logs();
+    ASSERT_TRUE(of.begin(4, 0, "00ff", 1000).ok());
+    {
+      const SmallFiles small(4);
+      of.append(4, "one");
+      of.append(4, " output");
+      of.append(4, " and more");
+    }
+    of.append(4, "!");
+    EXPECT_EQ(of.read(4, 0, 100).value_or(LogPiece{}).data, "one ");
+    EXPECT_EQ(of.size(4), 20U);
+    EXPECT_THAT(of.end(4).to_string(), HasSubstr("is incomplete"));
+  }
+  RunLogs of = logs();
+  const LogPiece piece = of.read(4, 0, 100).value_or(LogPiece{});
+  EXPECT_EQ(piece.data, "one ");
+  EXPECT_EQ(of.read(4, piece.next, 100).value_or(LogPiece{}).from, 20U) << "also after a restart of the worker";
+  ASSERT_TRUE(of.begin(4, 1, "00ff", 1000).ok());
+  of.append(4, "two");
+  const LogPiece behind = of.read(4, piece.next, 100).value_or(LogPiece{});
+  EXPECT_EQ(behind.from, 20U);
+  EXPECT_EQ(behind.data, "two");
+  EXPECT_EQ(behind.attempt, 1U);
 }
 
 /// `job log` showed the output of a run of the former database, and the new run wrote behind it.

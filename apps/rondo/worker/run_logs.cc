@@ -132,6 +132,7 @@ Status RunLogs::roll(std::int64_t run, Log& log) {
   if (!fd) return log.trouble = fd.error();
   log.fd = *std::move(fd);
   log.files.try_emplace(offset, File{.size = 0, .attempt = log.attempt});
+  log.lost = 0;  // The gap is before this file.
   return {};
 }
 
@@ -143,34 +144,41 @@ void RunLogs::append(std::int64_t run, std::string_view output) {
     const std::uint64_t half = std::max<std::uint64_t>(log.bytes_max / 2, 1);
     const std::uint64_t in_file = log.files.rbegin()->second.size;
     if (in_file >= half) {
-      if (!roll(run, log).ok()) return;
+      static_cast<void>(roll(run, log));  // It sets the trouble.
       continue;
     }
-    const std::string_view piece = output.substr(0, half - in_file);
-    write(run, log, piece);
-    output.remove_prefix(piece.size());
+    output.remove_prefix(write(run, log, output.substr(0, half - in_file)));
   }
+  log.lost += output.size();
 }
 
-void RunLogs::write(std::int64_t run, Log& log, std::string_view output) {
-  while (!output.empty()) {
-    const ssize_t written = ::write(log.fd.get(), output.data(), output.size());
+std::size_t RunLogs::write(std::int64_t run, Log& log, std::string_view output) {
+  std::size_t all = 0;
+  while (all < output.size()) {
+    const ssize_t written = ::write(log.fd.get(), output.data() + all, output.size() - all);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       log.trouble = status_from_errno(errno, "the log '" + path(run, log, log.files.rbegin()->first, log.attempt) + "' is incomplete");
-      return;
+      break;
     }
-    log.files.rbegin()->second.size += static_cast<std::uint64_t>(written);
-    bytes_ += static_cast<std::uint64_t>(written);
-    output.remove_prefix(static_cast<std::size_t>(written));
+    all += static_cast<std::size_t>(written);
   }
+  log.files.rbegin()->second.size += all;
+  bytes_ += all;
+  return all;
 }
 
 Status RunLogs::end(std::int64_t run) {
   const auto found = logs_.find(run);
   if (found == logs_.end()) return {};
-  found->second.fd.reset();
-  Status trouble = found->second.trouble;
+  Log& log = found->second;
+  log.fd.reset();
+  Status trouble = log.trouble;
+  if (log.lost > 0) {  // An empty file behind the gap, for a later start of the worker. This may need no room on the disk.
+    log.trouble = {};
+    static_cast<void>(roll(run, log));
+    log.fd.reset();
+  }
   ended_.push_back(run);
   remove_old();
   return trouble;
@@ -197,6 +205,9 @@ std::optional<LogPiece> RunLogs::read(std::int64_t run, std::uint64_t from, std:
   const auto& of = log.files;
   LogPiece piece;
   piece.from = std::clamp(from, of.begin()->first, log.size());
+  const auto behind = of.upper_bound(piece.from);
+  const auto& [before, last] = *std::prev(behind);
+  if (piece.from >= before + last.size) piece.from = behind == of.end() ? log.size() : behind->first;  // Within a gap, or at the end.
   piece.next = piece.from;
   piece.attempt = of.rbegin()->second.attempt;
   bool is_cut = false;

@@ -20,7 +20,7 @@ namespace rondo::cli {
 
 /// A piece of a log, of one attempt.
 struct LogPiece {
-  std::uint64_t from = 0;  // Of its first byte: more than asked if older output has been removed.
+  std::uint64_t from = 0;  // Of its first byte: more than asked if older output has been removed, or output could not be written.
   std::uint64_t next = 0;  // Of the byte behind it.
   std::uint32_t attempt = 0;
   std::string data;
@@ -39,7 +39,8 @@ class RunLogs {
   Status check() const;
   /// Begins the log of a run, or goes on with it. All its files together have at most 'bytes'. A log with another key is removed.
   Status begin(std::int64_t run, std::uint32_t attempt, const std::string& key, std::size_t bytes);
-  /// Appends output. An error is kept and returned by end(): a full disk does not stop a command.
+  /// Appends output. An error is kept and returned by end(): a full disk does not stop a command. Output that cannot be written, and what
+  /// is behind it in this attempt, is a gap in the log: its bytes are counted.
   void append(std::int64_t run, std::string_view output);
   /// Closes the log, and removes old logs beyond the bounds.
   Status end(std::int64_t run);
@@ -62,13 +63,15 @@ class RunLogs {
     std::uint32_t attempt = 0;  // The one under way.
     UniqueFd fd;                // Of the newest file, while the run is under way.
     Status trouble;
-    std::uint64_t size() const { return files.empty() ? 0 : files.rbegin()->first + files.rbegin()->second.size; }
+    std::uint64_t lost = 0;  // Bytes behind the newest file that could not be written.
+    std::uint64_t size() const { return (files.empty() ? 0 : files.rbegin()->first + files.rbegin()->second.size) + lost; }
   };
   RunLogs(std::string folder, Bounds bounds) : folder_(std::move(folder)), bounds_(bounds) {}
   std::string path(std::int64_t run, const Log& log, std::uint64_t offset, std::uint32_t attempt) const;
   void remove_first(std::int64_t run, Log& log);
   Status roll(std::int64_t run, Log& log);
-  void write(std::int64_t run, Log& log, std::string_view output);
+  /// Returns how many bytes it has written: all of them, or log.trouble is set.
+  std::size_t write(std::int64_t run, Log& log, std::string_view output);
   void remove(std::int64_t run);
   void remove_old();
 

@@ -111,6 +111,7 @@ class StoredJobs final : public JobService {
                                  {"recovered", figures.recovered},
                                  {"pending", figures.pending},
                                  {"running", figures.running},
+                                 {"refused_of_workers", workers_.stats().refused},
                                  {"late_p50_us", figures.lateness_ns.quantile(0.5) / 1000},
                                  {"late_p99_us", figures.lateness_ns.quantile(0.99) / 1000},
                                  {"late_max_us", figures.lateness_ns.max() / 1000}};

@@ -34,6 +34,11 @@ inline constexpr std::size_t kWorkerUnconfirmed = 8;
 /// `WorkersTest.AtTheLimitOfReadersOneMoreIsRefused`.
 inline constexpr std::size_t kLogReaders = 32;
 
+/// Those of one user, except root and the user of the program: the others keep places.
+/// Reached: `job-log` returns ResourceExhausted. Figure: none: the caller gets the error. Test:
+/// `ReadersOfAnotherUserOnLinux.LeavePlacesForTheOthers`.
+inline constexpr std::size_t kLogReadersOfUser = 16;
+
 /// The longest time for which a reader of a log waits for a worker.
 /// Reached: `job-log` returns DeadlineExceeded. Figure: none: the caller gets the error. Test:
 /// `QuickWorkers.AWorkerThatDoesNotAnswerAReaderIsGivenUp`.
