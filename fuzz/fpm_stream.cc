@@ -69,6 +69,7 @@ void run(std::span<const std::uint8_t> data, fpm::BookOptions options) {
   const std::unique_ptr<Store> store = make_memory_store(scheduler);
   for (const char* const table : {"ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"}) must_hold(store->declare({.name = table}).ok());
   options.device_name = [](std::uint32_t device) { return device < 100 ? "swp" + std::to_string(device) : ""; };
+  options.vrf_name = [](std::uint32_t table) { return table % 2 == 0 ? "Vrf" + std::to_string(table) : ""; };
   fpm::RouteBook book{*store, std::move(options)};
   fpm::FrameReader reader;
   fpm::Decoded decoded;
@@ -87,7 +88,7 @@ void run(std::span<const std::uint8_t> data, fpm::BookOptions options) {
     write_all(book);
     programmed.clear();
     book.take_programmed(
-        64, [](const Prefix& prefix, std::string_view, bool) { return prefix.length % 2 == 0; }, programmed);
+        64, [](std::string_view, const Prefix& prefix, std::string_view, bool) { return prefix.length % 2 == 0; }, programmed);
     const fpm::BookFigures figures = book.figures();
     must_hold(figures.routes <= book.options().routes_max && figures.members <= book.options().members_max);
     must_hold(figures.hop_lists <= figures.routes && figures.without_room <= figures.routes);

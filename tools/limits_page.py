@@ -49,6 +49,7 @@ LOCAL_BOUNDS = {
     "src/switch_agent/drift.h:kUnwantedKept": "what one audit deletes at most; the next audit finds the others",
     "src/fpm/decode.cc:kWeightMost": "the largest weight that a row may have; zebra's larger ones become this",
     "src/fpm/hop_sets.cc:kLongestName": "longer names of groups become a digest",
+    "apps/rondod/commands/fpm.cc:kTablesShown": "tables without a VRF that one answer names; the messages of all are counted",
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",
     "src/dataplane/netlink/dump.cc:kAttemptsMax": "tries at a dump that the kernel interrupts; then the error is told",
     "src/dataplane/netlink/dump.cc:kForeignMax": "answers for others in one dump; then the error is told",

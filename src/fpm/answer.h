@@ -15,9 +15,10 @@ struct Programmed {
   Prefix prefix;
   std::uint8_t protocol = 0;  // As zebra stated it.
   bool blackhole = false;
+  std::string vrf = {};  // Empty: the default VRF.
 };
 
-/// Appends the frame to 'stream'.
-void append_answer(std::string& stream, const Programmed& route);
+/// Appends the frame to 'stream'. 'vrf' is zebra's number of the route's VRF: 0 for the default one, for others the index of its device.
+void append_answer(std::string& stream, const Programmed& route, std::uint32_t vrf);
 
 }  // namespace rondo::fpm

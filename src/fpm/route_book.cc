@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::uint8_t kKernelProtocol = 2;  // RTPROT_KERNEL: zebra states it for connected and kernel routes.
 
+std::uint64_t hash_of(std::uint16_t vrf, const Prefix& prefix) { return IpHash{}(prefix) ^ std::uint64_t{vrf} * 0x9E37'79B9'7F4A'7C15U; }
+
 }  // namespace
 
 std::string protocol_name(std::uint8_t protocol) {
@@ -32,6 +34,7 @@ std::string protocol_name(std::uint8_t protocol) {
 RouteBook::RouteBook(Store& store, BookOptions options)
     : store_(store),
       options_(std::move(options)),
+      vrfs_(options_.table, options_.vrf_name),
       sets_(store, options_.groups),
       members_(options_.members_max),
       lists_(options_.nexthops_max, members_) {}
@@ -42,8 +45,7 @@ void RouteBook::begin_session() {
   ++session_;
   stop_sweep();
   stale_ = routes_.live();
-  stale_of_ = live_of_;
-  heard_.reset();
+  vrfs_.begin_session();
   for (const auto& [id, nexthop] : nexthops_) {
     if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
     members_.give_back(nexthop.content.members.size());
@@ -62,23 +64,31 @@ void RouteBook::devices_changed() {
   examined_ = 0;
 }
 
-std::uint32_t RouteBook::find(const Prefix& prefix) const {
-  const std::uint32_t place =
-      by_prefix_.find(IpHash{}(prefix), [&](std::uint32_t row) { return routes_[row].used && routes_[row].prefix == prefix; });
-  return place;
+std::uint32_t RouteBook::find(std::uint16_t vrf, const Prefix& prefix) const {
+  return by_prefix_.find(hash_of(vrf, prefix), [&](std::uint32_t place) {
+    const Route& route = routes_[place];
+    return route.used && route.vrf == vrf && route.prefix == prefix;
+  });
 }
 
-std::uint32_t RouteBook::find_or_add(const Prefix& prefix) {
-  const auto is_it = [&](std::uint32_t row) { return routes_[row].prefix == prefix; };
-  return by_prefix_.find_or_add(IpHash{}(prefix), is_it, [&] {
+std::uint32_t RouteBook::find_or_add(std::uint16_t vrf, const Prefix& prefix) {
+  const auto is_it = [&](std::uint32_t place) { return routes_[place].vrf == vrf && routes_[place].prefix == prefix; };
+  return by_prefix_.find_or_add(hash_of(vrf, prefix), is_it, [&] {
     const std::uint32_t place = routes_.take();
-    reset(routes_[place]);
-    routes_[place].prefix = prefix;
-    routes_[place].used = true;
-    routes_[place].session = session_;
-    ++live_of_[0];
+    Route& route = routes_[place];
+    reset(route);
+    route.prefix = prefix;
+    route.vrf = vrf;
+    route.used = true;
+    route.session = session_;
+    vrfs_.add(vrf, 0);
     return place;
   });
+}
+
+std::string RouteBook::key_of(const Route& route) const {
+  const std::string prefix = route.prefix.to_string();
+  return route.vrf == VrfSlots::kDefault ? prefix : vrfs_.name(route.vrf) + ":" + prefix;
 }
 
 /// For what zebra has sent.
@@ -96,24 +106,19 @@ void RouteBook::touch(Route& route) {
   route.lack = Lack::Nothing;
   route.unanswered = false;
   --stale_;
-  --stale_of_[route.protocol];
+  vrfs_.remove_stale(route.vrf, route.protocol);
 }
 
 /// Not of a stale route.
 void RouteBook::set_protocol(Route& route, std::uint8_t protocol) {
-  --live_of_[route.protocol];
-  ++live_of_[protocol];
+  if (route.protocol == protocol) return;
+  vrfs_.remove(route.vrf, route.protocol);
+  vrfs_.add(route.vrf, protocol);
   route.protocol = protocol;
 }
 
-std::size_t RouteBook::silent() const noexcept {
-  std::size_t routes = 0;
-  for (std::size_t protocol = 0; protocol < stale_of_.size(); ++protocol) routes += heard_[protocol] ? 0 : stale_of_[protocol];
-  return routes;
-}
-
-void RouteBook::remove_route(const RouteChange& change) {
-  const std::uint32_t place = find(change.prefix);
+void RouteBook::remove_route(std::uint16_t vrf, const Prefix& prefix) {
+  const std::uint32_t place = find(vrf, prefix);
   if (place == RowIndex::kNone || (routes_[place].aim == Aim::NoRow && routes_[place].session == session_)) return skip(Skip::Unknown);
   Route& route = routes_[place];
   touch(route);
@@ -176,21 +181,22 @@ bool RouteBook::wants_resend() const noexcept {
 }
 
 void RouteBook::apply(const RouteChange& change) {
-  if (change.table != options_.table) return skip(Skip::Table);
-  if (change.gone) return remove_route(change);
+  const std::uint16_t vrf = vrfs_.of_table(change.table);
+  if (vrf == VrfSlots::kNone) return skip(Skip::Table);
+  if (change.gone) return remove_route(vrf, change.prefix);
   if (change.protocol == kKernelProtocol) {
     skip(Skip::Kernel);
-    if (find(change.prefix) != RowIndex::kNone) remove_route(change);  // It replaces the route of another protocol.
+    if (find(vrf, change.prefix) != RowIndex::kNone) remove_route(vrf, change.prefix);  // It replaces the route of another protocol.
     return;
   }
-  if (routes_.live() >= options_.routes_max && find(change.prefix) == RowIndex::kNone) return leave_out();
-  const std::uint32_t place = find_or_add(change.prefix);
+  if (routes_.live() >= options_.routes_max && find(vrf, change.prefix) == RowIndex::kNone) return leave_out();
+  const std::uint32_t place = find_or_add(vrf, change.prefix);
   Route& route = routes_[place];
   touch(route);
   route.aim = Aim::Row;
   route.way = change.way;
   set_protocol(route, change.protocol);
-  heard_.set(change.protocol);
+  vrfs_.hear(vrf, change.protocol);
   route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
   drop_hops(route);
   set_unanswered(route, options_.answers);
@@ -312,7 +318,7 @@ void RouteBook::note_waiting(Route& route, bool waits) {
 
 Status RouteBook::set_row(Route& route, const Target& target) {
   if (Status status = sets_.write(target.set); !status.ok()) return status;
-  const std::string key = route.prefix.to_string();
+  const std::string key = key_of(route);
   const std::string_view group = sets_.name(target.set);
   const std::string protocol = protocol_name(route.protocol);
   const bool black = route.way != Way::Unicast || group == "fpm:blackhole";
@@ -332,7 +338,7 @@ Status RouteBook::set_row(Route& route, const Target& target) {
 
 Status RouteBook::delete_row(Route& route) {
   if (route.written == HopSets::kNone) return {};
-  if (Status status = store_.write(options_.routes, Change::remove(route.prefix.to_string())); !status.ok()) return status;
+  if (Status status = store_.write(options_.routes, Change::remove(key_of(route))); !status.ok()) return status;
   ++figures_.deleted;
   sets_.release(route.written);
   route.written = HopSets::kNone;
@@ -345,10 +351,10 @@ void RouteBook::forget(std::uint32_t place) {
   note_waiting(route, false);
   if (route.session != session_) {
     --stale_;
-    --stale_of_[route.protocol];
+    vrfs_.remove_stale(route.vrf, route.protocol);
   }
-  --live_of_[route.protocol];
-  by_prefix_.erase(IpHash{}(route.prefix), place);
+  vrfs_.remove(route.vrf, route.protocol);
+  by_prefix_.erase(hash_of(route.vrf, route.prefix), place);
   reset(route);
   routes_.give_back(place);
 }
@@ -397,12 +403,12 @@ void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_program
     route.asked_for = false;
     if (!route.unanswered) continue;
     const bool is_written = route.written != HopSets::kNone && !order_.contains(place);
-    if (!is_written || !is_programmed(route.prefix, sets_.name(route.written), route.black)) {
+    if (!is_written || !is_programmed(vrfs_.name(route.vrf), route.prefix, sets_.name(route.written), route.black)) {
       ask_for(place);
       continue;
     }
     set_unanswered(route, false);
-    programmed.push_back({route.prefix, route.protocol, route.black});
+    programmed.push_back({route.prefix, route.protocol, route.black, vrfs_.name(route.vrf)});
   }
 }
 
@@ -455,7 +461,7 @@ void RouteBook::retry_refused(std::size_t most) {
 void RouteBook::sweep_some(std::size_t most) {
   for (std::size_t i = 0; i < most && is_sweeping(); ++i, ++swept_) {
     Route& route = routes_[swept_];
-    if (!route.used || route.session == session_ || (!sweeps_all_ && !heard_[route.protocol])) continue;
+    if (!route.used || route.session == session_ || (!sweeps_all_ && !vrfs_.is_heard(route.vrf, route.protocol))) continue;
     touch(route);
     route.aim = Aim::NoRow;
     queue_in_bulk(swept_);
@@ -470,9 +476,12 @@ void RouteBook::adopt_group(const Record& row) {
 
 void RouteBook::adopt_route(const Record& row) {
   const std::string_view group = row.fields().find("nexthop_group").value_or("");
-  const Result<Prefix> prefix = Prefix::parse(row.key());
-  if (!group.starts_with(kOwned) || !prefix || find(*prefix) != RowIndex::kNone) return;
-  const std::uint32_t place = find_or_add(*prefix);
+  const std::size_t name = row.key().starts_with("Vrf") ? row.key().find(':') : 0;
+  if (!group.starts_with(kOwned) || name == std::string_view::npos) return;
+  const Result<Prefix> prefix = Prefix::parse(row.key().substr(name == 0 ? 0 : name + 1));
+  const std::uint16_t vrf = prefix ? vrfs_.of_name(row.key().substr(0, name)) : VrfSlots::kNone;
+  if (vrf == VrfSlots::kNone || find(vrf, *prefix) != RowIndex::kNone) return;
+  const std::uint32_t place = find_or_add(vrf, *prefix);
   Route& route = routes_[place];
   route.aim = Aim::Row;
   route.written = sets_.find_or_add_name(group);
@@ -487,14 +496,14 @@ void RouteBook::adopt_route(const Record& row) {
   set_protocol(route, route.written_protocol);
   route.session = session_ - 1;
   ++stale_;
-  ++stale_of_[route.protocol];
+  vrfs_.add_stale(route.vrf, route.protocol);
 }
 
 BookFigures RouteBook::figures() const {
   BookFigures figures = figures_;
   figures.routes = routes_.live();
   figures.stale = stale_;
-  figures.silent = silent();
+  figures.silent = vrfs_.silent();
   figures.unwritten = order_.size();
   figures.waiting = waiting_;
   figures.nexthops = nexthops_.size();
@@ -504,6 +513,8 @@ BookFigures RouteBook::figures() const {
   figures.left_out = left_out_;
   figures.unanswered = unanswered_;
   figures.groups = sets_.rows();
+  figures.vrfs = vrfs_.used();
+  figures.unknown_tables = vrfs_.unknown_tables();
   return figures;
 }
 

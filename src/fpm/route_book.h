@@ -1,9 +1,9 @@
-// RouteBook: what zebra asks for, by prefix, and what of it is written in ROUTE_TABLE and NEXTHOP_GROUP_TABLE. It takes changes as fast as
-// they arrive and merges them by prefix; write() then writes only rows that differ from what is written. So a resend of a full table writes
-// nothing, and a deletion with a new route for the prefix is one change. After begin_session(), rows that the session does not name are
-// stale; sweep() removes them. After a restart of zebra each routing protocol sends its routes in its own time, so a protocol is silent
-// until the session has named one of its routes, and its stale routes can be spared. Next hops are resolved into sets of named devices
-// (hop_sets.h) when a route is written.
+// RouteBook: what zebra asks for, by VRF and prefix, and what of it is written in ROUTE_TABLE and NEXTHOP_GROUP_TABLE. It takes changes as
+// fast as they arrive and merges them by VRF and prefix; write() then writes only rows that differ from what is written. So a resend of a
+// full table writes nothing, and a deletion with a new route for the prefix is one change. After begin_session(), rows that the session
+// does not name are stale; sweep() removes them. After a restart of zebra each routing protocol sends its routes in its own time, so a
+// protocol is silent until the session has named one of its routes in the VRF, and its stale routes can be spared. Next hops, whose numbers
+// zebra counts over all VRFs, are resolved into sets of named devices (hop_sets.h) when a route is written.
 //
 // Limits: a route whose next hops find no room has a row that waits for the group "fpm:limit", and keeps its earlier next hops until then.
 // It is taken up when a route with other next hops has given up its place. So no route looks done while it is not.
@@ -14,10 +14,10 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +30,7 @@
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
 #include "fpm/quota.h"
+#include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
 
 namespace rondo::fpm {
@@ -37,8 +38,10 @@ namespace rondo::fpm {
 struct BookOptions {
   std::string routes = "ROUTE_TABLE";
   std::string groups = "NEXTHOP_GROUP_TABLE";
-  /// The table of zebra that is taken: the kernel's number of the default VRF's table.
+  /// The table of zebra whose routes are those of the default VRF.
   std::uint32_t table = 254;
+  /// Returns the VRF that has a table of the kernel; empty if no VRF is known to have it, and then its routes are skipped.
+  VrfSlots::NameOf vrf_name = {};
   std::size_t routes_max = limits::kFpmRoutes;
   std::size_t nexthops_max = limits::kFpmNexthops;
   std::size_t members_max = limits::kFpmMembers;
@@ -61,6 +64,7 @@ struct BookFigures {
   std::size_t left_out = 0;                 // Routes and next hops of this session that are not kept; zebra must send them again.
   std::size_t unanswered = 0;               // Routes that wait for the data plane, so that zebra can be told.
   std::size_t groups = 0;                   // Rows of NEXTHOP_GROUP_TABLE.
+  std::size_t vrfs = 0;                     // VRFs with routes, except the default one.
   std::uint64_t written = 0;                // Sets of routes written.
   std::uint64_t deleted = 0;                // Deletes of routes written.
   std::uint64_t unchanged = 0;              // Changes that left the row as it was written.
@@ -68,6 +72,8 @@ struct BookFigures {
   std::uint64_t rejects_as_blackholes = 0;  // Unreachable and prohibit routes, which become blackholes.
   Duration longest_wait{0};                 // From a change to having written its row, while the store accepted rows.
   std::array<std::uint64_t, kSkips> skipped{};
+  /// Tables of no known VRF, and the messages of this session that were skipped for it.
+  std::map<std::uint32_t, std::uint64_t> unknown_tables;
 };
 
 class RouteBook {
@@ -107,8 +113,8 @@ class RouteBook {
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
-  /// Whether the data plane has a route that refers to the group 'set', or that drops its packets.
-  using IsProgrammed = std::function<bool(const Prefix& prefix, std::string_view set, bool blackhole)>;
+  /// Whether the data plane has a route of the VRF (empty: the default one) that refers to the group 'set', or that drops its packets.
+  using IsProgrammed = std::function<bool(std::string_view vrf, const Prefix& prefix, std::string_view set, bool blackhole)>;
   /// Asks for at most 'most' routes of this session whose rows are written, in turns, and appends those that are programmed. Each is
   /// returned once, and again after zebra has sent it again.
   void take_programmed(std::size_t most, const IsProgrammed& is_programmed, std::vector<Programmed>& programmed);
@@ -116,8 +122,15 @@ class RouteBook {
   bool has_unanswered() const noexcept { return !asked_for_.empty(); }
   /// Whether something was left out in this session and there is room now: more than a sixteenth of each limit is free.
   bool wants_resend() const noexcept;
+  /// Compares the tables that zebra has named with their VRFs. Returns whether zebra must send everything again, because a table has
+  /// another VRF by now. O(VRFs).
+  bool vrfs_have_changed() {
+    vrfs_.look();
+    return vrfs_.wants_resend();
+  }
 
   const BookOptions& options() const noexcept { return options_; }
+  std::size_t unwritten() const noexcept { return order_.size(); }
   BookFigures figures() const;
 
  private:
@@ -126,6 +139,7 @@ class RouteBook {
   enum class Lack : std::uint8_t { Nothing, Room, TooMany };
   struct Route {
     Prefix prefix;
+    std::uint16_t vrf = VrfSlots::kDefault;
     Way way = Way::Unicast;
     std::uint8_t protocol = 0;
     std::uint8_t written_protocol = 0;
@@ -153,15 +167,15 @@ class RouteBook {
     Skip why = Skip::None;
   };
 
-  std::uint32_t find(const Prefix& prefix) const;
-  std::uint32_t find_or_add(const Prefix& prefix);
+  std::uint32_t find(std::uint16_t vrf, const Prefix& prefix) const;
+  std::uint32_t find_or_add(std::uint16_t vrf, const Prefix& prefix);
+  std::string key_of(const Route& route) const;
   void queue(std::uint32_t place);
   void queue_in_bulk(std::uint32_t place) { order_.add(place, WriteOrder::kBulk, now_); }
   void note_wait();
   void touch(Route& route);
   void set_protocol(Route& route, std::uint8_t protocol);
-  std::size_t silent() const noexcept;
-  void remove_route(const RouteChange& change);
+  void remove_route(std::uint16_t vrf, const Prefix& prefix);
   void set_lack(Route& route, Lack lack);
   void ask_for(std::uint32_t place);
   void set_unanswered(Route& route, bool unanswered);
@@ -189,6 +203,7 @@ class RouteBook {
 
   Store& store_;
   const BookOptions options_;
+  VrfSlots vrfs_;
   HopSets sets_;
   Slab<Route> routes_;
   RowIndex by_prefix_;
@@ -208,9 +223,6 @@ class RouteBook {
   std::uint32_t retried_ = UINT32_MAX;   // The walk that takes up routes that waited for room.
   bool retries_again_ = false;           // Room came during that walk.
   bool sweeps_all_ = false;
-  std::array<std::uint32_t, 256> live_of_{};   // Routes by protocol.
-  std::array<std::uint32_t, 256> stale_of_{};  // Stale routes by protocol.
-  std::bitset<256> heard_;                     // Protocols that have sent a route in this session.
   std::size_t stale_ = 0;
   std::size_t waiting_ = 0;
   std::size_t without_room_ = 0;

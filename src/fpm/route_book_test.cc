@@ -35,6 +35,7 @@ class RouteBookTest : public testing::Test {
   }
   void make(BookOptions options = {}) {
     options.device_name = [this](std::uint32_t device) { return devices_[device]; };
+    options.vrf_name = [this](std::uint32_t table) { return vrfs_.contains(table) ? vrfs_[table] : std::string{}; };
     book_ = std::make_unique<RouteBook>(*store_, options);
     book_->begin_session();
   }
@@ -98,6 +99,7 @@ class RouteBookTest : public testing::Test {
   std::unique_ptr<Subscription> routes_;
   std::unique_ptr<Subscription> groups_;
   std::map<std::uint32_t, std::string> devices_{{3, "v0"}, {5, "v1"}, {7, "v2"}};
+  std::map<std::uint32_t, std::string> vrfs_;
   std::map<std::string, std::string> rows_;
   std::map<std::string, std::string> group_rows_;
   std::unique_ptr<RouteBook> book_;
@@ -420,6 +422,141 @@ TEST_F(RouteBookTest, TheCapturedResendLeavesNoDanglingGroupAndSweepsTheDeletedR
         row.substr(row.find('=') + 1, row.find(' ') == std::string::npos ? row.npos : row.find(' ') - row.find('=') - 1);
     EXPECT_TRUE(group == "fpm:blackhole" || group == "fpm:unreachable" || group_rows_.contains(group)) << key << " " << row;
   }
+}
+
+/// Bytes of zebra 8.4.4: one table in rtm_table, and one beyond 255 in RTA_TABLE.
+TEST_F(RouteBookTest, TheCapturedTablesAreRoutesOfTheirVrfs) {
+  vrfs_ = {{100, "Vrf1"}, {1000, "VrfRed"}};
+  hear(kit::nexthop(66, "10.0.0.2", 3));
+  hear_captured("frr84_nhg_tables");
+  EXPECT_THAT(write(),
+              ElementsAre("+Vrf1:100.64.0.0/24 nexthop_group=fpm:10.0.0.2@v0", "+VrfRed:100.65.0.0/24 nexthop_group=fpm:10.0.0.2@v0"));
+  EXPECT_THAT(write_groups(), SizeIs(1)) << "next hops are shared";
+  EXPECT_EQ(book_->figures().vrfs, 2U);
+  EXPECT_THAT(book_->figures().unknown_tables, IsEmpty());
+}
+
+TEST_F(RouteBookTest, TheCapturedTablesAreSkippedAndNamedWhereNoVrfHasThem) {
+  hear_captured("frr84_nhg_tables");
+  hear_captured("frr84_nhg_tables");
+  EXPECT_THAT(write(), IsEmpty());
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Table)], 4U);
+  EXPECT_THAT(book_->figures().unknown_tables, ElementsAre(Pair(100, 2), Pair(1000, 2)));
+  EXPECT_FALSE(book_->vrfs_have_changed());
+  vrfs_[1000] = "VrfRed";
+  EXPECT_TRUE(book_->vrfs_have_changed());
+}
+
+TEST_F(RouteBookTest, APrefixIsAnotherRouteInEachVrf) {
+  vrfs_ = {{1001, "Vrf1"}, {1002, "Vrf2"}};
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 66}) +
+       kit::route("10.1.0.0/16", {.nexthop = 67, .table = 1001}) + kit::route("fc00::/16", {.type = RTN_BLACKHOLE, .table = 1002}));
+  write();
+  EXPECT_THAT(rows_,
+              ElementsAre(Pair("10.1.0.0/16", "nexthop_group=fpm:10.0.0.2@v0"), Pair("Vrf1:10.1.0.0/16", "nexthop_group=fpm:10.0.1.2@v1"),
+                          Pair("Vrf2:fc00::/16", "nexthop_group=fpm:blackhole blackhole=true")));
+  hear(kit::no_route("10.1.0.0/16", 1001) + kit::no_route("10.1.0.0/16", 1002));
+  EXPECT_THAT(write(), ElementsAre("-Vrf1:10.1.0.0/16"));
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Unknown)], 1U);
+  // A connected route of the VRF ends the route of the VRF only.
+  hear(kit::route("fc00::/16", {.protocol = 2, .table = 1002}) + kit::route("10.1.0.0/16", {.protocol = 2, .table = 1002}));
+  EXPECT_THAT(write(), ElementsAre("-Vrf2:fc00::/16"));
+  EXPECT_THAT(rows_, ElementsAre(Pair("10.1.0.0/16", "nexthop_group=fpm:10.0.0.2@v0")));
+}
+
+/// A route may leave its VRF: its next hop is on a device of another one, or of none.
+TEST_F(RouteBookTest, ANextHopThatChangesMovesTheRoutesOfAllVrfs) {
+  vrfs_ = {{1001, "Vrf1"}};
+  hear(kit::group(72, {{66, 1}, {67, 1}}) + kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) +
+       kit::route("10.1.0.0/16", {.nexthop = 72}) + kit::route("10.1.0.0/16", {.nexthop = 72, .table = 1001}));
+  write();
+  EXPECT_EQ(rows_["10.1.0.0/16"], rows_["Vrf1:10.1.0.0/16"]);
+  hear(kit::nexthop(67, "10.0.2.2", 7));
+  EXPECT_THAT(write(), SizeIs(2));
+  EXPECT_THAT(rows_["Vrf1:10.1.0.0/16"], "nexthop_group=fpm:10.0.0.2@v0+10.0.2.2@v2");
+  write_groups();
+  EXPECT_THAT(group_rows_, SizeIs(1));
+}
+
+TEST_F(RouteBookTest, AProtocolThatIsSilentInAVrfKeepsItsRoutesThere) {
+  vrfs_ = {{1001, "Vrf1"}};
+  const std::string all = kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}) + kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE}) +
+                          kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE, .table = 1001}) +
+                          kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE, .table = 1001});
+  hear(all);
+  write();
+  book_->begin_session();
+  hear(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}));
+  EXPECT_EQ(book_->figures().stale, 3U);
+  EXPECT_EQ(book_->figures().silent, 2U);
+  book_->sweep(false);
+  EXPECT_THAT(write(), ElementsAre("-10.2.0.0/16"));
+  hear(kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE, .table = 1001}));
+  book_->sweep(false);
+  EXPECT_THAT(write(), ElementsAre("-Vrf1:10.1.0.0/16"));
+  book_->begin_session();
+  book_->sweep(true);
+  EXPECT_THAT(write(), SizeIs(2));
+  EXPECT_EQ(book_->figures().routes + book_->figures().vrfs, 0U);
+}
+
+TEST_F(RouteBookTest, RowsOfVrfsOfAnEarlierRunAreAdoptedBeforeTheirTablesAreKnown) {
+  const Field mine[] = {{"nexthop_group", "fpm:10.0.0.2@v0"}, {"protocol", "bgp"}};
+  const Field of_others[] = {{"nexthop_group", "mine"}};
+  const Field group[] = {{"nexthop", "10.0.0.2"}, {"ifname", "v0"}};
+  book_->adopt_group(Record::make("fpm:10.0.0.2@v0", group));
+  book_->adopt_route(Record::make("Vrf1:10.1.0.0/16", mine));
+  book_->adopt_route(Record::make("Vrf1:fc00::/16", mine));
+  book_->adopt_route(Record::make("Vrf1:10.3.0.0/16", of_others));
+  book_->adopt_route(Record::make("Vrf1", mine));
+  book_->adopt_route(Record::make("Vrf1:none", mine));
+  EXPECT_EQ(book_->figures().stale, 2U);
+  book_->begin_session();
+  vrfs_ = {{1001, "Vrf1"}};
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66, .table = 1001}));
+  EXPECT_THAT(write(), IsEmpty()) << "the row is there";
+  EXPECT_EQ(book_->figures().unchanged, 1U);
+  book_->sweep(false);
+  EXPECT_THAT(write(), ElementsAre("-Vrf1:fc00::/16"));
+}
+
+/// Goal: the rows are those of the newest routes, and what a session does not name is gone. Method: random changes in five tables, of which
+/// one has no VRF, over sessions with sweeps, beside a model.
+TEST_F(RouteBookTest, RowsOfManyVrfsAreAsAModelHasThem) {
+  vrfs_ = {{1001, "Vrf1"}, {1002, "Vrf2"}, {255, "Vrf3"}};
+  constexpr std::uint32_t kTables[] = {254, 1001, 1002, 255, 77};
+  std::mt19937 random{11};
+  std::map<std::string, std::string> model;
+  std::set<std::string> named;
+  const int rounds = plain_or_sanitized(3000, 300);
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint32_t table = kTables[random() % 5];
+    const std::string prefix = name_of(static_cast<int>(random() % 5));
+    const std::string key = table == 254 ? prefix : vrfs_.contains(table) ? vrfs_[table] + ":" + prefix : "";
+    const auto what = static_cast<unsigned>(random() % 100);
+    if (what < 55) {
+      hear(kit::route(prefix, {.type = what % 2 == 0 ? RTN_BLACKHOLE : RTN_UNREACHABLE, .table = table}));
+      if (!key.empty()) model[key] = what % 2 == 0 ? "fpm:blackhole" : "fpm:unreachable";
+      named.insert(key);
+    } else if (what < 80) {
+      hear(kit::no_route(prefix, table));
+      model.erase(key);
+    } else if (what < 97) {
+      write();
+    } else {
+      if (what == 98) {
+        book_->sweep(true);
+        std::erase_if(model, [&](const auto& row) { return !named.contains(row.first); });
+      }
+      write();
+      book_->begin_session();
+      named.clear();
+    }
+    if (what < 80) continue;
+    ASSERT_EQ(rows_.size(), model.size()) << round;
+    for (const auto& [row, group] : model) ASSERT_THAT(rows_[row], testing::StartsWith("nexthop_group=" + group)) << round << " " << row;
+  }
+  EXPECT_THAT(vrfs_, SizeIs(3));
 }
 
 TEST_F(RouteBookTest, TheCapturedReplacementDeletesNothing) {

@@ -19,6 +19,8 @@ namespace {
 constexpr Duration kLook = 100ms;
 /// How long a session lasts at least before the server ends it, so that zebra sends everything again.
 constexpr Duration kResendPause = 60s;
+/// How often the server compares the tables that zebra has named with their VRFs.
+constexpr Duration kVrfLook = 1s;
 /// How soon the server looks again whether fewer routes are under way. Rows that wait for something else are not under way, and the data
 /// plane does not answer them.
 constexpr Duration kRoomWait = 1ms;
@@ -319,8 +321,12 @@ void Server::answer(std::uint32_t most) {
   if (answers_.empty()) {
     programmed_.clear();
     book_.take_programmed(most, options_.is_programmed, programmed_);
-    for (const Programmed& route : programmed_) append_answer(answers_, route);
-    answered_ += programmed_.size();
+    for (const Programmed& route : programmed_) {
+      const std::uint32_t vrf = route.vrf.empty() || !options_.vrf_id ? 0 : options_.vrf_id(route.vrf);
+      if (vrf == 0 && !route.vrf.empty()) continue;
+      append_answer(answers_, route, vrf);
+      ++answered_;
+    }
   }
   send_answers();
   if (book_.has_unanswered() || !answers_.empty()) arm_timer(kAnswerWait);
@@ -378,6 +384,12 @@ void Server::look() {
   const bool is_complete = resync_ == Resync::Done || resync_ == Resync::Silent;
   if (is_complete && book_.wants_resend() && scheduler_.now() - since_ >= kResendPause) {
     return end_session(Event::Kind::Closed, "zebra is to send again what there was no room for");
+  }
+  if (is_complete && scheduler_.now() >= next_vrf_look_) {
+    next_vrf_look_ = scheduler_.now() + kVrfLook;
+    if (book_.vrfs_have_changed()) {
+      return end_session(Event::Kind::Closed, "zebra is to send its routes again, because a table has another VRF now");
+    }
   }
   const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
   if (!session_ || !is_quiet || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;

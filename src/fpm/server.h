@@ -5,10 +5,11 @@
 // ends the session with a reason; rows stay.
 // Reading never waits for the store or the data plane: a turn reads and merges what has arrived, then writes. What is not written yet
 // stays in the book, where it merges and where a later change can go first (write_order.h).
-// What the book left out at a limit, zebra must send again: when there is room, the server ends the session, at most once a minute.
-// Resync: zebra sends everything after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the
-// server removes the routes that the session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect
-// to it later than zebra to the server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
+// What the book left out at a limit, zebra must send again: when there is room, the server ends the session, at most once a minute. The
+// same happens when a table that zebra has named gets a VRF, or another one, a few seconds after the resend. Resync: zebra sends everything
+// after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the server removes the routes that the
+// session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect to it later than zebra to the
+// server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
 //
 // Threads: the scheduler's.
 #pragma once
@@ -45,6 +46,8 @@ struct ServerOptions {
   std::function<std::size_t()> under_way = {};
   /// If set, the server tells zebra of each route that the data plane has (answer.h). It asks again and again, so this must be cheap.
   RouteBook::IsProgrammed is_programmed = {};
+  /// zebra's number of a VRF, which is the index of its device; 0: not known, and then zebra is not told of its routes.
+  std::function<std::uint32_t(std::string_view vrf)> vrf_id = {};
   /// Called when nothing is to be removed any more.
   std::function<void()> none_stale = {};
 };
@@ -111,7 +114,7 @@ class Server final : public Source {
 
   Result<Backlog> collect() override;
   Turn run(const Budget& budget) override;
-  std::size_t depth() const override { return book_depth(); }
+  std::size_t depth() const override { return book_.unwritten(); }
 
  private:
   Server(Scheduler& scheduler, Store& store, ServerOptions options);
@@ -132,7 +135,6 @@ class Server final : public Source {
   bool may_sweep(const BookFigures& figures);
   void finish_resync();
   void tell(Event event) const;
-  std::size_t book_depth() const { return book_.figures().unwritten; }
 
   Scheduler& scheduler_;
   const ServerOptions options_;
@@ -146,6 +148,7 @@ class Server final : public Source {
   std::string last_end_;
   Instant since_;
   Instant last_frame_;
+  Instant next_vrf_look_;
   Instant retry_at_;  // The store refused a write: when to try again.
   FrameReader reader_;
   Decoded decoded_;

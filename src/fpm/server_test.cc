@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <functional>
+#include <map>
 #include <set>
 
 #include "fpm/fpm_kit.h"
@@ -259,7 +260,7 @@ TEST_F(FpmServer, WhatWasLeftOutIsSentAgainWhenThereIsRoom) {
 TEST_F(FpmServer, ZebraIsToldOfRoutesThatTheDataPlaneHas) {
   ServerOptions telling = options();
   std::set<std::string> plane;
-  telling.is_programmed = [&](const Prefix& prefix, std::string_view group, bool) {
+  telling.is_programmed = [&](std::string_view, const Prefix& prefix, std::string_view group, bool) {
     return plane.contains(prefix.to_string() + " " + std::string{group});
   };
   open(std::move(telling));
@@ -284,6 +285,46 @@ TEST_F(FpmServer, ZebraIsToldOfRoutesThatTheDataPlaneHas) {
   send(zebra, one_route("10.1.0.0/16"));
   EXPECT_TRUE(becomes([this] { return server_->figures().answers == 3; })) << "a new zebra does not know yet";
   EXPECT_THAT(told(zebra), ElementsAre("10.1.0.0/16"));
+}
+
+TEST_F(FpmServer, ZebraIsToldOfRoutesOfVrfsByTheirDevices) {
+  ServerOptions telling = options();
+  telling.book.vrf_name = [](std::uint32_t table) { return table == 1001 ? "Vrf1" : table == 1002 ? "Vrf2" : ""; };
+  telling.is_programmed = [](std::string_view vrf, const Prefix&, std::string_view, bool) { return !vrf.empty(); };
+  telling.vrf_id = [](std::string_view vrf) { return vrf == "Vrf1" ? 300U : 0U; };
+  open(std::move(telling));
+  const UniqueFd zebra = connect();
+  const auto blackhole = [](const char* prefix, std::uint32_t table) {
+    return kit::frame(kit::route(prefix, {.type = RTN_BLACKHOLE, .protocol = kBgp, .table = table}));
+  };
+  send(zebra, blackhole("10.1.0.0/16", 254) + blackhole("10.2.0.0/16", 1002) + blackhole("10.3.0.0/16", 1001));
+  EXPECT_TRUE(becomes([this] { return server_->figures().answers == 1 && server_->figures().book.unanswered == 1; }));
+  std::string expected;
+  append_answer(expected, {.prefix = kit::prefix("10.3.0.0/16"), .protocol = kBgp, .blackhole = true, .vrf = "Vrf1"}, 300);
+  std::string answer(4096, '\0');
+  answer.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(zebra.get(), answer.data(), answer.size(), 0), 0)));
+  EXPECT_EQ(answer, expected) << "the device of Vrf2 is not known";
+}
+
+TEST_F(FpmServer, ATableThatGetsAVrfIsSentAgain) {
+  std::map<std::uint32_t, std::string> vrfs;
+  ServerOptions with_vrfs = options();
+  with_vrfs.book.vrf_name = [&](std::uint32_t table) { return vrfs.contains(table) ? vrfs[table] : std::string{}; };
+  open(std::move(with_vrfs));
+  const std::string all = one_route("10.1.0.0/16") + kit::frame(kit::route("10.2.0.0/16", {.nexthop = 66, .table = 77}));
+  UniqueFd zebra = connect();
+  send(zebra, all);
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_THAT(written(), ElementsAre("+10.1.0.0/16"));
+  EXPECT_THAT(server_->figures().book.unknown_tables, ElementsAre(testing::Pair(77, 1)));
+  vrfs[77] = "Vrf7";
+  EXPECT_TRUE(becomes([this] { return server_->figures().peer.empty(); }));
+  EXPECT_THAT(server_->figures().last_end, HasSubstr("another VRF"));
+  zebra = connect();
+  send(zebra, all);
+  EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
+  EXPECT_THAT(written(), ElementsAre("+Vrf7:10.2.0.0/16"));
+  EXPECT_TRUE(server_->figures().book.unknown_tables.empty());
 }
 
 TEST_F(FpmServer, ARemovalThatMayNotBeWaits) {

@@ -10,6 +10,7 @@
 
 #include "journal/recorder.h"
 #include "switch_agent/priorities.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
 
@@ -243,6 +244,15 @@ void Agent::clear_device(const std::string& port, IfIndex device) {
   programmer_.submit(OrderLane::Urgent, std::move(operations), [](std::span<Operation>) {});
   if (audit_ == nullptr) return;
   for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) audit_->notice(kind);
+}
+
+std::string Agent::vrf_of_table(std::uint32_t table) const {
+  if (const std::string_view name = vrf_tables_.name(table); !name.empty()) return std::string{name};
+  std::string found;
+  port_ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {
+    if (device.vrf_table == table && table != 0 && check_vrf_name(name).ok()) found = name;
+  });
+  return found;
 }
 
 std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }

@@ -100,6 +100,8 @@ class Agent {
 
   const Ports& ports() const noexcept { return ports_; }
   const VrfTables& vrf_tables() const noexcept { return vrf_tables_; }
+  /// The VRF that has the table of the kernel: by its row of VRF_TABLE, or by a device with the name of a VRF. Empty if there is none.
+  std::string vrf_of_table(std::uint32_t table) const;
   const PortIds& port_ids() const noexcept { return port_ids_; }
   const Interfaces& interfaces() const noexcept { return interfaces_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }

@@ -11,8 +11,8 @@ bool Routes::is_dropped(const RouteMap::Route& route) const {
   return !group.entry->usable || route.losses != group.entry->losses;
 }
 
-bool Routes::is_programmed(const Prefix& prefix, std::string_view group, bool blackhole) const {
-  const std::uint32_t slot = routes_.find({prefix, table_});
+bool Routes::is_programmed(std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) const {
+  const std::uint32_t slot = routes_.find({prefix, vrf.empty() ? table_ : vrfs_.find(vrf)});
   if (slot == RouteMap::kNone) return false;
   const RouteMap::Route& route = routes_[slot];
   if (route.busy || route.restoring || route.drifted || route.group == RouteMap::kNone) return false;

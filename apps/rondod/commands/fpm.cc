@@ -10,6 +10,8 @@ namespace rondo::daemon {
 
 namespace {
 
+constexpr std::size_t kTablesShown = 16;
+
 namespace json = boost::json;
 using commands::microseconds;
 using commands::sentence;
@@ -19,6 +21,36 @@ json::object skipped_json(const fpm::BookFigures& book) {
   json::object skipped;
   for (std::size_t i = 1; i < fpm::kSkips; ++i) skipped[to_string(static_cast<fpm::Skip>(i))] = book.skipped[i];
   return skipped;
+}
+
+/// The name of the device that has the table, which may be no name of a VRF; empty if there is none.
+std::string device_of_table(const CommandContext& context, std::uint32_t table) {
+  std::string found;
+  context.agent->port_ids().for_each_device([&](const std::string& name, const switch_agent::PortIds::Device& device) {
+    if (device.vrf_table == table) found = name;
+  });
+  return found;
+}
+
+/// Messages of tables of no VRF. The list is short: most switches have none.
+json::array unknown_tables_json(const CommandContext& context, const fpm::BookFigures& book) {
+  json::array tables;
+  for (const auto& [table, messages] : book.unknown_tables) {
+    if (tables.size() == kTablesShown) break;
+    tables.push_back(json::object{{"table", table}, {"device", text(device_of_table(context, table))}, {"messages", messages}});
+  }
+  return tables;
+}
+
+void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& notes) {
+  if (book.unknown_tables.empty()) return;
+  const auto& [table, messages] = *book.unknown_tables.begin();
+  const std::string device = device_of_table(context, table);
+  const std::string others = book.unknown_tables.size() == 1 ? "" : " and of " + std::to_string(book.unknown_tables.size() - 1) + " others";
+  notes.push_back(
+      sentence(who + std::to_string(messages) + " messages about table " + std::to_string(table) +
+               (device.empty() ? "" : " of the device " + device) + others +
+               " were skipped, because no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf"));
 }
 
 }  // namespace
@@ -58,6 +90,8 @@ json::value fpm_json(const CommandContext& context) {
       {"hop_lists", book.hop_lists},
       {"members", book.members},
       {"groups", book.groups},
+      {"vrfs", book.vrfs},
+      {"unknown_tables", unknown_tables_json(context, book)},
       {"written", book.written},
       {"deleted", book.deleted},
       {"unchanged", book.unchanged},
@@ -89,6 +123,7 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
     notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
                              " next hops were refused since the start"));
   }
+  add_tables_health(context, figures.book, who, notes);
   if (figures.resync == fpm::Resync::Silent) {
     notes.push_back(sentence(who + std::to_string(figures.book.silent) +
                              " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));

@@ -51,6 +51,7 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
   options.quiet = std::chrono::milliseconds{choice_.quiet_ms};
   options.silence = std::chrono::seconds{choice_.wait_s};
   options.book.table = choice_.table;
+  options.book.vrf_name = [this](std::uint32_t table) { return agent_.vrf_of_table(table); };
   options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
   options.may_delete = [this](std::uint64_t stale, std::uint64_t total) {
     return agent_.safety().allows(kHeld, stale, total, std::to_string(stale) + " routes");
@@ -60,9 +61,10 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
     return (size ? size->staged : 0) + agent_.programmer().in_flight();
   };
   if (choice_.offload_answers) {
-    options.is_programmed = [this](const Prefix& prefix, std::string_view group, bool blackhole) {
-      return agent_.routes().is_programmed(prefix, group, blackhole);
+    options.is_programmed = [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
+      return agent_.routes().is_programmed(vrf, prefix, group, blackhole);
     };
+    options.vrf_id = [this](std::string_view vrf) { return agent_.port_ids().find(vrf).value(); };
   }
   options.none_stale = [this] { agent_.safety().forget(kHeld); };
   return options;

@@ -190,12 +190,48 @@ TEST_F(RondodWithFpm, ZebraIsToldOfWhatTheDataPlaneHas) {
                   fpm::kit::frame(fpm::kit::route("10.3.0.0/16", {.nexthop = 99})));
   EXPECT_TRUE(becomes([this] { return fpm().at("answers").as_int64() == 2; })) << json::serialize(fpm());
   std::string first;
-  fpm::append_answer(first, {.prefix = fpm::kit::prefix("10.1.0.0/16"), .protocol = 186});
+  fpm::append_answer(first, {.prefix = fpm::kit::prefix("10.1.0.0/16"), .protocol = 186}, 0);
   std::string second;
-  fpm::append_answer(second, {.prefix = fpm::kit::prefix("10.2.0.0/16"), .protocol = 186, .blackhole = true});
+  fpm::append_answer(second, {.prefix = fpm::kit::prefix("10.2.0.0/16"), .protocol = 186, .blackhole = true}, 0);
   std::string answers(4096, '\0');
   answers.resize(static_cast<std::size_t>(std::max<ssize_t>(::recv(zebra.get(), answers.data(), answers.size(), 0), 0)));
   EXPECT_TRUE(answers == first + second || answers == second + first) << answers.size();
+}
+
+/// The port stays in the default VRF: a route may leave its VRF.
+TEST_F(RondodWithFpm, RoutesOfVrfsAreRowsOfTheirVrfsAndOtherTablesAreNamed) {
+  start(settings());
+  set_port();
+  set("VRF_TABLE", "Vrf1");  // Gets the first table, 1001.
+  UniqueFd zebra = connect();
+  const auto blackhole = [](const char* prefix, std::uint32_t table) {
+    return fpm::kit::frame(fpm::kit::route(prefix, {.type = RTN_BLACKHOLE, .table = table}));
+  };
+  send(zebra, routes({"10.1.0.0/16"}) + fpm::kit::frame(fpm::kit::route("10.1.0.0/16", {.nexthop = 66, .table = 1001})) +
+                  blackhole("10.2.0.0/16", 1001) + blackhole("10.2.0.0/16", 77));
+  const auto why = [this](const char* key) { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", key}})); };
+  EXPECT_TRUE(becomes([&] {
+    return why("Vrf1:10.1.0.0/16").find("\"installed\"") != std::string::npos &&
+           why("Vrf1:10.2.0.0/16").find("\"installed\"") != std::string::npos;
+  })) << why("Vrf1:10.1.0.0/16")
+      << log_text();
+  EXPECT_EQ(fpm().at("vrfs").as_int64(), 1);
+  EXPECT_EQ(json::serialize(fpm().at("unknown_tables")), R"([{"table":77,"device":"","messages":1}])");
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("1 messages about table 77 were skipped"));
+  send(zebra, fpm::kit::frame(fpm::kit::no_route("10.1.0.0/16", 1001)));
+  EXPECT_TRUE(becomes([&] { return why("Vrf1:10.1.0.0/16").find("\"absent\"") != std::string::npos; })) << why("Vrf1:10.1.0.0/16");
+  EXPECT_TRUE(has_route("10.1.0.0/16"));
+  // A VRF that gets its row later: zebra sends everything again, and its route is there.
+  zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}) + blackhole("10.4.0.0/16", 1001) + blackhole("10.2.0.0/16", 1002));
+  EXPECT_TRUE(becomes([this] { return fpm().at("resync").as_string() == "done"; }));
+  EXPECT_TRUE(becomes([&] { return why("Vrf1:10.2.0.0/16").find("\"absent\"") != std::string::npos; })) << "it was not sent again";
+  set("VRF_TABLE", "Vrf2");
+  EXPECT_TRUE(becomes([this] { return fpm().at("resync").as_string() == "no session"; }));
+  zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}) + blackhole("10.4.0.0/16", 1001) + blackhole("10.2.0.0/16", 1002));
+  EXPECT_TRUE(becomes([&] { return why("Vrf2:10.2.0.0/16").find("\"installed\"") != std::string::npos; })) << why("Vrf2:10.2.0.0/16");
+  EXPECT_EQ(fpm().at("unknown_tables").as_array().size(), 0U);
 }
 
 TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
