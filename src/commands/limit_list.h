@@ -177,6 +177,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"fpm_nexthops", 262144},
     {"fpm_members", 4194304},
     {"fpm_under_way", 512},
+    {"fpm_vrfs", 1000},
     {"workers", 16},
     {"worker_offers", 256},
     {"worker_runs", 256},

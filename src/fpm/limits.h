@@ -33,4 +33,10 @@ inline constexpr std::size_t kFpmMembers = 4'194'304;
 /// `FpmServer.NoMoreRoutesThanTheLimitAreUnderWay`. Shown: `fpm_under_way`.
 inline constexpr std::size_t kFpmUnderWay = 512;
 
+/// VRFs, besides the default one, whose routes the FPM server holds, and tables without a VRF that it counts by themselves. As many as
+/// kVrfs. Each VRF costs 2 KiB.
+/// Reached: routes of a further VRF are skipped, until another VRF has no routes any more. Figure: `stats.fpm.vrfs`,
+/// `stats.fpm.skipped.table`. Test: `VrfSlotsTest.AVrfBeyondTheLimitIsSkippedUntilAnotherIsEmpty`. Shown: `fpm_vrfs`.
+inline constexpr std::size_t kFpmVrfs = 1000;
+
 }  // namespace rondo::limits

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fpm/limits.h"
+
 namespace rondo::fpm {
 
 VrfSlots::VrfSlots(std::uint32_t table, NameOf name_of) : table_(table), name_of_(std::move(name_of)), slots_(1) {}
@@ -25,7 +27,7 @@ std::uint16_t VrfSlots::of_table(std::uint32_t table) {
     return kNone;
   }
   const std::string name = name_of_ ? name_of_(table) : std::string{};
-  if (name.empty() && unknown_.size() < kOthers) unknown_.emplace(table, 1);
+  if (name.empty() && unknown_.size() < limits::kFpmVrfs) unknown_.emplace(table, 1);
   const std::uint16_t vrf = name.empty() ? kNone : of_name(name);
   if (vrf == kNone) return kNone;
   // Another table had the VRF: some of its routes may be routes of that table, whose end zebra may not report.
@@ -38,7 +40,7 @@ std::uint16_t VrfSlots::of_name(std::string_view name) {
   if (name.empty()) return kDefault;
   if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
   std::uint16_t vrf = static_cast<std::uint16_t>(slots_.size());
-  if (slots_.size() > kOthers) {
+  if (slots_.size() > limits::kFpmVrfs) {
     const auto is_free = [this](const Slot& slot) {
       return slot.routes == 0 && !is_bound(static_cast<std::uint16_t>(&slot - slots_.data()));
     };

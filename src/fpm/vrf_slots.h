@@ -25,8 +25,6 @@ class VrfSlots {
   /// Of the default VRF.
   static constexpr std::uint16_t kDefault = 0;
   static constexpr std::uint16_t kNone = UINT16_MAX;
-  /// VRFs besides the default one, and tables without a VRF that are counted by themselves. Each VRF costs 2 KiB.
-  static constexpr std::size_t kOthers = 1000;
   /// Returns the VRF of a table; empty if no VRF is known to have it.
   using NameOf = std::function<std::string(std::uint32_t table)>;
 
@@ -35,10 +33,10 @@ class VrfSlots {
 
   /// Forgets which VRFs the tables have. Every route is stale, and no protocol is heard.
   void begin_session();
-  /// Returns the slot of the VRF that has the table. kNone: there are kOthers other VRFs, or none is known to have it, which is
+  /// Returns the slot of the VRF that has the table. kNone: there are limits::kFpmVrfs others, or no VRF is known to have it, which is
   /// counted by table.
   std::uint16_t of_table(std::uint32_t table);
-  /// Returns kNone if there are kOthers other VRFs.
+  /// Returns kNone if there are limits::kFpmVrfs others.
   std::uint16_t of_name(std::string_view name);
   /// Compares the tables that zebra has named with their VRFs.
   void look();

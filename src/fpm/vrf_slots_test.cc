@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "fpm/limits.h"
+
 namespace rondo::fpm {
 namespace {
 
@@ -99,7 +101,7 @@ TEST_F(VrfSlotsTest, ProtocolsAreHeardByVrf) {
 }
 
 TEST_F(VrfSlotsTest, AVrfBeyondTheLimitIsSkippedUntilAnotherIsEmpty) {
-  constexpr std::uint32_t kMost = VrfSlots::kOthers;
+  constexpr std::uint32_t kMost = limits::kFpmVrfs;
   for (std::uint32_t i = 0; i <= kMost; ++i) names[2000 + i] = "Vrf" + std::to_string(2000 + i);
   slots.begin_session();
   for (std::uint32_t i = 0; i < kMost; ++i) slots.add(slots.of_table(2000 + i), kBgp);
