@@ -81,13 +81,18 @@ void HopSets::adopt(const Record& row) {
 
 Status HopSets::write(std::uint32_t set) {
   Set& one = sets_[set];
-  if (one.written || !one.has_row) return {};
+  if ((one.written && !one.lost) || !one.has_row) return {};
   std::vector<Field> fields{{"nexthop", one.gateways}, {"ifname", one.devices}};
   if (!one.weights.empty()) fields.push_back({"weight", one.weights});
   if (Status status = store_.write(table_, Change::set(one.name, std::span<const Field>{fields})); !status.ok()) return status;
+  rows_ += one.written ? 0 : 1;
   one.written = true;
-  ++rows_;
+  one.lost = false;
   return {};
+}
+
+void HopSets::rows_were_lost() {
+  for (std::uint32_t set = 0; set < sets_.limit(); ++set) sets_[set].lost = sets_[set].written;
 }
 
 void HopSets::release(std::uint32_t set) {

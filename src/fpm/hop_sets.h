@@ -42,8 +42,10 @@ class HopSets {
   /// Takes over a row that an earlier run wrote. It is deleted at the next delete_unused() unless a route refers to it.
   void adopt(const Record& row);
 
-  /// Writes the row of the set unless it is written. An error is that of Store::write().
+  /// Writes the row of the set unless it is written, or was lost since. An error is that of Store::write().
   Status write(std::uint32_t set);
+  /// The store has lost the rows. O(sets).
+  void rows_were_lost();
   void refer(std::uint32_t set) { ++sets_[set].references; }
   /// The set may be deleted by the next delete_unused().
   void release(std::uint32_t set);
@@ -63,6 +65,7 @@ class HopSets {
     std::uint32_t references = 0;
     bool has_row = false;  // The table should have a row.
     bool written = false;
+    bool lost = false;    // After it was written: its consumer has the row, and the store does not.
     bool unused = false;  // In 'unused_'.
   };
   std::uint32_t add(std::string name);

@@ -64,6 +64,12 @@ void RouteBook::devices_changed() {
   examined_ = 0;
 }
 
+void RouteBook::rows_were_lost() {
+  ++losses_;
+  sets_.rows_were_lost();
+  examined_ = 0;
+}
+
 std::uint32_t RouteBook::find(std::uint16_t vrf, const Prefix& prefix) const {
   return by_prefix_.find(hash_of(vrf, prefix), [&](std::uint32_t place) {
     const Route& route = routes_[place];
@@ -332,6 +338,7 @@ Status RouteBook::set_row(Route& route, const Target& target) {
   if (route.written != HopSets::kNone) sets_.release(route.written);
   route.written = target.set;
   route.written_protocol = route.protocol;
+  route.loss = losses_;
   route.black = black;
   return {};
 }
@@ -375,7 +382,7 @@ Status RouteBook::write_route(std::uint32_t place) {
     return delete_row(route);
   }
   note_waiting(route, target.kind == Target::Kind::Waits);
-  if (route.written == target.set && route.written_protocol == route.protocol) {
+  if (route.written == target.set && route.written_protocol == route.protocol && route.loss == losses_) {
     ++figures_.unchanged;
   } else if (Status status = set_row(route, target); !status.ok()) {
     return status;
@@ -485,6 +492,7 @@ void RouteBook::adopt_route(const Record& row) {
   Route& route = routes_[place];
   route.aim = Aim::Row;
   route.written = sets_.find_or_add_name(group);
+  route.loss = losses_;
   sets_.refer(route.written);
   route.black = row.fields().find("blackhole").value_or("false") == "true";
   const std::string_view protocol = row.fields().find("protocol").value_or("");

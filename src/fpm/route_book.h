@@ -91,6 +91,8 @@ class RouteBook {
   void skip(Skip why) { ++figures_.skipped[static_cast<std::size_t>(why)]; }
   /// A device has a name now, so next hops may be resolved.
   void devices_changed();
+  /// The store has lost its rows, as a Redis that was emptied: the rows of this session's routes are written again. O(groups).
+  void rows_were_lost();
 
   /// Takes over a row of ROUTE_TABLE or NEXTHOP_GROUP_TABLE of an earlier run, if it is FPM's. It is stale.
   void adopt_group(const Record& row);
@@ -140,6 +142,7 @@ class RouteBook {
   struct Route {
     Prefix prefix;
     std::uint16_t vrf = VrfSlots::kDefault;
+    std::uint8_t loss = 0;  // The number of the last loss of rows before its row was written.
     Way way = Way::Unicast;
     std::uint8_t protocol = 0;
     std::uint8_t written_protocol = 0;
@@ -217,6 +220,7 @@ class RouteBook {
   std::deque<std::uint32_t> asked_for_;  // Routes, each once, some of which are answered by now.
   std::size_t unanswered_ = 0;
   std::uint32_t session_ = 0;
+  std::uint8_t losses_ = 0;              // Of rows, modulo 256: each loss has all rows written again.
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.
   std::uint32_t swept_ = UINT32_MAX;     // The walk that removes stale routes.

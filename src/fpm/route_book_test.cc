@@ -392,6 +392,28 @@ TEST_F(RouteBookTest, ListsOfHopsAreCountedAsAModelCountsThem) {
   EXPECT_EQ(book_->figures().hop_lists + book_->figures().members + book_->figures().routes + book_->figures().groups, 0U);
 }
 
+TEST_F(RouteBookTest, RowsThatTheStoreLostAreWrittenAgainWithTheirGroups) {
+  const std::string all = kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}) +
+                          kit::route("10.2.0.0/16", {.type = RTN_BLACKHOLE}) + kit::route("10.3.0.0/16", {.nexthop = 99});
+  hear(all);
+  write();
+  write_groups();
+  book_->rows_were_lost();
+  EXPECT_THAT(write(), SizeIs(3));
+  EXPECT_THAT(write_groups(), ElementsAre("+fpm:10.0.0.2@v0 nexthop=10.0.0.2 ifname=v0"));
+  EXPECT_EQ(book_->figures().groups, 1U);
+  hear(all);
+  EXPECT_THAT(write(), IsEmpty());
+  // A group that is not used any more is deleted also if its row is lost: its consumer has it.
+  hear(kit::no_route("10.1.0.0/16"));
+  book_->rows_were_lost();
+  write();
+  hear(kit::no_nexthop(66));
+  write();
+  EXPECT_THAT(write_groups(), ElementsAre("-fpm:10.0.0.2@v0"));
+  EXPECT_EQ(book_->figures().groups, 0U);
+}
+
 TEST_F(RouteBookTest, AFullTableDelaysARowAndLosesNone) {
   auto small = make_memory_store(scheduler_);
   EXPECT_TRUE(small->declare({.name = "ROUTE_TABLE", .kind = TableKind::Staged, .rows_max = 1}).ok());

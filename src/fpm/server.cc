@@ -152,6 +152,11 @@ void Server::devices_changed() {
   wake();
 }
 
+void Server::rows_were_lost() {
+  book_.rows_were_lost();
+  wake();
+}
+
 void Server::routes_answered() {
   if (book_.has_unanswered() || (!has_room_ && room() >= limits::kFpmUnderWay / 4)) wake();
 }

@@ -102,6 +102,8 @@ class Server final : public Source {
   void on_event(std::function<void(const Event&)> handler) { on_event_ = std::move(handler); }
   /// Devices have names that they did not have: next hops are resolved again.
   void devices_changed();
+  /// The store has lost its rows: they are written again.
+  void rows_were_lost();
   /// The data plane has answered routes: ServerOptions::under_way returns fewer now.
   void routes_answered();
   /// Whether a session's resend is complete and everything else of FPM is removed.

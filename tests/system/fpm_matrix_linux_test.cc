@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -35,15 +37,17 @@ namespace kit = fpm::kit;
 
 /// What ends, and what happens until zebra has sent everything again.
 enum class End {
-  ZebraEnds,          // A new session, all routes again.
-  ZebraLosesRoutes,   // A new session without some routes, and with new and changed ones.
-  ResendBreaks,       // The session ends within a frame of the resend, and the next one is whole.
-  RondodTerminated,   // SIGTERM, while zebra is connected.
-  RondodKilled,       // SIGKILL.
-  BothKilled,         // zebra has lost routes when it is back.
-  KilledInResend,     // rondod is killed when half of a resend has arrived.
-  DriftWhileItRuns,   // Another program deletes and changes routes, groups and next hops.
-  DriftWhileItIsDown  // The same while rondod is down.
+  ZebraEnds,           // A new session, all routes again.
+  ZebraLosesRoutes,    // A new session without some routes, and with new and changed ones.
+  ResendBreaks,        // The session ends within a frame of the resend, and the next one is whole.
+  RondodTerminated,    // SIGTERM, while zebra is connected.
+  RondodKilled,        // SIGKILL.
+  BothKilled,          // zebra has lost routes when it is back.
+  KilledInResend,      // rondod is killed when half of a resend has arrived.
+  DriftWhileItRuns,    // Another program deletes and changes routes, groups and next hops.
+  DriftWhileItIsDown,  // The same while rondod is down.
+  RedisEmptied,        // FLUSHALL while rondod and zebra are connected.
+  RedisReplaced        // A Redis without the rows takes its place.
 };
 constexpr std::array kEnds{End::ZebraEnds,  End::ZebraLosesRoutes, End::ResendBreaks,     End::RondodTerminated,  End::RondodKilled,
                            End::BothKilled, End::KilledInResend,   End::DriftWhileItRuns, End::DriftWhileItIsDown};
@@ -51,8 +55,8 @@ constexpr std::array kStores{StoreKind::Embedded, StoreKind::File, StoreKind::Re
 
 std::string name_of(StoreKind kind) { return kind == StoreKind::Embedded ? "Embedded" : kind == StoreKind::File ? "File" : "Redis"; }
 std::string name_of(End end) {
-  constexpr std::array kNames{"ZebraEnds",  "ZebraLosesRoutes", "ResendBreaks",     "RondodTerminated",  "RondodKilled",
-                              "BothKilled", "KilledInResend",   "DriftWhileItRuns", "DriftWhileItIsDown"};
+  constexpr std::array kNames{"ZebraEnds",      "ZebraLosesRoutes", "ResendBreaks",       "RondodTerminated", "RondodKilled", "BothKilled",
+                              "KilledInResend", "DriftWhileItRuns", "DriftWhileItIsDown", "RedisEmptied",     "RedisReplaced"};
   return kNames[static_cast<std::size_t>(end)];
 }
 
@@ -66,7 +70,8 @@ class FpmMatrixOnLinux : public SystemRondod, public ::testing::WithParamInterfa
     if (IsSkipped() || HasFatalFailure()) return;
     const StoreKind kind = std::get<StoreKind>(GetParam());
     if (!lab) skip("this is about the real kernel");
-    if (kind == StoreKind::Redis && redis_kit::server_program().empty()) skip("no redis-server; install redis-tools");
+    const bool has_redis = !redis_kit::server_program().empty() && !redis_kit::find_program("redis-cli").empty();
+    if (kind == StoreKind::Redis && !has_redis) skip("no redis-server; install redis-tools");
     if (IsSkipped()) return;
     store_ = std::make_unique<TestStore>(kind, directory);
     configure("rondod.toml", "socket",
@@ -176,6 +181,18 @@ class FpmMatrixOnLinux : public SystemRondod, public ::testing::WithParamInterfa
     expect_resynced(lost);
   }
 
+  std::string redis(const std::string& words) const {
+    FILE* const pipe = ::popen(("redis-cli -s " + file("redis") + " " + words).c_str(), "r");
+    std::string text;
+    std::array<char, 4096> part{};
+    for (std::size_t size; (size = std::fread(part.data(), 1, part.size(), pipe)) > 0;) text.append(part.data(), size);
+    ::pclose(pipe);
+    return text;
+  }
+  int rows(const std::string& table) const {
+    return std::atoi(redis("EVAL \"return #redis.call('KEYS', ARGV[1])\" 0 '" + table + ":*'").c_str());
+  }
+
   // --- the kernel
 
   /// Without zebra's part in what the kernel does with devices and addresses.
@@ -255,6 +272,11 @@ void FpmMatrixOnLinux::play(End end) {
       EXPECT_TRUE(becomes_kernel(before)) << ::testing::PrintToString(switch_agent::difference(lines(), before)) << log_text();
       return send_all(false);
     }
+    case End::RedisEmptied:
+    case End::RedisReplaced:
+      end == End::RedisEmptied ? static_cast<void>(redis("FLUSHALL")) : store_->lose_all();
+      EXPECT_TRUE(becomes([this] { return rows("ROUTE_TABLE") == routes_of(false) && rows("NEXTHOP_GROUP_TABLE") == 4; })) << log_text();
+      return send_all(false);
     case End::DriftWhileItIsDown:
       stop(SIGKILL);
       meddle();
@@ -317,6 +339,9 @@ TEST_P(FpmMatrixOnLinux, TheKernelHasTheNewestResendAndNothingElseWasTouched) {
 
 INSTANTIATE_TEST_SUITE_P(All, FpmMatrixOnLinux, ::testing::Combine(::testing::ValuesIn(kStores), ::testing::ValuesIn(kEnds)),
                          [](const auto& info) { return name_of(std::get<0>(info.param)) + name_of(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(OfRedis, FpmMatrixOnLinux,
+                         ::testing::Combine(::testing::Values(StoreKind::Redis), ::testing::Values(End::RedisEmptied, End::RedisReplaced)),
+                         [](const auto& info) { return name_of(std::get<1>(info.param)); });
 
 }  // namespace
 }  // namespace rondo::restart

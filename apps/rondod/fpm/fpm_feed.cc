@@ -10,19 +10,25 @@ namespace {
 constexpr Duration kAdoptLook = 20ms;
 }  // namespace
 
-FpmFeed::FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, const RedisWatch& redis, Log& log)
+FpmFeed::FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log)
     : runtime_(runtime), agent_(agent), choice_(choice), redis_(redis), log_(log), adopt_timer_("fpm adoption", Priority{8}, [this] {
         adopt();
       }) {}
 
-Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice,
-                                               const RedisWatch& redis, Log& log) {
+FpmFeed::~FpmFeed() {
+  agent_.on_route_answers({});
+  redis_.on_loss({});
+}
+
+Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
+                                               Log& log) {
   std::unique_ptr<FpmFeed> feed{new FpmFeed(runtime, agent, choice, redis, log)};
   feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};
   auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options(runtime.store()));
   if (!server) return failure(server.error());
   feed->server_ = std::move(*server);
   agent.on_route_answers([server = feed->server_.get()] { server->routes_answered(); });
+  redis.on_loss([server = feed->server_.get()] { server->rows_were_lost(); });
   feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
   runtime.scheduler().add(feed->adopt_timer_);
   feed->adopt();

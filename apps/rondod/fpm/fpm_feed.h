@@ -18,11 +18,11 @@ namespace rondo::daemon {
 
 class FpmFeed {
  public:
-  ~FpmFeed() { agent_.on_route_answers({}); }
+  ~FpmFeed();
   /// Adopts FPM's rows in the tables, and then listens. Both wait until the store of the tables can be read, and until no other process may
   /// write the rows. The others must outlive the feed.
-  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice,
-                                               const RedisWatch& redis, Log& log);
+  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
+                                               Log& log);
 
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event);
@@ -34,7 +34,7 @@ class FpmFeed {
   static constexpr std::string_view kHeld = "routes that zebra did not send again";
 
  private:
-  FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, const RedisWatch& redis, Log& log);
+  FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log);
   fpm::ServerOptions options(const Store& store);
   void adopt();
   void adopted(const Status& status);
@@ -43,7 +43,7 @@ class FpmFeed {
   Runtime& runtime_;
   switch_agent::Agent& agent_;
   const FpmChoice choice_;
-  const RedisWatch& redis_;
+  RedisWatch& redis_;
   Log& log_;
   Instant wait_until_;
   std::unique_ptr<fpm::Server> server_;

@@ -20,6 +20,7 @@ RedisHooks RedisWatch::hooks() {
   hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
     log_.warn("the Redis was emptied or is another one now, what the last one had not saved or replicated is lost",
               {{"store", where}, {"epoch", epoch}});
+    if (on_loss_) on_loss_();
   };
   hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
   hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisFigures& figures) {

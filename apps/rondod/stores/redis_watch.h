@@ -24,6 +24,8 @@ class RedisWatch {
   RedisWatch(Log& log, std::function<void(Status why)> end, std::function<std::string()> plane_holder)
       : log_(log), end_(std::move(end)), plane_holder_(std::move(plane_holder)) {}
 
+  /// 'handler' is called when a Redis was emptied, or another one took its place: it may lack rows that this rondod wrote.
+  void on_loss(std::function<void()> handler) { on_loss_ = std::move(handler); }
   /// The hooks for the stores. This must outlive the stores.
   RedisHooks hooks();
   const std::vector<std::unique_ptr<OpenRedis>>& stores() const noexcept { return stores_; }
@@ -52,6 +54,7 @@ class RedisWatch {
   Log& log_;
   const std::function<void(Status why)> end_;
   const std::function<std::string()> plane_holder_;
+  std::function<void()> on_loss_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Incident failovers_{
