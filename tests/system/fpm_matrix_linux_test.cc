@@ -338,10 +338,10 @@ TEST_P(FpmMatrixOnLinux, TheKernelHasTheNewestResendAndNothingElseWasTouched) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FpmMatrixOnLinux, ::testing::Combine(::testing::ValuesIn(kStores), ::testing::ValuesIn(kEnds)),
-                         [](const auto& info) { return name_of(std::get<0>(info.param)) + name_of(std::get<1>(info.param)); });
+                         [](const auto& cell) { return name_of(std::get<0>(cell.param)) + name_of(std::get<1>(cell.param)); });
 INSTANTIATE_TEST_SUITE_P(OfRedis, FpmMatrixOnLinux,
                          ::testing::Combine(::testing::Values(StoreKind::Redis), ::testing::Values(End::RedisEmptied, End::RedisReplaced)),
-                         [](const auto& info) { return name_of(std::get<1>(info.param)); });
+                         [](const auto& cell) { return name_of(std::get<1>(cell.param)); });
 
 }  // namespace
 }  // namespace rondo::restart
