@@ -56,6 +56,10 @@ inline Lines lines_of(DataPlane& plane) {
   for (const NeighborEntry& entry : neighbors) {
     lines.push_back("neighbor " + ports[entry.port] + " " + entry.address.to_string() + " " + entry.mac.to_string());
   }
+  const std::vector<FdbEntry> entries = plane.fdb().value();
+  for (const FdbEntry& entry : entries) {
+    lines.push_back("entry " + ports[entry.bridge] + " " + entry.mac.to_string() + " " + ports[entry.port]);
+  }
   std::map<NexthopId, std::string> texts;
   const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
   for (const NexthopEntry& entry : nexthops) {
@@ -98,6 +102,9 @@ struct DesiredState {
   std::map<std::string, Route> routes;           // By the key of their row.
   bool has_vrf = false;                          // Vrf1: the only one, so that its table is the first one.
   std::map<std::string, std::string> port_vrfs;  // Port -> VRF.
+  std::set<std::string> vlans;
+  std::map<std::pair<std::string, std::string>, std::string> vlan_members;  // VLAN, port -> the device in the bridge.
+  std::map<std::pair<std::string, std::string>, std::string> vlan_entries;  // VLAN, MAC -> port.
 
   /// "10.0.0.0/8", or "10.0.0.0/8 table 1001": a route as its line begins.
   static std::string shown(const std::string& key) {
@@ -139,6 +146,14 @@ struct DesiredState {
     lines.insert(lines.end(), nexthops.begin(), nexthops.end());
     for (const auto& [port, vrf] : port_vrfs) {
       if (has_vrf && !vrf.empty() && ports[port].port) lines.push_back("port " + port + " in " + vrf);
+    }
+    for (const auto& [place, device] : vlan_members) {
+      if (vlans.contains(place.first) && ports[place.second].port) lines.push_back("port " + device + " in " + place.first);
+    }
+    for (const auto& [place, port] : vlan_entries) {
+      const auto member = vlan_members.find({place.first, port});
+      if (member == vlan_members.end() || !vlans.contains(place.first) || !ports[port].port) continue;
+      lines.push_back("entry " + place.first + " " + place.second + " " + member->second);
     }
     for (const std::string any : {"0.0.0.0/0", "::/0"}) {
       if (has_vrf) lines.push_back("route " + any + " table 1001 metric " + std::to_string(kLastResortMetric) + " unreachable");

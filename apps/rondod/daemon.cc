@@ -375,6 +375,9 @@ void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
   if (Status started = neighbors_ == nullptr ? Status{} : neighbors_->start(); !started.ok()) return started;
+  if (Status started = state_db_ == nullptr ? Status{} : state_db_->start(*runtime_, *plane_, *agent_); !started.ok()) {
+    return started.with_context("following what bridges learn");
+  }
   agent_->audit()->on_result(
       [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
   return {};

@@ -93,6 +93,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"programmer_orders", 8192},
     {"group_members", 1024},
     {"link_events", 4096},
+    {"learned_stations", 65536},
     {"admin_frame_bytes", 4194304},
     {"admin_connections", 64},
     {"admin_reserved", 4},

@@ -12,7 +12,7 @@ Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Pr
 
 Result<std::vector<FdbEntry>> DataPlane::fdb() { return std::vector<FdbEntry>{}; }
 
-Result<std::unique_ptr<Source>> DataPlane::watch_fdb(Scheduler&, Priority, std::function<void(const FdbEvent&)>) {
+Result<std::unique_ptr<FdbWatch>> DataPlane::watch_fdb(Scheduler&, Priority, std::function<void(const FdbEvent&)>) {
   return failure(StatusCode::Unimplemented, "the bridges of this data plane learn nothing");
 }
 

@@ -16,9 +16,10 @@ namespace {
 // 0 and 1.
 class Drawer {
  public:
-  Drawer(std::uint32_t seed, std::vector<IfIndex> ports) : random_(seed), ports_(std::move(ports)) {}
+  Drawer(std::uint32_t seed, std::vector<IfIndex> ports, IfIndex bridge) : random_(seed), ports_(std::move(ports)), bridge_(bridge) {}
 
   Order draw() {
+    if (below(8) == 0) return draw_of_bridge();
     switch (below(20)) {
       case 0: return LinkSet{.port = port(), .up = below(3) != 0};
       case 1: return AddressSet{.port = port(), .address = address()};
@@ -65,6 +66,14 @@ class Drawer {
     if (below(2) == 0) return {IpAddress::v4(0x14000000U + (number << 16)), 16};
     return {v6(static_cast<std::uint8_t>(0x80 + number), 0), 48};
   }
+  Order draw_of_bridge() {
+    const MacAddress station{{2, 0, 0, 0, 1, static_cast<std::uint8_t>(below(3))}};
+    switch (below(4)) {
+      case 0: return LinkSet{.port = port(), .master = below(3) == 0 ? IfIndex{} : bridge_};
+      case 1: return FdbDelete{.port = port(), .mac = station};
+      default: return FdbSet{.port = port(), .mac = station};
+    }
+  }
   Order draw_group() {
     GroupSet set{.id = below(10) == 0 ? nexthop() : group(), .members = {}};
     for (std::uint32_t i = 1 + below(3); i > 0; --i) {
@@ -75,6 +84,7 @@ class Drawer {
 
   std::mt19937 random_;
   std::vector<IfIndex> ports_;
+  const IfIndex bridge_;
 };
 
 std::vector<IfIndex> ports_of(DataPlane& plane) {
@@ -119,8 +129,23 @@ std::vector<std::string> state_of(DataPlane& plane) {
     const std::string text = entry.address.to_string();
     if (port_name(entry.port) != "-" && text.rfind("fe80:", 0) != 0) lines.push_back("address " + text + " " + port_name(entry.port));
   }
+  const auto entries = plane.fdb().value();
+  for (const FdbEntry& entry : entries) lines.push_back("entry " + entry.mac.to_string() + " " + port_name(entry.port));
+  const auto links = plane.links().value();
+  for (const LinkEvent& link : links) {
+    if (link.master) lines.push_back("in the bridge " + port_name(link.port));
+  }
   std::sort(lines.begin(), lines.end());
   return lines;
+}
+
+// Creates a bridge without carrier to the outside, so that only what it has itself is compared.
+IfIndex add_bridge(DataPlane& plane) {
+  Operation order{.order = BridgeSet{DeviceName{"br0"}}, .status = {}};
+  plane.apply({&order, 1});
+  const auto links = plane.links().value();
+  const auto found = std::ranges::find(links, "br0", &LinkEvent::name);
+  return found == links.end() ? IfIndex{} : found->port;
 }
 
 void compare(std::uint32_t seed, const netlink::Lab& lab) {
@@ -128,8 +153,8 @@ void compare(std::uint32_t seed, const netlink::Lab& lab) {
   SimDataPlane simulated;
   simulated.add_port("swp1");
   simulated.add_port("swp2");
-  Drawer kernel_drawer(seed, ports_of(*kernel));
-  Drawer simulated_drawer(seed, ports_of(simulated));
+  Drawer kernel_drawer(seed, ports_of(*kernel), add_bridge(*kernel));
+  Drawer simulated_drawer(seed, ports_of(simulated), add_bridge(simulated));
   constexpr int kOrders = 400;
   for (int i = 0; i < kOrders; ++i) {
     Operation real{.order = kernel_drawer.draw()};

@@ -18,7 +18,7 @@ constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
 
 /// The tables that are written.
-constexpr std::array kTables{kStatePorts,      kStateVlans,      kStateVlanMembers, kStateVrfs,
+constexpr std::array kTables{kStatePorts,      kStateVlans,      kStateVlanMembers, kStateFdb,    kStateVrfs,
                              kStateVrfObjects, kStateInterfaces, kStateNeighbors,   kManagedTable};
 
 /// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
@@ -197,6 +197,11 @@ StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
   if (table == kStateVrfs || table == kStateVrfObjects) {
     content["state"] = "ok";
     return look_at_row("VRF_TABLE", key);
+  }
+  if (table == kStateFdb) {
+    const std::optional<std::string> port = options_.learned ? options_.learned(key) : std::nullopt;
+    content = {{"port", port.value_or("")}, {"type", "dynamic"}};
+    return port ? Look::Row : Look::NoRow;
   }
   if (table == kStateVlans || table == kStateVlanMembers) {
     content["state"] = "ok";

@@ -1,8 +1,8 @@
 // StateRows: writes the tables of STATE_DB that SONiC's portsyncd, vlanmgrd, vrfmgrd, vrforch and intfmgrd write, as the data plane is:
 // PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, VLAN_TABLE|<vlan> and VLAN_MEMBER_TABLE|<vlan>|<port>,
-// VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is installed, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address>
-// for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is
-// also an event on the channel NOTIFICATIONS.
+// FDB_TABLE|<vlan>:<mac>, VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is installed, INTERFACE_TABLE|<port> and
+// INTERFACE_TABLE|<port>|<address> for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been
+// compared. A change of carrier is also an event on the channel NOTIFICATIONS.
 //
 // The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
 // names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
@@ -37,6 +37,7 @@ inline constexpr std::string_view kStatePorts = "PORT_TABLE";
 inline constexpr std::string_view kStateInterfaces = "INTERFACE_TABLE";
 inline constexpr std::string_view kStateVlans = "VLAN_TABLE";
 inline constexpr std::string_view kStateVlanMembers = "VLAN_MEMBER_TABLE";
+inline constexpr std::string_view kStateFdb = "FDB_TABLE";
 inline constexpr std::string_view kStateVrfs = "VRF_TABLE";
 inline constexpr std::string_view kStateVrfObjects = "VRF_OBJECT_TABLE";
 inline constexpr std::string_view kStateNeighbors = "NEIGH_RESTORE_TABLE";
@@ -54,6 +55,8 @@ struct StateRowsOptions {
   std::function<std::optional<PortState>(std::string_view port)> port = {};
   /// The VRF of an installed interface; empty: the default VRF.
   std::function<std::string(std::string_view port)> vrf = {};
+  /// The port behind which a bridge has learned a station ("Vlan10:02:00:00:00:00:aa"); nothing for one that it has not. Empty: none.
+  std::function<std::optional<std::string>(std::string_view station)> learned = {};
   /// Whether every row that the tables had at the start has been handled. Called until it returns true.
   std::function<bool()> is_settled = {};
   /// False while another process may write the rows. Called until it returns true.
@@ -69,6 +72,8 @@ class StateRows final : public Source {
 
   /// May be called before the agent handles the event.
   void link_event(const LinkEvent& event);
+  /// A bridge may have learned or forgotten the station.
+  void station_changed(const std::string& station) { note(kStateFdb, station); }
   /// The Redis was emptied or is another one: everything is written again.
   void write_again();
 

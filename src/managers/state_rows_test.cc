@@ -45,6 +45,11 @@ class StateRowsTest : public testing::Test {
     auto opened = StateRows::open(fixture.runtime, state,
                                   {.port = [this](std::string_view port) { return state_of(port); },
                                    .vrf = [this](std::string_view) { return vrf; },
+                                   .learned =
+                                       [this](std::string_view station) {
+                                         const auto found = stations.find(station);
+                                         return found == stations.end() ? std::nullopt : std::optional{found->second};
+                                       },
                                    .is_settled = [this] { return settled; },
                                    .may_write = [this] { return may_write; }});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -99,7 +104,8 @@ class StateRowsTest : public testing::Test {
   sim::SimStore state{fixture.runtime.scheduler()};
   std::set<std::string, std::less<>> plane;
   std::map<std::string, PortState, std::less<>> ports{{"swp1", {.admin_up = true, .carrier = true, .mtu = 9100}}};
-  std::string vrf;  // Of each interface.
+  std::string vrf;                                           // Of each interface.
+  std::map<std::string, std::string, std::less<>> stations;  // Learned, and their ports.
   bool settled = true;
   bool may_write = true;
   std::unique_ptr<StateRows> rows;
@@ -167,6 +173,22 @@ TEST_F(StateRowsTest, AVlanAndItsMembersAreShownAsVlanmgrdShowsThem) {
   run();
   EXPECT_THAT(content("VLAN_TABLE"), IsEmpty());
   EXPECT_THAT(content("VLAN_MEMBER_TABLE"), IsEmpty());
+}
+
+TEST_F(StateRowsTest, AStationThatABridgeHasLearnedIsShownAsFdborchShowsIt) {
+  open();
+  stations["Vlan10:02:00:00:00:00:aa"] = "Ethernet0";
+  rows->station_changed("Vlan10:02:00:00:00:00:aa");
+  run();
+  EXPECT_THAT(content("FDB_TABLE"), ElementsAre(Pair("FDB_TABLE|Vlan10:02:00:00:00:00:aa", "port=Ethernet0 type=dynamic")));
+  stations["Vlan10:02:00:00:00:00:aa"] = "Ethernet4";
+  rows->station_changed("Vlan10:02:00:00:00:00:aa");
+  run();
+  EXPECT_THAT(content("FDB_TABLE"), ElementsAre(Pair("FDB_TABLE|Vlan10:02:00:00:00:00:aa", "port=Ethernet4 type=dynamic")));
+  stations.clear();
+  rows->station_changed("Vlan10:02:00:00:00:00:aa");
+  run();
+  EXPECT_THAT(content("FDB_TABLE"), IsEmpty());
 }
 
 /// A process that is killed between the two writes leaves an owner without a row, never a row without one.

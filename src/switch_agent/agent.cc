@@ -40,12 +40,13 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
       vlans_(runtime.add<Vlans>(programmer_, port_ids_, mtu_rows_)),
       vlan_members_(runtime.add<VlanMembers>(programmer_, port_ids_)),
+      fdb_(runtime.add<Fdb>(programmer_, port_ids_)),
       vrfs_(runtime.add<Vrfs>(programmer_, port_ids_, vrf_tables_, options_.table)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_, mtu_rows_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, vrf_tables_, options_.table, options_.retry_quota)),
-      row_states_(runtime, {ports_, vlans_, vlan_members_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
+      row_states_(runtime, {ports_, vlans_, vlan_members_, fdb_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
@@ -189,7 +190,7 @@ Status Agent::begin_audits() {
     return safety_.allows("unwanted " + objects, count, total, std::to_string(count) + " " + objects);
   };
   const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
-  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, programmer_, repair_these, may_delete, none_unwanted};
+  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, fdb_, programmer_, repair_these, may_delete, none_unwanted};
   audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });
@@ -209,6 +210,7 @@ void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
   for (const DeleteOrder& object : objects) {
     if (const auto* const address = std::get_if<AddressDelete>(&object)) interfaces_.program_again(kind, *address);
     if (const auto* const neighbor = std::get_if<NeighborDelete>(&object)) neighbors_.program_again(*neighbor);
+    if (const auto* const entry = std::get_if<FdbDelete>(&object)) fdb_.program_again(*entry);
     if (const auto* const nexthop = std::get_if<NexthopDelete>(&object)) nexthops.push_back(*nexthop);
     if (const auto* const route = std::get_if<RouteDelete>(&object)) routes.push_back(*route);
   }
@@ -253,6 +255,10 @@ std::string Agent::vrf_of_table(std::uint32_t table) const {
     if (device.vrf_table == table && table != 0 && check_vrf_name(name).ok()) found = name;
   });
   return found;
+}
+
+void Agent::flush(std::vector<Operation> deletes) {
+  if (!deletes.empty()) programmer_.submit(OrderLane::Urgent, std::move(deletes), [](std::span<Operation>) {});
 }
 
 std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }

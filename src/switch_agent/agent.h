@@ -17,6 +17,7 @@
 #include "rondo/sched/timer.h"
 #include "switch_agent/audit.h"
 #include "switch_agent/drift.h"
+#include "switch_agent/fdb.h"
 #include "switch_agent/group_ids.h"
 #include "switch_agent/interfaces.h"
 #include "switch_agent/mtu_rows.h"
@@ -103,6 +104,8 @@ class Agent {
   /// The VRF that has the table of the kernel: by its row of VRF_TABLE, or by a device with the name of a VRF. Empty if there is none.
   std::string vrf_of_table(std::uint32_t table) const;
   const PortIds& port_ids() const noexcept { return port_ids_; }
+  /// Makes bridges forget stations that they have learned. Does not wait.
+  void flush(std::vector<Operation> deletes);
   const Interfaces& interfaces() const noexcept { return interfaces_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
@@ -139,6 +142,7 @@ class Agent {
   Ports& ports_;
   Vlans& vlans_;
   VlanMembers& vlan_members_;
+  Fdb& fdb_;
   Vrfs& vrfs_;
   Interfaces& interfaces_;
   Neighbors& neighbors_;

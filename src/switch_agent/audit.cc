@@ -8,6 +8,7 @@
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/fdb.h"
 #include "switch_agent/interfaces.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
@@ -123,7 +124,7 @@ void Audit::notice(const std::optional<DeleteOrder>& object) {
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
-    bool operator()(const FdbDelete&) const { return false; }
+    bool operator()(const FdbDelete& one) const { return parts.fdb.has(one); }
   };
   if (!std::visit(IsOurs{parts_}, *object)) return;
   notice(kind_of(*object));
@@ -262,6 +263,7 @@ bool Audit::compare(std::size_t limit) {
     case ObjectKind::Neighbor: return parts_.neighbors.compare(snapshot_->neighbors, limit, *findings_);
     case ObjectKind::Nexthop: return parts_.nexthop_groups.compare(snapshot_->nexthops, limit, *findings_);
     case ObjectKind::Route: return parts_.routes.compare(snapshot_->routes, limit, *findings_);
+    case ObjectKind::Fdb: return parts_.fdb.compare(snapshot_->fdb, limit, *findings_);
   }
   return true;
 }
@@ -341,6 +343,7 @@ void Audit::deletes_answered(std::span<const Operation> deletes) {
 /// True if the Orch of the row considers the object present.
 bool Audit::is_there(const Drift& drift) const {
   if (drift.table == "INTF_TABLE") return parts_.interfaces.state_of(drift.key).state == PlaneState::Installed;
+  if (drift.table == "FDB_TABLE") return parts_.fdb.state_of(drift.key).state == PlaneState::Installed;
   if (drift.table == "NEIGH_TABLE") return parts_.neighbors.state_of(drift.key).state == PlaneState::Installed;
   const ConstraintKind kind = drift.table == "NEXTHOP_SET" ? kNexthopSet : kNexthopGroup;
   return parts_.nexthop_groups.state_of_row(kind, drift.key).state == PlaneState::Installed;
@@ -372,7 +375,7 @@ bool Audit::delete_unwanted() {
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return true; }  // No audit finds one.
-    bool operator()(const FdbDelete&) const { return true; }
+    bool operator()(const FdbDelete& one) const { return parts.fdb.has(one); }
   };
   const IsWanted is_wanted{parts_, kind_ == ObjectKind::Nexthop ? parts_.nexthop_groups.numbers() : std::set<NexthopId>{}};
   const std::size_t count = std::min(unwanted_.size(), kDeletesOfTurn);

@@ -33,6 +33,7 @@ class Runtime;
 
 namespace rondo::switch_agent {
 
+class Fdb;
 class Interfaces;
 class Neighbors;
 class NexthopGroups;
@@ -52,6 +53,7 @@ struct AuditParts {
   Neighbors& neighbors;
   NexthopGroups& nexthop_groups;
   Routes& routes;
+  Fdb& fdb;
   Programmer& programmer;
   std::function<void(DriftKind kind, std::span<const DeleteOrder> objects)> repair;
   /// Returns true if 'count' unwanted objects out of 'total' may be deleted now.
@@ -62,7 +64,7 @@ struct AuditParts {
 
 /// A set of kinds, indexed by kind.
 using KindMask = std::array<bool, kObjectKinds>;
-inline constexpr KindMask kAllKinds{true, true, true, true};
+inline constexpr KindMask kAllKinds{true, true, true, true, true};
 
 /// What the audits of one kind have found.
 struct AuditFigures {

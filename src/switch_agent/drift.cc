@@ -49,6 +49,7 @@ std::string_view to_string(ObjectKind kind) noexcept {
     case ObjectKind::Neighbor: return "neighbors";
     case ObjectKind::Nexthop: return "nexthops";
     case ObjectKind::Route: return "routes";
+    case ObjectKind::Fdb: return "fdb";
   }
   return "unknown";
 }
@@ -59,7 +60,7 @@ ObjectKind kind_of(const DeleteOrder& object) noexcept {
     ObjectKind operator()(const NexthopDelete&) const { return ObjectKind::Nexthop; }
     ObjectKind operator()(const NeighborDelete&) const { return ObjectKind::Neighbor; }
     ObjectKind operator()(const AddressDelete&) const { return ObjectKind::Address; }
-    ObjectKind operator()(const FdbDelete&) const { return ObjectKind::Neighbor; }
+    ObjectKind operator()(const FdbDelete&) const { return ObjectKind::Fdb; }
     ObjectKind operator()(const DeviceDelete&) const { return ObjectKind::Address; }  // No audit reads devices: link events report them.
   };
   return std::visit(Visit{}, object);
@@ -67,7 +68,7 @@ ObjectKind kind_of(const DeleteOrder& object) noexcept {
 
 std::size_t PlaneSnapshot::objects() const noexcept {
   const auto ours = std::ranges::count_if(addresses.actual, &AddressEntry::ours);
-  return static_cast<std::size_t>(ours) + neighbors.actual.size() + nexthops.actual.size() + routes.actual.size();
+  return static_cast<std::size_t>(ours) + neighbors.actual.size() + nexthops.actual.size() + routes.actual.size() + fdb.actual.size();
 }
 
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot) {
@@ -88,6 +89,10 @@ Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot) 
     case ObjectKind::Nexthop:
       status = read_sorted(plane.nexthops(), snapshot.nexthops.actual, &NexthopEntry::id);
       snapshot.nexthops.wanted.resize(snapshot.nexthops.actual.size());
+      return status;
+    case ObjectKind::Fdb:
+      status = read_sorted(plane.fdb(), snapshot.fdb.actual, [](const FdbEntry& entry) { return std::pair{entry.bridge, entry.mac}; });
+      snapshot.fdb.wanted.resize(snapshot.fdb.actual.size());
       return status;
     case ObjectKind::Route: return plane.routes([&snapshot](const RouteEntry& entry) { snapshot.routes.actual.push_back(entry); });
   }

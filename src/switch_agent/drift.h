@@ -21,9 +21,9 @@
 namespace rondo::switch_agent {
 
 /// The order in which an audit handles the kinds: each kind before those that depend on it.
-enum class ObjectKind : std::uint8_t { Address, Neighbor, Nexthop, Route };
-inline constexpr std::size_t kObjectKinds = 4;
-/// "addresses", "neighbors", "nexthops", "routes".
+enum class ObjectKind : std::uint8_t { Address, Neighbor, Nexthop, Route, Fdb };
+inline constexpr std::size_t kObjectKinds = 5;
+/// "addresses", "neighbors", "nexthops", "routes", "fdb".
 std::string_view to_string(ObjectKind kind) noexcept;
 ObjectKind kind_of(const DeleteOrder& object) noexcept;
 
@@ -144,6 +144,13 @@ struct NexthopLook {
   bool walked_nexthops = false;
   bool walked = false;
 };
+struct FdbLook {
+  std::vector<FdbEntry> actual;  // By bridge and address.
+  std::vector<bool> wanted;
+  std::size_t next_actual = 0;
+  std::optional<std::pair<std::string, MacAddress>> after;
+  bool walked = false;
+};
 struct RouteLook {
   std::vector<RouteEntry> actual;  // In any order.
   std::size_t next_actual = 0;
@@ -157,6 +164,7 @@ struct PlaneSnapshot {
   NeighborLook neighbors;
   NexthopLook nexthops;
   RouteLook routes;
+  FdbLook fdb;
   /// The number of objects that have our protocol number.
   std::size_t objects() const noexcept;
 };

@@ -46,6 +46,7 @@ inline constexpr ConstraintKind kVlanMembersGone{"vlan-members-gone"};  // name 
 inline constexpr ConstraintKind kVlanMember{"vlan-member"};             // vlan:port   vlan-members  the port is in the bridge of the VLAN
 inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port          vlan-members  no VLAN has the port
 inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
+inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};           // vlan:mac      fdb     no row has it under another spelling
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

@@ -17,6 +17,7 @@ inline constexpr Priority kVlanMembers{40};
 inline constexpr Priority kVrfs{40};
 inline constexpr Priority kInterfaces{35};
 inline constexpr Priority kNeighbors{30};
+inline constexpr Priority kFdb{25};
 inline constexpr Priority kNexthopGroups{20};
 inline constexpr Priority kAdmin{10};  // The admin socket: above bulk, so that commands are answered while a table loads.
 inline constexpr Priority kAudit{6};   // Comparisons with the data plane, in slices.

@@ -43,6 +43,11 @@ Status check_route(std::string_view key, const Fields& fields) {
   return status_of(parse_route(fields));
 }
 
+Status check_fdb(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_fdb_key(key); !parsed) return parsed.error();
+  return status_of(parse_fdb(fields));
+}
+
 }  // namespace
 
 Status check_row(std::string_view table, std::string_view key, const Fields& fields) {
@@ -50,6 +55,7 @@ Status check_row(std::string_view table, std::string_view key, const Fields& fie
   if (table == "VRF_TABLE") return check_vrf_name(key);
   if (table == "VLAN_TABLE") return check_vlan(key, fields);
   if (table == "VLAN_MEMBER_TABLE") return check_vlan_member(key, fields);
+  if (table == "FDB_TABLE") return check_fdb(key, fields);
   if (table == "INTF_TABLE") return check_interface(key, fields);
   if (table == "NEIGH_TABLE") return check_neighbor(key, fields);
   if (table == "NEXTHOP_GROUP_TABLE") return status_of(parse_group(fields));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "switch_agent/facts.h"
+#include "switch_agent/fdb.h"
 #include "switch_agent/interfaces.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
@@ -29,6 +30,9 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
   add(
       "VLAN_MEMBER_TABLE", [&members = orchs.vlan_members](std::string_view key, const Record*) { return members.state_of(key); },
       [&members = orchs.vlan_members] { return members.state_counts(); });
+  add(
+      "FDB_TABLE", [&fdb = orchs.fdb](std::string_view key, const Record*) { return fdb.state_of(key); },
+      [&fdb = orchs.fdb] { return fdb.state_counts(); });
   add(
       "INTF_TABLE", [&interfaces = orchs.interfaces](std::string_view key, const Record*) { return interfaces.state_of(key); },
       [&interfaces = orchs.interfaces] { return interfaces.state_counts(); });

@@ -14,6 +14,7 @@
 
 namespace rondo::switch_agent {
 
+class Fdb;
 class Interfaces;
 class Neighbors;
 class NexthopGroups;
@@ -30,6 +31,7 @@ class RowStates {
     const Ports& ports;
     const Vlans& vlans;
     const VlanMembers& vlan_members;
+    const Fdb& fdb;
     const Vrfs& vrfs;
     const Interfaces& interfaces;
     const Neighbors& neighbors;

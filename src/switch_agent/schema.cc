@@ -145,6 +145,43 @@ Result<VlanMemberKey> parse_vlan_member_key(std::string_view key) {
 
 Result<bool> parse_tagged(const Fields& fields) { return with_unknown_field(read_tagged(fields), "VLAN_MEMBER_TABLE", fields); }
 
+Result<FdbKey> parse_fdb_key(std::string_view key) {
+  const auto parts = split_key(key, "<vlan>:<mac>");
+  if (!parts) return failure(parts.error());
+  if (const auto name = parse_vlan_name(parts->first); !name) return failure(name.error());
+  std::string text{parts->second};
+  if (text.find(':') == std::string::npos) std::ranges::replace(text, '-', ':');
+  const Result<MacAddress> mac = MacAddress::parse(text);
+  if (!mac || (mac->bytes[0] & 1) != 0 || *mac == MacAddress{}) {
+    return failure(StatusCode::InvalidArgument, quoted(parts->second) + " is not the MAC address of one station");
+  }
+  return FdbKey{std::string{parts->first}, *mac};
+}
+
+std::optional<std::string> canonical_fdb_key(std::string_view key) {
+  const Result<FdbKey> parsed = parse_fdb_key(key);
+  if (!parsed) return std::nullopt;
+  std::string canonical = parsed->vlan + ":" + parsed->mac.to_string();
+  return canonical == key ? std::nullopt : std::optional{std::move(canonical)};
+}
+
+namespace {
+
+Result<FdbRow> read_fdb(const Fields& fields) {
+  FdbRow row;
+  row.port = std::string{fields.find(field::kFdbPort.name).value_or("")};
+  if (row.port.empty()) return failure(StatusCode::InvalidArgument, "field 'port' is missing or empty");
+  if (Status port = check_port_key(row.port); !port.ok()) return failure(bad_field(field::kFdbPort.name, row.port, port.message()));
+  const std::string_view type = fields.find(field::kFdbType.name).value_or("static");
+  if (type != "static" && type != "dynamic") return failure(bad_field(field::kFdbType.name, type, "must be 'static' or 'dynamic'"));
+  row.is_static = type == "static";
+  return row;
+}
+
+}  // namespace
+
+Result<FdbRow> parse_fdb(const Fields& fields) { return with_unknown_field(read_fdb(fields), "FDB_TABLE", fields); }
+
 std::string tagged_port_name(std::string_view port, std::uint16_t vlan) {
   const std::string suffix = "." + std::to_string(vlan);
   std::string name = std::string{port} + suffix;

@@ -48,6 +48,19 @@ Result<bool> parse_tagged(const Fields& fields);
 /// the names of sub-interfaces. Empty if that does not fit either.
 std::string tagged_port_name(std::string_view port, std::uint16_t vlan);
 
+/// FDB_TABLE:<vlan>:<mac>, the bytes of the address separated by ':' or '-'.
+struct FdbKey {
+  std::string vlan;
+  MacAddress mac;
+};
+Result<FdbKey> parse_fdb_key(std::string_view key);
+std::optional<std::string> canonical_fdb_key(std::string_view key);
+struct FdbRow {
+  std::string port;
+  bool is_static = true;
+};
+Result<FdbRow> parse_fdb(const Fields& fields);
+
 /// Checks the key of VRF_TABLE:<vrf>, which is the name of a device: "Vrf...".
 Status check_vrf_name(std::string_view name);
 

@@ -81,6 +81,21 @@ TEST(VlanSchema, TheDeviceOfATaggedMemberHasAShorterNameWhereTheLongOneDoesNotFi
   EXPECT_EQ(tagged_port_name("LongPortName0", 4094), "");
 }
 
+TEST(VlanSchema, AnEntryHasTheAddressOfOneStationInTwoSpellings) {
+  for (const char* key : {"Vlan10:00:11:22:33:44:FF", "Vlan10:00-11-22-33-44-ff", "Vlan10:00:11:22:33:44:ff"}) {
+    const Result<FdbKey> parsed = parse_fdb_key(key);
+    ASSERT_TRUE(parsed.has_value()) << key;
+    EXPECT_EQ(parsed->vlan, "Vlan10");
+    EXPECT_EQ(parsed->mac.to_string(), "00:11:22:33:44:ff");
+    EXPECT_EQ(canonical_fdb_key(key).value_or(key), "Vlan10:00:11:22:33:44:ff");
+  }
+  EXPECT_FALSE(canonical_fdb_key("Vlan10:00:11:22:33:44:ff"));
+  for (const char* bad : {"", "Vlan10", "Vlan10:", "Vlan10:00:11:22:33:44", "Vlan10:00:00:00:00:00:00", "Vlan10:01:00:5e:00:00:01",
+                          "Vlan10:00-11:22:33:44:55", "swp1:00:11:22:33:44:55"}) {
+    EXPECT_FALSE(parse_fdb_key(bad).has_value()) << bad;
+  }
+}
+
 TEST(Schema, ARejectedRowNamesItsUnknownField) {
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop_grup", "102"}}.fields())),
               AllOf(HasSubstr("needs one of"), HasSubstr("ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?")));
@@ -97,6 +112,8 @@ Row row_with_a_bad(std::string_view name) {
   if (name == "learned") return Row{{"neigh", "02:00:00:00:00:01"}, {"learned", "?"}};
   if (name == "nexthop") return Row{{"nexthop", "?"}, {"ifname", "swp1"}};
   if (name == "ifname") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "a/b"}};
+  if (name == "port") return Row{{"port", "a/b"}};
+  if (name == "type") return Row{{"port", "swp1"}, {"type", "?"}};
   if (name == "weight") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"weight", "?"}};
   return Row{{name, "?"}};
 }
@@ -108,6 +125,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
     if (table == "PORT_TABLE") return error_of(parse_port(row.fields()));
     if (table == "VLAN_TABLE") return error_of(parse_vlan(row.fields()));
     if (table == "VLAN_MEMBER_TABLE") return error_of(parse_tagged(row.fields()));
+    if (table == "FDB_TABLE") return error_of(parse_fdb(row.fields()));
     if (table == "INTF_TABLE") return error_of(parse_interface(row.fields()));
     if (table == "NEIGH_TABLE") return error_of(parse_neighbor(key, row.fields()));
     if (table == "NEXTHOP_GROUP_TABLE") return error_of(parse_group(row.fields()));
@@ -121,7 +139,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
       EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
     }
   }
-  EXPECT_EQ(fields, 19U);
+  EXPECT_EQ(fields, 21U);
   EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
   EXPECT_THAT(std::string{field::kWeight.type},
               HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));

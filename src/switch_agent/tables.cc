@@ -23,6 +23,8 @@ constexpr std::array kVlanFields{&field::kVlanAdminStatus, &field::kVlanMtu, &fi
 constexpr std::array<std::string_view, 5> kVlanIgnored{"description", "host_ifname", "learn_mode", "NULL", "vlanid"};
 constexpr std::array kVlanMemberFields{&field::kTaggingMode};
 constexpr std::array<std::string_view, 1> kVlanMemberIgnored{"NULL"};
+constexpr std::array kFdbFields{&field::kFdbPort, &field::kFdbType};
+constexpr std::array<std::string_view, 2> kFdbIgnored{"discard", "NULL"};
 constexpr std::array kInterfaceFields{&field::kVrfName, &field::kMtu};
 constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    "family",    "grat_arp", "ipv6_use_link_local_only",
                                                              "loopback_action", "mac_addr",  "mpls",     "NULL",
@@ -35,7 +37,7 @@ constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &fiel
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 
-constexpr std::array<TableReference, 8> kTables{{
+constexpr std::array<TableReference, 9> kTables{{
     {.name = "PORT_TABLE",
      .help = "Ports: devices of the kernel that rondod configures.",
      .key = "PORT",
@@ -74,6 +76,16 @@ constexpr std::array<TableReference, 8> kTables{{
              "and a member has no such row: the later one waits. A tagged member is an 802.1Q device on the port, such as Ethernet0.10.",
      .ignored = kVlanMemberIgnored,
      .example = "rondo set VLAN_MEMBER_TABLE Vlan10:Ethernet0 tagging_mode=untagged"},
+    {.name = "FDB_TABLE",
+     .help = "Stations of VLANs whose port an operator sets.",
+     .key = "VLAN:MAC",
+     .key_help = "The bytes of the address are separated by ':', or by '-' as SONiC writes some.",
+     .canonical_key = canonical_fdb_key,
+     .fields = kFdbFields,
+     .rule = "port is required. The bridge gets a static entry, which it neither ages nor moves. What bridges learn is in STATE_DB "
+             "([managers] state_db), not here. rondod deletes static entries of its bridges that no row asks for.",
+     .ignored = kFdbIgnored,
+     .example = "rondo set FDB_TABLE Vlan10:02:00:00:00:00:aa port=Ethernet0 type=static"},
     {.name = "INTF_TABLE",
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",

@@ -64,6 +64,14 @@ inline constexpr FieldReference kTaggingMode{.name = "tagging_mode",
                                              .help =
                                                  "Whether the frames of the VLAN have its tag on the port. priority_tagged is the same "
                                                  "as untagged: frames of priority have the tag 0, which belongs to no VLAN."};
+inline constexpr FieldReference kFdbPort{.name = "port",
+                                         .type = "port",
+                                         .fallback = "required",
+                                         .help = "The port behind which the station is; the row waits until it is a member of the VLAN."};
+inline constexpr FieldReference kFdbType{.name = "type",
+                                         .type = "static or dynamic",
+                                         .fallback = "static",
+                                         .help = "dynamic: nothing is set, because the bridge learns the station itself."};
 inline constexpr FieldReference kVrfName{.name = "vrf_name",
                                          .type = "key of VRF_TABLE",
                                          .fallback = "the default VRF",

@@ -35,8 +35,6 @@ class VlanMembers final : public Orch {
   PlaneCounts state_counts() const;
   /// Adds the order that takes a device out of its VLAN, when it loses the name 'port' of an untagged member.
   void add_orders_for_renamed(std::string_view port, IfIndex device, std::vector<Operation>& orders) const;
-  /// The device that is in the bridge for this member: the port or its 802.1Q device. Empty if it is no member.
-  std::string device_of(std::string_view vlan, std::string_view port) const;
 
  private:
   using Place = std::pair<std::string, std::string>;  // VLAN, port.

@@ -4,11 +4,6 @@
 
 namespace rondo::switch_agent {
 
-std::string VlanMembers::device_of(std::string_view vlan, std::string_view port) const {
-  const auto it = members_.find({std::string{vlan}, std::string{port}});
-  return it == members_.end() ? std::string{} : it->second.device;
-}
-
 RowInPlane VlanMembers::state_of(std::string_view key) const {
   const Result<VlanMemberKey> parsed = parse_vlan_member_key(key);
   if (!parsed) return {};

@@ -68,7 +68,7 @@ TEST(Audit, FindsNothingWhereNothingDiffers) {
   for (std::size_t i = 0; i < kObjectKinds; ++i) {
     const AuditFigures& figures = testbed.figures(static_cast<ObjectKind>(i));
     EXPECT_GE(figures.audits, 2U);
-    EXPECT_GT(figures.objects, 0U);
+    EXPECT_EQ(figures.objects > 0, static_cast<ObjectKind>(i) != ObjectKind::Fdb) << "vlan_test.cc has static entries";
     EXPECT_EQ(testbed.found(static_cast<ObjectKind>(i)), 0U);
   }
   EXPECT_EQ(testbed.plane.executed(), orders);

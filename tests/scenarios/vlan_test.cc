@@ -484,6 +484,161 @@ TEST_F(VlanTest, ARestartTakesOutThePortsThatNoRowPutsIntoAVlan) {
   EXPECT_FALSE(link("B.10").port);
 }
 
+// --- Static entries of FDB_TABLE.
+
+class FdbTest : public VlanTest {
+ protected:
+  void entries() {
+    set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "A"}, {"type", "static"}});
+    set("FDB_TABLE", "Vlan10:02-00-00-00-00-BB", {{"port", "B"}});
+  }
+  void everything_with_entries() {
+    entries();
+    everything();
+  }
+  void expect_entries() {
+    EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A"));
+    EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb B.10"));
+    EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "installed");
+    EXPECT_EQ(state("FDB_TABLE", "Vlan10:02-00-00-00-00-BB"), "installed");
+    expect_whole();
+  }
+  std::size_t entry_count() { return plane.fdb().value().size(); }
+  static constexpr MacAddress kA{{2, 0, 0, 0, 0, 0xaa}};
+};
+
+TEST_F(FdbTest, AnEntryWaitsForTheMembershipAndIsOnTheDeviceOfTheMember) {
+  entries();
+  run_for(1s);
+  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), HasSubstr("waits for vlan-member:Vlan10:A -> VLAN_MEMBER_TABLE:Vlan10:A"));
+  everything();
+  expect_entries();
+}
+
+TEST_F(FdbTest, AnEntryMovesChangesItsTypeAndGoes) {
+  everything_with_entries();
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "B"}});
+  run_for(1s);
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa B.10"));
+  EXPECT_EQ(entry_count(), 2U);
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "dynamic"}});
+  run_for(1s);
+  EXPECT_EQ(entry_count(), 1U) << "the bridge learns it itself";
+  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "installed");
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "static"}, {"port", "A"}});
+  run_for(1s);
+  expect_entries();
+  remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
+  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
+  run_for(1s);
+  EXPECT_EQ(entry_count(), 0U);
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(FdbTest, AnEntryGoesWithTheMembershipAndComesBackWithIt) {
+  everything_with_entries();
+  remove("VLAN_MEMBER_TABLE", "Vlan10:A");
+  run_for(1s);
+  EXPECT_EQ(entry_count(), 1U);
+  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "waiting");
+  members();
+  run_for(1s);
+  expect_entries();
+  ASSERT_TRUE(plane.meddle(LinkSet{a, {}, {}, IfIndex{}}).ok());
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("B.10").port}).ok());
+  run_for(2s);
+  expect_entries();
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("Vlan10").port}).ok());
+  run_for(3s);
+  expect_entries();
+}
+
+TEST_F(FdbTest, EntriesThatAnotherProgramDeletesOrMovesAreRepairedAndItsOwnAreDeleted) {
+  everything_with_entries();
+  ASSERT_TRUE(plane.meddle(FdbDelete{a, kA}).ok());
+  run_for(3s);
+  expect_entries();
+  ASSERT_TRUE(plane.meddle(FdbSet{link("B.10").port, kA}).ok());
+  run_for(3s);
+  expect_entries();
+  ASSERT_TRUE(plane.meddle(FdbSet{a, MacAddress{{2, 0, 0, 0, 0, 0xcc}}}).ok());
+  run_for(62s);
+  expect_entries();
+  EXPECT_EQ(entry_count(), 2U);
+  const AuditFigures& figures = agent->audit()->figures(ObjectKind::Fdb);
+  EXPECT_EQ(figures.missing, 1U);
+  EXPECT_EQ(figures.changed, 1U);
+  EXPECT_EQ(figures.unwanted, 1U);
+  const std::uint64_t orders = plane.executed();
+  run_for(150s);
+  EXPECT_EQ(plane.executed(), orders) << "an audit finds nothing to do";
+}
+
+TEST_F(FdbTest, WhatABridgeLearnsIsNotOursAndAStaticEntryIsInItsPlace) {
+  everything();
+  plane.hear("A", kA);
+  plane.hear("A", MacAddress{{2, 0, 0, 0, 0, 0xdd}});
+  run_for(62s);
+  EXPECT_EQ(entry_count(), 0U);
+  entries();
+  run_for(1s);
+  expect_entries();
+  plane.hear("B.10", kA);
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A"));
+}
+
+TEST_F(FdbTest, TheFirstOfTwoSpellingsHasTheEntry) {
+  everything_with_entries();
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:BB", {{"port", "A"}});
+  run_for(1s);
+  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:BB"), HasSubstr("the same entry as FDB_TABLE Vlan10:02-00-00-00-00-BB"));
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb B.10"));
+  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
+  run_for(1s);
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb A"));
+}
+
+TEST_F(FdbTest, ARefusalIsOvercome) {
+  everything();
+  plane.fail_nth(OrderKind::Fdb, 1, ENOBUFS);
+  plane.fail_nth(OrderKind::Fdb, 2, ENOMEM);
+  entries();
+  run_for(10s);
+  expect_entries();
+}
+
+TEST_F(FdbTest, ARestartAdoptsEntriesAndDeletesThoseThatNoRowAsksFor) {
+  everything_with_entries();
+  const std::uint64_t orders = plane.executed();
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  everything_with_entries();
+  run_for(3s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_EQ(plane.executed(), orders) << "needless orders";
+  expect_entries();
+  stop();
+  start();
+  set("FDB_TABLE", "Vlan10:02-00-00-00-00-BB", {{"port", "B"}});
+  everything();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_EQ(plane.executed(), orders + 1);
+  EXPECT_EQ(entry_count(), 1U);
+}
+
+TEST_F(FdbTest, WrongRowsAreRejectedWithTheReason) {
+  set("FDB_TABLE", "Vlan10:01:00:5e:00:00:01", {{"port", "A"}});
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:ab", {{"port", "A"}, {"type", "sticky"}});
+  run_for(1s);
+  ASSERT_EQ(rejects.size(), 3U);
+  EXPECT_THAT(rejects, Contains(HasSubstr("is not the MAC address of one station")));
+  EXPECT_THAT(rejects, Contains(HasSubstr("field 'port' is missing")));
+  EXPECT_THAT(rejects, Contains(HasSubstr("must be 'static' or 'dynamic'")));
+}
+
 TEST_F(VlanTest, AVlanCanBeInAVrf) {
   everything();
   set("VRF_TABLE", "Vrf1");

@@ -44,6 +44,7 @@ AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others other
     return process;
   });
   if (others_ == Others::MeddleWithVrfs) set_vrf();
+  if (others_ == Others::MeddleWithVlans) begin_vlans();
   for (std::uint64_t port = 0; port < kPorts; ++port) {
     set_port(port, true);
     set_base(port);
@@ -67,7 +68,7 @@ bool AgentLife::is_settled(std::string_view table, std::string_view key) const {
 void AgentLife::calm_down() {
   for (std::uint64_t port = 0; port < kPorts; ++port) flap(port);
   world_->run_for(10ms);
-  for (int kind = 0; kind < 6; ++kind) plane().fail_by_chance(static_cast<OrderKind>(kind), 0.0, 0);
+  for (int kind = 0; kind < 7; ++kind) plane().fail_by_chance(static_cast<OrderKind>(kind), 0.0, 0);
   for (std::uint64_t port = 0; port < kPorts; ++port) {
     if (!devices_.contains(port)) add_device(port);
     set_port(port, true);

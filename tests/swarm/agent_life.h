@@ -67,7 +67,7 @@ class AgentLife final : public Life {
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
   /// Whether other programs change the kernel and audits repair that.
-  enum class Others { Leave, Meddle, MeddleWithVrfs };
+  enum class Others { Leave, Meddle, MeddleWithVrfs, MeddleWithVlans };
   AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
   sim::World& world() override { return *world_; }
@@ -247,6 +247,7 @@ class AgentLife final : public Life {
     }
     if (others_ != Others::Leave && random_.chance(0.3)) meddle();
     if (others_ == Others::MeddleWithVrfs && random_.chance(0.4)) operate_vrfs();
+    if (others_ == Others::MeddleWithVlans && random_.chance(0.5)) operate_vlans();
   }
   void set_vrf() {
     if (!may_set("VRF_TABLE", "Vrf1")) return;
@@ -309,6 +310,134 @@ class AgentLife final : public Life {
       if (!vrf.empty()) set_vrf_of(port, "");
     }
   }
+
+  // --- VLANs: of ports of their own, because the others are interfaces of the router.
+
+  static constexpr std::array kVlanNames{"Vlan10", "Vlan20"};
+  static constexpr std::array kVlanPortNames{"V0", "V1"};
+  static constexpr const char* kVlanAddress = "10.77.0.1/24";  // Of the first VLAN.
+  static std::string station(std::uint64_t number) { return "02:00:00:00:77:0" + std::to_string(number); }
+
+  void begin_vlans() {
+    for (const char* const port : kVlanPortNames) {
+      plane().add_port(port);
+      world_->set("PORT_TABLE", port, {{"admin_status", "up"}});
+    }
+    for (const char* const vlan : kVlanNames) set_vlan(vlan);
+    set_vlan_interface();
+  }
+  void set_vlan(const std::string& vlan) {
+    if (!may_set("VLAN_TABLE", vlan)) return;
+    world_->set("VLAN_TABLE", vlan, {{"mtu", random_.chance(0.5) ? "1500" : "9000"}});
+    desired_.vlans.insert(vlan);
+  }
+  void set_vlan_interface() {
+    const std::string vlan = kVlanNames[0];
+    if (!may_set("INTF_TABLE", vlan) || !may_set("INTF_TABLE", vlan + ":" + kVlanAddress)) return;
+    world_->set("INTF_TABLE", vlan, {{"NULL", "NULL"}});
+    world_->set("INTF_TABLE", vlan + ":" + kVlanAddress, {{"NULL", "NULL"}});
+    desired_.addresses.insert({vlan, kVlanAddress});
+    has_vlan_interface_ = true;
+  }
+  /// operate() may have deleted the address alone.
+  void erase_vlan_interface() {
+    const std::string vlan = kVlanNames[0];
+    if (desired_.addresses.contains({vlan, kVlanAddress})) erase_address({vlan, kVlanAddress});
+    if (std::exchange(has_vlan_interface_, false)) erase("INTF_TABLE", vlan);
+  }
+  /// A port is an untagged member of one VLAN at most.
+  void set_member(const std::string& vlan, const std::string& port, bool tagged) {
+    const bool is_taken = std::ranges::any_of(desired_.vlan_members, [&](const auto& member) {
+      return member.first.first != vlan && member.first.second == port && member.second == port;
+    });
+    if ((!tagged && is_taken) || !may_set("VLAN_MEMBER_TABLE", vlan + ":" + port)) return;
+    world_->set("VLAN_MEMBER_TABLE", vlan + ":" + port, {{"tagging_mode", tagged ? "tagged" : "untagged"}});
+    desired_.vlan_members[{vlan, port}] = tagged ? port + "." + vlan.substr(4) : port;
+  }
+  void erase_member(const std::pair<std::string, std::string>& place) {
+    erase("VLAN_MEMBER_TABLE", place.first + ":" + place.second);
+    desired_.vlan_members.erase(place);
+  }
+  void erase_entry(const std::pair<std::string, std::string>& place) {
+    erase("FDB_TABLE", place.first + ":" + place.second);
+    desired_.vlan_entries.erase(place);
+  }
+  void operate_vlans() {
+    const std::string vlan = kVlanNames[random_.below(2)];
+    const std::string port = kVlanPortNames[random_.below(2)];
+    const std::string mac = station(random_.below(4));
+    switch (random_.below(10)) {
+      case 0: set_vlan(vlan); break;
+      case 1:
+        if (!desired_.vlans.contains(vlan) || random_.chance(0.7)) break;
+        erase("VLAN_TABLE", vlan);
+        desired_.vlans.erase(vlan);
+        break;
+      case 2:
+      case 3: set_member(vlan, port, random_.chance(0.5)); break;
+      case 4:
+        if (desired_.vlan_members.contains({vlan, port})) erase_member({vlan, port});
+        break;
+      case 5:
+      case 6:
+        if (!may_set("FDB_TABLE", vlan + ":" + mac)) break;
+        world_->set("FDB_TABLE", vlan + ":" + mac, {{"port", port}, {"type", "static"}});
+        desired_.vlan_entries[{vlan, mac}] = port;
+        break;
+      case 7:
+        if (desired_.vlan_entries.contains({vlan, mac})) erase_entry({vlan, mac});
+        break;
+      case 8: random_.chance(0.5) ? set_vlan_interface() : erase_vlan_interface(); break;
+      default: meddle_with_vlans(vlan, port, mac);
+    }
+  }
+  void meddle_with_vlans(const std::string& vlan, const std::string& port, const std::string& mac) {
+    const std::vector<LinkEvent> links = plane().links().value();
+    const auto device = [&links](const std::string& name) {
+      const auto found = std::ranges::find(links, name, &LinkEvent::name);
+      return found == links.end() ? IfIndex{4000} : found->port;
+    };
+    const IfIndex tagged = device(port + "." + vlan.substr(4));
+    const MacAddress of = MacAddress::parse(mac).value();
+    switch (random_.below(8)) {
+      case 0: meddle(DeviceDelete{device(vlan)}); break;
+      case 1: meddle(DeviceDelete{tagged}); break;
+      case 2: meddle(LinkSet{device(port), {}, {}, IfIndex{}}); break;
+      case 3: meddle(LinkSet{tagged, {}, {}, IfIndex{}}); break;
+      case 4: meddle(FdbDelete{random_.chance(0.5) ? device(port) : tagged, of}); break;
+      case 5: meddle(FdbSet{random_.chance(0.5) ? device(port) : tagged, of}); break;
+      case 6:
+        later([this, port, of] {
+          if (has_device(port)) plane().hear(port, of);
+        });
+        break;
+      default:
+        later([this, port] {
+          if (has_device(port)) plane().remove_port(port);
+        });
+        later([this, port] {
+          if (!has_device(port)) plane().add_port(port);
+        });
+    }
+  }
+  bool has_device(const std::string& name) {
+    const std::vector<LinkEvent> links = plane().links().value();
+    return std::ranges::find(links, name, &LinkEvent::name) != links.end();
+  }
+  /// Without its VLAN or its port there is no member, and without the member no entry.
+  void close_vlans() {
+    if (others_ != Others::MeddleWithVlans) return;
+    for (const char* const port : kVlanPortNames) {
+      if (!has_device(port)) plane().add_port(port);
+    }
+    for (const auto& [place, device] : std::map{desired_.vlan_members}) {
+      if (!desired_.vlans.contains(place.first)) erase_member(place);
+    }
+    for (const auto& [place, port] : std::map{desired_.vlan_entries}) {
+      if (!desired_.vlan_members.contains({place.first, port})) erase_entry(place);
+    }
+    if (!desired_.vlans.contains(kVlanNames[0])) erase_vlan_interface();
+  }
   void flap(std::uint64_t port) {
     const bool signal = random_.chance(0.5);
     const auto set_signal = [this, port](bool on) {
@@ -366,7 +495,7 @@ class AgentLife final : public Life {
     later([this, order] { static_cast<void>(plane().meddle(order)); });
   }
   void trouble() {
-    const auto kind = static_cast<OrderKind>(random_.below(6));
+    const auto kind = static_cast<OrderKind>(random_.below(others_ == Others::MeddleWithVlans ? 7 : 6));
     if (random_.chance(0.3)) {
       plane().fail_nth(kind, 1 + random_.below(4), ENOBUFS);
     } else {
@@ -379,6 +508,7 @@ class AgentLife final : public Life {
   /// Deletes rows that refer to missing rows, from the top down.
   void close() {
     close_vrfs();
+    close_vlans();
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
       return std::ranges::all_of(hops, [&](const auto& hop) {
         return has_address(hop.port, hop.gateway) && desired_.neighbors.contains({hop.port, hop.gateway});
@@ -413,6 +543,7 @@ class AgentLife final : public Life {
   DesiredState desired_;
   std::set<std::uint64_t> devices_;
   std::set<std::uint64_t> bases_;
+  bool has_vlan_interface_ = false;                                         // The row of the first VLAN in INTF_TABLE.
   std::map<std::string_view, std::set<std::string, std::less<>>> deleted_;  // Keys by table.
   bool is_whole_ = false;                                                   // Every port has been up since the last change.
 };

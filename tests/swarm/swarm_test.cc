@@ -85,6 +85,8 @@ TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {
                                   "a write is refused",
                                   "orders of kind ",
                                   "port Eth",
+                                  "port V",
+                                  "port Vlan",
                                   "port Vrf",
                                   "suspended for ",
                                   "the connection to the store is back",

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "dataplane/netlink/lab_frames.h"
 #include "kernel_events.h"
 #include "restart_stores.h"
 #include "rondod_on_linux.h"
@@ -113,6 +114,28 @@ TEST_F(ManagersOnLinux, ConfigBecomesThePortsAddressesAndRoutesOfTheKernel) {
   EXPECT_TRUE(has("address swp1 10.0.0.1/24") && has("route 20.1.0.0/16 metric 201 blackhole"));
   EXPECT_TRUE(has("address swp1 192.0.2.1/24")) << "of another program";
   EXPECT_TRUE(becomes([this] { return redis(6, "EXISTS 'INTERFACE_TABLE|swp1|fc00:1::1/64'") == "0"; }));
+}
+
+TEST_F(ManagersOnLinux, AVlanOfConfigDbIsABridgeAndItsStationsAreInStateDbUntilTheyAreFlushed) {
+  config("HSET 'PORT|swp1' admin_status up mtu 9100");
+  config("HSET 'VLAN|Vlan10' vlanid 10");
+  config("HSET 'VLAN_MEMBER|Vlan10|swp1' tagging_mode untagged");
+  config("HSET 'VLAN_INTERFACE|Vlan10' NULL NULL");
+  config("HSET 'VLAN_INTERFACE|Vlan10|10.0.0.1/24' NULL NULL");
+  start();
+  ASSERT_TRUE(becomes([this] { return has("port swp1 in Vlan10") && has("address Vlan10 10.0.0.1/24"); })) << log_text();
+  EXPECT_TRUE(becomes([this] { return redis(6, "HGET 'VLAN_TABLE|Vlan10' state") == "ok"; }));
+  EXPECT_TRUE(becomes([this] { return redis(6, "HGET 'VLAN_MEMBER_TABLE|Vlan10|swp1' state") == "ok"; }));
+  const MacAddress station{{2, 0, 0, 0, 0, 0xaa}};
+  const std::string row = "'FDB_TABLE|Vlan10:" + station.to_string() + "'";
+  // The bridge learns nothing before it has noticed the carrier of its port.
+  EXPECT_TRUE(becomes([&] {
+    EXPECT_TRUE(netlink::send_frame(*lab, 1, station).ok());
+    return redis(6, "HGET " + row + " port") == "swp1";
+  })) << log_text();
+  EXPECT_EQ(redis(6, "HGET " + row + " type"), "dynamic");
+  redis(0, "PUBLISH FLUSHFDBREQUEST '[\"PORTVLAN\",\"swp1|Vlan10\"]'");
+  EXPECT_TRUE(becomes([&] { return redis(6, "EXISTS " + row) == "0"; })) << log_text();
 }
 
 TEST_F(ManagersOnLinux, ARestartTouchesWhatDiffersAndNothingElse) {

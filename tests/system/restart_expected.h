@@ -43,6 +43,7 @@ class Expected {
     for (const auto& [name, fields] : rows_) {
       if (name.first == "VLAN_TABLE") lines_.push_back(link_line(vlan_link(name.second)));
       if (name.first == "VLAN_MEMBER_TABLE") add_member(name.second);
+      if (name.first == "FDB_TABLE") add_entry(name.second, fields);
     }
     std::ranges::sort(lines_);
   }
@@ -75,6 +76,13 @@ class Expected {
   bool has_interface(const std::string& port) const {
     const char* const table = port.starts_with("Vlan") ? "VLAN_TABLE" : "PORT_TABLE";
     return links_.contains(port) && find(table, port) != nullptr && find("INTF_TABLE", port) != nullptr;
+  }
+  void add_entry(const std::string& key, const RowFields& fields) {
+    const std::string vlan = key.substr(0, key.find(':'));
+    const std::string port = text(fields, "port");
+    if (text(fields, "type") == "dynamic" || find("VLAN_MEMBER_TABLE", vlan + ":" + port) == nullptr) return;
+    if (find("VLAN_TABLE", vlan) == nullptr || find("PORT_TABLE", port) == nullptr) return;
+    lines_.push_back("entry " + vlan + " " + key.substr(key.find(':') + 1) + " " + port);
   }
   static LinkEvent vlan_link(const std::string& name) {
     LinkEvent link;

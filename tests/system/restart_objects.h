@@ -62,13 +62,13 @@ inline constexpr std::array<std::string_view, 7> kChain{
     "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=swp#",
     "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#",
 };
-/// Not for the first three ports, so that an emptied store deletes fewer than 100 objects.
+/// Not for the first four ports, so that an emptied store deletes fewer than 100 objects.
 inline constexpr std::array<std::string_view, 3> kChainV6{
     "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:02 family=IPv6",
     "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2 ifname=swp#",
     "ROUTE_TABLE|fd20:#::/32|nexthop_group=group6-#",
 };
-inline constexpr int kFirstPortWithV6Chain = 4;
+inline constexpr int kFirstPortWithV6Chain = 5;
 inline constexpr int kPorts = 8;
 /// Further ports, which no row makes interfaces of the router.
 inline constexpr int kVlanPort = 9;
@@ -149,20 +149,27 @@ inline constexpr std::array<std::string_view, 2> kVrfGone{"-VRF_TABLE|Vrf#", "-R
 
 /// Untagged: few test machines have 802.1Q devices (tests/scenarios/vlan_test.cc has them). The change moves the second port to the other
 /// VLAN. The first one stays: a VLAN without a port has no carrier, which invalidates everything that a restart has read (reconciler.h).
-inline constexpr std::array<std::string_view, 9> kVlan{"PORT_TABLE|swp#|admin_status=up",
-                                                       "PORT_TABLE|swp1#|admin_status=up",
-                                                       "VLAN_TABLE|Vlan#|admin_status=up mtu=1500 mac=02:00:00:00:10:09",
-                                                       "VLAN_MEMBER_TABLE|Vlan#:swp#|tagging_mode=untagged",
-                                                       "VLAN_MEMBER_TABLE|Vlan#:swp1#|tagging_mode=untagged",
-                                                       "INTF_TABLE|Vlan#|",
-                                                       "INTF_TABLE|Vlan#:10.#.0.1/24|",
-                                                       "NEIGH_TABLE|Vlan#:10.#.0.2|neigh=02:00:00:00:00:02",
-                                                       "VLAN_TABLE|Vlan1#|mac=02:00:00:00:10:19"};
-inline constexpr std::array<std::string_view, 3> kVlanChange{"VLAN_TABLE|Vlan1#|mtu=1400", "-VLAN_MEMBER_TABLE|Vlan#:swp1#",
-                                                             "VLAN_MEMBER_TABLE|Vlan1#:swp1#|tagging_mode=priority_tagged"};
-inline constexpr std::array<std::string_view, 6> kVlanGone{"-VLAN_TABLE|Vlan#",           "-VLAN_MEMBER_TABLE|Vlan#:swp#",
-                                                           "-INTF_TABLE|Vlan#",           "-INTF_TABLE|Vlan#:10.#.0.1/24",
-                                                           "-NEIGH_TABLE|Vlan#:10.#.0.2", "-VLAN_TABLE|Vlan1#"};
+inline constexpr std::array<std::string_view, 10> kVlan{"PORT_TABLE|swp#|admin_status=up",
+                                                        "PORT_TABLE|swp1#|admin_status=up",
+                                                        "VLAN_TABLE|Vlan#|admin_status=up mtu=1500 mac=02:00:00:00:10:09",
+                                                        "VLAN_MEMBER_TABLE|Vlan#:swp#|tagging_mode=untagged",
+                                                        "VLAN_MEMBER_TABLE|Vlan#:swp1#|tagging_mode=untagged",
+                                                        "INTF_TABLE|Vlan#|",
+                                                        "INTF_TABLE|Vlan#:10.#.0.1/24|",
+                                                        "VLAN_TABLE|Vlan1#|mac=02:00:00:00:10:19",
+                                                        "FDB_TABLE|Vlan#:02:00:00:00:00:aa|port=swp# type=static",
+                                                        "FDB_TABLE|Vlan#:02:00:00:00:00:bb|port=swp#"};
+inline constexpr std::array<std::string_view, 5> kVlanChange{
+    "VLAN_TABLE|Vlan1#|mtu=1400", "-VLAN_MEMBER_TABLE|Vlan#:swp1#", "VLAN_MEMBER_TABLE|Vlan1#:swp1#|tagging_mode=priority_tagged",
+    "FDB_TABLE|Vlan#:02:00:00:00:00:aa|type=dynamic", "-FDB_TABLE|Vlan#:02:00:00:00:00:bb"};
+inline constexpr std::array<std::string_view, 8> kVlanGone{"-VLAN_TABLE|Vlan#",
+                                                           "-VLAN_MEMBER_TABLE|Vlan#:swp#",
+                                                           "-VLAN_MEMBER_TABLE|Vlan#:swp1#",
+                                                           "-INTF_TABLE|Vlan#",
+                                                           "-INTF_TABLE|Vlan#:10.#.0.1/24",
+                                                           "-VLAN_TABLE|Vlan1#",
+                                                           "-FDB_TABLE|Vlan#:02:00:00:00:00:aa",
+                                                           "-FDB_TABLE|Vlan#:02:00:00:00:00:bb"};
 
 }  // namespace rows
 

@@ -100,6 +100,26 @@ TEST_F(VlanOnLinux, WhatAnotherProgramDoesToThemIsRepaired) {
   EXPECT_EQ(link("Vlan10").mac.to_string(), "02:00:00:00:10:10");
 }
 
+TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}, {"type", "static"}});
+  ASSERT_TRUE(is_installed("FDB_TABLE", "Vlan10:02:00:00:00:00:AA")) << answer("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA");
+  EXPECT_THAT(lines(), Contains("entry Vlan10 02:00:00:00:00:aa swp1"));
+  const MacAddress station{{2, 0, 0, 0, 0, 0xaa}};
+  Operation gone{FdbDelete{link("swp1").port, station}, {}};
+  plane->apply({&gone, 1});  // As another program: its own socket.
+  ASSERT_TRUE(gone.status.ok()) << gone.status.to_string();
+  EXPECT_TRUE(becomes([&] { return plane->fdb().value().size() == 1; })) << log_text();
+  const auto told = client->call("diff", {{"table", "FDB_TABLE"}});
+  ASSERT_TRUE(told.has_value()) << told.error().to_string();
+  EXPECT_EQ(told->at("differences").to_number<int>(), 0) << json::serialize(*told);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  wait();
+  start();
+  write_rows();
+  EXPECT_TRUE(becomes([&] { return client->call("stats", {}).value().at("agent").at("restarted").as_bool(); }));
+  EXPECT_TRUE(becomes([&] { return plane->fdb().value().empty(); })) << "no row asks for it any more";
+}
+
 TEST_F(VlanOnLinux, ADeletedVlanGoesWhenItsMemberAndItsAddressesAreGone) {
   const auto remove = [this](const char* table, const char* key) {
     EXPECT_TRUE(client->call("del", {{"table", table}, {"key", key}}).has_value()) << table << key;

@@ -23,7 +23,7 @@ using switch_agent::KindMask;
 using switch_agent::ObjectKind;
 
 constexpr std::array<ObjectKind, switch_agent::kObjectKinds> kKinds{ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop,
-                                                                    ObjectKind::Route};
+                                                                    ObjectKind::Route, ObjectKind::Fdb};
 
 /// What to audit for a table.
 struct Scope {
@@ -45,9 +45,12 @@ Result<Scope> scope_of(const std::string& table) {
     of(ObjectKind::Nexthop);
   } else if (table == "ROUTE_TABLE") {
     of(ObjectKind::Route);
+  } else if (table == "FDB_TABLE") {
+    of(ObjectKind::Fdb);
   } else {
-    return failure(StatusCode::NotFound, "no objects of the data plane belong to the table '" + escape_text(table) +
-                                             "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE have some");
+    return failure(StatusCode::NotFound,
+                   "no objects of the data plane belong to the table '" + escape_text(table) +
+                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and FDB_TABLE have some");
   }
   return scope;
 }

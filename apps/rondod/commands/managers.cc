@@ -17,6 +17,8 @@ json::value state_json(const CommandContext& context) {
   return json::object{{"rows", context.state_db->rows()},
                       {"refused", context.state_db->refused()},
                       {"repaired", context.state_db->repaired()},
+                      {"stations", context.state_db->stations()},
+                      {"stations_left_out", context.state_db->stations_left_out()},
                       {"health", health.ok() ? json::string{"ok"} : sentence(std::string{health.message()})}};
 }
 }  // namespace
@@ -48,6 +50,10 @@ void add_managers_health(const CommandContext& context, json::array& troubles, j
   }
   context.repaired.note(context.runtime.clock().now(), notes);
   const Status health = context.state_db == nullptr ? Status{} : context.state_db->health();
+  if (context.state_db != nullptr && context.state_db->stations_left_out() > 0) {
+    notes.push_back(sentence("bridges have learned more stations than rondod follows, " + std::to_string(context.state_db->stations()) +
+                             ": the others are not in STATE_DB"));
+  }
   if (!health.ok()) troubles.push_back(sentence("STATE_DB cannot be reached: " + std::string{health.message()}));
 }
 

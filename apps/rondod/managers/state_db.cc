@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rondod/stores/registry.h"
+#include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
 
@@ -56,16 +57,29 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
   Result<std::unique_ptr<Store>> store = (*maker)(runtime.scheduler());
   if (!store) return failure(store.error());
   state->store_ = std::move(*store);
-  auto rows = managers::StateRows::open(runtime, *state->store_,
-                                        {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name); },
-                                         .vrf = [&agent](std::string_view port) { return agent.interfaces().vrf_of(port); },
-                                         .is_settled = [&runtime, &agent, &managers] { return is_settled(runtime, agent, managers); },
-                                         .may_write = [&redis] { return !redis.waits_for_lease(); }});
+  auto rows =
+      managers::StateRows::open(runtime, *state->store_,
+                                {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name); },
+                                 .vrf = [&agent](std::string_view port) { return agent.interfaces().vrf_of(port); },
+                                 .learned = [state = state.get()](std::string_view station) { return state->fdb_.port_of(station); },
+                                 .is_settled = [&runtime, &agent, &managers] { return is_settled(runtime, agent, managers); },
+                                 .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!rows) return failure(rows.error());
   state->rows_ = std::move(*rows);
   state->scheduler_ = &runtime.scheduler();
   state->redis_ = &redis;
   return state;
+}
+
+Status StateDb::start(Runtime& runtime, DataPlane& plane, switch_agent::Agent& agent) {
+  auto watch = plane.watch_fdb(runtime.scheduler(), switch_agent::kKernelEvents, [this](const FdbEvent& event) { fdb_.fdb_event(event); });
+  if (!watch) return watch.error();
+  fdb_watch_ = std::move(*watch);
+  const auto flush = [this, &agent](std::string_view port, std::string_view vlan) { agent.flush(fdb_.to_flush(port, vlan)); };
+  auto flushes = managers::FlushChannel::open(
+      *scheduler_, *store_, [redis = redis_] { return !redis->waits_for_lease(); }, flush);
+  if (flushes) flushes_ = std::move(*flushes);
+  return flushes ? Status{} : flushes.error();
 }
 
 Status StateDb::answer_restart_checks(managers::RestartChannel::Answer answer) {

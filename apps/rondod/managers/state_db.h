@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "managers/flush_channel.h"
+#include "managers/learned_fdb.h"
 #include "managers/managers.h"
 #include "managers/restart_channel.h"
 #include "managers/state_rows.h"
@@ -27,8 +29,15 @@ class StateDb {
 
   /// Answers requests on the channel RESTARTCHECK with 'answer', which is called until this object ends.
   Status answer_restart_checks(managers::RestartChannel::Answer answer);
+  /// Begins to follow what bridges learn, and takes requests on the channel FLUSHFDBREQUEST. 'agent' must outlive it.
+  Status start(Runtime& runtime, DataPlane& plane, switch_agent::Agent& agent);
   /// Called before the agent handles the event.
-  void link_event(const LinkEvent& event) { rows_->link_event(event); }
+  void link_event(const LinkEvent& event) {
+    fdb_.link_event(event);
+    rows_->link_event(event);
+  }
+  std::size_t stations() const noexcept { return fdb_.stations(); }
+  std::uint64_t stations_left_out() const noexcept { return fdb_watch_ == nullptr ? 0 : fdb_watch_->left_out(); }
   std::size_t rows() const noexcept { return rows_->rows(); }
   std::uint64_t refused() const noexcept { return rows_->refused(); }
   std::uint64_t repaired() const noexcept { return rows_->repaired(); }
@@ -43,6 +52,11 @@ class StateDb {
   std::unique_ptr<Store> store_;
   std::unique_ptr<managers::StateRows> rows_;
   std::unique_ptr<managers::RestartChannel> restart_checks_;
+  managers::LearnedFdb fdb_{[this](const std::string& station) {
+    if (rows_ != nullptr) rows_->station_changed(station);
+  }};
+  std::unique_ptr<FdbWatch> fdb_watch_;
+  std::unique_ptr<managers::FlushChannel> flushes_;
 };
 
 }  // namespace rondo::daemon

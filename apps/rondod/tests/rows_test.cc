@@ -77,7 +77,7 @@ TEST_F(RondodRows, AnAuditOfATableWithoutObjectsNamesTheTablesOfOperators) {
     const auto answer = client().call(command, {{"table", "LAG_TABLE"}});
     ASSERT_FALSE(answer.has_value()) << command;
     EXPECT_THAT(answer.error().to_string(),
-                HasSubstr("'LAG_TABLE': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE"));
+                HasSubstr("'LAG_TABLE': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and FDB_TABLE"));
     EXPECT_THAT(answer.error().to_string(), Not(HasSubstr("NEXTHOP_SET"))) << "a table of the agent's own";
   }
 }

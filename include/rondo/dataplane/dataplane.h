@@ -85,6 +85,14 @@ class NeighborWatch : public Source {
   virtual std::uint64_t gaps() const noexcept = 0;
 };
 
+/// A source that reports what bridges learn.
+class FdbWatch : public Source {
+ public:
+  using Source::Source;
+  /// How often a station was left out, because limits::kLearnedStations were known already.
+  virtual std::uint64_t left_out() const noexcept = 0;
+};
+
 /// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
 /// links, and all addresses, each with a flag that says whether it has our number.
 struct RouteEntry {
@@ -160,7 +168,8 @@ class DataPlane {
                                                                  std::function<void(const NeighborEvent&)> handler);
 
   /// The same for the entries that bridges learned, of all bridges.
-  virtual Result<std::unique_ptr<Source>> watch_fdb(Scheduler& scheduler, Priority priority, std::function<void(const FdbEvent&)> handler);
+  virtual Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
+                                                      std::function<void(const FdbEvent&)> handler);
 
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;

@@ -32,6 +32,12 @@ inline constexpr std::size_t kGroupMembers = 1024;
 /// `sources.rows.turned_away`. Test: `Gap.EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired`.
 inline constexpr std::size_t kLinkEvents = 4096;
 
+/// Stations that bridges have learned and that a monitor remembers and reports, of all bridges together. The size of the table of a large
+/// switch chip; a flood of forged addresses must not fill the memory.
+/// Reached: further stations are not reported; they are read again when a quarter of the room is free. Figure:
+/// `stats.managers.state_db.stations_left_out`. Test: `FdbMonitorOnLinux.StationsBeyondTheLimitAreLeftOutUntilThereIsRoom`.
+inline constexpr std::size_t kLearnedStations = 65536;
+
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");
 

@@ -57,7 +57,8 @@ class SimDataPlane final : public DataPlane {
   /// Reports the effects of meddle(). The source may outlive the data plane.
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override;
   /// Reports the effects of hear() and age(), and of what happens to the ports. The source may outlive the data plane.
-  Result<std::unique_ptr<Source>> watch_fdb(Scheduler& scheduler, Priority priority, std::function<void(const FdbEvent&)> handler) override;
+  Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
+                                              std::function<void(const FdbEvent&)> handler) override;
   std::string describe() const override;
 
   // --- External events.

@@ -86,10 +86,10 @@ std::optional<DeleteOrder> changed_neighbor(const Message& message) {
   return NeighborDelete{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address};
 }
 
-/// A static entry, or one that went: a bridge also reports what it learns.
+/// A static entry that was set or deleted. Bridges also report what they learn and age, thousands at a time.
 std::optional<DeleteOrder> changed_fdb(const Message& message) {
   const std::optional<FdbRecord> record = decode_fdb(message);
-  if (!record || (!record->removed && !record->is_static)) return std::nullopt;
+  if (!record || !record->is_static) return std::nullopt;
   return FdbDelete{.port = record->port, .mac = record->mac};
 }
 

@@ -12,6 +12,7 @@
 
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/dump.h"
+#include "dataplane/netlink/fdb_monitor.h"
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
 #include "dataplane/netlink/neighbor_monitor.h"
@@ -124,6 +125,13 @@ class LinuxDataPlane final : public DataPlane {
     auto opened = netlink::NeighborMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<NeighborWatch>{std::move(*opened)};
+  }
+
+  Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
+                                              std::function<void(const FdbEvent&)> handler) override {
+    auto opened = netlink::FdbMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
+    if (!opened) return failure(std::move(opened.error()));
+    return std::unique_ptr<FdbWatch>{std::move(*opened)};
   }
 
   std::string describe() const override {

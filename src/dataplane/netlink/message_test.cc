@@ -262,6 +262,7 @@ TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
   EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, true), kMarks)) << "a bridge learns all the time";
   EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks));
   EXPECT_TRUE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, 0, true), kMarks));
+  EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_STALE, 0, true), kMarks)) << "it ages what it has learned";
 }
 
 TEST(Encode, APortEntersAVrfAndLeavesIt) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "dataplane/fdb_book.h"
 #include "dataplane/kernel_status.h"
 #include "dataplane/order_check.h"
 #include "dataplane/order_digest.h"
@@ -100,10 +101,10 @@ class SimMonitor final : public Source {
 };
 
 // Reports what bridges learn and forget.
-class SimFdbMonitor final : public Source {
+class SimFdbMonitor final : public FdbWatch {
  public:
   SimFdbMonitor(Priority priority, std::function<void(const FdbEvent&)> handler, std::shared_ptr<Listeners> listeners)
-      : Source("fdb-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+      : FdbWatch("fdb-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
   ~SimFdbMonitor() override {
     const std::lock_guard lock(listeners_->mutex);
     std::erase(listeners_->fdb_monitors, this);
@@ -111,7 +112,11 @@ class SimFdbMonitor final : public Source {
 
   void push(const FdbEvent& event) {
     const std::lock_guard lock(mutex_);
-    events_.push_back(event);
+    if (book_.learn(event)) events_.push_back(event);
+  }
+  std::uint64_t left_out() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    return book_.left_out();
   }
 
   Turn run(const Budget& budget) override {
@@ -142,6 +147,7 @@ class SimFdbMonitor final : public Source {
   std::function<void(const FdbEvent&)> handler_;
   std::shared_ptr<Listeners> listeners_;
   mutable std::mutex mutex_;
+  FdbBook book_;                 // Guarded by mutex_.
   std::deque<FdbEvent> events_;  // Guarded by mutex_.
 };
 
@@ -334,8 +340,8 @@ Result<std::vector<FdbEntry>> SimDataPlane::fdb() {
   return impl_->kernel.fdb();
 }
 
-Result<std::unique_ptr<Source>> SimDataPlane::watch_fdb(Scheduler& scheduler, Priority priority,
-                                                        std::function<void(const FdbEvent&)> handler) {
+Result<std::unique_ptr<FdbWatch>> SimDataPlane::watch_fdb(Scheduler& scheduler, Priority priority,
+                                                          std::function<void(const FdbEvent&)> handler) {
   auto monitor = std::make_unique<SimFdbMonitor>(priority, std::move(handler), impl_->listeners);
   scheduler.add(*monitor);
   const std::lock_guard kernel_lock(impl_->mutex);
@@ -343,7 +349,7 @@ Result<std::unique_ptr<Source>> SimDataPlane::watch_fdb(Scheduler& scheduler, Pr
   for (const FdbEvent& event : impl_->kernel.learned()) monitor->push(event);
   impl_->listeners->fdb_monitors.push_back(monitor.get());
   monitor->wake_from_any_thread();
-  return std::unique_ptr<Source>{std::move(monitor)};
+  return std::unique_ptr<FdbWatch>{std::move(monitor)};
 }
 
 Result<std::unique_ptr<Source>> SimDataPlane::monitor(Scheduler& scheduler, Priority priority,

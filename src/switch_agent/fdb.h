@@ -1,0 +1,69 @@
+// Fdb: owns FDB_TABLE. A row with the type static is a static entry in the forwarding database of the bridge of its VLAN: the station is
+// behind the port, and the bridge neither ages nor moves it. For a row with the type dynamic nothing is ordered: the bridge learns the
+// station itself. VLAN and link address identify an entry; if several rows spell one address, the first row has the entry (spellings.h).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/drift.h"
+#include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
+#include "switch_agent/schema.h"
+#include "switch_agent/spellings.h"
+
+namespace rondo::switch_agent {
+
+/// The key of the fact kFdbSpelling, and the canonical key of a row.
+std::string fdb_key(std::string_view vlan, const MacAddress& mac);
+
+class Fdb final : public Orch {
+ public:
+  Fdb(Runtime& runtime, Programmer& programmer, const PortIds& ids);
+
+  /// Returns the state in the data plane of the row 'key' of FDB_TABLE. O(log(rows)).
+  RowInPlane state_of(std::string_view key) const;
+  /// Returns the number of rows in each state. O(rows).
+  PlaneCounts state_counts() const;
+  /// Compares about 'limit' of the requested entries with those read. Returns true at the end of both.
+  bool compare(FdbLook& look, std::size_t limit, Findings& findings) const;
+  /// Orders again an entry that another program deleted or changed.
+  void program_again(const FdbDelete& object);
+  /// True if a row asks for a static entry of this address in the bridge that the port is in.
+  bool has(const FdbDelete& object) const;
+
+ private:
+  using Place = std::pair<std::string, MacAddress>;  // VLAN, address.
+  struct Entry {
+    std::string port;
+    bool is_static = false;
+    bool applied = false;
+    bool present = false;  // According to the last answer, and since then the membership has not ended.
+    bool leaving = false;  // Its Delete is under way.
+    IfIndex device{};      // The device that was ordered last.
+    unsigned orders = 0;   // Orders under way.
+    std::string refused_again;
+  };
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome remove(std::string_view key);
+  Outcome set_static(const Place& place);
+  Outcome set_dynamic(const Place& place);
+  Outcome answered(const Place& place, IfIndex device, const Status& status);
+  void gone(const Place& place);
+  IfIndex device_of(const Place& place, std::string_view port) const;
+  const Entry* find(const FdbDelete& object, Place& place) const;
+
+  Programmer& programmer_;
+  const PortIds& ids_;
+  Refusals<std::string> refusals_;  // By canonical key.
+  std::map<Place, Entry> entries_;  // Those that have a row, or whose Delete is under way.
+  Spellings spellings_;
+};
+
+}  // namespace rondo::switch_agent

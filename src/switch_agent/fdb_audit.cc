@@ -1,0 +1,108 @@
+// fdb_audit.cc: static entries of VLANs that differ from what was ordered, their repair, and the states of FDB_TABLE rows.
+#include <algorithm>
+
+#include "switch_agent/facts.h"
+#include "switch_agent/fdb.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+std::string words_of(const std::string& vlan, const MacAddress& mac, std::string_view port) {
+  return "static entry " + mac.to_string() + " of " + vlan + " on " + std::string{port};
+}
+
+}  // namespace
+
+bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
+  const auto place_of = [](const FdbEntry& entry) { return std::pair{entry.bridge, entry.mac}; };
+  if (!look.walked) {
+    look.walked = walk_slice(entries_, look.after, limit, [&](const Place& place, const Entry& entry) {
+      const IfIndex bridge = ids_.find(place.first);
+      const auto it = std::ranges::lower_bound(look.actual, std::pair{bridge, place.second}, {}, place_of);
+      const bool is_there = bridge && it != look.actual.end() && it->bridge == bridge && it->mac == place.second;
+      if (is_there && entry.is_static) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
+      const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 &&
+                          device_of(place, entry.port) == entry.device && holds({kVlanMember, place.first + ":" + entry.port});
+      // The kernel names the owner of a bridge, not of an entry: those of a bridge of another program are not read.
+      if (!is_due || !ids_.device(place.first).ours || (is_there && it->port == entry.device)) return;
+      const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
+      const FdbDelete object{entry.device, place.second};
+      findings.add(kind, object, [&] {
+        return Drift{.kind = kind,
+                     .object = object,
+                     .table = "FDB_TABLE",
+                     .key = fdb_key(place.first, place.second),
+                     .wanted = words_of(place.first, place.second, entry.port),
+                     .actual = is_there ? words_of(place.first, place.second, ids_.name(it->port)) : std::string{}};
+      });
+    });
+  }
+  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
+    const FdbEntry& entry = look.actual[look.next_actual];
+    const FdbDelete object{entry.port, entry.mac};
+    if (look.wanted[look.next_actual] || has(object)) continue;
+    findings.add(DriftKind::Unwanted, object, [&] {
+      const std::string actual = words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port));
+      return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
+    });
+  }
+  return look.walked && look.next_actual == look.actual.size();
+}
+
+const Fdb::Entry* Fdb::find(const FdbDelete& object, Place& place) const {
+  place = {std::string{ids_.name(ids_.device(ids_.name(object.port)).master)}, object.mac};
+  const auto it = entries_.find(place);
+  return it == entries_.end() || !it->second.is_static ? nullptr : &it->second;
+}
+
+void Fdb::program_again(const FdbDelete& object) {
+  Place place;
+  const Entry* const entry = find(object, place);
+  if (entry == nullptr || !entry->applied || entry->leaving || entry->orders > 0) return;
+  // The next audit detects a refusal, and tries again.
+  program(programmer_, FdbSet{entry->device, place.second}, [this, place](const Status& status) {
+    const auto repaired = entries_.find(place);
+    if (repaired != entries_.end()) repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
+  });
+}
+
+bool Fdb::has(const FdbDelete& object) const {
+  Place place;
+  return find(object, place) != nullptr;
+}
+
+RowInPlane Fdb::state_of(std::string_view key) const {
+  const Result<FdbKey> parsed = parse_fdb_key(key);
+  if (!parsed) return {};
+  const std::string canonical = fdb_key(parsed->vlan, parsed->mac);
+  if (const Status* const why = refusals_.why(canonical)) return {PlaneState::Refused, std::string{why->message()}, {}};
+  const auto it = entries_.find({parsed->vlan, parsed->mac});
+  if (it == entries_.end() || !it->second.applied || it->second.leaving || !spellings_.may_act(canonical, key, true)) return {};
+  const Entry& entry = it->second;
+  if (!entry.is_static) return {PlaneState::Installed, "the bridge learns it itself", {}};
+  if (!entry.refused_again.empty()) {
+    return {PlaneState::Lost, "the kernel does not have it and refuses it: " + entry.refused_again, {}};
+  }
+  const Constraint member{kVlanMember, parsed->vlan + ":" + entry.port};
+  if (!holds(member)) return {PlaneState::Withdrawn, "it went when " + entry.port + " left " + parsed->vlan, {member}};
+  return {entry.present ? PlaneState::Installed : PlaneState::Pending, {}, {}};
+}
+
+PlaneCounts Fdb::state_counts() const {
+  PlaneCounts counts{.refused = refusals_.count()};
+  for (const auto& [place, entry] : entries_) {
+    if (!entry.applied || entry.leaving || refusals_.why(fdb_key(place.first, place.second)) != nullptr) continue;
+    if (entry.is_static && !entry.refused_again.empty()) {
+      ++counts.lost;
+    } else if (entry.is_static && !holds({kVlanMember, place.first + ":" + entry.port})) {
+      ++counts.withdrawn;
+    } else {
+      ++(entry.present || !entry.is_static ? counts.installed : counts.pending);
+    }
+  }
+  return counts;
+}
+
+}  // namespace rondo::switch_agent
