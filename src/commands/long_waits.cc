@@ -42,8 +42,9 @@ void tell_long_waits(const Runtime& runtime, boost::json::array& notes) {
   const bool is_cut = place != Runtime::kNoPlace;
   if (waits.size() <= kWaitsNamed && !is_cut) return;
   const std::size_t others = waits.size() - std::min(waits.size(), kWaitsNamed);
-  const std::string number = others == 0 ? "further" : std::to_string(others) + (is_cut ? " or more" : "") + " other";
-  notes.push_back(sentence("rows wait longer than a minute for " + number + " facts: rondo parked lists them"));
+  notes.push_back(others == 0 ? sentence("rows wait for more facts than were looked at here: rondo parked lists them")
+                              : sentence("rows wait longer than a minute for " + std::to_string(others) + (is_cut ? " or more" : "") +
+                                         " other facts: rondo parked lists them"));
 }
 
 }  // namespace rondo::commands

@@ -40,6 +40,12 @@ void AsyncRun::State::put_back() {
   std::exchange(on_end, {})(*this);
 }
 
+void AsyncRun::State::leave() {
+  if (!std::exchange(on_end, {})) return;
+  stop = {};
+  on_left(*this);
+}
+
 void AsyncRun::State::request_stop() {
   is_stop_requested = true;
   const auto call = std::exchange(stop, {});
@@ -110,7 +116,7 @@ void AsyncRun::put_back() const {
 }
 void AsyncRun::leave() const noexcept {
   state_->expect_here("AsyncRun::leave()");
-  state_->on_end = nullptr;
+  state_->leave();
 }
 bool AsyncRun::is_open() const noexcept { return state_->on_end != nullptr; }
 

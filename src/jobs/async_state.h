@@ -22,6 +22,7 @@ struct AsyncRun::State {
 
   void end(Status result, std::string of_note);
   void put_back();
+  void leave();
   void request_stop();
   /// 'of_begin': as 'waits'.
   void change_begin(std::optional<std::string> of_begin);
@@ -49,6 +50,8 @@ struct AsyncRun::State {
   bool is_put_back = false;  // In place of 'status' and 'note'.
   /// Called after each change of 'waits', while 'on_end' is set.
   std::function<void(const State& changed)> on_begin_changed;
+  /// Called by leave(), while 'on_end' is set.
+  std::function<void(const State& left)> on_left;
   /// Called once, at the end. Empty after it, and when the end no longer counts.
   std::function<void(const State& ended)> on_end;
 };

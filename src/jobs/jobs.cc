@@ -446,10 +446,10 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "stop") return repeat_stop(call);
   if (verb == "list" || verb == "runs") return repeat_read(verb, call);
   if (verb == "end") return repeat_end(call);
-  if (verb == "put back") {
+  if (verb == "put back" || verb == "left") {
     const std::int64_t run = call.number();
-    const std::int64_t attempt = call.number();
-    return call.is_whole() && parts_->repeat_put_back(run, static_cast<std::uint32_t>(attempt));
+    const auto attempt = static_cast<std::uint32_t>(call.number());
+    return call.is_whole() && (verb == "left" ? parts_->repeat_left(run, attempt) : parts_->repeat_put_back(run, attempt));
   }
   if (verb == "begins later" || verb == "began") {
     const std::int64_t run = call.number();

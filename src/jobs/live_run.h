@@ -73,6 +73,7 @@ struct LiveRun {
   std::optional<RunState> verdict;       // Why it was asked to stop: Killed or TimedOut.
   std::string verdict_note;
   Instant deadline = Instant::never();
+  Instant stop_asked = Instant::never();  // When the handler of the attempt under way was asked to stop.
 };
 
 }  // namespace rondo::jobs

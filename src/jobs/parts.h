@@ -223,10 +223,12 @@ struct Jobs::Parts {
   void look_again(const std::string& name);
   void async_ended(const AsyncRun::State& ended);
   void async_put_back(const AsyncRun::State& ended);
+  void async_left(const AsyncRun::State& left);
   /// In a replay: the recorded end of an attempt. False if no such attempt is under way.
   bool repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note);
   /// The same for the begin of its work.
   bool repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits);
+  bool repeat_left(std::int64_t run, std::uint32_t attempt);
   /// The same for an attempt that was put back.
   bool repeat_put_back(std::int64_t run, std::uint32_t attempt);
   std::shared_ptr<AsyncRun::State> take_replayed(std::int64_t run, std::uint32_t attempt);

@@ -145,6 +145,7 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
   state->scheduler = &runtime.scheduler();
   state->now = [this] { return wall_now(); };
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
+  state->on_left = [this](const AsyncRun::State& left) { async_left(left); };
   state->on_begin_changed = [this](const AsyncRun::State& changed) { async_begin_changed(changed); };
   live.async = state;
   call_begin(std::move(state), handler, std::move(thrown));
@@ -302,11 +303,17 @@ void Jobs::Parts::async_put_back(const AsyncRun::State& ended) {
   if (live == nullptr) return;
   live->async.reset();
   live->deadline = Instant::never();
+  live->stop_asked = Instant::never();
   if (live->verdict == RunState::Killed) return end(*live, RunState::Killed, live->verdict_note);
   live->verdict.reset();
   live->stop = std::stop_source{};
   live->stage = LiveRun::Stage::Fired;
   if (live->ticket) stand_in_line(*live);  // Otherwise begin_async() does.
+}
+
+void Jobs::Parts::async_left(const AsyncRun::State& left) {
+  record("left", left.run, left.number);
+  --stats.running;
 }
 
 bool Jobs::Parts::repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits) {
@@ -325,6 +332,12 @@ std::shared_ptr<AsyncRun::State> Jobs::Parts::take_replayed(std::int64_t run, st
 bool Jobs::Parts::repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note) {
   const auto state = take_replayed(run, attempt);
   if (state != nullptr) state->end(std::move(status), std::move(note));
+  return state != nullptr;
+}
+
+bool Jobs::Parts::repeat_left(std::int64_t run, std::uint32_t attempt) {
+  const auto state = take_replayed(run, attempt);
+  if (state != nullptr) state->leave();
   return state != nullptr;
 }
 

@@ -221,6 +221,7 @@ void Jobs::Parts::queue_end(LiveRun& live, RunEnd end) {
   stop_waiting(live);
   stop_awaiting(live);
   live.deadline = Instant::never();
+  live.stop_asked = Instant::never();
   live.verdict.reset();
   live.run.state = end.state;
   live.run.due = end.due;

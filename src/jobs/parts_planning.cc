@@ -16,7 +16,7 @@ namespace rondo::jobs {
 namespace {
 
 constexpr std::size_t kPage = 1000;
-/// The most runs that fire in one turn of the ring's timer.
+/// The most runs that fire in one turn of the ring's timer: of the late ones, and as many of the others.
 constexpr std::size_t kFiresOfTurn = 256;
 constexpr Duration kForgetPeriod = 60s;
 /// Pages of old runs that one cycle removes at most. More than 10,000 runs a second may end.
@@ -166,11 +166,12 @@ void Jobs::Parts::recover() {
         plan_status = found ? Status{} : found.error();
         if (!found) return try_again();
         for (const JobRun& run : found->runs) {
-          if (find(run.id) == nullptr) ++stats.recovered;
+          const bool is_new = find(run.id) == nullptr;
+          if (is_new) ++stats.recovered;
           adopt(run, found->jobs.at(run.job).job);
           recovered_to = run.id;
           LiveRun& live = *find(run.id);
-          live.is_recovered = run.due <= wall_now();
+          live.is_recovered = is_new;
           end_recovered(live, why_not_run(*found, run, is_to_come(live)));
           stop_recovered(live);
         }

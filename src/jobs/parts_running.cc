@@ -232,7 +232,10 @@ void Jobs::Parts::stop(LiveRun& live, RunState verdict, std::string note) {
     live.verdict = verdict;
     live.verdict_note = std::move(note);
   }
-  stopping.emplace(runtime.scheduler().now(), live.run.id);
+  if (live.stop_asked == Instant::never()) {
+    live.stop_asked = runtime.scheduler().now();
+    stopping.emplace(live.stop_asked, live.run.id);
+  }
   live.stop.request_stop();
   CallsWithin marks(*this, "stop", live.run.id, live.run.attempt);
   if (const auto state = live.async.lock()) {
@@ -258,9 +261,11 @@ const LiveRun* Jobs::Parts::stuck_run() const {
   const Instant before = runtime.scheduler().now() + -kStopPatience;
   for (auto asked = stopping.begin(); asked != stopping.end() && asked->first <= before; ++asked) {
     const auto found = runs.find(asked->second);
-    if (found == runs.end() || found->second.stage != LiveRun::Stage::Running || !found->second.verdict) continue;
+    if (found == runs.end() || found->second.stop_asked != asked->first) continue;
+    const LiveRun& live = found->second;
+    const bool is_in_queue = live.runs_in && live.begins->load(std::memory_order_relaxed) == 0;
     // Workers has its own account of commands that do not stop.
-    if (!waits_for_handler(found->second.job->job->handler)) return &found->second;
+    if (!is_in_queue && !waits_for_handler(live.job->job->handler)) return &live;
   }
   return nullptr;
 }
@@ -268,7 +273,7 @@ const LiveRun* Jobs::Parts::stuck_run() const {
 void Jobs::Parts::forget_stopped() {
   std::erase_if(stopping, [this](const auto& asked) {
     const LiveRun* const live = find(asked.second);
-    return live == nullptr || live->stage != LiveRun::Stage::Running || !live->verdict;
+    return live == nullptr || live->stop_asked != asked.first;
   });
 }
 

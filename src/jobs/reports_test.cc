@@ -148,6 +148,37 @@ TEST_F(JobReportsTest, ADrainThatLastsTooLongSaysWhatIsOpen) {
   open_runs.front().leave();
 }
 
+TEST_F(JobReportsTest, ADrainDoesNotWaitForAttemptsThatWereLetGo) {
+  std::vector<AsyncRun> open_runs;
+  jobs->handle_async("elsewhere", {.begin = [&](const AsyncRun& run) { open_runs.push_back(run); }});
+  jobs->start();
+  define({.name = "a", .handler = "elsewhere", .overlap = Overlap::Concurrent, .concurrency = 2});
+  trigger("a");
+  trigger("a");
+  ASSERT_TRUE(becomes([&] { return open_runs.size() == 2; }));
+  open_runs[0].leave();
+  std::optional<Status> drained;
+  jobs->drain(30s, [&drained](const Status& status) { drained = status; });
+  run_a_while(20ms);
+  EXPECT_FALSE(drained.has_value());
+  open_runs[1].leave();
+  ASSERT_TRUE(becomes([&] { return drained.has_value(); }));
+  EXPECT_TRUE(drained->ok()) << drained->to_string();
+}
+
+TEST_F(JobReportsTest, ARunThatWasTriggeredBeforeTheStartIsNotOneOfAnEarlierProcess) {
+  std::optional<bool> is_recovered;
+  jobs->handle_in_turn("note", [&](const JobContext& context) {
+    is_recovered = context.is_recovered;
+    return Status{};
+  });
+  define({.name = "a", .handler = "note"});
+  trigger("a");
+  jobs->start();
+  ASSERT_TRUE(becomes([&] { return is_recovered.has_value(); }));
+  EXPECT_FALSE(*is_recovered);
+}
+
 TEST_F(JobReportsTest, AJobThatRequiresItsOwnSuccessIsRefused) {
   EXPECT_EQ(defined({.name = "a", .handler = "ok", .required_facts = {"job-succeeded:a"}}).to_string(),
             "invalid-argument: job 'a': required_facts: the job would wait for its own success");

@@ -152,6 +152,21 @@ TEST_F(JobClockTest, AHandlerThatDoesNotEndAfterItsTimeoutIsATroubleOfHealthAfte
   EXPECT_TRUE(jobs().health().ok()) << jobs().health().to_string();
 }
 
+/// The entry of the first attempt counted for the second one.
+TEST_F(JobClockTest, AFurtherAttemptHasItsOwnMinuteToStop) {
+  std::vector<jobs::AsyncRun> open;
+  jobs().handle_async("slow", {.begin = [&](const jobs::AsyncRun& run) { open.push_back(run); }});
+  jobs().define({.name = "j", .handler = "slow", .retries = 3, .backoff = 1ms, .timeout = 1s});
+  jobs().trigger("j");
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    world.run_for(40s);
+    EXPECT_TRUE(jobs().health().ok()) << jobs().health().to_string();
+    open.back().end({StatusCode::Internal, "stopped"});
+  }
+  world.run_for(10s);
+  EXPECT_EQ(open.size(), 4U);
+}
+
 TEST_F(JobClockTest, ARunOfAJobThatWasStoppedBeforeACrashDoesNotFireAfterIt) {
   define("every 3s");
   world.run_for(500ms);  // The next run is planned.

@@ -1,5 +1,7 @@
 // `rondo job log` and `rondo job runs` with real programs: a reader waits for the begin of its run, follows it over its attempts, and a run
 // whose worker was killed says so.
+#include <poll.h>
+
 #include <algorithm>
 
 #include "rondod_testbed.h"
@@ -119,12 +121,12 @@ TEST_F(JobLogOnLinux, ARunWhoseWorkerWasKilledSaysSoUntilItIsBack) {
 class ReadersOfAnotherUserOnLinux : public JobLogOnLinux {
  protected:
   static constexpr unsigned kOther = 65'534;
-  /// In a child: 20 readers of the other user, each of which asks again and again. The first refusal is written to 'out'.
+  /// In a child: 40 readers of the other user, more than all places. Each asks again and again. The first refusal is written to 'out'.
   [[noreturn]] void read_as_other(std::int64_t run, int out) const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::setgid(kOther) != 0 || ::setuid(kOther) != 0) ::_exit(1);
     std::vector<std::thread> readers;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 40; ++i) {
       readers.emplace_back([&] {
         const auto connected = AdminClient::connect(socket());
         if (!connected) return;
@@ -157,6 +159,9 @@ TEST_F(ReadersOfAnotherUserOnLinux, LeavePlacesForTheOthers) {
   const pid_t other = ::fork();
   if (other == 0) read_as_other(run, ends[1]);
   ::close(ends[1]);
+  pollfd answer{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&answer, 1, 30'000), 1) << "no reader of the other user is refused";
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   std::string refused(200, '\0');
   refused.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(ends[0], refused.data(), refused.size()), 0)));
   EXPECT_THAT(refused, HasSubstr("16 readers of logs of user 65534 wait for workers"));

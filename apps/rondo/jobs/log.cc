@@ -150,7 +150,7 @@ class LogReader {
     const std::string of = attempt == 1       ? ""
                            : first == attempt ? " of attempt " + std::to_string(attempt)
                                               : " of " + attempts(first, attempt);
-    print_error("(" + std::to_string(piece.from - from) + " bytes" + of + " are no longer kept)\n");
+    print_error("(" + std::to_string(piece.from - from) + " bytes" + of + " are not kept)\n");
   }
 
   static std::string attempts(std::int64_t first, std::int64_t last) {

@@ -89,18 +89,18 @@ TEST(JobLog, WhatIsMissingIsNamedWithItsAttempts) {
   Answers lost({piece("a", 100, "late\n", 3), piece("a", 105, "", 3, true)});
   const Printed printed = log_of(lost, false);
   EXPECT_EQ(printed.out, "--- attempt 3, worker a ---\nlate\n");
-  EXPECT_THAT(printed.err, HasSubstr("(100 bytes of attempts 1 to 3 are no longer kept)"));
+  EXPECT_THAT(printed.err, HasSubstr("(100 bytes of attempts 1 to 3 are not kept)"));
   Answers elsewhere({piece("b", 0, "late\n", 3), piece("b", 5, "", 3, true)});
   EXPECT_THAT(log_of(elsewhere, false).err, HasSubstr("(no output of attempts 1 to 2 at worker b)"));
   Answers only({piece("a", 100, "late\n"), piece("a", 105, "", 1, true)});
-  EXPECT_THAT(log_of(only, false).err, HasSubstr("(100 bytes are no longer kept)"));
+  EXPECT_THAT(log_of(only, false).err, HasSubstr("(100 bytes are not kept)"));
 }
 
 TEST(JobLog, WhatIsMissingAtTheEndIsNamed) {
   Answers lost({piece("a", 0, "early\n"), piece("a", 100, "", 1, true)});
   const Printed printed = log_of(lost, false);
   EXPECT_EQ(printed.out, "early\n");
-  EXPECT_THAT(printed.err, HasSubstr("(94 bytes are no longer kept)"));
+  EXPECT_THAT(printed.err, HasSubstr("(94 bytes are not kept)"));
 }
 
 TEST(JobLog, WhatTheRunWaitsForIsPrintedOnceWhileItIsFollowed) {

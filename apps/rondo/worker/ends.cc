@@ -196,7 +196,7 @@ void Worker::add_logs(WorkerReport& made, Instant now) {
     const bool is_known = question.key.empty() || logs_.key(question.run) == question.key;
     const bool is_running = is_known && running_.contains(question.run);
     const std::uint64_t size = is_known ? logs_.size(question.run) : 0;
-    if (question.until > now && is_running && size <= question.from) {  // It waits for more.
+    if (question.until > now && is_running && logs_.written(question.run) <= question.from) {  // It waits for more.
       questions_.pop_front();
       questions_.push_back(question);
       continue;

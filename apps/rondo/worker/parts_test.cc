@@ -373,6 +373,7 @@ TEST_F(WorkerFiles, OutputThatCouldNotBeWrittenIsAGapInTheLog) {
     of.append(4, "!");
     EXPECT_EQ(of.read(4, 0, 100).value_or(LogPiece{}).data, "one ");
     EXPECT_EQ(of.size(4), 20U);
+    EXPECT_EQ(of.written(4), 4U) << "a reader that waits for more waits for a byte";
     EXPECT_THAT(of.end(4).to_string(), HasSubstr("is incomplete"));
   }
   RunLogs of = logs();
@@ -385,6 +386,19 @@ TEST_F(WorkerFiles, OutputThatCouldNotBeWrittenIsAGapInTheLog) {
   EXPECT_EQ(behind.from, 20U);
   EXPECT_EQ(behind.data, "two");
   EXPECT_EQ(behind.attempt, 1U);
+}
+
+TEST_F(WorkerFiles, AGapRemovesNothingOfWhatIsKept) {
+  RunLogs of = logs();
+  ASSERT_TRUE(of.begin(4, 0, "", 1000).ok());
+  of.append(4, std::string(800, 'x'));
+  {
+    const SmallFiles small(300);
+    of.append(4, "lost");
+  }
+  EXPECT_FALSE(of.end(4).ok());
+  EXPECT_EQ(of.read(4, 0, 1000).value_or(LogPiece{}).data.size(), 800U);
+  EXPECT_EQ(of.read(4, 800, 1000).value_or(LogPiece{}).from, 804U);
 }
 
 /// `job log` showed the output of a run of the former database, and the new run wrote behind it.

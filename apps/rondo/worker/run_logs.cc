@@ -175,9 +175,11 @@ Status RunLogs::end(std::int64_t run) {
   log.fd.reset();
   Status trouble = log.trouble;
   if (log.lost > 0) {  // An empty file behind the gap, for a later start of the worker. This may need no room on the disk.
-    log.trouble = {};
-    static_cast<void>(roll(run, log));
-    log.fd.reset();
+    const std::uint64_t size = log.size();
+    if (open_state_file(path(run, log, size, log.attempt), O_WRONLY | O_CREAT)) {
+      log.files.try_emplace(size, File{.size = 0, .attempt = log.attempt});
+      log.lost = 0;
+    }
   }
   ended_.push_back(run);
   remove_old();
@@ -241,6 +243,11 @@ std::string RunLogs::key(std::int64_t run) const {
 std::uint64_t RunLogs::size(std::int64_t run) const {
   const auto found = logs_.find(run);
   return found == logs_.end() ? 0 : found->second.size();
+}
+
+std::uint64_t RunLogs::written(std::int64_t run) const {
+  const auto found = logs_.find(run);
+  return found == logs_.end() ? 0 : found->second.size() - found->second.lost;
 }
 
 }  // namespace rondo::cli

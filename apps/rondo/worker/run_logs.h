@@ -50,6 +50,8 @@ class RunLogs {
   std::string key(std::int64_t run) const;
   /// The bytes of the run so far.
   std::uint64_t size(std::int64_t run) const;
+  /// The byte behind the last one that was written.
+  std::uint64_t written(std::int64_t run) const;
 
  private:
   struct File {

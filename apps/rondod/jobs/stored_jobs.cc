@@ -76,6 +76,10 @@ class StoredJobs final : public JobService {
  public:
   StoredJobs(std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
       : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
+    jobs_.on_end([this](const jobs::JobRun& run) {
+      if (run.state != jobs::RunState::Failed && run.state != jobs::RunState::TimedOut) return;
+      log_.warn("a run of a job failed", {{"job", run.job}, {"run", run.id}, {"state", to_string(run.state)}, {"why", run.note}});
+    });
     add_handlers(jobs_, runtime, log);
     if (config.plane != PlaneKind::None) offer_switch_facts(jobs_);
     note_settings(runtime, options_of(config.jobs));

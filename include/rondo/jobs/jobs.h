@@ -85,7 +85,7 @@ struct JobContext {
   const std::string& parameters;
   WallTime scheduled;
   std::uint32_t attempt;       // 0 for the first one.
-  bool is_recovered;           // An earlier process left the run without an end. It may have begun this attempt.
+  bool is_recovered;           // An earlier process left the run without an end, and may have begun this attempt.
   const std::stop_token stop;  // Requested when the run is killed, covered, or has exceeded its timeout.
 };
 
@@ -180,10 +180,11 @@ class Jobs {
   /// claimed it, health() says so, and it tries again. Call it once, after handle().
   void start();
 
-  /// For the end of a program without runs that begin twice: no further run begins. Calls 'done' in a later turn: with ok when no handler
-  /// runs and all ends are stored, or after 'patience' with DeadlineExceeded and the number of attempts under way. Then destroy Jobs. What
-  /// has not begun runs after the next start. Let attempts go that asynchronous handlers have given away (AsyncRun::leave()): otherwise
-  /// they count, too. Call it once.
+  /// For the end of a program without runs that begin twice: no further run is given to a handler or a pool. Those that a pool has in its
+  /// queue still begin (PoolOptions::runs_max). Calls 'done' in a later turn: with ok when no handler runs and all ends are stored, or
+  /// after 'patience' with DeadlineExceeded and the number of attempts under way. Destroy Jobs when 'done' has returned, for instance after
+  /// Runtime::stop(). What has not begun runs after the next start. Let attempts go that asynchronous handlers have given away
+  /// (AsyncRun::leave()): otherwise they count, too. Call it once.
   void drain(Duration patience, std::function<void(const Status& drained)> done);
 
   // The following functions return immediately; 'done' is called in a later turn, never within the call, and not after the destructor has

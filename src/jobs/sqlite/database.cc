@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -240,7 +241,9 @@ Status Database::check_files() {
     return {StatusCode::DataLoss, "'" + path_ + "' is not a database any more: its beginning was overwritten while it is open"};
   sqlite3_int64 size = 0;
   if (const int known = file->pMethods->xFileSize(file, &size); known != SQLITE_OK) return error(known);
-  if (const std::int64_t least = size_in(header); size < least)
+  // A file that has not grown yet is whole with the log: a checkpoint writes the header before the pages behind it.
+  largest_ = std::max<std::int64_t>(largest_, size);
+  if (const std::int64_t least = std::min(size_in(header), largest_); size < least)
     return {StatusCode::DataLoss,
             "'" + path_ + "' was cut to " + std::to_string(size) + " bytes while it is open; it had at least " + std::to_string(least)};
   return {};

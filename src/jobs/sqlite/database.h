@@ -112,6 +112,7 @@ class Database {
   Status prepared_;
   bool is_in_transaction_ = false;
   std::uint64_t log_inode_ = 0;  // Of its log; 0: it has none yet.
+  std::int64_t largest_ = 0;     // The largest size of the file that check_files() has seen.
 };
 
 }  // namespace rondo::jobs::sqlite
