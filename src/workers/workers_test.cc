@@ -617,7 +617,11 @@ TEST_F(QuickWorkers, AWorkerThatHangsWithARunIsNamedByTheHealthUntilTheRunHasEnd
   ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
   report(host, {event("started", run)});
   ASSERT_TRUE(becomes([this] { return !workers->health().ok(); }));
-  const auto is_named = [&] { return !workers->health().ok() || jobs->stats().pending == 0; };
+  const auto is_ending = [&] {
+    const auto activity = jobs->activity(run);
+    return !activity || activity->stage == RunActivity::Stage::Ending;
+  };
+  const auto is_named = [&] { return !workers->health().ok() || is_ending(); };
   while (jobs->stats().pending > 0 && !HasFailure()) {
     runtime->scheduler().run_for(50ms);
     ASSERT_TRUE(is_named()) << "host1 " << (host.over ? "is away" : "hangs");

@@ -64,7 +64,8 @@ class NeighborMonitorOnLinux : public ::testing::Test {
   }
   static IfIndex index_of(const Lab& where, const std::string& device) {
     auto plane = make_linux_dataplane({.network_namespace = where.path()}).value();
-    for (const LinkEvent& link : plane->links().value()) {
+    const std::vector<LinkEvent> links = plane->links().value();
+    for (const LinkEvent& link : links) {
       if (link.name == device) return link.port;
     }
     ADD_FAILURE() << device;
