@@ -128,6 +128,15 @@ void StateRows::note(std::string_view table, std::string key) {
   if (may_write_) wake();
 }
 
+void StateRows::station_changed(const std::string& station) {
+  // A process that stands by hears of stations for days: it keeps those that are there.
+  if (!may_write_ && (!options_.learned || !options_.learned(station))) {
+    changed_.erase({std::string{kStateFdb}, station});
+  } else {
+    note(kStateFdb, station);
+  }
+}
+
 void StateRows::note_interfaces_of(const std::string& port) {
   for (auto key = interfaces_.lower_bound(port); key != interfaces_.end() && key->starts_with(port); ++key) {
     if (key->size() == port.size() || (*key)[port.size()] == '|') note(kStateInterfaces, *key);

@@ -73,7 +73,7 @@ class StateRows final : public Source {
   /// May be called before the agent handles the event.
   void link_event(const LinkEvent& event);
   /// A bridge may have learned or forgotten the station.
-  void station_changed(const std::string& station) { note(kStateFdb, station); }
+  void station_changed(const std::string& station);
   /// The Redis was emptied or is another one: everything is written again.
   void write_again();
 

@@ -191,6 +191,24 @@ TEST_F(StateRowsTest, AStationThatABridgeHasLearnedIsShownAsFdborchShowsIt) {
   EXPECT_THAT(content("FDB_TABLE"), IsEmpty());
 }
 
+/// It kept the name of each station that it had ever heard of.
+TEST_F(StateRowsTest, AProcessThatStandsByKeepsOnlyTheStationsThatAreThere) {
+  may_write = false;
+  open();
+  for (int i = 10; i < 40; ++i) {
+    const std::string station = "Vlan10:02:00:00:00:00:" + std::to_string(i);
+    stations[station] = "Ethernet0";
+    rows->station_changed(station);
+    if (i == 39) break;
+    stations.erase(station);
+    rows->station_changed(station);
+  }
+  EXPECT_EQ(rows->depth(), 1U);
+  may_write = true;
+  run();
+  EXPECT_THAT(content("FDB_TABLE"), ElementsAre(Pair("FDB_TABLE|Vlan10:02:00:00:00:00:39", "port=Ethernet0 type=dynamic")));
+}
+
 /// A process that is killed between the two writes leaves an owner without a row, never a row without one.
 TEST_F(StateRowsTest, TheOwnerIsStoredBeforeTheRow) {
   open();

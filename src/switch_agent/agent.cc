@@ -258,6 +258,11 @@ std::string Agent::vrf_of_table(std::uint32_t table) const {
 }
 
 void Agent::flush(std::vector<Operation> deletes) {
+  // A station whose entry a row has just made static may still be known as a learned one.
+  std::erase_if(deletes, [this](const Operation& operation) {
+    const auto* const entry = std::get_if<FdbDelete>(&operation.order);
+    return entry != nullptr && fdb_.has(*entry);
+  });
   if (!deletes.empty()) programmer_.submit(OrderLane::Urgent, std::move(deletes), [](std::span<Operation>) {});
 }
 

@@ -216,7 +216,7 @@ void VlanMembers::end_restart() {
   ids_.for_each_device([this](const std::string& name, const PortIds::Device& device) {
     const std::string_view master = ids_.name(device.master);
     const PortIds::Device bridge = ids_.device(master);
-    if (!bridge.bridge || !bridge.ours || device.vlan != 0) return;
+    if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds({kPort, name})) return;
     if (const std::string* const vlan = untagged_vlan(name); vlan != nullptr && *vlan == master) return;
     program(programmer_, LinkSet{ids_.find(name), std::nullopt, std::nullopt, IfIndex{}}, [](const Status&) {});
   });

@@ -27,7 +27,8 @@ class VlanMembers final : public Orch {
  public:
   VlanMembers(Runtime& runtime, Programmer& programmer, PortIds& ids);
 
-  /// Called at the end of the restart: ports that an earlier run has put into a VLAN, and that no row names, leave it.
+  /// Called at the end of the restart: ports of PORT_TABLE that an earlier run has put into a VLAN, and that no row names, leave it. Other
+  /// devices, such as those of virtual machines, stay.
   void end_restart();
   /// Returns the state in the data plane of the row 'key' of VLAN_MEMBER_TABLE. O(log(members)).
   RowInPlane state_of(std::string_view key) const;

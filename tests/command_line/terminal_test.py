@@ -131,7 +131,7 @@ def check_top(daemon):
 def check_stopped_top(daemon):
     """Ctrl-Z returns the terminal to the shell, and `fg` the screen to top. Needs a shell with job control, without which no process stops."""
     shell = 'set -m; "$0" "$@"; echo "stopped: $?"; read -r go; fg; echo "stopped: $?"; read -r go; fg'
-    screen = Screen(["sh", "-c", shell, *daemon.command(["top", "--every", "0.1"])], 24, 80)
+    screen = Screen(["sh", "-c", shell, *daemon.command(["top", "--every", "0.1"])], 32, 80)  # With room for several sources.
     screen.frame("q quits")
     screen.press("\x1a")  # Ctrl-Z
     said = screen.wait_for(lambda text: f"stopped: {128 + signal.SIGTSTP}" in text)

@@ -484,6 +484,20 @@ TEST_F(VlanTest, ARestartTakesOutThePortsThatNoRowPutsIntoAVlan) {
   EXPECT_FALSE(link("B.10").port);
 }
 
+/// A restart took the devices of virtual machines out of their VLAN.
+TEST_F(VlanTest, ARestartLeavesDevicesWithoutARowOfPortTableInTheirVlan) {
+  everything();
+  const IfIndex tap = plane.add_port("tap");
+  ASSERT_TRUE(plane.meddle(LinkSet{tap, {}, {}, link("Vlan10").port}).ok());
+  stop();
+  start();
+  everything();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(is_in("tap", "Vlan10"));
+  expect_whole();
+}
+
 // --- Static entries of FDB_TABLE.
 
 class FdbTest : public VlanTest {
@@ -604,6 +618,16 @@ TEST_F(FdbTest, ARefusalIsOvercome) {
   plane.fail_nth(OrderKind::Fdb, 2, ENOMEM);
   entries();
   run_for(10s);
+  expect_entries();
+}
+
+/// A station that the row has just made static was still known as a learned one.
+TEST_F(FdbTest, AFlushSparesTheEntriesOfRows) {
+  everything_with_entries();
+  const std::uint64_t orders = plane.executed();
+  agent->flush({{FdbDelete{a, kA}, {}}});
+  run_for(1s);
+  EXPECT_EQ(plane.executed(), orders);
   expect_entries();
 }
 
