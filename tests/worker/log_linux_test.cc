@@ -34,9 +34,11 @@ TEST_F(JobLogOnLinux, AReaderWaitsForTheBeginAndFollowsTheRunOverItsAttempts) {
   start_rondod();
   must("job add work --manual --handler command/flaky --retries 10 --backoff 1ms 2> /dev/null");
   const std::int64_t run = run_of("work");
+  // Written before the thread forks: a child that inherits the open file would keep it from being executed.
+  const std::string commands = flaky(kAttempts);
   Ended followed;
   std::thread reader([&] { followed = rondo("job log --follow " + std::to_string(run)); });
-  start_worker(flaky(kAttempts));
+  start_worker(commands);
   reader.join();
   EXPECT_EQ(followed.code, 0);
   const std::size_t begin = followed.out.find("output 0\n");  // After what it waited for.
