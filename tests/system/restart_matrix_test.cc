@@ -317,7 +317,8 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     expect_the_kernel_equals(rows);
     if (std::get<End>(GetParam()) == End::PortTakenDown) return;  // The kernel has no IPv6 addresses there.
     Lines told = events.take();
-    // A bridge without ports never has the state UP, so nothing shows when its late report has come. 'restart_changed' counts our own orders.
+    // A bridge without ports never has the state UP, so nothing shows when its late report has come. 'restart_changed' counts our own
+    // orders.
     std::erase(told, "link Vlan19 up mtu 1500");
     EXPECT_THAT(told, testing::IsEmpty()) << log_text();
     EXPECT_EQ(stats().at("agent").at("restart_changed").to_number<int>(), 0);
