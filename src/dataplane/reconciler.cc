@@ -66,6 +66,7 @@ struct Reconciler::Known {
   std::set<std::uint32_t> unwanted_devices;
   using FdbKey = std::pair<std::uint32_t, MacAddress>;  // Port, address.
   struct Fdb {
+    IfIndex bridge;
     bool wanted = false;
     bool believed = true;
   };
@@ -176,7 +177,7 @@ struct Reconciler::Known {
       if (it->first.second.is_v6() == order.address.address.is_v6()) it->second.believed = false;
     }
   }
-  void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
+  void disbelieve(const LinkSet& order) { disbelieve_link(order.port, order.master.has_value()); }
   void disbelieve(const VrfSet&) {}
   void disbelieve(const BridgeSet&) {}
   void disbelieve(const TaggedPortSet&) {}
@@ -189,6 +190,17 @@ struct Reconciler::Known {
   }
   void disbelieve(const DeviceDelete& order) {
     std::erase_if(devices, [&order](const auto& known) { return known.second.port == order.device; });
+    std::erase_if(fdb, [&order](const auto& known) { return known.second.bridge == order.device; });
+  }
+  /// A port that leaves a bridge loses its entries there, and the same keys then name entries of another bridge. The audit after the
+  /// restart finds those that stayed because the order was refused.
+  void disbelieve_link(IfIndex port, bool is_moved) {
+    links.erase(port.value());
+    if (!is_moved) return;
+    std::erase_if(fdb, [port](const auto& known) { return known.first.first == port.value(); });
+    for (auto& [name, device] : devices) {
+      if (device.port == port) device.master = {};
+    }
   }
 
   void forget(const RouteSet& order) { forget_route(key_of(order)); }
@@ -291,7 +303,8 @@ Status Reconciler::read() {
   has_vrfs_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0; });
   const auto entries = plane_.fdb();
   if (!entries) return entries.error();
-  for (const FdbEntry& entry : *entries) known.fdb.emplace(Known::FdbKey{entry.port.value(), entry.mac}, Known::Fdb{});
+  for (const FdbEntry& entry : *entries)
+    known.fdb.emplace(Known::FdbKey{entry.port.value(), entry.mac}, Known::Fdb{.bridge = entry.bridge});
   found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size() +
            known.unwanted_devices.size() + known.fdb.size();
   return {};
@@ -305,7 +318,24 @@ void Reconciler::link_event(const LinkEvent& event) {
   const auto before = std::ranges::find(ports_, event.port, &LinkEvent::port);
   if (before == ports_.end()) return;
   const bool is_renamed = before->name != event.name;  // Its objects are deleted under the old name.
-  if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
+  if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed || is_renamed) return distrust();
+  const bool is_moved = before->master != event.master;
+  if (!is_moved && before->admin_up == event.admin_up && before->mtu == event.mtu && before->mac == event.mac) return;
+  const std::lock_guard lock(mutex_);
+  doubts_.push_back({event.port, is_moved});
+  has_doubts_.store(true, std::memory_order_relaxed);
+}
+
+/// Events that were handled before an order was submitted are known here before it is carried out.
+void Reconciler::take_doubts() {
+  if (!has_doubts_.load(std::memory_order_relaxed)) return;
+  std::vector<Doubt> doubts;
+  {
+    const std::lock_guard lock(mutex_);
+    doubts.swap(doubts_);
+    has_doubts_.store(false, std::memory_order_relaxed);
+  }
+  for (const Doubt& doubt : doubts) known_->disbelieve_link(doubt.port, doubt.is_moved);
 }
 
 Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
@@ -372,6 +402,7 @@ bool Reconciler::takes_port_down(const Order& order) const {
 
 void Reconciler::apply(std::span<Operation> ops) {
   if (known_ == nullptr) return plane_.apply(ops);
+  take_doubts();
   rest_.clear();
   places_.clear();
   for (std::size_t i = 0; i < ops.size(); ++i) {

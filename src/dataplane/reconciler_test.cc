@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "rondo/dataplane/simulated.h"
@@ -161,6 +162,64 @@ TEST_F(ReconcilerTest, NeighboursThatGoWithTheLastAddressAreNotBelieved) {
 TEST_F(ReconcilerTest, AfterAPortWasTakenDownNothingIsBelieved) {
   must(reconciler_, {LinkSet{port_, false, {}}, LinkSet{port_, true, {}}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac}});
   EXPECT_THAT(plane_.neighbors().value(), SizeIs(1));
+}
+
+/// Two bridges; the port is in the first one, which has a static entry on it.
+class BridgedReconcilerTest : public ReconcilerTest {
+ protected:
+  void SetUp() override {
+    ReconcilerTest::SetUp();
+    must(plane_, {BridgeSet{DeviceName{"Vlan10"}}, BridgeSet{DeviceName{"Vlan20"}}});
+    first_ = link("Vlan10").port;
+    second_ = link("Vlan20").port;
+    must(plane_, {LinkSet{port_, {}, {}, first_}, FdbSet{port_, kStation}});
+    ASSERT_TRUE(bridged_.read().ok());
+    before_ = plane_.executed();
+  }
+  LinkEvent link(std::string_view name) {
+    const std::vector<LinkEvent> all = plane_.links().value();
+    return *std::ranges::find(all, name, &LinkEvent::name);
+  }
+  void meddle(const LinkSet& order) {
+    ASSERT_TRUE(plane_.meddle(order).ok());
+    bridged_.link_event(link("A"));
+  }
+  static constexpr MacAddress kStation{{2, 0, 0, 0, 0, 0xaa}};
+  Reconciler bridged_{plane_};
+  IfIndex first_, second_;
+};
+
+TEST_F(BridgedReconcilerTest, APortThatAnotherProgramMovesAfterTheReadingIsPutBack) {
+  must(bridged_, {LinkSet{port_, {}, {}, first_}, FdbSet{port_, kStation}});
+  EXPECT_EQ(executed(), 0U);
+  meddle(LinkSet{port_, {}, {}, second_});
+  must(bridged_, {LinkSet{port_, {}, {}, first_}, FdbSet{port_, kStation}});
+  EXPECT_EQ(executed(), 2U);
+  EXPECT_EQ(link("A").master, first_);
+  EXPECT_THAT(plane_.fdb().value(), SizeIs(1));
+}
+
+TEST_F(BridgedReconcilerTest, WhatAnotherProgramSetsAfterTheReadingIsSetAgain) {
+  meddle(LinkSet{port_, {}, 1400});
+  must(bridged_, {LinkSet{port_, true, 9000}});
+  EXPECT_EQ(link("A").mtu, 9000U);
+  must(bridged_, {FdbSet{port_, kStation}});
+  EXPECT_EQ(executed(), 1U) << "the entry stayed";
+}
+
+TEST_F(BridgedReconcilerTest, AnEntryDoesNotMoveWithItsPort) {
+  must(bridged_, {LinkSet{port_, {}, {}, second_}, FdbSet{port_, kStation}});
+  const std::vector<FdbEntry> entries = plane_.fdb().value();
+  ASSERT_THAT(entries, SizeIs(1));
+  EXPECT_EQ(entries[0].bridge, second_);
+  EXPECT_THAT(bridged_.unwanted().fdb, IsEmpty());
+}
+
+TEST_F(BridgedReconcilerTest, AnEntryGoesWithItsBridge) {
+  must(bridged_, {DeviceDelete{first_}});
+  EXPECT_THAT(bridged_.unwanted().fdb, IsEmpty());
+  must(bridged_, {LinkSet{port_, {}, {}, second_}, FdbSet{port_, kStation}});
+  EXPECT_THAT(plane_.fdb().value(), SizeIs(1));
 }
 
 TEST_F(ReconcilerTest, AfterTheEndEverythingPassesThrough) {

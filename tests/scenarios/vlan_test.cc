@@ -457,6 +457,21 @@ TEST_F(VlanTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
   }
 }
 
+/// The reading of the restart was believed.
+TEST_F(VlanTest, ADeviceThatAnotherProgramMovesDuringARestartIsPutBack) {
+  everything();
+  const IfIndex other = plane.add_bridge("br0");
+  stop();
+  start();
+  for (const IfIndex device : {a, link("B.10").port}) ASSERT_TRUE(plane.meddle(LinkSet{device, {}, {}, other}).ok());
+  run_for(1ms);
+  everything();
+  expect_whole();
+  for (const IfIndex device : {a, link("B.10").port}) ASSERT_TRUE(plane.meddle(LinkSet{device, {}, {}, other}).ok());
+  run_for(3s);
+  expect_whole();
+}
+
 TEST_F(VlanTest, ARestartDeletesTheVlansThatNoRowAsksFor) {
   everything();
   stop();
@@ -650,6 +665,25 @@ TEST_F(FdbTest, ARestartAdoptsEntriesAndDeletesThoseThatNoRowAsksFor) {
   EXPECT_TRUE(agent->has_restarted());
   EXPECT_EQ(plane.executed(), orders + 1);
   EXPECT_EQ(entry_count(), 1U);
+}
+
+/// The reading of the entry did not name its bridge.
+TEST_F(FdbTest, AnEntryIsSetInTheVlanToWhichARestartMovesItsPort) {
+  everything_with_entries();
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  ports();
+  set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
+  interface();
+  set("VLAN_TABLE", "Vlan20");
+  set("VLAN_MEMBER_TABLE", "Vlan20:A", {{"tagging_mode", "untagged"}});
+  set("FDB_TABLE", "Vlan20:02:00:00:00:00:aa", {{"port", "A"}});
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(is_in("A", "Vlan20"));
+  EXPECT_THAT(actual(), Contains("entry Vlan20 02:00:00:00:00:aa A"));
+  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).missing, 0U) << "the restart itself sets it";
 }
 
 TEST_F(FdbTest, WrongRowsAreRejectedWithTheReason) {

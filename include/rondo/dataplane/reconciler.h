@@ -3,17 +3,19 @@
 // by the end of the restart are then deleted. Afterwards it passes every order through.
 //
 // It relies on its dump only while every change is visible to it. When a port loses its carrier, the kernel silently deletes objects; from
-// then on (distrust) every order is executed. A route counts as existing only while its next hop does, and a group only while its members
-// do.
+// then on (distrust) every order is executed. What another program changes of a port itself (link_event) makes the reading of that port
+// invalid, and a move into another bridge also those of its static entries. A route counts as existing only while its next hop does, and a
+// group only while its members do.
 //
 // Threads: apply() on the programming thread. read() before the first apply(); unwanted() and end() on another thread only while no
-// operation is in flight. distrust(): any thread.
+// operation is in flight. distrust(), link_event(): any thread.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "rondo/dataplane/dataplane.h"
@@ -34,7 +36,8 @@ class Reconciler final : public DataPlane {
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
-  /// Call it with each link event: distrusts when a usable port becomes unusable or is renamed.
+  /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed. If the
+  /// port differs otherwise from its reading, orders for the port are executed from now on.
   void link_event(const LinkEvent& event);
 
   /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups,
@@ -94,12 +97,21 @@ class Reconciler final : public DataPlane {
   DataPlane& plane_;
   std::unique_ptr<Known> known_;  // Null after end().
   std::vector<NexthopEntry> nexthops_;
+  /// A port that differs from its reading.
+  struct Doubt {
+    IfIndex port;
+    bool is_moved = false;  // Into another VRF or bridge, or out of one.
+  };
   bool takes_port_down(const Order& order) const;
+  void take_doubts();
   bool has_vrfs_ = false;         // There is a VRF, or one was ordered.
   std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
   std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;
   std::atomic<bool> trusts_{true};
+  std::atomic<bool> has_doubts_{false};
+  std::mutex mutex_;
+  std::vector<Doubt> doubts_;  // Guarded by mutex_.
   std::atomic<std::uint64_t> kept_{0};
   std::atomic<std::uint64_t> changed_{0};
   std::uint64_t found_ = 0;
