@@ -6,15 +6,11 @@
 //   wait  on the kernel: the time of single IPv6 routes from send() to the kernel's notification, to an idle server, and among as many
 //         IPv4 routes as above. They are in another lane of the server than the table (write_order.h)
 // Usage: bench_fpm_routes [own|real|wait|all] [rounds] [routes]
-#include <arpa/inet.h>
-#include <linux/nexthop.h>
+
 #include <linux/rtnetlink.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,24 +22,17 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
 #include "dataplane/netlink/baseline.h"
 #include "dataplane/netlink/decode.h"
-#include "dataplane/netlink/lab.h"
-#include "dataplane/netlink/message.h"
 #include "dataplane/netlink/socket.h"
-#include "fpm/server.h"
+#include "fpm_side.h"
 #include "rondo/dataplane/simulated.h"
-#include "rondo/orch/runtime.h"
-#include "switch_agent/agent.h"
 
 namespace {
 
 using namespace rondo;
+using namespace rondo::bench;
 
-constexpr int kPorts = 4;
-constexpr std::uint32_t kGroups = 32;
-constexpr std::uint32_t kFirstGroup = 1000;
 constexpr unsigned kSingles = 200;
 
 /// How the routes among which single ones are measured arrive: 'step' of them, then a single one, then the rest of 'pause'.
@@ -59,103 +48,11 @@ constexpr std::array<Pace, 3> kPaces{{
     {"a single route among a table as fast as the session takes it", 40, 0, 0ms},
 }};
 
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "fpm_routes: %s\n", why.c_str());
-  std::_Exit(1);
-}
-void must(const Status& status) {
-  if (!status.ok()) give_up(status.to_string());
-}
-
-// --- what zebra sends
-
-template <class Header, class Fill>
-void add_frame(std::string& stream, std::uint16_t type, const Header& header, const Fill& fill) {
-  std::array<std::byte, 512> buffer{};
-  netlink::MessageWriter writer{buffer};
-  writer.begin(type, 0x501, 0, header);
-  fill(writer);
-  if (!writer.end()) give_up("a message is too long");
-  const std::size_t length = writer.bytes().size() + 4;
-  stream += {1, 1, static_cast<char>(length >> 8U), static_cast<char>(length & 255U)};
-  stream.append(reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size());
-}
-
-std::string port_name(int port) { return "swp" + std::to_string(port); }
-/// A link-local gateway serves routes of both families.
-std::string gateway(int hop) { return "fe80::" + std::to_string(hop); }
-
-/// 32 groups with the numbers 1000 and on, each of four next hops on four ports. 'devices' are the ports' numbers.
-std::string nexthop_frames(const std::vector<std::uint32_t>& devices) {
-  std::string stream;
-  for (std::uint32_t id = 1; id <= kGroups * kPorts; ++id) {
-    nhmsg header{};
-    header.nh_family = AF_INET6;
-    add_frame(stream, RTM_NEWNEXTHOP, header, [&](netlink::MessageWriter& writer) {
-      const IpAddress via = IpAddress::parse(gateway(static_cast<int>(id))).value();
-      writer.attribute(NHA_ID, id);
-      writer.attribute(NHA_GATEWAY, via.bytes().data(), via.size());
-      writer.attribute(NHA_OIF, devices[(id - 1) % kPorts]);
-    });
-  }
-  for (std::uint32_t group = 0; group < kGroups; ++group) {
-    add_frame(stream, RTM_NEWNEXTHOP, nhmsg{}, [&](netlink::MessageWriter& writer) {
-      std::array<nexthop_grp, kPorts> members{};
-      for (std::uint32_t i = 0; i < kPorts; ++i) members[i].id = group * kPorts + i + 1;
-      writer.attribute(NHA_ID, kFirstGroup + group);
-      writer.attribute(NHA_GROUP, members.data(), sizeof members);
-    });
-  }
-  return stream;
-}
-
-void add_route(std::string& stream, const Prefix& prefix, std::uint32_t group) {
-  rtmsg header{};
-  header.rtm_family = prefix.address.is_v6() ? AF_INET6 : AF_INET;
-  header.rtm_dst_len = prefix.length;
-  header.rtm_table = RT_TABLE_MAIN;
-  header.rtm_protocol = 186;
-  header.rtm_type = RTN_UNICAST;
-  add_frame(stream, RTM_NEWROUTE, header, [&](netlink::MessageWriter& writer) {
-    writer.attribute(RTA_DST, prefix.address.bytes().data(), prefix.address.size());
-    writer.attribute(RTA_PRIORITY, std::uint32_t{20});
-    writer.attribute(RTA_NH_ID, kFirstGroup + group);
-  });
-}
-
-/// In random order, as zebra's walk of a real table is for the kernel's tree.
-std::vector<Prefix> make_prefixes(std::size_t count) {
-  std::vector<Prefix> prefixes;
-  for (std::uint32_t i = 0; i < count; ++i) prefixes.push_back({IpAddress::v4(0x14000000U + (i << 8)), 24});
-  std::shuffle(prefixes.begin(), prefixes.end(), std::mt19937{1});
-  return prefixes;
-}
 Prefix single_prefix(std::uint32_t number) {
   std::array<std::uint8_t, 16> bytes{0x20, 0x01, 0x0d, 0xb8};
   for (std::size_t k = 0; k < 4; ++k) bytes[4 + k] = static_cast<std::uint8_t>(number >> (24 - 8 * k));
   return {IpAddress::v6(bytes), 64};
 }
-
-class Zebra {
- public:
-  explicit Zebra(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up("cannot connect");
-  }
-  void send(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) give_up("the session ended");
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
-
- private:
-  UniqueFd socket_;
-};
 
 // --- rondod
 
@@ -183,65 +80,11 @@ class QuickPlane final : public DataPlane {
   SimDataPlane kernel_;
 };
 
-std::vector<std::uint32_t> devices_of(DataPlane& plane) {
-  std::vector<std::uint32_t> devices(kPorts);
-  const std::vector<LinkEvent> links = plane.links().value();
-  for (const LinkEvent& link : links) {
-    for (int i = 1; i <= kPorts; ++i) {
-      if (link.name == port_name(i)) devices[static_cast<std::size_t>(i) - 1] = link.port.value();
-    }
-  }
-  return devices;
-}
-
-/// The parts of rondod that a route of FPM passes.
-class Daemon {
- public:
-  explicit Daemon(DataPlane& plane) : runtime_(RuntimeOptions{}), agent_(runtime_, plane, {}) {
-    runtime_.on_reject([](std::string_view, const Change&, const Status& why) { give_up(why.to_string()); });
-    must(agent_.start());
-    for (int port = 1; port <= kPorts; ++port) {
-      must(runtime_.table("PORT_TABLE").set(port_name(port), {{"admin_status", "up"}}));
-      must(runtime_.table("INTF_TABLE").set(port_name(port), {}));
-    }
-    for (int hop = 1; hop <= static_cast<int>(kGroups) * kPorts; ++hop) {
-      const std::string key = port_name((hop - 1) % kPorts + 1) + ":" + gateway(hop);
-      must(runtime_.table("NEIGH_TABLE").set(key, {{"neigh", "02:00:00:00:00:01"}}));
-    }
-    fpm::ServerOptions options;
-    options.port = 0;
-    options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
-    options.under_way = [this] { return runtime_.store().size("ROUTE_TABLE")->staged + agent_.programmer().in_flight(); };
-    server_ = fpm::Server::open(runtime_.scheduler(), runtime_.store(), std::move(options)).value();
-    agent_.on_route_answers([this] { server_->routes_answered(); });
-    server_->begin();
-  }
-  std::uint16_t port() const { return server_->port(); }
-  std::uint64_t programmed() const { return agent_.routes().counts().programmed; }
-  void run_until(const std::function<bool()>& done) {
-    while (!done()) runtime_.scheduler().run_for(5ms);
-  }
-  Duration longest_wait() const { return server_->figures().book.longest_wait; }
-
- private:
-  Runtime runtime_;
-  switch_agent::Agent agent_;
-  std::unique_ptr<fpm::Server> server_;
-};
-
 double cpu_seconds() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-pid_t fork_sender(const std::function<void()>& work) {
-  const pid_t pid = ::fork();
-  if (pid < 0) give_up("fork failed");
-  if (pid != 0) return pid;
-  work();
-  std::_Exit(0);
 }
 
 struct Sample {
@@ -292,16 +135,6 @@ void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
   std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes/s on one core\n", part, routes,
               samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
 }
-
-std::unique_ptr<netlink::Lab> make_lab() {
-  auto lab = netlink::Lab::make();
-  if (!lab) give_up(lab.error().to_string());
-  for (int port = 1; port <= kPorts; ++port) {
-    if (!(*lab)->add_port(port)) give_up("ip link failed");
-  }
-  return std::move(*lab);
-}
-std::unique_ptr<DataPlane> make_plane(const netlink::Lab& lab) { return make_linux_dataplane({.network_namespace = lab.path()}).value(); }
 
 // --- wait
 
