@@ -29,25 +29,46 @@ Result<std::unique_ptr<FlushChannel>> FlushChannel::open(Scheduler& scheduler, S
 }
 
 Turn FlushChannel::run(const Budget& budget) {
-  std::vector<Change> requests;
   static_cast<void>(requests_->take_gap());  // The operator asks again.
-  requests_->take(budget.items, requests);
-  for (const Change& request : requests) {
-    if (may_flush_()) take(request.verb(), request.key());
+  Turn turn;
+  while (turn.items < budget.items && has_backlog()) {
+    ++turn.items;
+    if (walk_) {
+      go_on();
+    } else {
+      std::vector<Change> requests;
+      requests_->take(1, requests);
+      for (const Change& request : requests) take(request.verb(), request.key());
+    }
+    if (time_is_up(budget)) break;
   }
-  return {static_cast<std::uint32_t>(requests.size()), requests_->empty() ? Backlog::Empty : Backlog::More};
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+void FlushChannel::go_on() {
+  if (!may_flush_()) return walk_.reset();
+  *waits_ = true;
+  const auto answered = [this, waits = std::weak_ptr<bool>{waits_}] {
+    const std::shared_ptr<bool> is_there = waits.lock();
+    if (is_there == nullptr) return;
+    *is_there = false;
+    wake();
+  };
+  if (!flush_(*walk_, answered)) *waits_ = false;
+  if (walk_->at_end) walk_.reset();
 }
 
 void FlushChannel::take(std::string_view what, std::string_view data) {
   const std::size_t bar = data.find('|');
   if (what == "ALL") {
-    flush_({}, {});
+    walk_.emplace();
   } else if (what == "PORT" && !data.empty()) {
-    flush_(data, {});
+    walk_ = FlushWalk{.port = std::string{data}, .vlan = {}};
   } else if (what == "VLAN" && !data.empty()) {
-    flush_({}, data);
+    walk_ = FlushWalk{.port = {}, .vlan = std::string{data}};
   } else if (what == "PORTVLAN" && bar != std::string_view::npos && bar != 0 && bar + 1 != data.size()) {
-    flush_(data.substr(0, bar), data.substr(bar + 1));
+    walk_ = FlushWalk{.port = std::string{data.substr(0, bar)}, .vlan = std::string{data.substr(bar + 1)}};
   } else {
     ++malformed_;
   }

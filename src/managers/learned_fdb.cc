@@ -24,12 +24,25 @@ void LearnedFdb::note(const Place& place, std::string_view vlan) const {
 
 void LearnedFdb::fdb_event(const FdbEvent& event) {
   const Place place{event.bridge, event.mac};
-  if (event.removed) {
-    stations_.erase(place);
-  } else {
-    stations_.insert_or_assign(place, event.port);
+  if (const auto known = stations_.find(place); known != stations_.end()) forget(known);
+  if (!event.removed) {
+    stations_.emplace(place, event.port);
+    behind_[event.port].insert(place);
   }
   note(place, vlan_of(event.bridge));
+}
+
+void LearnedFdb::forget(std::map<Place, IfIndex>::iterator station) {
+  const auto behind = behind_.find(station->second);
+  behind->second.erase(station->first);
+  if (behind->second.empty()) behind_.erase(behind);
+  stations_.erase(station);
+}
+
+void LearnedFdb::note_behind(IfIndex device) const {
+  const auto behind = behind_.find(device);
+  if (behind == behind_.end()) return;
+  for (const Place& place : behind->second) note(place, vlan_of(place.first));
 }
 
 /// The events of a device and of what it learned come by different ways, in any order.
@@ -42,21 +55,26 @@ void LearnedFdb::link_event(const LinkEvent& event) {
   if (known != devices_.end()) {
     if (const auto number = numbers_.find(known->second.name); number != numbers_.end() && number->second == event.port)
       numbers_.erase(number);
+    if (const auto on_port = tagged_.find(known->second.lower); on_port != tagged_.end()) {
+      on_port->second.erase(event.port);
+      if (on_port->second.empty()) tagged_.erase(on_port);
+    }
   }
   if (event.removed) {
     devices_.erase(event.port);
   } else {
     devices_.insert_or_assign(event.port, Device{event.name, event.vlan, event.lower});
     numbers_.insert_or_assign(event.name, event.port);
+    if (event.vlan != 0) tagged_[event.lower].insert(event.port);
   }
   const std::string vlan_now = vlan_of(event.port);
-  for (const auto& [place, device] : stations_) {
-    if (place.first == event.port) {
-      note(place, vlan_before);
-      note(place, vlan_now);
-    } else if (device == event.port) {
-      note(place, vlan_of(place.first));
-    }
+  for (auto it = stations_.lower_bound({event.port, {}}); it != stations_.end() && it->first.first == event.port; ++it) {
+    note(it->first, vlan_before);
+    note(it->first, vlan_now);
+  }
+  note_behind(event.port);
+  if (const auto on_port = tagged_.find(event.port); on_port != tagged_.end()) {
+    for (const IfIndex device : on_port->second) note_behind(device);
   }
 }
 
@@ -71,13 +89,17 @@ std::optional<std::string> LearnedFdb::port_of(std::string_view key) const {
   return port.empty() ? std::nullopt : std::optional{port};
 }
 
-std::vector<Operation> LearnedFdb::to_flush(std::string_view port, std::string_view vlan) const {
+std::vector<Operation> LearnedFdb::to_flush(FlushWalk& walk, std::size_t limit) const {
   std::vector<Operation> orders;
-  for (const auto& [place, device] : stations_) {
+  auto it = walk.after ? stations_.upper_bound(*walk.after) : stations_.begin();
+  for (; it != stations_.end() && limit > 0; ++it, --limit) {
+    const auto& [place, device] = *it;
+    walk.after = place;
     const std::string name = vlan_of(place.first);
-    if (name.empty() || (!vlan.empty() && name != vlan) || (!port.empty() && port_name(device) != port)) continue;
+    if (name.empty() || (!walk.vlan.empty() && name != walk.vlan) || (!walk.port.empty() && port_name(device) != walk.port)) continue;
     orders.push_back({FdbDelete{device, place.second}, {}});
   }
+  walk.at_end = it == stations_.end();
   return orders;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,18 +17,27 @@
 
 namespace rondo::managers {
 
+/// A request to forget stations, and how far it is.
+struct FlushWalk {
+  std::string port;                                       // Empty: of every port.
+  std::string vlan;                                       // Empty: of every VLAN.
+  std::optional<std::pair<IfIndex, MacAddress>> after{};  // The last station that was looked at, and its bridge.
+  bool at_end = false;
+};
+
 class LearnedFdb {
  public:
   /// 'changed' is called with the key ("Vlan10:02:00:00:00:00:aa") of each entry that may have changed.
   explicit LearnedFdb(std::function<void(const std::string& key)> changed) : changed_(std::move(changed)) {}
 
   void fdb_event(const FdbEvent& event);
+  /// O(stations of the bridge, or behind the device).
   void link_event(const LinkEvent& event);
 
   /// The port behind which the station is; a tagged member is the port, not its 802.1Q device. Nothing if the VLAN has not learned it.
   std::optional<std::string> port_of(std::string_view key) const;
-  /// Orders that make the bridges forget what they have learned; empty: of every port, of every VLAN. O(stations).
-  std::vector<Operation> to_flush(std::string_view port, std::string_view vlan) const;
+  /// Orders that make the bridges forget what they have learned, of the next 'limit' stations of the walk. O(limit).
+  std::vector<Operation> to_flush(FlushWalk& walk, std::size_t limit) const;
   std::size_t stations() const noexcept { return stations_.size(); }
 
  private:
@@ -41,10 +51,14 @@ class LearnedFdb {
   std::string vlan_of(IfIndex bridge) const;
   std::string port_name(IfIndex device) const;
   void note(const Place& place, std::string_view vlan) const;
+  void note_behind(IfIndex device) const;
+  void forget(std::map<Place, IfIndex>::iterator station);
 
   const std::function<void(const std::string& key)> changed_;
-  std::map<Place, IfIndex> stations_;  // The device behind which each is.
+  std::map<Place, IfIndex> stations_;          // The device behind which each is.
+  std::map<IfIndex, std::set<Place>> behind_;  // The stations by that device.
   std::map<IfIndex, Device> devices_;
+  std::map<IfIndex, std::set<IfIndex>> tagged_;  // The 802.1Q devices of each port that has some.
   std::map<std::string, IfIndex, std::less<>> numbers_;
 };
 

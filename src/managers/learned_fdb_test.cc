@@ -12,6 +12,7 @@
 namespace rondo::managers {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
@@ -45,9 +46,14 @@ class LearnedFdbTest : public testing::Test {
     fdb.fdb_event({.bridge = kVlan20, .port = kTagged, .mac = kOne});
     fdb.fdb_event({.bridge = kVlan20, .port = kTagged, .mac = kTwo});
   }
-  std::vector<std::string> flushed(std::string_view port, std::string_view vlan) const {
+  std::vector<std::string> flushed(const std::string& port, const std::string& vlan) const {
     std::vector<std::string> texts;
-    for (const Operation& order : fdb.to_flush(port, vlan)) texts.push_back(to_string(order.order));
+    FlushWalk walk{.port = port, .vlan = vlan};
+    while (!walk.at_end) {
+      const std::vector<Operation> orders = fdb.to_flush(walk, 2);
+      EXPECT_LE(orders.size(), 2U);
+      for (const Operation& order : orders) texts.push_back(to_string(order.order));
+    }
     return texts;
   }
   std::set<std::string> changed;
@@ -91,6 +97,7 @@ TEST_F(LearnedFdbTest, ADeviceThatIsRenamedOrGoesTakesItsNameAlong) {
   EXPECT_EQ(fdb.port_of("Vlan30:02:00:00:00:00:01"), "Ethernet0");
   device(kPort, "Ethernet9");
   EXPECT_EQ(fdb.port_of("Vlan30:02:00:00:00:00:01"), "Ethernet9");
+  EXPECT_THAT(changed, Contains("Vlan20:02:00:00:00:00:02")) << "the port of its 802.1Q device";
   device(kVlan10, "br0");
   EXPECT_THAT(flushed("", ""), UnorderedElementsAre("delete entry 02:00:00:00:00:01 on port 2", "delete entry 02:00:00:00:00:02 on port 2"))
       << "a bridge that is no VLAN is not ours";
@@ -111,13 +118,76 @@ TEST_F(LearnedFdbTest, AFlushIsOfAllOrOfAPortOrOfAVlanOrOfBoth) {
   EXPECT_THAT(flushed("Ethernet8", ""), IsEmpty());
 }
 
+/// Each event of a device walked over all stations.
+TEST_F(LearnedFdbTest, AnEventOfADeviceConcernsItsStationsOnly) {
+  devices();
+  std::size_t notes = 0;
+  LearnedFdb counted{[&notes](const std::string&) { ++notes; }};
+  for (unsigned bridge = 0; bridge < 100; ++bridge) {
+    LinkEvent event;
+    event.port = IfIndex{1000 + bridge};
+    event.name = "Vlan" + std::to_string(1 + bridge);
+    counted.link_event(event);
+    for (unsigned station = 0; station < 100; ++station) {
+      const MacAddress mac{{2, 0, 0, 0, static_cast<std::uint8_t>(bridge), static_cast<std::uint8_t>(station)}};
+      counted.fdb_event({.bridge = event.port, .port = IfIndex{1 + station}, .mac = mac});
+    }
+  }
+  for (unsigned station = 0; station < 100; station += 2) {
+    const MacAddress mac{{2, 0, 0, 0, 7, static_cast<std::uint8_t>(station)}};
+    counted.fdb_event({.bridge = IfIndex{1007}, .port = IfIndex{1}, .mac = mac, .removed = station % 4 == 0});
+  }
+  notes = 0;
+  LinkEvent port;
+  port.port = IfIndex{1};
+  port.name = "Ethernet0";
+  counted.link_event(port);
+  EXPECT_EQ(notes, 99U + 25U) << "one of each other VLAN, and those that moved to it";
+  EXPECT_EQ(counted.port_of("Vlan8:02:00:00:00:07:02"), "Ethernet0");
+  EXPECT_FALSE(counted.port_of("Vlan8:02:00:00:00:07:04"));
+}
+
+TEST(FlushChannelTest, AWalkHasOnePieceUnderWay) {
+  RuntimeFixture fixture;
+  std::vector<std::function<void()>> waiting;
+  std::size_t pieces = 0;
+  auto opened = FlushChannel::open(
+      fixture.runtime.scheduler(), fixture.runtime.store(), [] { return true; },
+      [&](FlushWalk& walk, std::function<void()> answered) {
+        ++pieces;
+        walk.at_end = pieces % 3 == 0;
+        if (pieces % 3 == 2) return false;  // None of its stations is asked for.
+        waiting.push_back(std::move(answered));
+        return true;
+      });
+  ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(fixture.runtime.store().write(kFlushRequest, Change::event("ALL", "ALL", {})).ok());
+  fixture.run_for(100ms);
+  for (const std::size_t expected : {1U, 3U, 4U, 6U, 6U}) {
+    EXPECT_EQ(pieces, expected);
+    if (waiting.empty()) break;
+    std::exchange(waiting, {}).front()();
+    fixture.run_for(100ms);
+  }
+  EXPECT_EQ(pieces, 6U);
+  ASSERT_TRUE(fixture.runtime.store().write(kFlushRequest, Change::event("ALL", "ALL", {})).ok());
+  fixture.run_for(100ms);
+  ASSERT_EQ(waiting.size(), 1U);
+  opened->reset();
+  waiting.front()();  // The answer comes later than the end of the channel.
+}
+
 TEST(FlushChannelTest, TakesTheFourRequestsOfSonicAndCountsOthers) {
   RuntimeFixture fixture;
   std::vector<std::string> flushed;
   bool may_flush = true;
   auto opened = FlushChannel::open(
       fixture.runtime.scheduler(), fixture.runtime.store(), [&] { return may_flush; },
-      [&](std::string_view port, std::string_view vlan) { flushed.push_back(std::string{port} + "/" + std::string{vlan}); });
+      [&](FlushWalk& walk, const std::function<void()>&) {
+        flushed.push_back(walk.port + "/" + walk.vlan);
+        walk.at_end = true;
+        return false;
+      });
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
   const auto request = [&](std::string_view what, std::string_view data) {
     ASSERT_TRUE(fixture.runtime.store().write(kFlushRequest, Change::event(what, data, {})).ok());

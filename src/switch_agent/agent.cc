@@ -195,7 +195,7 @@ Status Agent::begin_audits() {
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });
   Result<std::unique_ptr<Source>> monitor =
-      reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& object) { audit_->notice(object); });
+      reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) { audit_->notice(event); });
   if (!monitor) return monitor.error().with_context("following changes by other programs");
   object_monitor_ = std::move(*monitor);
   return {};
@@ -257,13 +257,19 @@ std::string Agent::vrf_of_table(std::uint32_t table) const {
   return found;
 }
 
-void Agent::flush(std::vector<Operation> deletes) {
+bool Agent::flush(std::vector<Operation> deletes, std::function<void()> answered) {
   // A station whose entry a row has just made static may still be known as a learned one.
   std::erase_if(deletes, [this](const Operation& operation) {
     const auto* const entry = std::get_if<FdbDelete>(&operation.order);
     return entry != nullptr && fdb_.has(*entry);
   });
-  if (!deletes.empty()) programmer_.submit(OrderLane::Urgent, std::move(deletes), [](std::span<Operation>) {});
+  if (deletes.empty()) return false;
+  const auto left = std::make_shared<std::size_t>(deletes.size());
+  programmer_.submit(OrderLane::Urgent, std::move(deletes), [left, answered = std::move(answered)](std::span<Operation> done) {
+    *left -= done.size();
+    if (*left == 0) answered();
+  });
+  return true;
 }
 
 std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }

@@ -104,8 +104,9 @@ class Agent {
   /// The VRF that has the table of the kernel: by its row of VRF_TABLE, or by a device with the name of a VRF. Empty if there is none.
   std::string vrf_of_table(std::uint32_t table) const;
   const PortIds& port_ids() const noexcept { return port_ids_; }
-  /// Makes bridges forget stations that they have learned. Does not wait.
-  void flush(std::vector<Operation> deletes);
+  /// Makes bridges forget stations that they have learned. Does not wait: 'answered' is called when they have. Returns false if there is
+  /// nothing to order.
+  bool flush(std::vector<Operation> deletes, std::function<void()> answered);
   const Interfaces& interfaces() const noexcept { return interfaces_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }

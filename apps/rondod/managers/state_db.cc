@@ -12,6 +12,9 @@ namespace rondo::daemon {
 
 namespace {
 
+/// The stations that one turn of a flush looks at: well below a millisecond of the turn and of the programming thread.
+constexpr std::size_t kStationsTogether = 256;
+
 std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, std::string_view name) {
   const switch_agent::Ports::Port* const port = ports.find(name);
   if (port == nullptr || !port->exists || !port->has_row) return std::nullopt;
@@ -75,7 +78,9 @@ Status StateDb::start(Runtime& runtime, DataPlane& plane, switch_agent::Agent& a
   auto watch = plane.watch_fdb(runtime.scheduler(), switch_agent::kKernelEvents, [this](const FdbEvent& event) { fdb_.fdb_event(event); });
   if (!watch) return watch.error();
   fdb_watch_ = std::move(*watch);
-  const auto flush = [this, &agent](std::string_view port, std::string_view vlan) { agent.flush(fdb_.to_flush(port, vlan)); };
+  const auto flush = [this, &agent](managers::FlushWalk& walk, std::function<void()> answered) {
+    return agent.flush(fdb_.to_flush(walk, kStationsTogether), std::move(answered));
+  };
   auto flushes = managers::FlushChannel::open(
       *scheduler_, *store_, [redis = redis_] { return !redis->waits_for_lease(); }, flush);
   if (flushes) flushes_ = std::move(*flushes);
