@@ -15,6 +15,7 @@ namespace {
 
 using namespace contract;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -130,6 +131,51 @@ TEST_P(BridgeContract, AStaticEntryMovesBetweenPortsAndGoesWithItsPort) {
   EXPECT_THAT(entries(), IsEmpty());
   EXPECT_EQ(apply(FdbSet{swp1_, MacAddress{{1, 0, 0x5e, 0, 0, 1}}}).code(), StatusCode::InvalidArgument);
   EXPECT_EQ(apply(FdbSet{IfIndex{9999}, kStation}).code(), StatusCode::FailedPrecondition);
+}
+
+TEST_P(BridgeContract, AnEntryOfAnotherControlPlaneAndTheAddressOfADeviceStay) {
+  for (const IfIndex port : {swp1_, swp2_}) must(LinkSet{.port = port, .up = true, .master = bridge_});
+  rig_->add_external_entry(1, kStation);
+  for (const IfIndex port : {swp1_, swp2_}) {
+    const Status refused = apply(FdbSet{port, kStation});
+    EXPECT_EQ(refused.code(), StatusCode::AlreadyExists);
+    EXPECT_THAT(std::string{refused.message()}, HasSubstr("an entry of another control plane"));
+    EXPECT_EQ(apply(FdbDelete{port, kStation}).code(), StatusCode::NotFound);
+  }
+  EXPECT_THAT(entries(), IsEmpty());
+  rig_->remove_external_entry(1, kStation);  // It was there.
+  must(FdbSet{swp2_, kStation});
+  EXPECT_THAT(entries(), ElementsAre("02:00:00:00:00:aa swp2"));
+  rig_->add_external_entry(2, kStation);
+  EXPECT_THAT(entries(), IsEmpty()) << "it is in the place of ours";
+  const MacAddress own = link("swp1").mac;
+  for (const IfIndex port : {swp1_, swp2_}) {
+    const Status refused = apply(FdbSet{port, own});
+    EXPECT_EQ(refused.code(), StatusCode::AlreadyExists);
+    EXPECT_THAT(std::string{refused.message()}, HasSubstr("the address of a device of this bridge"));
+    EXPECT_EQ(apply(FdbDelete{port, own}).code(), StatusCode::NotFound);
+  }
+}
+
+TEST_P(BridgeContract, AStaticEntryTakesThePlaceOfALearnedOneInTheOrderOfTheOrders) {
+  for (const IfIndex port : {swp1_, swp2_}) must(LinkSet{.port = port, .up = true, .master = bridge_});
+  ASSERT_TRUE(becomes([&] {
+    rig_->hear(1, kStation);
+    Operation probe{FdbDelete{swp1_, kStation}, {}};
+    plane().apply({&probe, 1});
+    return probe.status.ok();
+  }));
+  rig_->hear(1, kStation);
+  const MacAddress other{{2, 0, 0, 0, 0, 0xbb}};
+  std::vector<Operation> bulk;
+  for (const Order& order : {Order{FdbSet{swp2_, kStation}}, Order{FdbSet{swp1_, other}}, Order{FdbDelete{swp1_, other}},
+                             Order{FdbSet{swp2_, other}}, Order{FdbDelete{swp1_, MacAddress{{2, 0, 0, 0, 0, 0xcc}}}}}) {
+    bulk.push_back({order, {}});
+  }
+  plane().apply(bulk);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(bulk[i].status.ok()) << i << bulk[i].status.to_string();
+  EXPECT_EQ(bulk[4].status.code(), StatusCode::NotFound);
+  EXPECT_THAT(entries(), ElementsAre("02:00:00:00:00:aa swp2", "02:00:00:00:00:bb swp2"));
 }
 
 TEST_P(BridgeContract, ATaggedPortGoesUpAndDownWithItsPortAndGoesWithIt) {

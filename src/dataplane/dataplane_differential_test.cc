@@ -18,6 +18,8 @@ class Drawer {
  public:
   Drawer(std::uint32_t seed, std::vector<IfIndex> ports, IfIndex bridge) : random_(seed), ports_(std::move(ports)), bridge_(bridge) {}
 
+  static constexpr std::uint32_t kStations = 4;
+
   Order draw() {
     if (below(8) == 0) return draw_of_bridge();
     switch (below(20)) {
@@ -67,7 +69,7 @@ class Drawer {
     return {v6(static_cast<std::uint8_t>(0x80 + number), 0), 48};
   }
   Order draw_of_bridge() {
-    const MacAddress station{{2, 0, 0, 0, 1, static_cast<std::uint8_t>(below(3))}};
+    const MacAddress station{{2, 0, 0, 0, 1, static_cast<std::uint8_t>(below(kStations))}};
     switch (below(4)) {
       case 0: return LinkSet{.port = port(), .master = below(3) == 0 ? IfIndex{} : bridge_};
       case 1: return FdbDelete{.port = port(), .mac = station};
@@ -139,13 +141,17 @@ std::vector<std::string> state_of(DataPlane& plane) {
   return lines;
 }
 
+IfIndex bridge_of(DataPlane& plane) {
+  const auto links = plane.links().value();
+  const auto found = std::ranges::find(links, "br0", &LinkEvent::name);
+  return found == links.end() ? IfIndex{} : found->port;
+}
+
 // Creates a bridge without carrier to the outside, so that only what it has itself is compared.
 IfIndex add_bridge(DataPlane& plane) {
   Operation order{.order = BridgeSet{DeviceName{"br0"}}, .status = {}};
   plane.apply({&order, 1});
-  const auto links = plane.links().value();
-  const auto found = std::ranges::find(links, "br0", &LinkEvent::name);
-  return found == links.end() ? IfIndex{} : found->port;
+  return bridge_of(plane);
 }
 
 void compare(std::uint32_t seed, const netlink::Lab& lab) {
@@ -156,7 +162,18 @@ void compare(std::uint32_t seed, const netlink::Lab& lab) {
   Drawer kernel_drawer(seed, ports_of(*kernel), add_bridge(*kernel));
   Drawer simulated_drawer(seed, ports_of(simulated), add_bridge(simulated));
   constexpr int kOrders = 400;
+  // Another control plane has an entry for the last station in each bridge.
+  const MacAddress external{{2, 0, 0, 0, 1, Drawer::kStations - 1}};
   for (int i = 0; i < kOrders; ++i) {
+    if (i == kOrders / 2) {
+      for (DataPlane* const plane : {kernel.get(), static_cast<DataPlane*>(&simulated)}) {
+        Operation enter{LinkSet{.port = ports_of(*plane)[0], .master = bridge_of(*plane)}};
+        plane->apply({&enter, 1});
+        ASSERT_TRUE(enter.status.ok()) << enter.status.to_string();
+      }
+      simulated.add_external_entry("swp1", external);
+      ASSERT_TRUE(lab.bridge("fdb replace " + external.to_string() + " dev swp1 master static extern_learn"));
+    }
     Operation real{.order = kernel_drawer.draw()};
     Operation fake{.order = simulated_drawer.draw()};
     kernel->apply({&real, 1});

@@ -111,25 +111,27 @@ void Audit::look_at_held() {
   }
 }
 
-void Audit::notice(const std::optional<DeleteOrder>& object) {
-  if (!object) {
+void Audit::notice(const std::optional<ObjectEvent>& event) {
+  if (!event) {
     for (std::size_t i = 0; i < kObjectKinds; ++i) notice(static_cast<ObjectKind>(i));
     return;
   }
-  if (const auto* const route = std::get_if<RouteDelete>(&*object)) return notice_route(*route);
+  const DeleteOrder& object = event->object;
+  if (const auto* const route = std::get_if<RouteDelete>(&object)) return notice_route(*route);
   struct IsOurs {
     const AuditParts& parts;
+    const bool is_set;
     bool operator()(const RouteDelete&) const { return false; }  // See notice_route().
     bool operator()(const NexthopDelete& one) const { return parts.nexthop_groups.may_have(one); }
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
-    bool operator()(const FdbDelete& one) const { return parts.fdb.has(one); }
+    bool operator()(const FdbDelete& one) const { return parts.fdb.is_changed_by(one, is_set); }
   };
-  if (!std::visit(IsOurs{parts_}, *object)) return;
-  notice(kind_of(*object));
+  if (!std::visit(IsOurs{parts_, event->is_set}, object)) return;
+  notice(kind_of(object));
   // The kernel drops the neighbours of a family with the last address of that family.
-  if (kind_of(*object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
+  if (kind_of(object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
 }
 
 void Audit::notice(ObjectKind kind) {

@@ -119,7 +119,7 @@ class Audit final : public Source {
   void look_at_held();
   /// Called when the data plane reports a change by another program. Its kind is audited within a second. A route is repaired immediately
   /// or at the end of the round. Without an object, all kinds are audited.
-  void notice(const std::optional<DeleteOrder>& object);
+  void notice(const std::optional<ObjectEvent>& event);
   /// The same, for a whole kind.
   void notice(ObjectKind kind);
   /// Called when the data plane has answered the orders that delete unwanted objects.

@@ -39,7 +39,10 @@ Outcome Fdb::set(std::string_view key, const Fields& fields) {
   const std::string canonical = fdb_key(place.first, place.second);
   const Constraint member{kVlanMember, place.first + ":" + row->port};
   const auto known = entries_.find(place);
-  if (known != entries_.end() && !holds({kVlanMember, place.first + ":" + known->second.port})) known->second.present = false;
+  if (known != entries_.end() && !holds({kVlanMember, place.first + ":" + known->second.port})) {
+    known->second.present = false;
+    known->second.holder.clear();
+  }
   if (!holds(member)) {
     refusals_.forget(canonical);
     return Outcome::wait_for(member);
@@ -76,6 +79,12 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   }
   Entry& entry = it->second;
   if (entry.orders > 0) --entry.orders;
+  entry.holder.clear();
+  if (status.code() == StatusCode::AlreadyExists) {
+    entry.present = false;
+    entry.holder = std::string{status.message()};
+    return Outcome::retry_after(kForeignRetry, status);
+  }
   if (!status.ok()) {
     Outcome outcome = outcome_of_set(status);
     if (outcome.kind() == Outcome::Kind::Reject && !entry.applied) gone(place);
@@ -85,6 +94,7 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   entry.applied = true;
   entry.present = true;
   entry.refused_again.clear();
+  entry.is_held = false;
   return Outcome::done_while({kVlanMember, place.first + ":" + entry.port});
 }
 
@@ -93,6 +103,7 @@ Outcome Fdb::set_dynamic(const Place& place) {
   Entry& entry = entries_.find(place)->second;
   refusals_.forget(fdb_key(place.first, place.second));
   const bool was_static = std::exchange(entry.present, false);
+  entry.holder.clear();
   entry.applied = true;
   if (!was_static || !entry.device) return Outcome::done();
   program(programmer_, FdbDelete{entry.device, place.second}, [this, ticket = current_ticket(), place](const Status& status) {
@@ -114,9 +125,9 @@ Outcome Fdb::remove(std::string_view key) {
   refusals_.forget(canonical);
   Entry& entry = it->second;
   entry.leaving = true;
-  const bool has_it = entry.is_static && entry.device && device_of(place, entry.port) == entry.device;
+  const bool has_it = entry.is_static && entry.device && entry.holder.empty() && device_of(place, entry.port) == entry.device;
   if (!has_it) {
-    gone(place);  // It went with its membership, or is the bridge's.
+    gone(place);  // It went with its membership, or is the bridge's or of another program.
     return Outcome::done();
   }
   program(programmer_, FdbDelete{entry.device, place.second}, [this, ticket = current_ticket(), place](const Status& status) {

@@ -37,6 +37,8 @@ class Fdb final : public Orch {
   void program_again(const FdbDelete& object);
   /// True if a row asks for a static entry of this address in the bridge that the port is in.
   bool has(const FdbDelete& object) const;
+  /// True if the event of such an entry is a difference from its row, and not only what the row asks for.
+  bool is_changed_by(const FdbDelete& object, bool is_set) const;
 
  private:
   using Place = std::pair<std::string, MacAddress>;  // VLAN, address.
@@ -48,7 +50,9 @@ class Fdb final : public Orch {
     bool leaving = false;  // Its Delete is under way.
     IfIndex device{};      // The device that was ordered last.
     unsigned orders = 0;   // Orders under way.
+    std::string holder;    // Who has the address in the bridge, as text for operators; the row waits for the end of that.
     std::string refused_again;
+    bool is_held = false;  // The repair was refused for such a holder.
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);

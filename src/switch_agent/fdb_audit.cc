@@ -23,7 +23,7 @@ bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
       const auto it = std::ranges::lower_bound(look.actual, std::pair{bridge, place.second}, {}, place_of);
       const bool is_there = bridge && it != look.actual.end() && it->bridge == bridge && it->mac == place.second;
       if (is_there && entry.is_static) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-      const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 &&
+      const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 && entry.holder.empty() &&
                           device_of(place, entry.port) == entry.device && holds({kVlanMember, place.first + ":" + entry.port});
       // The kernel names the owner of a bridge, not of an entry: those of a bridge of another program are not read.
       if (!is_due || !ids_.device(place.first).ours || (is_there && it->port == entry.device)) return;
@@ -64,7 +64,9 @@ void Fdb::program_again(const FdbDelete& object) {
   // The next audit detects a refusal, and tries again.
   program(programmer_, FdbSet{entry->device, place.second}, [this, place](const Status& status) {
     const auto repaired = entries_.find(place);
-    if (repaired != entries_.end()) repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
+    if (repaired == entries_.end()) return;
+    repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
+    repaired->second.is_held = status.code() == StatusCode::AlreadyExists;
   });
 }
 
@@ -73,15 +75,24 @@ bool Fdb::has(const FdbDelete& object) const {
   return find(object, place) != nullptr;
 }
 
+bool Fdb::is_changed_by(const FdbDelete& object, bool is_set) const {
+  Place place;
+  const Entry* const entry = find(object, place);
+  return entry != nullptr && !entry->leaving && !(is_set && object.port == entry->device);
+}
+
 RowInPlane Fdb::state_of(std::string_view key) const {
   const Result<FdbKey> parsed = parse_fdb_key(key);
   if (!parsed) return {};
   const std::string canonical = fdb_key(parsed->vlan, parsed->mac);
   if (const Status* const why = refusals_.why(canonical)) return {PlaneState::Refused, std::string{why->message()}, {}};
   const auto it = entries_.find({parsed->vlan, parsed->mac});
-  if (it == entries_.end() || !it->second.applied || it->second.leaving || !spellings_.may_act(canonical, key, true)) return {};
+  if (it == entries_.end() || it->second.leaving || !spellings_.may_act(canonical, key, true)) return {};
   const Entry& entry = it->second;
+  if (!entry.holder.empty()) return {PlaneState::Foreign, entry.holder, {}};
+  if (!entry.applied) return {};
   if (!entry.is_static) return {PlaneState::Installed, "the bridge learns it itself", {}};
+  if (entry.is_held) return {PlaneState::Foreign, entry.refused_again, {}};
   if (!entry.refused_again.empty()) {
     return {PlaneState::Lost, "the kernel does not have it and refuses it: " + entry.refused_again, {}};
   }
@@ -93,7 +104,8 @@ RowInPlane Fdb::state_of(std::string_view key) const {
 PlaneCounts Fdb::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [place, entry] : entries_) {
-    if (!entry.applied || entry.leaving || refusals_.why(fdb_key(place.first, place.second)) != nullptr) continue;
+    if (!entry.holder.empty() || !entry.applied || entry.leaving || refusals_.why(fdb_key(place.first, place.second)) != nullptr) continue;
+    if (entry.is_static && entry.is_held) continue;
     if (entry.is_static && !entry.refused_again.empty()) {
       ++counts.lost;
     } else if (entry.is_static && !holds({kVlanMember, place.first + ":" + entry.port})) {

@@ -131,6 +131,14 @@ struct FdbEntry {
   MacAddress mac;
 };
 
+/// A change of an object by another program or by the kernel itself, named by the order that would delete the object.
+struct ObjectEvent {
+  DeleteOrder object;
+  /// A static entry of a bridge: it exists, as an FdbSet makes it. The kernel names no sender of these changes, so our own orders are
+  /// reported, too.
+  bool is_set = false;
+};
+
 class DataPlane {
  public:
   virtual ~DataPlane();
@@ -153,13 +161,12 @@ class DataPlane {
   virtual Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
                                                   std::function<void(const LinkEvent&)> handler) = 0;
 
-  /// An object that another program or the kernel itself created, changed or deleted, named by the order that would delete it. Empty after
-  /// a gap: any object may have changed.
-  using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
-  /// A source that reports changes of addresses, neighbours, next hops, routes and static entries of bridges that did not come from
-  /// apply(); those from apply() are filtered out. A route is reported when another program deletes or replaces one of ours, or sets one of
-  /// our protocol number; not when the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane
-  /// reports nothing.
+  /// Empty after a gap: any object may have changed.
+  using ObjectHandler = std::function<void(const std::optional<ObjectEvent>& event)>;
+  /// A source that reports changes of addresses, neighbours, next hops, routes and entries of bridges that did not come from apply(); those
+  /// from apply() are filtered out, except those of entries. What bridges learn is not reported. A route is reported when another program
+  /// deletes or replaces one of ours, or sets one of our protocol number; not when the kernel drops it with its next hops. The source adds
+  /// itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// A source that reports every learned neighbour once and then each change, on 'scheduler' (it adds itself). After a gap it reads all

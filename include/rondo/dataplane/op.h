@@ -68,12 +68,13 @@ struct DeviceDelete {
   IfIndex device;
 };
 /// Creates a static entry in the forwarding database of the bridge that the port is in, or moves the entry of this address to the port. The
-/// bridge does not age it and learns no other port for the address. It goes when the port leaves the bridge.
+/// bridge does not age it and learns no other port for the address. It goes when the port leaves the bridge. An entry of another control
+/// plane (extern_learn) stays, and so does the address of the bridge or of one of its ports: AlreadyExists.
 struct FdbSet {
   IfIndex port;
   MacAddress mac;
 };
-/// Deletes the entry, whether it is static or learned.
+/// Deletes the entry, whether it is static or learned. NotFound for one that an FdbSet does not replace.
 struct FdbDelete {
   IfIndex port;
   MacAddress mac;
@@ -160,8 +161,8 @@ std::string object_name(const DeleteOrder& one);
 ///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
-///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. Or a device has the
-///                       name of a new one
+///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. A device has the
+///                       name of a new one. Another control plane, or a device, has the address of a static entry
 ///   Unimplemented       this kernel does not support it (EOPNOTSUPP)
 struct Operation {
   Order order;

@@ -86,11 +86,15 @@ std::optional<DeleteOrder> changed_neighbor(const Message& message) {
   return NeighborDelete{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address};
 }
 
-/// A static entry that was set or deleted. Bridges also report what they learn and age, thousands at a time.
-std::optional<DeleteOrder> changed_fdb(const Message& message) {
+/// An entry that a program set or deleted. Bridges also report what they learn and age, thousands at a time.
+std::optional<ObjectEvent> changed_fdb(const Message& message) {
   const std::optional<FdbRecord> record = decode_fdb(message);
-  if (!record || !record->is_static) return std::nullopt;
-  return FdbDelete{.port = record->port, .mac = record->mac};
+  if (!record || record->is_learned) return std::nullopt;
+  return ObjectEvent{FdbDelete{.port = record->port, .mac = record->mac}, record->is_static && !record->removed};
+}
+
+std::optional<ObjectEvent> event_of(std::optional<DeleteOrder> object) {
+  return object ? std::optional{ObjectEvent{std::move(*object)}} : std::nullopt;
 }
 
 std::optional<DeleteOrder> changed_nexthop(const Message& message) {
@@ -111,19 +115,19 @@ std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMar
 
 }  // namespace
 
-std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks) {
+std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMarks& marks) {
   switch (message.header.nlmsg_type) {
     case RTM_NEWADDR:
-    case RTM_DELADDR: return changed_address(message);
+    case RTM_DELADDR: return event_of(changed_address(message));
     case RTM_NEWNEIGH:
     case RTM_DELNEIGH: {
       const auto header = read_front<ndmsg>(message.payload);
-      return header && header->ndm_family == AF_BRIDGE ? changed_fdb(message) : changed_neighbor(message);
+      return header && header->ndm_family == AF_BRIDGE ? changed_fdb(message) : event_of(changed_neighbor(message));
     }
     case RTM_NEWNEXTHOP:
-    case RTM_DELNEXTHOP: return changed_nexthop(message);
+    case RTM_DELNEXTHOP: return event_of(changed_nexthop(message));
     case RTM_NEWROUTE:
-    case RTM_DELROUTE: return changed_route(message, marks);
+    case RTM_DELROUTE: return event_of(changed_route(message, marks));
     default: return std::nullopt;
   }
 }
@@ -234,9 +238,9 @@ std::optional<FdbRecord> decode_fdb(const Message& message) {
   // Without a bridge it is a filter of the device itself.
   if (attributes.is_malformed() || !mac || !record.bridge || (header->ndm_flags & NTF_SELF) != 0) return std::nullopt;
   record.mac = *mac;
-  const bool is_external = (header->ndm_flags & NTF_EXT_LEARNED) != 0;  // Another control plane keeps it.
-  record.is_static = (header->ndm_state & NUD_NOARP) != 0 && !is_external;
-  record.is_learned = (header->ndm_state & (NUD_NOARP | NUD_PERMANENT)) == 0 && !is_external;
+  record.is_external = (header->ndm_flags & NTF_EXT_LEARNED) != 0;
+  record.is_static = (header->ndm_state & NUD_NOARP) != 0 && !record.is_external;
+  record.is_learned = (header->ndm_state & (NUD_NOARP | NUD_PERMANENT)) == 0 && !record.is_external;
   return record;
 }
 

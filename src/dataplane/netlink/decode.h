@@ -31,11 +31,10 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
 /// Decodes a notification about an address, a neighbour, a static entry of a bridge, a next hop or a route of any program; returns the
 /// order that would delete the object. Empty for other messages, for neighbours that are no IP addresses, and for routes of another metric
 /// or for a type of service.
-std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks);
+std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMarks& marks);
 /// Decodes an address of any program; the entry states whether it is ours.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
-/// An entry of a bridge's forwarding database. Neither static nor learned: an address of the bridge itself, or an entry that another
-/// control plane keeps.
+/// An entry of a bridge's forwarding database. Neither static nor learned nor external: an address of the bridge or of one of its ports.
 struct FdbRecord {
   IfIndex bridge;
   IfIndex port;
@@ -43,6 +42,7 @@ struct FdbRecord {
   bool removed = false;
   bool is_static = false;
   bool is_learned = false;
+  bool is_external = false;  // Another control plane keeps it.
 };
 /// Decodes a notification or a dump's entry. Empty for other messages, and for address filters of the devices themselves.
 std::optional<FdbRecord> decode_fdb(const Message& message);

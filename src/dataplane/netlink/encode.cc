@@ -14,7 +14,7 @@ namespace rondo::netlink {
 namespace {
 
 constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
-constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would replace another program's route.
+constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would replace what another program has made.
 constexpr std::uint16_t kDelete = NLM_F_REQUEST;
 
 std::uint8_t family(const IpAddress& address) noexcept { return address.is_v6() ? AF_INET6 : AF_INET; }
@@ -155,7 +155,7 @@ struct Encoder {
   void operator()(const FdbSet& entry) const noexcept {
     ndmsg header = fdb_header(entry.port);
     header.ndm_state = NUD_NOARP;
-    writer.begin(RTM_NEWNEIGH, kSet, sequence, header);
+    writer.begin(RTM_NEWNEIGH, kCreate, sequence, header);  // FdbEntries handles one that is present.
     writer.attribute(NDA_LLADDR, entry.mac.bytes);
   }
   void operator()(const FdbDelete& entry) const noexcept {

@@ -40,6 +40,8 @@ class Lab {
 
   /// Runs `ip -n <namespace> <arguments>`; true if it succeeded.
   bool ip(const std::string& arguments) const { return run("ip -n " + name_ + " " + arguments + " 2>/dev/null"); }
+  /// The same with `bridge`.
+  bool bridge(const std::string& arguments) const { return run("bridge -n " + name_ + " " + arguments + " 2>/dev/null"); }
   bool add_port(int number) const {
     const std::string n = std::to_string(number);
     return ip("link add swp" + n + " type veth peer name line" + n) && ip("link set line" + n + " up");

@@ -12,6 +12,7 @@
 
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/dump.h"
+#include "dataplane/netlink/fdb_entries.h"
 #include "dataplane/netlink/fdb_monitor.h"
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
@@ -48,8 +49,25 @@ class LinuxDataPlane final : public DataPlane {
         holders_(holder_dumps_, marks_) {}
 
   void apply(std::span<Operation> ops) override {
-    sender_.apply(ops);
-    if (sender_.take_existing() != 0) settle_existing(ops);
+    std::size_t begin = 0;  // The first order that is not sent yet.
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const bool is_delete = std::holds_alternative<FdbDelete>(ops[i].order);
+      if (!is_delete && !std::holds_alternative<FdbSet>(ops[i].order)) continue;
+      if (is_delete) {
+        // The entry as the orders before leave it.
+        if (i > begin && !std::holds_alternative<FdbDelete>(ops[begin].order)) {
+          apply_others(ops.subspan(begin, i - begin));
+          begin = i;
+        }
+        if (!entries_.keeps(ops[i])) continue;
+        apply_others(ops.subspan(begin, i - begin));
+      } else {
+        apply_others(ops.subspan(begin, i + 1 - begin));
+        if (ops[i].status.origin_errno() == EEXIST) entries_.settle(ops[i]);
+      }
+      begin = i + 1;
+    }
+    apply_others(ops.subspan(begin));
   }
 
   Result<std::vector<LinkEvent>> links() override {
@@ -139,6 +157,12 @@ class LinuxDataPlane final : public DataPlane {
   }
 
  private:
+  /// Leaves an FdbSet refused if an entry is present.
+  void apply_others(std::span<Operation> ops) {
+    if (ops.empty()) return;
+    sender_.apply(ops);
+    if (sender_.take_existing() != 0) settle_existing(ops);
+  }
   /// Called when the kernel refused to create routes because routes are present: routes of other programs stay, and ours are replaced.
   void settle_existing(std::span<Operation> ops) {
     std::vector<std::size_t> ours = holders_.settle(ops);
@@ -184,6 +208,7 @@ class LinuxDataPlane final : public DataPlane {
   DumpChannel dumps_;
   DumpChannel holder_dumps_;  // Used by the programming thread, which must not share a channel with the thread that reads dumps.
   netlink::RouteHolders holders_;
+  netlink::FdbEntries entries_{where_};
 };
 
 // Deletes a next hop that cannot exist: the answer shows whether we may program here, and whether this kernel has next-hop objects.

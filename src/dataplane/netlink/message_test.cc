@@ -224,6 +224,7 @@ TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {
   EXPECT_EQ(header.ndm_family, AF_BRIDGE);
   EXPECT_EQ(header.ndm_flags, NTF_MASTER);
   EXPECT_EQ(header.ndm_state, NUD_NOARP);
+  EXPECT_NE(first_message(bytes).header.nlmsg_flags & NLM_F_EXCL, 0) << "the entry of another control plane stays";
   EXPECT_FALSE(decode_fdb(first_message(bytes))) << "the kernel names the bridge";
   EXPECT_FALSE(decode_change(first_message(bytes), kMarks));
   EXPECT_EQ(first_message(encoded(FdbDelete{.port = IfIndex{3}, .mac = station})).header.nlmsg_type, RTM_DELNEIGH);
@@ -255,13 +256,14 @@ TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
   const auto own = decode_fdb(entry(RTM_NEWNEIGH, NUD_PERMANENT, 0, true));
   EXPECT_TRUE(own && !own->is_static && !own->is_learned) << "an address of the bridge itself";
   const auto external = decode_fdb(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_EXT_LEARNED, true));
-  EXPECT_TRUE(external && !external->is_static && !external->is_learned) << "another control plane keeps it";
+  EXPECT_TRUE(external && !external->is_static && !external->is_learned && external->is_external) << "another control plane keeps it";
   EXPECT_TRUE(decode_fdb(entry(RTM_DELNEIGH, NUD_STALE, 0, true))->removed);
   EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_PERMANENT, NTF_SELF, true))) << "a filter of the device";
   EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, false)));
   EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, true), kMarks)) << "a bridge learns all the time";
-  EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks));
-  EXPECT_TRUE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, 0, true), kMarks));
+  EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks)->is_set);
+  EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, 0, true), kMarks)->is_set);
+  EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_EXT_LEARNED, true), kMarks)->is_set) << "it may be in the place of ours";
   EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_STALE, 0, true), kMarks)) << "it ages what it has learned";
 }
 

@@ -28,7 +28,7 @@ Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespac
 }
 
 void ObjectMonitor::notice(const Message& message) {
-  if (auto object = decode_change(message, marks_)) report(std::move(object));
+  if (auto event = decode_change(message, marks_)) report(std::move(event));
 }
 
 // It knows no objects: the receiver audits all of them.

@@ -1,6 +1,7 @@
-// ObjectMonitor: reports addresses, neighbours, next hops and routes that another program or the kernel changed. The socket's filter in
-// the kernel drops the notifications of our own orders and of routes that others add beside ours, so a full table costs nothing here.
-// After a gap it reports that any object may have changed. Scheduler thread only; about 1 us a notification.
+// ObjectMonitor: reports addresses, neighbours, next hops, routes and static entries of bridges that another program or the kernel changed.
+// The socket's filter in the kernel drops the notifications of our own orders, except those of entries of bridges, and of routes that
+// others add beside ours, so a full table costs nothing here. After a gap it reports that any object may have changed. Scheduler thread
+// only; about 1 us a notification.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace rondo::netlink {
 
-class ObjectMonitor final : public EventMonitor<Source, std::optional<DeleteOrder>> {
+class ObjectMonitor final : public EventMonitor<Source, std::optional<ObjectEvent>> {
  public:
   /// Listens and adds itself to 'scheduler'. 'own_port': the socket whose orders are not reported. 'marks': the marks of our routes. Tests
   /// provoke gaps with a small 'receive_buffer_bytes'.

@@ -254,6 +254,7 @@ Verdict SimKernel::apply(const LinkSet& order) {
   if (device == nullptr) return kNoDevice;
   if (order.mtu && *order.mtu < kMtuMin) return {EINVAL, "mtu less than device minimum"};
   if (order.mtu && *order.mtu > kMtuMax) return {EINVAL, "mtu greater than device maximum"};
+  if (order.mtu && device->vlan != 0 && *order.mtu > ports_.at(device->lower).mtu) return {ERANGE, ""};
   if (order.master) {
     if (const Verdict verdict = check_master(*device, *order.master); verdict.error_number != 0) return verdict;
   }
@@ -265,6 +266,7 @@ Verdict SimKernel::apply(const LinkSet& order) {
     if (const Verdict verdict = set_up(order.port, *order.up); verdict.error_number != 0) return verdict;
   }
   changed(order.port);
+  if (order.mtu) lower_tagged_mtus(order.port);
   if (bridge_of(order.port) != nullptr) follow_ports(device->master);
   if (order.master && *order.master != device->master) set_master(order.port, *order.master);
   return kDone;
@@ -289,7 +291,14 @@ void SimKernel::set_master(IfIndex index, IfIndex master) {
     forget_stations(before, index, false);
     follow_ports(before);
   }
-  if (bridge_of(index) != nullptr) follow_ports(master);
+  if (Port* const bridge = bridge_of(index); bridge != nullptr) {
+    // The address of the port is the bridge's own now.
+    if (const auto entry = bridge->fdb.find(device.mac); entry != bridge->fdb.end()) {
+      report_fdb(master, entry->first, entry->second, true);
+      bridge->fdb.erase(entry);
+    }
+    follow_ports(master);
+  }
   if (!device.admin_up || (!is_vrf(before) && !is_vrf(master))) return;
   for (const bool up : {false, true}) {
     set_up(index, up);

@@ -38,6 +38,9 @@ class SimKernel {
   void hear(std::string_view port, const MacAddress& station);
   /// The kernel's ageing: the bridge forgets what it has learned.
   void age(std::string_view bridge, const MacAddress& station);
+  /// Of another control plane. Returns the port of the entry, 0 if there is none.
+  IfIndex add_external_entry(std::string_view port, const MacAddress& station);
+  IfIndex remove_external_entry(std::string_view bridge, const MacAddress& station);
   /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
   void add_stray_route(const RouteDelete& route) { stray_routes_.insert_or_assign(route, RouteType::Blackhole); }
@@ -76,9 +79,10 @@ class SimKernel {
     bool bridge = false;
     bool has_own_mtu = false;  // Of a bridge: an order has set it, so that it does not follow the ports.
     bool has_own_mac = false;
+    enum class EntryKind : std::uint8_t { Static, Learned, External };
     struct Station {
       IfIndex port;
-      bool learned = false;
+      EntryKind kind = EntryKind::Static;
     };
     std::map<MacAddress, Station> fdb;  // Of a bridge, without the addresses of its own ports.
     std::uint16_t vlan = 0;             // Of an 802.1Q device.
@@ -140,9 +144,12 @@ class SimKernel {
   Verdict set_up(IfIndex index, bool up);
   void carrier_changed(IfIndex port);
   void follow_ports(IfIndex bridge);
+  void lower_tagged_mtus(IfIndex port);
   void forget_stations(IfIndex bridge, IfIndex port, bool learned_only);
   void report_fdb(IfIndex bridge, const MacAddress& mac, const Port::Station& station, bool removed);
   Port* bridge_of(IfIndex port);
+  bool is_own_address(IfIndex bridge, const MacAddress& mac) const;
+  const char* holder_of(IfIndex bridge, const MacAddress& mac) const;
   void went_down(IfIndex index);
   void lost_carrier(IfIndex index);
   void remove(std::map<IfIndex, Port>::iterator device);

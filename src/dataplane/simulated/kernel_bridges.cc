@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "dataplane/kernel_status.h"
 #include "dataplane/simulated/kernel.h"
 #include "rondo/base/assert.h"
 
@@ -88,6 +89,17 @@ void SimKernel::carrier_changed(IfIndex index) {
   follow_ports(device.master);
 }
 
+/// An 802.1Q device has at most the MTU of its port, and does not follow a greater one.
+void SimKernel::lower_tagged_mtus(IfIndex index) {
+  const std::uint32_t mtu = ports_.at(index).mtu;
+  for (auto& [other, port] : ports_) {
+    if (port.vlan == 0 || port.lower != index || port.mtu <= mtu) continue;
+    port.mtu = mtu;
+    changed(other);
+    if (bridge_of(other) != nullptr) follow_ports(port.master);
+  }
+}
+
 SimKernel::Port* SimKernel::bridge_of(IfIndex index) {
   Port* const master = port(ports_.at(index).master);
   return master != nullptr && master->bridge ? master : nullptr;
@@ -116,27 +128,43 @@ void SimKernel::follow_ports(IfIndex bridge) {
 // --- Forwarding databases of bridges.
 
 void SimKernel::report_fdb(IfIndex bridge, const MacAddress& mac, const Port::Station& station, bool removed) {
-  if (station.learned) fdb_events_.push_back({.bridge = bridge, .port = station.port, .mac = mac, .removed = removed});
+  if (station.kind == Port::EntryKind::Learned)
+    fdb_events_.push_back({.bridge = bridge, .port = station.port, .mac = mac, .removed = removed});
 }
 
 /// 'port' 0: those of all ports.
 void SimKernel::forget_stations(IfIndex bridge, IfIndex port, bool learned_only) {
   std::erase_if(ports_.at(bridge).fdb, [&](const auto& entry) {
     const auto& [mac, station] = entry;
-    if ((port && station.port != port) || (learned_only && !station.learned)) return false;
+    if ((port && station.port != port) || (learned_only && station.kind != Port::EntryKind::Learned)) return false;
     report_fdb(bridge, mac, station, true);
     return true;
   });
+}
+
+bool SimKernel::is_own_address(IfIndex bridge, const MacAddress& mac) const {
+  return ports_.at(bridge).mac == mac ||
+         std::ranges::any_of(ports_, [&](const auto& entry) { return entry.second.master == bridge && entry.second.mac == mac; });
+}
+
+/// Who has the entry, if an order leaves it alone; otherwise null.
+const char* SimKernel::holder_of(IfIndex bridge, const MacAddress& mac) const {
+  if (is_own_address(bridge, mac)) return kAddressOfDevice;
+  const auto& fdb = ports_.at(bridge).fdb;
+  const auto entry = fdb.find(mac);
+  return entry != fdb.end() && entry->second.kind == Port::EntryKind::External ? kHeldByControlPlane : nullptr;
 }
 
 Verdict SimKernel::apply(const FdbSet& order) {
   if (port(order.port) == nullptr) return kNoDevice;
   Port* const bridge = bridge_of(order.port);
   if (bridge == nullptr) return {EOPNOTSUPP, ""};
-  const auto [entry, added] = bridge->fdb.try_emplace(order.mac, Port::Station{order.port, false});
+  const IfIndex number = ports_.at(order.port).master;
+  if (const char* const holder = holder_of(number, order.mac); holder != nullptr) return {EEXIST, holder};
+  const auto [entry, added] = bridge->fdb.try_emplace(order.mac, Port::Station{order.port});
   if (added) return kDone;
-  report_fdb(ports_.at(order.port).master, order.mac, entry->second, true);  // It is not learned any more.
-  entry->second = {order.port, false};
+  report_fdb(number, order.mac, entry->second, true);  // It is not learned any more.
+  entry->second = {order.port};
   return kDone;
 }
 
@@ -144,6 +172,7 @@ Verdict SimKernel::apply(const FdbDelete& order) {
   if (port(order.port) == nullptr) return kNoDevice;
   Port* const bridge = bridge_of(order.port);
   if (bridge == nullptr) return {EOPNOTSUPP, ""};
+  if (const char* const holder = holder_of(ports_.at(order.port).master, order.mac); holder != nullptr) return {ENOENT, holder};
   const auto entry = bridge->fdb.find(order.mac);
   if (entry == bridge->fdb.end() || entry->second.port != order.port) return {ENOENT, ""};
   report_fdb(ports_.at(order.port).master, order.mac, entry->second, true);
@@ -156,9 +185,10 @@ void SimKernel::hear(std::string_view name, const MacAddress& station) {
   RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
   Port* const bridge = bridge_of(found->first);
   if (bridge == nullptr || !bridge->admin_up || !found->second.carrier()) return;
-  const Port::Station heard{found->first, true};
+  if (is_own_address(found->second.master, station)) return;
+  const Port::Station heard{found->first, Port::EntryKind::Learned};
   const auto [entry, added] = bridge->fdb.try_emplace(station, heard);
-  if (!added && (!entry->second.learned || entry->second.port == heard.port)) return;
+  if (!added && (entry->second.kind != Port::EntryKind::Learned || entry->second.port == heard.port)) return;
   entry->second = heard;
   report_fdb(found->second.master, station, heard, false);
 }
@@ -167,16 +197,37 @@ void SimKernel::age(std::string_view name, const MacAddress& station) {
   const auto found = port_named(name);
   RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no bridge '" + std::string{name} + "'");
   const auto entry = found->second.fdb.find(station);
-  if (entry == found->second.fdb.end() || !entry->second.learned) return;
+  if (entry == found->second.fdb.end() || entry->second.kind != Port::EntryKind::Learned) return;
   report_fdb(found->first, station, entry->second, true);
   found->second.fdb.erase(entry);
+}
+
+IfIndex SimKernel::add_external_entry(std::string_view name, const MacAddress& station) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
+  Port* const bridge = bridge_of(found->first);
+  RONDO_EXPECT(bridge != nullptr, "the port '" + std::string{name} + "' is in no bridge");
+  const auto [entry, added] = bridge->fdb.try_emplace(station);
+  if (!added) report_fdb(found->second.master, station, entry->second, true);
+  entry->second = {found->first, Port::EntryKind::External};
+  return found->first;
+}
+
+IfIndex SimKernel::remove_external_entry(std::string_view name, const MacAddress& station) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no bridge '" + std::string{name} + "'");
+  const auto entry = found->second.fdb.find(station);
+  if (entry == found->second.fdb.end() || entry->second.kind != Port::EntryKind::External) return {};
+  const IfIndex port = entry->second.port;
+  found->second.fdb.erase(entry);
+  return port;
 }
 
 std::vector<FdbEntry> SimKernel::fdb() const {
   std::vector<FdbEntry> entries;
   for (const auto& [index, port] : ports_) {
     for (const auto& [mac, station] : port.fdb) {
-      if (port.ours && !station.learned) entries.push_back({.bridge = index, .port = station.port, .mac = mac});
+      if (port.ours && station.kind == Port::EntryKind::Static) entries.push_back({.bridge = index, .port = station.port, .mac = mac});
     }
   }
   return entries;
@@ -186,7 +237,7 @@ std::vector<FdbEvent> SimKernel::learned() const {
   std::vector<FdbEvent> entries;
   for (const auto& [index, port] : ports_) {
     for (const auto& [mac, station] : port.fdb) {
-      if (station.learned) entries.push_back({.bridge = index, .port = station.port, .mac = mac});
+      if (station.kind == Port::EntryKind::Learned) entries.push_back({.bridge = index, .port = station.port, .mac = mac});
     }
   }
   return entries;

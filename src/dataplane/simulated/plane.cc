@@ -161,40 +161,40 @@ class SimObjectMonitor final : public Source {
     std::erase(listeners_->object_monitors, this);
   }
 
-  void push(const DeleteOrder& object) {
+  void push(const ObjectEvent& event) {
     const std::lock_guard lock(mutex_);
-    objects_.push_back(object);
+    events_.push_back(event);
   }
 
   Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items) {
-      const std::optional<DeleteOrder> object = next();
-      if (!object) break;
+      const std::optional<ObjectEvent> event = next();
+      if (!event) break;
       ++turn.items;
-      handler_(object);
+      handler_(event);
     }
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     return turn;
   }
   bool has_backlog() const override {
     const std::lock_guard lock(mutex_);
-    return !objects_.empty();
+    return !events_.empty();
   }
 
  private:
-  std::optional<DeleteOrder> next() {
+  std::optional<ObjectEvent> next() {
     const std::lock_guard lock(mutex_);
-    if (objects_.empty()) return std::nullopt;
-    DeleteOrder object = objects_.front();
-    objects_.pop_front();
-    return object;
+    if (events_.empty()) return std::nullopt;
+    ObjectEvent event = events_.front();
+    events_.pop_front();
+    return event;
   }
 
   DataPlane::ObjectHandler handler_;
   std::shared_ptr<Listeners> listeners_;
   mutable std::mutex mutex_;
-  std::deque<DeleteOrder> objects_;  // Guarded by mutex_.
+  std::deque<ObjectEvent> events_;  // Guarded by mutex_.
 };
 
 // The object that 'order' changes, if changes of its kind are reported.
@@ -257,6 +257,9 @@ struct SimDataPlane::Impl {
     if (failure != 0) ++injected;
     const Verdict verdict = failure != 0 ? Verdict{failure, "injected failure"} : kernel.execute(op.order);
     if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
+    // As on Linux, where these notifications name no sender.
+    const bool is_entry = std::holds_alternative<FdbSet>(op.order) || std::holds_alternative<FdbDelete>(op.order);
+    if (is_entry && op.status.ok()) report_order(op.order);
   }
 
   // Reports the kernel's events to the monitors. Waking a monitor only marks it.
@@ -275,13 +278,16 @@ struct SimDataPlane::Impl {
     }
   }
 
-  // Reports to the monitors that another program changed an object.
-  void report(const DeleteOrder& object) const {
+  // Reports to the monitors that an object was changed.
+  void report(const ObjectEvent& event) const {
     const std::lock_guard lock(listeners->mutex);
     for (SimObjectMonitor* const monitor : listeners->object_monitors) {
-      monitor->push(object);
+      monitor->push(event);
       monitor->wake_from_any_thread();
     }
+  }
+  void report_order(const Order& order) const {
+    if (const std::optional<DeleteOrder> object = object_of(order)) report({*object, std::holds_alternative<FdbSet>(order)});
   }
 
   SimDataPlaneOptions options;  // The capacities in it are guarded by the mutex.
@@ -378,7 +384,7 @@ Status SimDataPlane::meddle(const Order& order) {
   const Verdict verdict = impl_->kernel.execute(order);
   impl_->publish();
   if (verdict.error_number != 0) return status_from_kernel(order, verdict.error_number, verdict.words);
-  if (const std::optional<DeleteOrder> object = object_of(order)) impl_->report(*object);
+  impl_->report_order(order);
   return {};
 }
 
@@ -417,9 +423,23 @@ void SimDataPlane::age(std::string_view bridge, const MacAddress& station) {
   impl_->publish();
 }
 
+void SimDataPlane::add_external_entry(std::string_view port, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex of = impl_->kernel.add_external_entry(port, station);
+  impl_->publish();
+  impl_->report({FdbDelete{of, station}});
+}
+
+bool SimDataPlane::remove_external_entry(std::string_view bridge, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex of = impl_->kernel.remove_external_entry(bridge, station);
+  if (of) impl_->report({FdbDelete{of, station}});
+  return static_cast<bool>(of);
+}
+
 void SimDataPlane::add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table) {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->kernel.add_foreign_route(prefix, table, protocol)) impl_->report(RouteDelete{prefix, table});
+  if (impl_->kernel.add_foreign_route(prefix, table, protocol)) impl_->report({RouteDelete{prefix, table}});
 }
 
 void SimDataPlane::add_stray_route(const RouteDelete& route) {

@@ -34,6 +34,9 @@ class Rig {
   virtual bool remove_foreign_route(const char* prefix) = 0;
   /// A frame from the station arrives at the port.
   virtual void hear(int number, const MacAddress& station) = 0;
+  /// Another control plane sets an entry in the bridge of the port, and deletes it.
+  virtual void add_external_entry(int number, const MacAddress& station) = 0;
+  virtual void remove_external_entry(int number, const MacAddress& station) = 0;
 };
 
 class SimRig final : public Rig {
@@ -48,6 +51,10 @@ class SimRig final : public Rig {
   void add_foreign_route(const char* prefix) override { plane_.add_foreign_route(Prefix::parse(prefix).value(), 4); }
   void add_stray_route(const char* prefix) override { plane_.add_stray_route({.prefix = Prefix::parse(prefix).value(), .metric = 5}); }
   void hear(int number, const MacAddress& station) override { plane_.hear("swp" + std::to_string(number), station); }
+  void add_external_entry(int number, const MacAddress& station) override {
+    plane_.add_external_entry("swp" + std::to_string(number), station);
+  }
+  void remove_external_entry(int, const MacAddress& station) override { ASSERT_TRUE(plane_.remove_external_entry("Vlan10", station)); }
   bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
 
  private:
@@ -76,6 +83,12 @@ class KernelRig final : public Rig {
   void hear(int number, const MacAddress& station) override {
     const Status sent = netlink::send_frame(*lab_, number, station);
     ASSERT_TRUE(sent.ok()) << sent.to_string();
+  }
+  void add_external_entry(int number, const MacAddress& station) override {
+    ASSERT_TRUE(lab_->bridge("fdb replace " + station.to_string() + " dev swp" + std::to_string(number) + " master static extern_learn"));
+  }
+  void remove_external_entry(int number, const MacAddress& station) override {
+    ASSERT_TRUE(lab_->bridge("fdb del " + station.to_string() + " dev swp" + std::to_string(number) + " master"));
   }
   bool remove_foreign_route(const char* prefix) override {
     return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 20 proto static");

@@ -1,0 +1,110 @@
+// fdb_entries.cc: see fdb_entries.h.
+#include "dataplane/netlink/fdb_entries.h"
+
+#include <linux/neighbour.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "dataplane/kernel_status.h"
+
+namespace rondo::netlink {
+
+namespace {
+
+constexpr std::size_t kRequestBytes = 128;
+constexpr Duration kAnswerWait = 5s;
+
+ndmsg header_of(IfIndex port) noexcept {
+  ndmsg header{};
+  header.ndm_family = AF_BRIDGE;
+  header.ndm_ifindex = static_cast<int>(port.value());
+  header.ndm_flags = NTF_MASTER;  // The bridge that the port is in.
+  return header;
+}
+
+/// Null if the entry may be replaced and deleted.
+const char* holder_of(const FdbRecord& entry) noexcept {
+  if (entry.is_external) return kHeldByControlPlane;
+  return entry.is_static || entry.is_learned ? nullptr : kAddressOfDevice;
+}
+
+}  // namespace
+
+void FdbEntries::settle(Operation& operation) {
+  const FdbSet order = std::get<FdbSet>(operation.order);
+  const auto found = find(order.port, order.mac);
+  if (!found) {
+    operation.status = found.error().with_context(to_string(operation.order));
+    return;
+  }
+  if (const char* const holder = *found ? holder_of(**found) : nullptr; holder != nullptr) {
+    operation.status = status_from_kernel(operation.order, EEXIST, holder);
+  } else if (*found && (*found)->is_static && (*found)->port == order.port) {
+    operation.status = Status{};
+  } else {
+    operation.status = replace(order);
+  }
+}
+
+bool FdbEntries::keeps(Operation& operation) {
+  const FdbDelete order = std::get<FdbDelete>(operation.order);
+  const auto found = find(order.port, order.mac);
+  // Without an answer the kernel decides.
+  const char* const holder = found && *found ? holder_of(**found) : nullptr;
+  if (holder == nullptr) return false;
+  operation.status = status_from_kernel(operation.order, ENOENT, holder);
+  return true;
+}
+
+Result<std::optional<FdbRecord>> FdbEntries::find(IfIndex port, const MacAddress& mac) {
+  std::byte request[kRequestBytes];
+  MessageWriter writer{request};
+  writer.begin(RTM_GETNEIGH, NLM_F_REQUEST, ++sequence_, header_of(port));
+  writer.attribute(NDA_LLADDR, mac.bytes);
+  auto answer = ask(writer);
+  if (!answer) return failure(std::move(answer.error()));
+  if (answer->header.nlmsg_type != NLMSG_ERROR) return decode_fdb(*answer);
+  return std::optional<FdbRecord>{};  // It went meanwhile, or the port left the bridge.
+}
+
+Status FdbEntries::replace(const FdbSet& order) {
+  std::byte request[kRequestBytes];
+  MessageWriter writer{request};
+  ndmsg header = header_of(order.port);
+  header.ndm_state = NUD_NOARP;
+  writer.begin(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, ++sequence_, header);
+  writer.attribute(NDA_LLADDR, order.mac.bytes);
+  const auto answer = ask(writer);
+  if (!answer) return answer.error().with_context(to_string(order));
+  const auto end = decode_answer(*answer);
+  if (!end) return Status{StatusCode::DataLoss, to_string(order) + ": the answer of the kernel is malformed"};
+  return end->error_number == 0 ? Status{} : status_from_kernel(order, end->error_number, end->words);
+}
+
+/// After a failure the next request uses a new socket, so that no late answer is taken for its own.
+Result<Message> FdbEntries::ask(MessageWriter& writer) {
+  if (buffer_ == nullptr) buffer_ = std::make_unique<std::byte[]>(kDatagramBytes);
+  if (!socket_) {
+    auto opened = Socket::open(where_, {});
+    if (!opened) return failure(std::move(opened.error()));
+    socket_ = std::move(*opened);
+  }
+  writer.end();
+  const auto fail = [this](Status status) {
+    socket_.reset();
+    return failure(std::move(status));
+  };
+  if (Status sent = socket_->send(writer.bytes()); !sent.ok()) return fail(std::move(sent));
+  const auto datagram = socket_->receive({buffer_.get(), kDatagramBytes}, kAnswerWait);
+  if (!datagram) return fail(datagram.error());
+  MessageReader reader{*datagram};
+  Message message;
+  if (!reader.next(message) || message.header.nlmsg_seq != sequence_) {
+    return fail(Status{StatusCode::DeadlineExceeded, "the kernel does not answer about an entry of a bridge"});
+  }
+  return message;
+}
+
+}  // namespace rondo::netlink
