@@ -40,7 +40,11 @@ class PortIds {
     const auto it = mtus_.find(name);
     return it == mtus_.end() ? 0 : it->second;
   }
-  void set_mtu(const std::string& name, std::uint32_t mtu) { mtus_.insert_or_assign(name, mtu); }
+  void set_mtu(const std::string& name, std::uint32_t mtu) {
+    if (std::exchange(mtus_[name], mtu) != mtu && on_mtu_) on_mtu_(name);
+  }
+  /// 'handler' is called after each change of an MTU.
+  void on_mtu(std::function<void(const std::string& name)> handler) { on_mtu_ = std::move(handler); }
   /// What a device is besides a port.
   struct Device {
     IfIndex master;               // The device that it is in, such as a VRF or a bridge; 0: none.
@@ -57,12 +61,19 @@ class PortIds {
   /// Does not change the master.
   void set_device(const std::string& name, const LinkEvent& event) {
     Device& device = devices_[name];
+    forget_tagged(name, device);
+    if (event.vlan != 0) tagged_.insert_or_assign({event.lower, event.vlan}, name);
     device = {.master = device.master,
               .vrf_table = event.vrf_table,
               .ours = event.ours,
               .bridge = event.bridge,
               .vlan = event.vlan,
               .lower = event.lower};
+  }
+  /// The name of the 802.1Q device of this VLAN on the port; empty if there is none.
+  std::string_view tagged(IfIndex port, std::uint16_t vlan) const {
+    const auto it = tagged_.find({port, vlan});
+    return it == tagged_.end() ? std::string_view{} : it->second;
   }
   void set_master(const std::string& name, IfIndex master) {
     const IfIndex before = std::exchange(devices_[name].master, master);
@@ -85,7 +96,10 @@ class PortIds {
     for (const auto& [name, device] : devices_) visit(name, device);
   }
   void erase(std::string_view name) {
-    if (const auto device = devices_.find(name); device != devices_.end()) devices_.erase(device);
+    if (const auto device = devices_.find(name); device != devices_.end()) {
+      forget_tagged(name, device->second);
+      devices_.erase(device);
+    }
     if (const auto mtu = mtus_.find(name); mtu != mtus_.end()) mtus_.erase(mtu);
     const auto it = by_name_.find(name);
     if (it == by_name_.end()) return;
@@ -109,10 +123,17 @@ class PortIds {
   }
 
  private:
+  void forget_tagged(std::string_view name, const Device& device) {
+    const auto it = tagged_.find({device.lower, device.vlan});
+    if (it != tagged_.end() && it->second == name) tagged_.erase(it);
+  }
+
   std::map<std::string, IfIndex, std::less<>> by_name_;
   std::map<IfIndex, std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> mtus_;
   std::map<std::string, Device, std::less<>> devices_;
+  std::map<std::pair<IfIndex, std::uint16_t>, std::string> tagged_;  // By port and VLAN.
+  std::function<void(const std::string& name)> on_mtu_;
   std::function<void(const std::string& name, IfIndex before, IfIndex now)> on_master_;
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::uint64_t last_up_ = 0;

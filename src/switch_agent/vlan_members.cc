@@ -17,6 +17,19 @@ VlanMembers::VlanMembers(Runtime& runtime, Programmer& programmer, PortIds& ids)
     : Orch(runtime, "vlan members", kVlanMembers), programmer_(programmer), ids_(ids) {
   consume("VLAN_MEMBER_TABLE", this, &VlanMembers::set, &VlanMembers::remove, {.set_replaces_delete = true});
   provide_facts();
+  ids_.on_mtu([this](const std::string& port) {
+    if (!of_port_.contains(port)) return;
+    for (const auto& [place, member] : members_) {
+      if (place.second == port) follow_mtu(member, port);
+    }
+  });
+}
+
+/// The kernel lowers the MTU of an 802.1Q device with that of its port, and never raises it. If it refuses, the device keeps what it has.
+void VlanMembers::follow_mtu(const Member& member, const std::string& port) {
+  const PortIds::Device device = ids_.device(member.device);
+  if (!member.tagged || !device.ours || device.lower != ids_.find(port) || ids_.mtu(member.device) >= ids_.mtu(port)) return;
+  program(programmer_, LinkSet{ids_.find(member.device), std::nullopt, ids_.mtu(port)}, [](const Status&) {});
 }
 
 void VlanMembers::provide_facts() {
@@ -131,6 +144,7 @@ void VlanMembers::release(const Place& place) {
 /// The other device leaves the bridge first; then the row is handled again.
 Outcome VlanMembers::change_mode(const Place& place) {
   Member& member = members_.find(place)->second;
+  if (member.unreported.must_wait(ids_.find(member.device))) return Outcome::retry_after(kEventRetry, not_reported(member.device));
   if (std::exchange(member.present, false)) withdraw({kVlanMember, vlan_member_key(place.first, place.second)});
   program_all(programmer_, orders_to_leave(place, member), [this, place, ticket = current_ticket()](const Status& status) {
     Outcome left = outcome_of_delete(status);
@@ -143,11 +157,14 @@ Outcome VlanMembers::change_mode(const Place& place) {
 
 /// Why the 802.1Q device cannot be made or used; empty if it can.
 std::string VlanMembers::find_trouble(const Place& place, std::uint16_t number, const std::string& device) const {
-  if (!ids_.find(device)) return {};
+  const std::string vlan = "VLAN " + std::to_string(number) + " on " + place.second;
+  if (!ids_.find(device)) {
+    const std::string other{ids_.tagged(ids_.find(place.second), number)};
+    return other.empty() ? other : "the device " + other + " is that of " + vlan + " already: delete it, or rename it to " + device;
+  }
   const PortIds::Device found = ids_.device(device);
   if (found.vlan == number && found.lower == ids_.find(place.second)) return {};
-  return "the device " + device + " exists, and it is not that of VLAN " + std::to_string(number) + " on " + place.second +
-         ": rename or delete it";
+  return "the device " + device + " exists, and it is not that of " + vlan + ": rename or delete it";
 }
 
 std::vector<Operation> VlanMembers::orders_for(const Place& place, std::uint16_t number, const Member& member) const {
@@ -175,12 +192,13 @@ Outcome VlanMembers::answered(const Place& place, IfIndex device, IfIndex bridge
     if (outcome.kind() == Outcome::Kind::Reject && !member.applied) release(place);
     return outcome;
   }
-  // A device that does not come, although the kernel says that it exists, has another name.
   const Duration soon = std::exchange(member.asked, true) ? kSoon : kEventRetry;
+  if (!device) member.unreported.confirmed();
   if (!device || ids_.find(member.device) != device) return Outcome::retry_after(soon, not_reported(member.device));
   if (ids_.find(place.first) != bridge) return Outcome::retry_after(kSoon, device_changed(place.first));
   ids_.set_master(member.device, bridge);
   member.applied = true;
+  follow_mtu(member, place.second);
   const std::string key = vlan_member_key(place.first, place.second);
   if (!std::exchange(member.present, true)) announce({kVlanMember, key});
   return Outcome::done_while({Constraint{kVlan, place.first}, Constraint{kInDevice, member.device + ":" + place.first}});
@@ -193,6 +211,7 @@ Outcome VlanMembers::remove(std::string_view key) {
   const auto it = members_.find(place);
   if (it == members_.end()) return Outcome::done();
   Member& member = it->second;
+  if (member.unreported.must_wait(ids_.find(member.device))) return Outcome::retry_after(kEventRetry, not_reported(member.device));
   // Withdraw the fact before ordering, so that no further row relies on it.
   if (std::exchange(member.present, false)) withdraw({kVlanMember, vlan_member_key(place.first, place.second)});
   program_all(programmer_, orders_to_leave(place, member), [this, place, ticket = current_ticket()](const Status& status) {

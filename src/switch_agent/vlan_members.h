@@ -1,6 +1,6 @@
 // VlanMembers: owns VLAN_MEMBER_TABLE. An untagged member is a port in the bridge of its VLAN. A tagged member is an 802.1Q device on the
-// port, in that bridge: this Orch creates and deletes it. A port is an untagged member of one VLAN, and a port with a row of INTF_TABLE of
-// none; rows that ask for more wait.
+// port, in that bridge: this Orch creates and deletes it, and it has the MTU of the port. A port is an untagged member of one VLAN, and a
+// port with a row of INTF_TABLE of none; rows that ask for more wait.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
 #include "switch_agent/schema.h"
+#include "switch_agent/unreported.h"
 
 namespace rondo::switch_agent {
 
@@ -41,8 +42,9 @@ class VlanMembers final : public Orch {
   using Place = std::pair<std::string, std::string>;  // VLAN, port.
   struct Member {
     bool tagged = false;
-    std::string device;    // The port, or its 802.1Q device.
-    bool asked = false;    // The data plane has confirmed the 802.1Q device since the start.
+    std::string device;  // The port, or its 802.1Q device.
+    bool asked = false;  // The data plane has confirmed the 802.1Q device since the start.
+    Unreported unreported;
     bool applied = false;  // A row has been carried out.
     bool present = false;  // kVlanMember holds.
     std::string trouble;   // Why the device cannot be used, as text for operators.
@@ -60,6 +62,7 @@ class VlanMembers final : public Orch {
   std::vector<Operation> orders_to_leave(const Place& place, const Member& member) const;
   Outcome answered(const Place& place, IfIndex device, IfIndex bridge, const Status& status);
   const std::string* untagged_vlan(std::string_view port) const;
+  void follow_mtu(const Member& member, const std::string& port);
 
   Programmer& programmer_;
   PortIds& ids_;

@@ -68,7 +68,10 @@ Outcome Vlans::answered(const std::string& name, IfIndex device, const Status& s
     return outcome;
   }
   const Duration soon = std::exchange(vlan.asked, true) ? kSoon : kEventRetry;
-  if (!device) return Outcome::retry_after(soon, not_reported(name));
+  if (!device) {
+    vlan.unreported.confirmed();
+    return Outcome::retry_after(soon, not_reported(name));
+  }
   if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
   vlan.applied = true;
   vlan.device = device;
@@ -85,6 +88,7 @@ Outcome Vlans::remove(std::string_view key) {
   const Constraint members{kVlanMembersGone, name};
   const Constraint interface { kPortUnused, name };
   if (!holds(members) || !holds(interface)) return Outcome::wait_for({members, interface});
+  if (vlan.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(vlan.usable, false)) withdraw({kVlan, name});
   vlan.asked = false;
   std::vector<Operation> orders;

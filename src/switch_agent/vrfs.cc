@@ -74,9 +74,10 @@ Outcome Vrfs::set(std::string_view key, const Fields&) {
   if (!device || !vrf.asked) orders.push_back({VrfSet{DeviceName{name}, table}, {}});
   if (device && !is_up(name)) orders.push_back({LinkSet{device, true}, {}});
   if (orders.empty() && vrf.ended) return finish(name);
-  program_all(programmer_, std::move(orders), [this, name, ticket = current_ticket()](const Status& status) {
+  program_all(programmer_, std::move(orders), [this, name, device, ticket = current_ticket()](const Status& status) {
     if (!status.ok()) return settle(ticket, refused(name, status));
     vrfs_[name].asked = true;
+    if (!device) vrfs_[name].unreported.confirmed();
     vrfs_[name].ended ? settle(ticket, finish(name)) : end_lookup(name, ticket);
   });
   return Outcome::staged();
@@ -151,6 +152,7 @@ Outcome Vrfs::remove(std::string_view key) {
   const Constraint ports{kVrfPortsGone, name};
   const Constraint routes{kVrfRoutesGone, name};
   if (!holds(ports) || !holds(routes)) return Outcome::wait_for({ports, routes});
+  if (vrf.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(vrf.usable, false)) withdraw({kVrf, name});
   const std::uint32_t table = tables_.find(name);
   std::vector<Operation> orders;

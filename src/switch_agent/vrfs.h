@@ -17,6 +17,7 @@
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/port_ids.h"
+#include "switch_agent/unreported.h"
 #include "switch_agent/vrf_tables.h"
 
 namespace rondo::switch_agent {
@@ -37,7 +38,8 @@ class Vrfs final : public Orch {
 
  private:
   struct Vrf {
-    bool asked = false;   // The data plane has confirmed the device since the start.
+    bool asked = false;  // The data plane has confirmed the device since the start.
+    Unreported unreported;
     bool ended = false;   // It has confirmed the routes of last resort.
     bool usable = false;  // kVrf holds.
     IfIndex device{};     // As it was when the VRF became usable.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent_testbed.h"
+#include "late_events.h"
 #include "switch_agent/facts.h"
 
 namespace rondo::switch_agent {
@@ -34,7 +35,7 @@ class VlanTest : public testing::Test {
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
+    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {
@@ -124,6 +125,7 @@ class VlanTest : public testing::Test {
 
   sim::World world{1};
   SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  LateEvents late{plane};
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Agent> agent;
   Lines rejects;
@@ -357,6 +359,104 @@ TEST_F(VlanTest, ADeviceWithTheNameOfATaggedMemberHoldsItUntilItGoes) {
   EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"), HasSubstr("the device B.10 exists, and it is not that of VLAN 10 on B"));
   plane.remove_port("B.10");
   run_for(3s);
+  expect_whole();
+}
+
+/// rondod asked every 100 ms, and said that the kernel had not reported the device.
+TEST_F(VlanTest, ADeviceWithTheVlanOfATaggedMemberAndAnotherNameIsNamed) {
+  set("VLAN_TABLE", "Vlan10");
+  const IfIndex other = plane.add_bridge("br0");
+  ASSERT_TRUE(plane.meddle(TaggedPortSet{DeviceName{"vlan10"}, b, other, 10}).ok());
+  everything();
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "foreign");
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"),
+              HasSubstr("the device vlan10 is that of VLAN 10 on B already: delete it, or rename it to B.10"));
+  const std::uint64_t orders = plane.executed();
+  run_for(10s);
+  EXPECT_EQ(plane.executed(), orders);
+  plane.rename_port("vlan10", "B.10");
+  run_for(3s);
+  expect_whole();
+  plane.rename_port("B.10", "mine");
+  run_for(3s);
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"), HasSubstr("the device mine is that of VLAN 10 on B already"));
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("mine").port}).ok());
+  run_for(3s);
+  expect_whole();
+}
+
+/// The device stayed: the Delete did not know its number.
+TEST_F(VlanTest, ADeleteThatOvertakesTheEventOfItsDeviceDeletesIt) {
+  everything();
+  set("VLAN_TABLE", "Vlan30");
+  run_for(1s);
+  late.hold();
+  set("VLAN_TABLE", "Vlan20");
+  set("VRF_TABLE", "Vrf1");
+  set("VLAN_MEMBER_TABLE", "Vlan30:B", {{"tagging_mode", "tagged"}});
+  set("VLAN_MEMBER_TABLE", "Vlan30:A", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  const std::vector<std::string> devices{"Vlan20", "Vrf1", "B.30", "A.30"};
+  for (const std::string& device : devices) EXPECT_TRUE(link(device).port) << device;
+  remove("VLAN_TABLE", "Vlan20");
+  remove("VRF_TABLE", "Vrf1");
+  remove("VLAN_MEMBER_TABLE", "Vlan30:B");
+  run_for(1s);
+  ASSERT_EQ(runtime->parked_rows("VLAN_TABLE", 2).size(), 1U);
+  EXPECT_THAT(runtime->parked_rows("VLAN_TABLE", 2)[0].why, HasSubstr("the kernel has not reported the device Vlan20"));
+  late.release();
+  run_for(1s);
+  for (const std::string& device : {devices[0], devices[1], devices[2]}) EXPECT_FALSE(link(device).port) << device;
+  EXPECT_TRUE(is_in("A.30", "Vlan30"));
+  remove("VLAN_MEMBER_TABLE", "Vlan30:A");
+  remove("VLAN_TABLE", "Vlan30");
+  run_for(1s);
+  EXPECT_FALSE(link("Vlan30").port);
+  expect_whole();
+}
+
+TEST_F(VlanTest, AModeThatChangesBeforeTheEventOfTheDeviceLeavesNone) {
+  everything();
+  set("VLAN_TABLE", "Vlan30");
+  remove("VLAN_MEMBER_TABLE", "Vlan10:B");
+  run_for(1s);
+  late.hold();
+  set("VLAN_MEMBER_TABLE", "Vlan30:B", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  set("VLAN_MEMBER_TABLE", "Vlan30:B", {{"tagging_mode", "untagged"}});
+  run_for(1s);
+  late.release();
+  run_for(1s);
+  EXPECT_FALSE(link("B.30").port);
+  EXPECT_TRUE(is_in("B", "Vlan30"));
+}
+
+TEST_F(VlanTest, ADeleteWaitsForABoundedTimeForTheEventOfADeviceThatAnotherProgramDeleted) {
+  run_for(1s);
+  late.hold();
+  set("VLAN_TABLE", "Vlan20");
+  run_for(1s);
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("Vlan20").port}).ok());
+  remove("VLAN_TABLE", "Vlan20");
+  run_for(1ms);
+  ASSERT_FALSE(link("Vlan20").port);
+  run_for(6s);
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(VlanTest, ATaggedMemberFollowsTheMtuOfItsPort) {
+  everything();
+  for (const char* const mtu : {"9000", "1400", "4000"}) {
+    set("PORT_TABLE", "B", {{"mtu", mtu}});
+    run_for(1s);
+    EXPECT_EQ(link("B.10").mtu, static_cast<std::uint32_t>(std::stoi(mtu)));
+  }
+  stop();
+  ASSERT_TRUE(plane.meddle(LinkSet{b, {}, 8000}).ok());
+  start();
+  set("PORT_TABLE", "B", {{"mtu", "8000"}});
+  everything();
+  EXPECT_EQ(link("B.10").mtu, 8000U);
   expect_whole();
 }
 
@@ -601,6 +701,63 @@ TEST_F(FdbTest, EntriesThatAnotherProgramDeletesOrMovesAreRepairedAndItsOwnAreDe
   const std::uint64_t orders = plane.executed();
   run_for(150s);
   EXPECT_EQ(plane.executed(), orders) << "an audit finds nothing to do";
+}
+
+TEST_F(FdbTest, OurOwnOrdersCauseNoAudit) {
+  everything_with_entries();
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "B"}});
+  run_for(3s);
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "dynamic"}});
+  run_for(3s);
+  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
+  run_for(3s);
+  EXPECT_EQ(entry_count(), 0U);
+  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).audits, 0U);
+}
+
+TEST_F(FdbTest, AnEntryOfAnotherControlPlaneStaysAndItsRowWaitsForItsEnd) {
+  everything();
+  plane.add_external_entry("A", kA);
+  entries();
+  run_for(3s);
+  EXPECT_EQ(entry_count(), 1U);
+  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "foreign");
+  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), HasSubstr("the bridge has an entry of another control plane"));
+  ASSERT_TRUE(plane.remove_external_entry("Vlan10", kA));
+  run_for(2s);
+  expect_entries();
+}
+
+TEST_F(FdbTest, ARowThatGoesLeavesTheEntryOfAnotherControlPlane) {
+  everything();
+  plane.add_external_entry("A", kA);
+  entries();
+  run_for(3s);
+  remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
+  run_for(3s);
+  EXPECT_EQ(owed(), 0U);
+  EXPECT_TRUE(plane.remove_external_entry("Vlan10", kA));
+}
+
+TEST_F(FdbTest, AnEntryThatAnotherControlPlaneTakesOverIsItsOwnUntilItGoes) {
+  everything_with_entries();
+  plane.add_external_entry("A", kA);
+  run_for(3s);
+  EXPECT_EQ(entry_count(), 1U);
+  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "foreign");
+  ASSERT_TRUE(plane.remove_external_entry("Vlan10", kA));
+  run_for(20s);
+  expect_entries();
+}
+
+TEST_F(FdbTest, AnEntryWithTheAddressOfADeviceOfTheBridgeWaits) {
+  everything();
+  const std::string own = "Vlan10:" + link("A").mac.to_string();
+  set("FDB_TABLE", own, {{"port", "B"}});
+  run_for(3s);
+  EXPECT_EQ(entry_count(), 0U);
+  EXPECT_EQ(state("FDB_TABLE", own), "foreign");
+  EXPECT_THAT(why("FDB_TABLE", own), HasSubstr("it is the address of a device of this bridge"));
 }
 
 TEST_F(FdbTest, WhatABridgeLearnsIsNotOursAndAStaticEntryIsInItsPlace) {
