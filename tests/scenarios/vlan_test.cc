@@ -401,7 +401,7 @@ TEST_F(VlanTest, ADeleteThatOvertakesTheEventOfItsDeviceDeletesIt) {
   remove("VLAN_TABLE", "Vlan20");
   remove("VRF_TABLE", "Vrf1");
   remove("VLAN_MEMBER_TABLE", "Vlan30:B");
-  run_for(1s);
+  run_for(1005ms);
   ASSERT_EQ(runtime->parked_rows("VLAN_TABLE", 2).size(), 1U);
   EXPECT_THAT(runtime->parked_rows("VLAN_TABLE", 2)[0].why, HasSubstr("the kernel has not reported the device Vlan20"));
   late.release();
