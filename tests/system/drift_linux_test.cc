@@ -22,12 +22,12 @@ namespace json = boost::json;
 using switch_agent::Lines;
 using ::testing::HasSubstr;
 
-enum class Object { Address4, Address6, Neighbor, Nexthop, Group, Route, RouteToNowhere, Port };
+enum class Object { Address4, Address6, Neighbor, Nexthop, Group, Route, RouteToNowhere, StaticEntry, Port };
 enum class Deed { Deleted, Changed, Added };
 constexpr std::array kDeeds{Deed::Deleted, Deed::Changed, Deed::Added};
 
-/// The `ip` commands, one after the other; {nh} and {group} are numbers. '@' and an address: sets it on swp1 with rondod's protocol
-/// number, which not every `ip` supports. '?': may fail, because rondod was faster.
+/// The `ip` commands, or those of `bridge`, one after the other; {nh} and {group} are numbers. '@' and an address: sets it on swp1 with
+/// rondod's protocol number, which not every `ip` supports. '?': may fail, because rondod was faster.
 struct Cell {
   Object object;
   Deed deed;
@@ -59,12 +59,15 @@ constexpr std::array kCells{
     Cell{Object::RouteToNowhere, Deed::Deleted, "route del blackhole 30.0.0.0/8 metric 201", "missing", "ROUTE_TABLE"},
     Cell{Object::RouteToNowhere, Deed::Changed, "route replace prohibit 30.0.0.0/8 metric 201 proto 201", "changed", "ROUTE_TABLE"},
     Cell{Object::RouteToNowhere, Deed::Added, "-6 route add unreachable fd40::/32 metric 201 proto 201", "unwanted", ""},
+    Cell{Object::StaticEntry, Deed::Deleted, "bridge fdb del 02:00:00:00:00:aa dev swp3 master", "missing", "FDB_TABLE"},
+    Cell{Object::StaticEntry, Deed::Changed, "bridge fdb replace 02:00:00:00:00:aa dev swp4 master static", "changed", "FDB_TABLE"},
+    Cell{Object::StaticEntry, Deed::Added, "bridge fdb add 02:00:00:00:00:cc dev swp3 master static", "unwanted", ""},
     Cell{Object::Port, Deed::Changed, "link set swp2 mtu 1400", "changed", "PORT_TABLE"},
 };
 
 class DriftOnLinux : public SystemRondod {
  protected:
-  DriftOnLinux() : SystemRondod(2) {}
+  DriftOnLinux() : SystemRondod(4) {}
 
   void start_with_rows(const std::string& audit) {
     if (!lab) GTEST_SKIP() << "the matrix needs a network namespace of the real kernel";
@@ -78,11 +81,20 @@ class DriftOnLinux : public SystemRondod {
       set("INTF_TABLE", "swp" + n + ":fd00:" + n + "::1/64", {});
       set("NEIGH_TABLE", "swp" + n + ":10." + n + ".0.2", {{"neigh", "02:00:00:00:00:02"}});
     }
+    set("VLAN_TABLE", "Vlan10", {{"mac", "02:00:00:00:10:10"}});
+    for (const std::string port : {"swp3", "swp4"}) {
+      set("PORT_TABLE", port, {{"admin_status", "up"}});
+      set("VLAN_MEMBER_TABLE", "Vlan10:" + port, {{"tagging_mode", "untagged"}});
+    }
+    set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "swp3"}});
     set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.1.0.2"}, {"ifname", "swp1"}});
     set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop_group", "g"}});
     set("ROUTE_TABLE", "21.0.0.0/8", {{"nexthop_group", "g"}});
     set("ROUTE_TABLE", "30.0.0.0/8", {{"blackhole", "true"}});
-    ASSERT_TRUE(becomes([&] { return kernel_routes() == 3 && call("verify", {}).at("differences").to_number<int>() == 0; })) << log_text();
+    const auto entries = [&] { return (*make_linux_dataplane({.network_namespace = lab->path()}))->fdb().value().size(); };
+    ASSERT_TRUE(becomes([&] {
+      return kernel_routes() == 3 && entries() == 1 && call("verify", {}).at("differences").to_number<int>() == 0;
+    })) << log_text();
     wanted = lines();
   }
 
@@ -111,7 +123,9 @@ class DriftOnLinux : public SystemRondod {
       const std::string one = command.substr(at, end - at);
       at = end + 1;
       const bool may_fail = one.starts_with('?');
-      const bool done = one.starts_with('@') ? set_address(**plane, one.substr(1)) : lab->ip(may_fail ? one.substr(1) : one);
+      const bool done = one.starts_with('@')         ? set_address(**plane, one.substr(1))
+                        : one.starts_with("bridge ") ? lab->bridge(one.substr(7))
+                                                     : lab->ip(may_fail ? one.substr(1) : one);
       ASSERT_TRUE(done || may_fail) << one;
     }
   }
@@ -176,7 +190,8 @@ TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
   }
 }
 
-/// Another program puts an object of its own in the place of ours. Only routes tell the owner reliably: rondod leaves such a route alone.
+/// Another program puts an object of its own in the place of ours. Only routes and entries of bridges tell the owner reliably: rondod
+/// leaves such a route or entry alone.
 TEST_F(DriftOnLinux, WhatOthersPutInOurPlaceIsRepairedOrNamed) {
   start_with_rows("audit_s = 1\n");
   if (IsSkipped() || HasFatalFailure()) return;
@@ -197,7 +212,9 @@ TEST_F(DriftOnLinux, WhatOthersPutInOurPlaceIsRepairedOrNamed) {
       Replaced{Object::Route, "route replace 20.0.0.0/8 nhid {nh} metric 201 proto 99", "ROUTE_TABLE", "20.0.0.0/8",
                "route del 20.0.0.0/8 metric 201 proto 99"},
       Replaced{Object::RouteToNowhere, "route replace blackhole 30.0.0.0/8 metric 201 proto 99", "ROUTE_TABLE", "30.0.0.0/8",
-               "route del blackhole 30.0.0.0/8 metric 201 proto 99"}};
+               "route del blackhole 30.0.0.0/8 metric 201 proto 99"},
+      Replaced{Object::StaticEntry, "bridge fdb replace 02:00:00:00:00:aa dev swp3 master static extern_learn", "FDB_TABLE",
+               "Vlan10:02:00:00:00:00:aa", "bridge fdb del 02:00:00:00:00:aa dev swp3 master"}};
   for (const Replaced& replaced : kReplaced) {
     const Cell cell{replaced.object, Deed::Changed, replaced.command, "", replaced.table};
     const auto plane = [&] {
@@ -212,8 +229,10 @@ TEST_F(DriftOnLinux, WhatOthersPutInOurPlaceIsRepairedOrNamed) {
         return plane() == "foreign";
       })) << plane()
           << trace(cell);
-      EXPECT_THAT(json::serialize(call("health", {})), HasSubstr("routes of other programs are in the place of 1 row"));
-      ASSERT_TRUE(lab->ip(std::string{replaced.way_back})) << "rondod left it alone";
+      if (cell.table == "ROUTE_TABLE") {
+        EXPECT_THAT(json::serialize(call("health", {})), HasSubstr("routes of other programs are in the place of 1 row"));
+      }
+      ASSERT_NO_FATAL_FAILURE(meddle({replaced.object, Deed::Deleted, replaced.way_back, "", ""})) << "rondod left it alone";
     }
     ASSERT_TRUE(becomes([&] { return lines() == wanted && plane() == "installed"; }))
         << plane() << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));

@@ -284,7 +284,11 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
           delete_in_kernel("route " + with_port(text.substr(text.find('|') + 1), kind.port));
         return;
       case Object::Vrf: EXPECT_TRUE(!has_vrfs_ || lab->ip("link del Vrf" + std::to_string(kind.port))); return;
-      case Object::Vlan: EXPECT_TRUE(lab->ip("link del Vlan" + std::to_string(kind.port)));
+      case Object::Vlan: EXPECT_TRUE(lab->ip("link del Vlan" + std::to_string(kind.port))); return;
+      case Object::StaticEntry:  // One goes, one moves, and one is new.
+        EXPECT_TRUE(lab->bridge(with_port("fdb del 02:00:00:00:00:aa dev swp2# master", kind.port)));
+        EXPECT_TRUE(lab->bridge(with_port("fdb replace 02:00:00:00:00:bb dev swp2# master static", kind.port)));
+        EXPECT_TRUE(lab->bridge(with_port("fdb add 02:00:00:00:00:cc dev swp3# master static", kind.port)));
     }
   }
   /// Deletes all objects whose line begins with 'line'.
@@ -307,7 +311,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
 
   /// The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses, and for a VLAN.
   void expect_lines_are_up() {
-    EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep -E 'swp|Vlan9:' | grep -qv 'state UP'"); }));
+    EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep -E 'swp|Vlan9:|Vlan22:' | grep -qv 'state UP'"); }));
   }
   void expect_nothing_happens_at_another_restart(const Rows& rows, KernelEvents& events) {
     if (std::get<End>(GetParam()) != End::PortTakenDown) expect_lines_are_up();

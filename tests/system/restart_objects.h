@@ -37,8 +37,9 @@ enum class Object {
   RouteToNowhere,
   Vrf,
   Vlan,
+  StaticEntry,
 };
-inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::Vlan) + 1;
+inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::StaticEntry) + 1;
 
 /// "TABLE|key|field=value field=value" writes a row, "-TABLE|key" deletes one. '#' is the number of the kind's port.
 using RowTexts = std::span<const std::string_view>;
@@ -72,7 +73,8 @@ inline constexpr int kFirstPortWithV6Chain = 5;
 inline constexpr int kPorts = 8;
 /// Further ports, which no row makes interfaces of the router.
 inline constexpr int kVlanPort = 9;
-inline constexpr std::array<int, 2> kVlanPorts{kVlanPort, 19};
+inline constexpr int kEntryPort = 2;  // Its rows are those of further ports, "swp2#" and "swp3#".
+inline constexpr std::array<int, 4> kVlanPorts{kVlanPort, 19, 22, 32};
 
 namespace rows {
 
@@ -171,6 +173,17 @@ inline constexpr std::array<std::string_view, 8> kVlanGone{"-VLAN_TABLE|Vlan#",
                                                            "-FDB_TABLE|Vlan#:02:00:00:00:00:aa",
                                                            "-FDB_TABLE|Vlan#:02:00:00:00:00:bb"};
 
+inline constexpr std::array<std::string_view, 7> kEntry{"PORT_TABLE|swp2#|admin_status=up",
+                                                        "PORT_TABLE|swp3#|admin_status=up",
+                                                        "VLAN_TABLE|Vlan2#|mac=02:00:00:00:10:22",
+                                                        "VLAN_MEMBER_TABLE|Vlan2#:swp2#|tagging_mode=untagged",
+                                                        "VLAN_MEMBER_TABLE|Vlan2#:swp3#|tagging_mode=untagged",
+                                                        "FDB_TABLE|Vlan2#:02:00:00:00:00:aa|port=swp2#",
+                                                        "FDB_TABLE|Vlan2#:02:00:00:00:00:bb|port=swp3# type=static"};
+inline constexpr std::array<std::string_view, 2> kEntryChange{"FDB_TABLE|Vlan2#:02:00:00:00:00:aa|type=dynamic",
+                                                              "FDB_TABLE|Vlan2#:02:00:00:00:00:bb|port=swp2#"};
+inline constexpr std::array<std::string_view, 2> kEntryGone{"-FDB_TABLE|Vlan2#:02:00:00:00:00:aa", "-FDB_TABLE|Vlan2#:02:00:00:00:00:bb"};
+
 }  // namespace rows
 
 inline constexpr std::array<Kind, kObjects> kKinds{{
@@ -187,6 +200,7 @@ inline constexpr std::array<Kind, kObjects> kKinds{{
     {Object::RouteToNowhere, "route to nowhere", 8, rows::kToNowhere, rows::kToNowhereChange, rows::kToNowhereGone},
     {Object::Vrf, "VRF", 8, rows::kVrf, rows::kVrfChange, rows::kVrfGone},
     {Object::Vlan, "VLAN", kVlanPort, rows::kVlan, rows::kVlanChange, rows::kVlanGone},
+    {Object::StaticEntry, "static entry", kEntryPort, rows::kEntry, rows::kEntryChange, rows::kEntryGone},
 }};
 
 // --- what holds the table against the declarations
@@ -205,8 +219,8 @@ constexpr Object object_of(std::type_identity<VrfSet>) { return Object::Vrf; }
 constexpr Object object_of(std::type_identity<DeviceDelete>) { return Object::Vrf; }
 constexpr Object object_of(std::type_identity<BridgeSet>) { return Object::Vlan; }
 constexpr Object object_of(std::type_identity<TaggedPortSet>) { return Object::Vlan; }
-constexpr Object object_of(std::type_identity<FdbSet>) { return Object::Vlan; }
-constexpr Object object_of(std::type_identity<FdbDelete>) { return Object::Vlan; }
+constexpr Object object_of(std::type_identity<FdbSet>) { return Object::StaticEntry; }
+constexpr Object object_of(std::type_identity<FdbDelete>) { return Object::StaticEntry; }
 constexpr Object object_of(std::type_identity<AddressSet>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<AddressDelete>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<NeighborSet>) { return Object::Neighbor; }

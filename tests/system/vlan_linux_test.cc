@@ -120,6 +120,42 @@ TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
   EXPECT_TRUE(becomes([&] { return plane->fdb().value().empty(); })) << "no row asks for it any more";
 }
 
+TEST_F(VlanOnLinux, AnEntryOfAnotherControlPlaneStaysAndItsRowWaits) {
+  ASSERT_TRUE(lab->bridge("fdb add 02:00:00:00:00:aa dev swp1 master static extern_learn"));
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}});
+  EXPECT_TRUE(says("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA", "an entry of another control plane"));
+  EXPECT_TRUE(says("get", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA", R"("plane":"foreign")"));
+  EXPECT_TRUE(plane->fdb().value().empty());
+  ASSERT_TRUE(lab->bridge("fdb del 02:00:00:00:00:aa dev swp1 master")) << "it is there";
+  EXPECT_TRUE(is_installed("FDB_TABLE", "Vlan10:02:00:00:00:00:AA")) << answer("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA");
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  wait();
+  ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master static extern_learn"));
+  start();
+  write_rows();
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}});
+  EXPECT_TRUE(says("get", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA", R"("plane":"foreign")"));
+  ASSERT_TRUE(lab->bridge("fdb del 02:00:00:00:00:aa dev swp1 master"));
+  EXPECT_TRUE(is_installed("FDB_TABLE", "Vlan10:02:00:00:00:00:AA")) << log_text();
+  EXPECT_EQ(plane->fdb().value().size(), 1U);
+}
+
+/// The kernel names no sender of a change of an entry.
+TEST_F(VlanOnLinux, OurOwnStaticEntriesCauseNoAudit) {
+  const auto audits = [this](const char* kind) {
+    return client->call("stats", {}).value().at("audit").at(kind).at("audits").to_number<int>();
+  };
+  const int before = audits("fdb");
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}});
+  ASSERT_TRUE(is_installed("FDB_TABLE", "Vlan10:02:00:00:00:00:AA"));
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"type", "dynamic"}});
+  ASSERT_TRUE(becomes([&] { return plane->fdb().value().empty(); }));
+  const int addresses = audits("addresses");
+  ASSERT_TRUE(lab->ip("addr del 10.0.0.1/24 dev Vlan10"));  // A later change, whose audit comes not before that of an earlier one.
+  ASSERT_TRUE(becomes([&] { return audits("addresses") > addresses; })) << log_text();
+  EXPECT_EQ(audits("fdb"), before) << log_text();
+}
+
 TEST_F(VlanOnLinux, ADeletedVlanGoesWhenItsMemberAndItsAddressesAreGone) {
   const auto remove = [this](const char* table, const char* key) {
     EXPECT_TRUE(client->call("del", {{"table", table}, {"key", key}}).has_value()) << table << key;
