@@ -561,15 +561,16 @@ TEST_F(VlanTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
 TEST_F(VlanTest, ADeviceThatAnotherProgramMovesDuringARestartIsPutBack) {
   everything();
   const IfIndex other = plane.add_bridge("br0");
-  stop();
-  start();
-  for (const IfIndex device : {a, link("B.10").port}) ASSERT_TRUE(plane.meddle(LinkSet{device, {}, {}, other}).ok());
-  run_for(1ms);
-  everything();
-  expect_whole();
-  for (const IfIndex device : {a, link("B.10").port}) ASSERT_TRUE(plane.meddle(LinkSet{device, {}, {}, other}).ok());
-  run_for(3s);
-  expect_whole();
+  // One at a time: a VLAN without a port loses its carrier, and then no reading is believed.
+  for (const IfIndex device : {a, link("B.10").port}) {
+    stop();
+    start();
+    run_for(1ms);
+    ASSERT_TRUE(plane.meddle(LinkSet{device, {}, {}, other}).ok());
+    run_for(1ms);
+    everything();
+    expect_whole();
+  }
 }
 
 TEST_F(VlanTest, ARestartDeletesTheVlansThatNoRowAsksFor) {
