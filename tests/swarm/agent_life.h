@@ -316,6 +316,7 @@ class AgentLife final : public Life {
   static constexpr std::array kVlanNames{"Vlan10", "Vlan20"};
   static constexpr std::array kVlanPortNames{"V0", "V1"};
   static constexpr const char* kVlanAddress = "10.77.0.1/24";  // Of the first VLAN.
+  static constexpr std::uint64_t kStations = 4;
   static std::string station(std::uint64_t number) { return "02:00:00:00:77:0" + std::to_string(number); }
 
   void begin_vlans() {
@@ -365,7 +366,7 @@ class AgentLife final : public Life {
   void operate_vlans() {
     const std::string vlan = kVlanNames[random_.below(2)];
     const std::string port = kVlanPortNames[random_.below(2)];
-    const std::string mac = station(random_.below(4));
+    const std::string mac = station(random_.below(kStations));
     switch (random_.below(10)) {
       case 0: set_vlan(vlan); break;
       case 1:
@@ -399,7 +400,7 @@ class AgentLife final : public Life {
     };
     const IfIndex tagged = device(port + "." + vlan.substr(4));
     const MacAddress of = MacAddress::parse(mac).value();
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
       case 0: meddle(DeviceDelete{device(vlan)}); break;
       case 1: meddle(DeviceDelete{tagged}); break;
       case 2: meddle(LinkSet{device(port), {}, {}, IfIndex{}}); break;
@@ -409,6 +410,16 @@ class AgentLife final : public Life {
       case 6:
         later([this, port, of] {
           if (has_device(port)) plane().hear(port, of);
+        });
+        break;
+      case 7:
+        later([this, vlan, port, of] {
+          if (is_in(port, vlan)) plane().add_external_entry(port, of);
+        });
+        break;
+      case 8:
+        later([this, vlan, of] {
+          if (has_device(vlan)) plane().remove_external_entry(vlan, of);
         });
         break;
       default:
@@ -424,9 +435,20 @@ class AgentLife final : public Life {
     const std::vector<LinkEvent> links = plane().links().value();
     return std::ranges::find(links, name, &LinkEvent::name) != links.end();
   }
-  /// Without its VLAN or its port there is no member, and without the member no entry.
+  bool is_in(const std::string& port, const std::string& vlan) {
+    const std::vector<LinkEvent> links = plane().links().value();
+    const auto found = std::ranges::find(links, port, &LinkEvent::name);
+    const auto bridge = std::ranges::find(links, vlan, &LinkEvent::name);
+    return found != links.end() && bridge != links.end() && found->master == bridge->port;
+  }
+  /// Without its VLAN or its port there is no member, and without the member no entry. Entries of another control plane go.
   void close_vlans() {
     if (others_ != Others::MeddleWithVlans) return;
+    for (const char* const vlan : kVlanNames) {
+      for (std::uint64_t number = 0; number < kStations && has_device(vlan); ++number) {
+        plane().remove_external_entry(vlan, MacAddress::parse(station(number)).value());
+      }
+    }
     for (const char* const port : kVlanPortNames) {
       if (!has_device(port)) plane().add_port(port);
     }
