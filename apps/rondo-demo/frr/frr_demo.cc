@@ -195,12 +195,28 @@ void add_times(const std::map<Prefix, Instant>& from, const std::map<Prefix, Ins
   }
 }
 
+Instant last_of(const std::map<Prefix, Instant>& added) {
+  Instant last{};
+  for (const auto& [prefix, at] : added) last = std::max(last, at);
+  return last;
+}
+
+/// Routes a second from the first to the last one.
+double rate_of(const std::map<Prefix, Instant>& added) {
+  const auto first = std::ranges::min_element(added, {}, [](const auto& entry) { return entry.second; });
+  if (first == added.end()) return 0;
+  const double seconds = std::chrono::duration<double>(last_of(added) - first->second).count();
+  return seconds > 0 ? static_cast<double>(added.size()) / seconds : 0;
+}
+
 Status FrrDemo::load() {
   std::printf("the peer announces %zu routes over BGP, on %d cables\n", prefixes_.size(), frr::Network::kCables);
   if (Status peer = network_->start_peer(prefixes_); !peer.ok()) return peer;
   if (Status started = start_rondod(); !started.ok()) return started;
   auto events = RouteEvents::start(box_->path(), kRondod);
   if (!events) return events.error();
+  auto zebra = RouteEvents::start(box_->path(), kBgp);
+  if (!zebra) return zebra.error();
   auto tap = BgpTap::start(box_->path());
   if (!tap) return tap.error();
   const Instant start = clock_.now();
@@ -212,8 +228,13 @@ Status FrrDemo::load() {
   std::printf("all routes are in the kernel after %.1f s\n", report_.load_seconds);
   (*tap)->stop();
   (*events)->stop();
-  if ((*events)->has_lost()) std::printf("the listener to the kernel lost notifications: the times are of a part of the routes\n");
+  (*zebra)->stop();
+  if ((*events)->has_lost() || (*zebra)->has_lost())
+    std::printf("the listener to the kernel lost notifications: the times are of a part of the routes\n");
   add_times((*tap)->arrived(), (*events)->added(), report_.load_ns);
+  report_.routes_per_second = rate_of((*events)->added());
+  report_.zebra_routes_per_second = rate_of((*zebra)->added());
+  report_.last_behind_zebra = last_of((*events)->added()) - last_of((*zebra)->added());
   return wait_until("zebra's resend does not end", is_in_sync);
 }
 
@@ -308,6 +329,7 @@ Status FrrDemo::restart_rondod() {
   report_.packets_at_restart = (*pinger)->packets().size();
   report_.packets_lost_at_restart = (*pinger)->lost();
   report_.needless_changes = (*events)->count();
+  if (report_.needless_changes != 0) std::printf("the kernel was changed without need, first: %s\n", (*events)->first().c_str());
   return {};
 }
 

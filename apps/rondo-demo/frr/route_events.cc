@@ -27,6 +27,10 @@ void RouteEvents::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void RouteEvents::note(const std::string& what) {
+  if (count_++ == 0) first_ = what;
+}
+
 void RouteEvents::run(const std::stop_token& stop) {
   std::vector<std::byte> buffer(netlink::kDatagramBytes);
   while (!stop.stop_requested()) {
@@ -41,12 +45,12 @@ void RouteEvents::run(const std::stop_token& stop) {
       const std::uint16_t type = message.header.nlmsg_type;
       if (type == RTM_NEWNEXTHOP || type == RTM_DELNEXTHOP) {
         const auto header = netlink::read_front<nhmsg>(message.payload);
-        if (header && header->nh_protocol == protocol_) ++count_;
+        if (header && header->nh_protocol == protocol_) note(type == RTM_NEWNEXTHOP ? "a next hop set" : "a next hop deleted");
         continue;
       }
       const auto route = netlink::decode_route_holder(message);
       if (!route || route->protocol != protocol_) continue;
-      ++count_;
+      note((type == RTM_NEWROUTE ? "route set: " : "route deleted: ") + route->prefix.to_string());
       if (type == RTM_NEWROUTE) added_.emplace(route->prefix, now);
     }
   }

@@ -26,6 +26,8 @@ class RouteEvents {
 
   /// Notifications about routes and next hops of this protocol since the start.
   std::uint64_t count() const noexcept { return count_; }
+  /// What the first of them said; call after stop().
+  const std::string& first() const noexcept { return first_; }
   /// Whether the kernel dropped notifications, because the listener was too slow.
   bool has_lost() const noexcept { return lost_; }
   /// Ends the thread. Idempotent.
@@ -36,11 +38,13 @@ class RouteEvents {
  private:
   RouteEvents(netlink::Socket socket, std::uint8_t protocol) : socket_(std::move(socket)), protocol_(protocol) {}
   void run(const std::stop_token& stop);
+  void note(const std::string& what);
 
   netlink::Socket socket_;
   const std::uint8_t protocol_;
   SystemClock clock_;
   std::map<Prefix, Instant> added_;  // Used by the thread until it ends.
+  std::string first_;                // As added_.
   std::atomic<std::uint64_t> count_ = 0;
   std::atomic<bool> lost_ = false;
   std::jthread thread_;
