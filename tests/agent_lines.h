@@ -48,7 +48,8 @@ inline Lines lines_of(DataPlane& plane) {
   Lines lines;
   for (const LinkEvent& link : links) {
     const auto master = std::ranges::find(links, link.master, &LinkEvent::port);
-    if (master != links.end() && (master->vrf_table != 0 || master->bridge)) lines.push_back("port " + link.name + " in " + master->name);
+    if (master != links.end() && (master->vrf_table != 0 || master->bridge || master->bond != BondMode::None))
+      lines.push_back("port " + link.name + " in " + master->name);
   }
   const std::vector<AddressEntry> addresses = plane.addresses().value();
   for (const AddressEntry& entry : addresses) lines.push_back("address " + ports[entry.port] + " " + entry.address.to_string());

@@ -36,7 +36,12 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTUNREACH:
-    case EBUSY: return StatusCode::FailedPrecondition;
+    case EBUSY:
+    case ENOTEMPTY: return StatusCode::FailedPrecondition;  // ENOTEMPTY: the bond still has ports.
+    case EPERM:
+      // Another program has set the port up between our orders.
+      if (words.find("enslaved while up") != std::string_view::npos) return StatusCode::FailedPrecondition;
+      return status_from_errno(error_number, {}).code();
     case EINVAL:
       return misses_nexthop(order, words) || misses_port(order, words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
     case ELOOP: return StatusCode::InvalidArgument;  // A bridge in a bridge.

@@ -68,6 +68,11 @@ std::string describe(const LinkSet& link) {
 }
 std::string describe(const VrfSet& vrf) { return "VRF " + std::string{vrf.name.text()} + " with table " + std::to_string(vrf.table); }
 std::string describe(const BridgeSet& bridge) { return "bridge " + std::string{bridge.name.text()}; }
+std::string describe(const BondSet& bond) {
+  const std::string links = " with min_links " + std::to_string(bond.min_links);
+  if (bond.device) return "bond of " + text(bond.device) + links;
+  return "bond " + std::string{bond.name.text()} + (bond.mode == BondMode::Static ? " of mode balance-xor" : " of mode 802.3ad") + links;
+}
 std::string describe(const TaggedPortSet& tagged) {
   return "device " + std::string{tagged.name.text()} + " for VLAN " + std::to_string(tagged.vlan) + " on " + text(tagged.port) +
          " in the bridge of " + text(tagged.bridge);
@@ -118,6 +123,10 @@ const char* fault(const LinkSet& link) {
   return fault(link.port);
 }
 const char* fault(const BridgeSet& bridge) { return bridge.name.text().empty() ? "A device needs a name" : nullptr; }
+const char* fault(const BondSet& bond) {
+  if (bond.mode != BondMode::Lacp && bond.mode != BondMode::Static) return "A bond has the mode 802.3ad or balance-xor";
+  return bond.name.text().empty() && !bond.device ? "A device needs a name" : nullptr;
+}
 const char* fault(const TaggedPortSet& tagged) {
   if (tagged.name.text().empty()) return "A device needs a name";
   if (tagged.vlan < 1 || tagged.vlan > 4094) return "A VLAN is 1 to 4094";

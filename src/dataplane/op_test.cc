@@ -32,6 +32,9 @@ TEST(Order, ReadsAsASentence) {
       {AddressDelete{.port = port, .address = prefix("10.0.0.1/24")}, "delete address 10.0.0.1/24 on port 3"},
       {LinkSet{.port = port, .up = true, .mtu = 1500}, "port 3 up mtu 1500"},
       {LinkSet{.port = port, .up = false}, "port 3 down"},
+      {BondSet{.name = DeviceName{"Po1"}, .min_links = 2}, "bond Po1 of mode 802.3ad with min_links 2"},
+      {BondSet{.name = DeviceName{"Po1"}, .mode = BondMode::Static}, "bond Po1 of mode balance-xor with min_links 0"},
+      {BondSet{.name = {}, .min_links = 2, .device = port}, "bond of port 3 with min_links 2"},
   };
   for (const auto& [order, text] : cases) EXPECT_EQ(to_string(order), text);
 }
@@ -40,22 +43,35 @@ TEST(KernelStatus, ClassifiesWhatTheKernelSays) {
   const Order set = RouteSet{.prefix = prefix("10.0.0.0/8"), .nexthop = NexthopId{7}};
   const Order remove = RouteDelete{.prefix = prefix("10.0.0.0/8")};
   const Order nexthop = NexthopSet{.id = NexthopId{7}, .gateway = ip("10.0.0.2"), .port = IfIndex{3}};
+  const Order bond = BondSet{.name = {}, .min_links = 2, .device = IfIndex{3}};
+  const Order enter = LinkSet{.port = IfIndex{3}, .master = IfIndex{4}};
   struct Case {
     const Order& order;
     int error_number;
     const char* words;
     StatusCode code;
   };
-  for (const Case& c :
-       {Case{remove, ESRCH, "", StatusCode::NotFound}, Case{remove, ENOENT, "", StatusCode::NotFound},
-        Case{set, EINVAL, "Nexthop id does not exist.", StatusCode::FailedPrecondition},
-        Case{set, EINVAL, "", StatusCode::FailedPrecondition}, Case{set, EINVAL, "Something else", StatusCode::InvalidArgument},
-        Case{nexthop, EINVAL, "Invalid device index", StatusCode::FailedPrecondition},
-        Case{nexthop, EINVAL, "", StatusCode::InvalidArgument}, Case{nexthop, ENETDOWN, "", StatusCode::FailedPrecondition},
-        Case{nexthop, ENETUNREACH, "", StatusCode::FailedPrecondition}, Case{nexthop, EHOSTUNREACH, "", StatusCode::FailedPrecondition},
-        Case{nexthop, ENODEV, "", StatusCode::FailedPrecondition}, Case{set, ENOBUFS, "", StatusCode::ResourceExhausted},
-        Case{set, ENOSPC, "", StatusCode::ResourceExhausted}, Case{set, EOPNOTSUPP, "", StatusCode::Unimplemented},
-        Case{set, EPERM, "", StatusCode::PermissionDenied}, Case{set, EEXIST, "", StatusCode::AlreadyExists}}) {
+  for (const Case& c : {Case{remove, ESRCH, "", StatusCode::NotFound},
+                        Case{remove, ENOENT, "", StatusCode::NotFound},
+                        Case{set, EINVAL, "Nexthop id does not exist.", StatusCode::FailedPrecondition},
+                        Case{set, EINVAL, "", StatusCode::FailedPrecondition},
+                        Case{set, EINVAL, "Something else", StatusCode::InvalidArgument},
+                        Case{nexthop, EINVAL, "Invalid device index", StatusCode::FailedPrecondition},
+                        Case{nexthop, EINVAL, "", StatusCode::InvalidArgument},
+                        Case{nexthop, ENETDOWN, "", StatusCode::FailedPrecondition},
+                        Case{nexthop, ENETUNREACH, "", StatusCode::FailedPrecondition},
+                        Case{nexthop, EHOSTUNREACH, "", StatusCode::FailedPrecondition},
+                        Case{nexthop, ENODEV, "", StatusCode::FailedPrecondition},
+                        Case{set, ENOBUFS, "", StatusCode::ResourceExhausted},
+                        Case{set, ENOSPC, "", StatusCode::ResourceExhausted},
+                        Case{set, EOPNOTSUPP, "", StatusCode::Unimplemented},
+                        Case{set, EPERM, "", StatusCode::PermissionDenied},
+                        Case{bond, EBUSY, "", StatusCode::FailedPrecondition},
+                        Case{bond, ENOTEMPTY, "", StatusCode::FailedPrecondition},
+                        Case{bond, EOPNOTSUPP, "", StatusCode::Unimplemented},
+                        Case{enter, EPERM, "Device can not be enslaved while up", StatusCode::FailedPrecondition},
+                        Case{enter, EPERM, "", StatusCode::PermissionDenied},
+                        Case{set, EEXIST, "", StatusCode::AlreadyExists}}) {
     const Status status = status_from_kernel(c.order, c.error_number, c.words);
     EXPECT_EQ(status.code(), c.code) << to_string(c.order) << " errno " << c.error_number << " '" << c.words << "'";
     EXPECT_EQ(status.origin_errno(), c.error_number);

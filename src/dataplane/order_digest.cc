@@ -100,6 +100,10 @@ void add(Digest& to, const FdbDelete& entry) {
   to.add(entry.port.value());
   to.add(entry.mac);
 }
+void add(Digest& to, const BondSet& bond) {
+  add(to, bond.name);
+  to.add(std::uint64_t{bond.device.value()} << 32U | static_cast<std::uint64_t>(bond.mode) << 16U | bond.min_links);
+}
 void add(Digest& to, const DeviceDelete& device) { to.add(device.device.value()); }
 
 }  // namespace

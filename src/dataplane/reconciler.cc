@@ -17,7 +17,8 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
 }
 
 bool makes_device(const Order& order) noexcept {
-  return std::holds_alternative<VrfSet>(order) || std::holds_alternative<BridgeSet>(order) || std::holds_alternative<TaggedPortSet>(order);
+  return std::holds_alternative<VrfSet>(order) || std::holds_alternative<BridgeSet>(order) ||
+         std::holds_alternative<TaggedPortSet>(order) || std::holds_alternative<BondSet>(order);
 }
 
 }  // namespace
@@ -131,6 +132,11 @@ struct Reconciler::Known {
     const LinkEvent& device = found->second;
     return device.vlan == order.vlan && device.lower == order.port && device.master == order.bridge;
   }
+  bool meets(const BondSet& order) const {
+    const auto found = devices.find(order.name.text());
+    if (found == devices.end() || (order.device && order.device != found->second.port)) return false;
+    return found->second.bond == order.mode && found->second.min_links == order.min_links;
+  }
   bool meets(const FdbSet& order) const {
     const auto found = fdb.find({order.port.value(), order.mac});
     return found != fdb.end() && found->second.believed;
@@ -144,6 +150,7 @@ struct Reconciler::Known {
   void take_up(const VrfSet& order) { forget(order); }
   void take_up(const BridgeSet& order) { forget(order); }
   void take_up(const TaggedPortSet& order) { forget(order); }
+  void take_up(const BondSet& order) { forget(order); }
   void take_up(const FdbSet& order) { fdb.at({order.port.value(), order.mac}).wanted = true; }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
@@ -181,6 +188,10 @@ struct Reconciler::Known {
   void disbelieve(const VrfSet&) {}
   void disbelieve(const BridgeSet&) {}
   void disbelieve(const TaggedPortSet&) {}
+  void disbelieve(const BondSet& order) {
+    const auto found = devices.find(order.name.text());
+    if (found != devices.end() && order.device) found->second.min_links = order.min_links;
+  }
   void disbelieve(const FdbSet& order) {  // It may move the entry from another port.
     for (auto& [key, entry] : fdb) entry.believed = entry.believed && key.second != order.mac;
   }
@@ -207,6 +218,7 @@ struct Reconciler::Known {
   void forget(const VrfSet& order) { want_device(order.name); }
   void forget(const BridgeSet& order) { want_device(order.name); }
   void forget(const TaggedPortSet& order) { want_device(order.name); }
+  void forget(const BondSet& order) { want_device(order.name); }
   void forget(const FdbSet& order) { fdb.erase({order.port.value(), order.mac}); }
   void forget(const FdbDelete& order) { fdb.erase({order.port.value(), order.mac}); }
   void forget(const DeviceDelete& order) { unwanted_devices.erase(order.device.value()); }
@@ -300,7 +312,7 @@ Status Reconciler::read() {
     known.unwanted_devices.insert(link.port.value());
   }
   ports_ = *links;
-  has_vrfs_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0; });
+  has_takers_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0 || link.bond != BondMode::None; });
   const auto entries = plane_.fdb();
   if (!entries) return entries.error();
   for (const FdbEntry& entry : *entries)
@@ -382,22 +394,22 @@ Reconciler::Counts Reconciler::counts() const noexcept {
   return {found_, kept_.load(std::memory_order_relaxed), changed_.load(std::memory_order_relaxed)};
 }
 
-/// Whether the kernel drops the objects on a port: it goes down, or enters or leaves a VRF. A device that was made since the reading is
-/// taken for a VRF if there is any.
+/// Whether the kernel drops the objects on a port: it goes down, enters or leaves a VRF, or leaves a bond. A device that was made since the
+/// reading is taken for one of these if there is any.
 bool Reconciler::takes_port_down(const Order& order) const {
   const auto find = [this](IfIndex device) { return std::ranges::find(ports_, device, &LinkEvent::port); };
-  const auto may_be_vrf = [&](IfIndex device) {
+  const auto may_take_down = [&](IfIndex device) {
     const auto known = find(device);
-    return known == ports_.end() ? has_vrfs_ : known->vrf_table != 0;
+    return known == ports_.end() ? has_takers_ : known->vrf_table != 0 || known->bond != BondMode::None;
   };
-  if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return may_be_vrf(gone->device);
+  if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return may_take_down(gone->device);
   const auto* const link = std::get_if<LinkSet>(&order);
   if (link == nullptr) return false;
   if (link->up == false) return true;
   if (!link->master) return false;
   const auto port = find(link->port);
   const IfIndex before = port == ports_.end() ? IfIndex{} : port->master;
-  return (before && may_be_vrf(before)) || (*link->master && may_be_vrf(*link->master));
+  return (before && may_take_down(before)) || (*link->master && may_take_down(*link->master));
 }
 
 void Reconciler::apply(std::span<Operation> ops) {
@@ -414,7 +426,7 @@ void Reconciler::apply(std::span<Operation> ops) {
     if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
       route->create = false;  // An earlier run left it.
     known_->doubt(ops[i].order);
-    has_vrfs_ = has_vrfs_ || std::holds_alternative<VrfSet>(ops[i].order);
+    has_takers_ = has_takers_ || std::holds_alternative<VrfSet>(ops[i].order) || std::holds_alternative<BondSet>(ops[i].order);
     if (takes_port_down(ops[i].order)) distrust();
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);

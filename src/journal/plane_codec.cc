@@ -145,14 +145,16 @@ NexthopEntry read_nexthop(Decoder& from) {
 }
 
 std::size_t bound_of(const LinkEvent& event) noexcept {
-  return 1 + 6 * kVarintBytes + kVarintBytes + event.name.size() + event.mac.bytes.size() + 8;
+  return 1 + 7 * kVarintBytes + kVarintBytes + event.name.size() + event.mac.bytes.size() + 8 + 1;
 }
 
 void encode(Encoder& to, const LinkEvent& event) noexcept {
   const bool has_vrf = event.master || event.vrf_table != 0;
   const bool has_vlan = event.vlan != 0;
+  const bool is_bond = event.bond != BondMode::None;
   to.byte(static_cast<std::uint8_t>((event.admin_up ? 1U : 0U) | (event.carrier ? 2U : 0U) | (event.removed ? 4U : 0U) |
-                                    (event.ours ? 8U : 0U) | (has_vrf ? 16U : 0U) | (event.bridge ? 32U : 0U) | (has_vlan ? 64U : 0U)));
+                                    (event.ours ? 8U : 0U) | (has_vrf ? 16U : 0U) | (event.bridge ? 32U : 0U) | (has_vlan ? 64U : 0U) |
+                                    (is_bond ? 128U : 0U)));
   to.number(event.port.value());
   to.number(event.mtu);
   to.text(event.name);
@@ -162,9 +164,13 @@ void encode(Encoder& to, const LinkEvent& event) noexcept {
     to.number(event.master.value());
     to.number(event.vrf_table);
   }
-  if (!has_vlan) return;
-  to.number(event.vlan);
-  to.number(event.lower.value());
+  if (has_vlan) {
+    to.number(event.vlan);
+    to.number(event.lower.value());
+  }
+  if (!is_bond) return;
+  to.byte(static_cast<std::uint8_t>(event.bond));
+  to.number(event.min_links);
 }
 
 LinkEvent read_link(Decoder& from) {
@@ -187,6 +193,10 @@ LinkEvent read_link(Decoder& from) {
   if ((flags & 64U) != 0) {
     link.vlan = static_cast<std::uint16_t>(from.number());
     link.lower = IfIndex{number32(from)};
+  }
+  if ((flags & 128U) != 0) {
+    link.bond = static_cast<BondMode>(from.byte());
+    link.min_links = static_cast<std::uint16_t>(from.number());
   }
   return link;
 }

@@ -38,6 +38,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                    .answers = options_.answers,
                    .on_refused = options_.on_refused}),
       ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
+      lags_(runtime.add<Lags>(programmer_, port_ids_, mtu_rows_)),
+      lag_members_(runtime.add<LagMembers>(programmer_, port_ids_, mtu_rows_)),
       vlans_(runtime.add<Vlans>(programmer_, port_ids_, mtu_rows_)),
       vlan_members_(runtime.add<VlanMembers>(programmer_, port_ids_)),
       fdb_(runtime.add<Fdb>(programmer_, port_ids_)),
@@ -46,7 +48,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, vrf_tables_, options_.table, options_.retry_quota)),
-      row_states_(runtime, {ports_, vlans_, vlan_members_, fdb_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
+      row_states_(runtime,
+                  {ports_, lags_, lag_members_, vlans_, vlan_members_, fdb_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
@@ -172,6 +175,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
 void Agent::end_restart() {
   reconciler_.end();
   interfaces_.end_restart();
+  lag_members_.end_restart();
   vlan_members_.end_restart();
   routes_.end_restart();
   restart_timer_.disarm();
@@ -240,6 +244,7 @@ void Agent::clear_device(const std::string& port, IfIndex device) {
   neighbors_.add_objects_on(port, device, objects);
   interfaces_.add_objects_on(port, device, objects);
   std::vector<Operation> operations;
+  lag_members_.add_orders_for_renamed(port, device, operations);
   vlan_members_.add_orders_for_renamed(port, device, operations);
   if (objects.empty() && operations.empty()) return;
   for (const DeleteOrder& object : objects) operations.push_back({order_of(object), {}});

@@ -20,6 +20,8 @@
 #include "switch_agent/fdb.h"
 #include "switch_agent/group_ids.h"
 #include "switch_agent/interfaces.h"
+#include "switch_agent/lag_members.h"
+#include "switch_agent/lags.h"
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
@@ -141,6 +143,8 @@ class Agent {
   MtuRows mtu_rows_;
   GroupIds group_ids_;
   Ports& ports_;
+  Lags& lags_;
+  LagMembers& lag_members_;
   Vlans& vlans_;
   VlanMembers& vlan_members_;
   Fdb& fdb_;

@@ -38,7 +38,7 @@ inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port
 inline constexpr ConstraintKind kAddressSpelling{
     "address-spelling"};                                 // port:address/length  interfaces  no row has it under another spelling
 inline constexpr ConstraintKind kVrf{"vrf"};             // name            vrfs  its device is up, and its table is known
-inline constexpr ConstraintKind kInDevice{"in-device"};  // port:device     ports       the port is in the VRF or bridge of that name
+inline constexpr ConstraintKind kInDevice{"in-device"};  // port:device     ports       the port is in the VRF, bridge or bond of that name
 inline constexpr ConstraintKind kVrfPortsGone{"vrf-ports-gone"};    // name            interfaces  no INTF_TABLE row has put a port into it
 inline constexpr ConstraintKind kVrfRoutesGone{"vrf-routes-gone"};  // name            routes      no route is in it
 inline constexpr ConstraintKind kVlan{"vlan"};                      // name      vlans         its bridge is as its row asks
@@ -46,7 +46,14 @@ inline constexpr ConstraintKind kVlanMembersGone{"vlan-members-gone"};  // name 
 inline constexpr ConstraintKind kVlanMember{"vlan-member"};             // vlan:port   vlan-members  the port is in the bridge of the VLAN
 inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port          vlan-members  no VLAN has the port
 inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
+inline constexpr ConstraintKind kLag{"lag"};                            // name           lags          its bond is as its row asks
+inline constexpr ConstraintKind kLagMembersGone{"lag-members-gone"};    // name           lag-members   no port is in it
+inline constexpr ConstraintKind kLagMember{"lag-member"};               // lag:port       lag-members   the port is in the bond of the LAG
+inline constexpr ConstraintKind kInNoLag{"in-no-lag"};                  // port           lag-members   no LAG has the port
 inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};           // vlan:mac      fdb     no row has it under another spelling
+
+/// Holds when the row of the device itself is applied: of PORT_TABLE, VLAN_TABLE or LAG_TABLE, as its name says.
+Constraint configured(std::string_view device);
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

@@ -123,10 +123,12 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
     if (!holds(vrf)) return Outcome::wait_for(vrf);
     if (!ids_.find(row->vrf)) return Outcome::retry_after(kSoon, device_changed(row->vrf));  // Its end is not announced yet.
   }
-  const Constraint configured{port.starts_with("Loopback") ? kDevice : is_vlan_name(port) ? kVlan : kPort, port};
-  if (!holds(configured)) return Outcome::wait_for(configured);
+  const Constraint row_of_port = port.starts_with("Loopback") ? Constraint{kDevice, port} : configured(port);
+  if (!holds(row_of_port)) return Outcome::wait_for(row_of_port);
   const Constraint in_no_vlan{kInNoVlan, port};
   if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
+  const Constraint in_no_lag{kInNoLag, port};
+  if (!holds(in_no_lag)) return Outcome::wait_for(in_no_lag);
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   const std::string vrf_before = interfaces_[port].vrf;
   const std::optional<IfIndex> master = master_to_order(port, row->vrf);

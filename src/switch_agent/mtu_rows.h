@@ -1,6 +1,6 @@
 // MtuRows: the MTU that rows ask for, by port, and whether the kernel has it. Two rows may name the MTU of a port: the interface's row
-// (INTF_TABLE) overrides the port's (PORT_TABLE, or VLAN_TABLE) while it has an mtu, whichever was written last. The ports Orch and the
-// interfaces Orch write it and take from it the MTU that they order. Scheduler thread only. All functions: O(log(ports)).
+// (INTF_TABLE) overrides the port's (PORT_TABLE, VLAN_TABLE or LAG_TABLE) while it has an mtu, whichever was written last. The ports Orch
+// and the interfaces Orch write it and take from it the MTU that they order. Scheduler thread only. All functions: O(log(ports)).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,14 @@ class MtuRows {
     if (it == rows_.end()) return;
     it->second.actual.reset();
     it->second.was_as_wanted = false;
-    if (!it->second.wanted()) rows_.erase(it);
+    if (!it->second.of_port && !it->second.of_interface && !it->second.in_lag) rows_.erase(it);
+  }
+
+  /// A port in a LAG has the MTU of the LAG: its own rows have no effect.
+  void set_in_lag(std::string_view port, bool is_in) {
+    Rows& rows = at(port);
+    rows.in_lag = is_in;
+    rows.was_as_wanted = rows.actual && rows.actual == rows.wanted();
   }
 
   /// The MTU that the port should have; empty if no row names one.
@@ -61,9 +68,10 @@ class MtuRows {
     const std::string wanted = std::to_string(*rows.wanted());
     return "another program changed the MTU of " + name + " to " + std::to_string(*rows.actual) + ", and its row asks for " + wanted +
            "; 'rondo set " +
-           (rows.of_interface          ? "INTF_TABLE "
-            : name.starts_with("Vlan") ? "VLAN_TABLE "
-                                       : "PORT_TABLE ") +
+           (rows.of_interface                 ? "INTF_TABLE "
+            : name.starts_with("Vlan")        ? "VLAN_TABLE "
+            : name.starts_with("PortChannel") ? "LAG_TABLE "
+                                              : "PORT_TABLE ") +
            name + " mtu=" + wanted + "' sets it again";
   }
 
@@ -73,7 +81,8 @@ class MtuRows {
     Mtu of_interface;
     Mtu actual;
     bool was_as_wanted = false;  // The kernel has reported the wanted MTU since a row asked for it.
-    Mtu wanted() const noexcept { return of_interface ? of_interface : of_port; }
+    bool in_lag = false;
+    Mtu wanted() const noexcept { return in_lag ? Mtu{} : of_interface ? of_interface : of_port; }
   };
   void set(std::string_view port, Mtu Rows::*row, Mtu mtu) {
     Rows& rows = at(port);

@@ -1,12 +1,13 @@
-// PortIds: the kernel's numbers of ports by name, their MTU, whether they are up, and the VRF or bridge that they are in. The ports Orch
-// writes it from link events; Orchs that give orders to the data plane read it, and record the VRF or bridge into which the data plane has
-// just put a port. A known name says nothing about the state of the port; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports by name, their MTU, whether they are up, and the VRF, bridge or bond that they are in. The ports
+// Orch writes it from link events; Orchs that give orders to the data plane read it, and record the VRF or bridge into which the data plane
+// has just put a port. A known name says nothing about the state of the port; the facts in facts.h do.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,12 +48,17 @@ class PortIds {
   void on_mtu(std::function<void(const std::string& name)> handler) { on_mtu_ = std::move(handler); }
   /// What a device is besides a port.
   struct Device {
-    IfIndex master;               // The device that it is in, such as a VRF or a bridge; 0: none.
+    IfIndex master;               // The device that it is in, such as a VRF, a bridge or a bond; 0: none.
     std::uint32_t vrf_table = 0;  // Its table, if it is a VRF.
     bool ours = false;            // Made by an order of this program, or of an earlier run.
     bool bridge = false;
     std::uint16_t vlan = 0;  // Of an 802.1Q device; 0 for others.
     IfIndex lower{};         // The port that an 802.1Q device is on.
+    BondMode bond = BondMode::None;
+    std::uint16_t min_links = 0;  // Of a bond.
+    bool is_bond() const noexcept { return bond != BondMode::None; }
+    /// Other devices can be in it.
+    bool is_holder() const noexcept { return vrf_table != 0 || bridge || is_bond(); }
   };
   Device device(std::string_view name) const {
     const auto it = devices_.find(name);
@@ -68,7 +74,9 @@ class PortIds {
               .ours = event.ours,
               .bridge = event.bridge,
               .vlan = event.vlan,
-              .lower = event.lower};
+              .lower = event.lower,
+              .bond = event.bond,
+              .min_links = event.min_links};
   }
   /// The name of the 802.1Q device of this VLAN on the port; empty if there is none.
   std::string_view tagged(IfIndex port, std::uint16_t vlan) const {
@@ -85,7 +93,7 @@ class PortIds {
   bool has_vrf_table(std::uint32_t table) const {
     return std::ranges::any_of(devices_, [table](const auto& entry) { return entry.second.vrf_table == table; });
   }
-  /// True if the device is in the VRF or bridge of this name.
+  /// True if the device is in the VRF, bridge or bond of this name.
   bool is_in(std::string_view name, std::string_view other) const {
     const IfIndex master = device(name).master;
     return master && master == find(other);
@@ -106,6 +114,19 @@ class PortIds {
     const auto named = names_.find(it->second);
     if (named != names_.end() && named->second == name) names_.erase(named);
     by_name_.erase(it);
+  }
+
+  /// The administrative status that the row of PORT_TABLE asks for; empty: none.
+  std::optional<bool> wanted_up(std::string_view name) const {
+    const auto it = wanted_up_.find(name);
+    return it == wanted_up_.end() ? std::nullopt : std::optional{it->second};
+  }
+  void set_wanted_up(const std::string& name, std::optional<bool> up) {
+    if (up) {
+      wanted_up_.insert_or_assign(name, *up);
+    } else {
+      wanted_up_.erase(name);
+    }
   }
 
   /// Returns a new number each time the port comes up; 0 while it is administratively down or absent. Objects that the kernel drops on an
@@ -136,6 +157,7 @@ class PortIds {
   std::function<void(const std::string& name)> on_mtu_;
   std::function<void(const std::string& name, IfIndex before, IfIndex now)> on_master_;
   std::map<std::string, std::uint64_t, std::less<>> up_;
+  std::map<std::string, bool, std::less<>> wanted_up_;  // By the names of rows.
   std::uint64_t last_up_ = 0;
 };
 

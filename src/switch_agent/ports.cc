@@ -59,7 +59,9 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   }
   const MtuRows::Mtu before = mtus_.port_row(name);
   mtus_.set_port_row(name, row->mtu);
-  const LinkSet order{ports_[name].id, row->admin_up, mtus_.wanted(name)};
+  // A bond of an earlier run: the row that puts the port into it may still come, and then its MTU is that of the LAG.
+  const bool is_in_lag = is_lag_name(ids_.name(ids_.device(name).master));
+  const LinkSet order{ports_[name].id, row->admin_up, is_in_lag ? std::nullopt : mtus_.wanted(name)};
   program(programmer_, order, [this, ticket = current_ticket(), name, order, before](const Status& status) {
     Outcome outcome = set_answered(name, order, status);
     if (outcome.kind() == Outcome::Kind::Reject) mtus_.set_port_row(name, before);
@@ -75,6 +77,7 @@ Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const
   Port& port = ports_[name];
   port.configured = true;
   port.wanted_up = order.up;
+  ids_.set_wanted_up(name, order.up);
   port.was_as_wanted = order.up == port.admin_up;
   announce({kPort, name});
   return Outcome::done_while({kDevice, name});
@@ -89,8 +92,11 @@ Outcome Ports::remove(std::string_view key) {
     const Constraint in_no_vlan{kInNoVlan, std::string{key}};
     if (!holds(unused)) return Outcome::wait_for(unused);
     if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
+    const Constraint in_no_lag{kInNoLag, std::string{key}};
+    if (!holds(in_no_lag)) return Outcome::wait_for(in_no_lag);
     it->second.configured = false;
     it->second.wanted_up.reset();
+    ids_.set_wanted_up(it->first, std::nullopt);
     mtus_.set_port_row(key, std::nullopt);
     withdraw({kPort, std::string{key}});
   }
@@ -130,7 +136,7 @@ void Ports::link_event(const LinkEvent& event) {
   ids_.set(event.name, event.port);
   ids_.set_device(event.name, event);
   ids_.set_master(event.name, event.master);
-  if (is_new && (event.vrf_table != 0 || event.bridge)) state_ports_of(event.name, event.port, true);
+  if (is_new && ids_.device(event.name).is_holder()) state_ports_of(event.name, event.port, true);
   ids_.set_mtu(event.name, event.mtu);
   mtus_.reported(event.name, event.mtu);
   if (is_new) {
@@ -153,7 +159,7 @@ void Ports::state_master(const std::string& name, IfIndex before, IfIndex now) {
   if (const std::string_view entered = ids_.name(now); !entered.empty()) announce({kInDevice, name + ":" + std::string{entered}});
 }
 
-/// Called when a VRF or bridge appears under this name or goes: its ports may be known already, or still.
+/// Called when a VRF, a bridge or a bond appears under this name or goes: its ports may be known already, or still.
 void Ports::state_ports_of(const std::string& holder, IfIndex device, bool begins) {
   std::vector<std::string> in_it;
   ids_.for_each_device([&](const std::string& name, const PortIds::Device& one) {
@@ -195,7 +201,7 @@ void Ports::device_gone(Port& port) {
   port.exists_since = runtime().clock().wall_now();
   ids_.set_master(port.name, {});
   ids_.erase(port.name);
-  if (device.vrf_table != 0 || device.bridge) state_ports_of(port.name, port.id, false);
+  if (device.is_holder()) state_ports_of(port.name, port.id, false);
   mtus_.device_gone(port.name);
   state_facts(port, was_admin_up, had_carrier);
   if (had_ipv6_mtu) withdraw({kIpv6Mtu, port.name});

@@ -12,7 +12,9 @@ inline constexpr Priority kAnswers{48};  // Answers of the data plane: they rele
 // Connections to remote stores: they also carry the ports' rows, and fetch only what consumers take.
 inline constexpr Priority kStores{46};
 inline constexpr Priority kPorts{45};
+inline constexpr Priority kLags{44};
 inline constexpr Priority kVlans{42};
+inline constexpr Priority kLagMembers{40};
 inline constexpr Priority kVlanMembers{40};
 inline constexpr Priority kVrfs{40};
 inline constexpr Priority kInterfaces{35};
@@ -24,8 +26,8 @@ inline constexpr Priority kAudit{6};   // Comparisons with the data plane, in sl
 inline constexpr Priority kRoutes{5};
 inline constexpr Priority kBulkWrites{5};  // Writers alternate with routes, so that neither queue grows for long.
 
-static_assert(kKernelEvents > kAnswers && kAnswers > kStores && kStores > kPorts && kPorts > kVlans && kVlans > kVlanMembers &&
-              kVlans > kVrfs && kVlanMembers > kInterfaces && kVrfs > kInterfaces && kInterfaces > kNeighbors &&
-              kNeighbors > kNexthopGroups && kNexthopGroups > kRoutes);
+static_assert(kKernelEvents > kAnswers && kAnswers > kStores && kStores > kPorts && kPorts > kLags && kLags > kVlans &&
+              kVlans > kVlanMembers && kVlans > kLagMembers && kLagMembers > kInterfaces && kVlans > kVrfs && kVlanMembers > kInterfaces &&
+              kVrfs > kInterfaces && kInterfaces > kNeighbors && kNeighbors > kNexthopGroups && kNexthopGroups > kRoutes);
 
 }  // namespace rondo::switch_agent

@@ -28,6 +28,16 @@ Status check_vlan_member(std::string_view key, const Fields& fields) {
   return status_of(parse_tagged(fields));
 }
 
+Status check_lag(std::string_view key, const Fields& fields) {
+  if (Status name = check_lag_name(key); !name.ok()) return name;
+  return status_of(parse_lag(fields));
+}
+
+Status check_lag_member(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_lag_member_key(key); !parsed) return parsed.error();
+  return status_of(parse_lag_member(fields));
+}
+
 Status check_interface(std::string_view key, const Fields& fields) {
   if (const auto parsed = parse_interface_key(key); !parsed) return parsed.error();
   return status_of(parse_interface(fields));
@@ -53,6 +63,8 @@ Status check_fdb(std::string_view key, const Fields& fields) {
 Status check_row(std::string_view table, std::string_view key, const Fields& fields) {
   if (table == "PORT_TABLE") return check_port(key, fields);
   if (table == "VRF_TABLE") return check_vrf_name(key);
+  if (table == "LAG_TABLE") return check_lag(key, fields);
+  if (table == "LAG_MEMBER_TABLE") return check_lag_member(key, fields);
   if (table == "VLAN_TABLE") return check_vlan(key, fields);
   if (table == "VLAN_MEMBER_TABLE") return check_vlan_member(key, fields);
   if (table == "FDB_TABLE") return check_fdb(key, fields);

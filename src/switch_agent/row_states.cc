@@ -7,6 +7,8 @@
 #include "switch_agent/facts.h"
 #include "switch_agent/fdb.h"
 #include "switch_agent/interfaces.h"
+#include "switch_agent/lag_members.h"
+#include "switch_agent/lags.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/ports.h"
@@ -24,6 +26,12 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
   add(
       "VRF_TABLE", [&vrfs = orchs.vrfs](std::string_view key, const Record*) { return vrfs.state_of(key); },
       [&vrfs = orchs.vrfs] { return vrfs.state_counts(); });
+  add(
+      "LAG_TABLE", [&lags = orchs.lags](std::string_view key, const Record*) { return lags.state_of(key); },
+      [&lags = orchs.lags] { return lags.state_counts(); });
+  add(
+      "LAG_MEMBER_TABLE", [&members = orchs.lag_members](std::string_view key, const Record*) { return members.state_of(key); },
+      [&members = orchs.lag_members] { return members.state_counts(); });
   add(
       "VLAN_TABLE", [&vlans = orchs.vlans](std::string_view key, const Record*) { return vlans.state_of(key); },
       [&vlans = orchs.vlans] { return vlans.state_counts(); });

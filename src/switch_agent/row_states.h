@@ -16,6 +16,8 @@ namespace rondo::switch_agent {
 
 class Fdb;
 class Interfaces;
+class LagMembers;
+class Lags;
 class Neighbors;
 class NexthopGroups;
 class Ports;
@@ -29,6 +31,8 @@ class RowStates {
   /// The Orchs of an agent; they must outlive the runtime.
   struct Orchs {
     const Ports& ports;
+    const Lags& lags;
+    const LagMembers& lag_members;
     const Vlans& vlans;
     const VlanMembers& vlan_members;
     const Fdb& fdb;

@@ -85,9 +85,31 @@ Status check_vrf_name(std::string_view name) {
   return Status{StatusCode::InvalidArgument, quoted(name) + " is not the name of a VRF, which begins with Vrf and has no ':'"};
 }
 
-Status check_port_key(std::string_view name) {
+namespace {
+
+/// A port or a LAG: what can be in a VLAN.
+Status check_vlan_port(std::string_view name) {
   if (is_vlan_name(name)) return Status{StatusCode::InvalidArgument, quoted(name) + " is the name of a VLAN: its row is in VLAN_TABLE"};
   return check_port_name(name);
+}
+
+}  // namespace
+
+Status check_port_key(std::string_view name) {
+  if (is_lag_name(name)) return Status{StatusCode::InvalidArgument, quoted(name) + " is the name of a LAG: its row is in LAG_TABLE"};
+  return check_vlan_port(name);
+}
+
+bool is_lag_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "PortChannel";
+  const std::string_view number = name.substr(std::min(name.size(), kPrefix.size()));
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return name.starts_with(kPrefix) && !number.empty() && number.size() <= 4 && std::ranges::all_of(number, is_digit);
+}
+
+Status check_lag_name(std::string_view name) {
+  if (is_lag_name(name)) return {};
+  return Status{StatusCode::InvalidArgument, quoted(name) + " is not the name of a LAG: PortChannel and one to four digits"};
 }
 
 Result<std::uint16_t> parse_vlan_name(std::string_view name) {
@@ -105,12 +127,58 @@ bool is_vlan_name(std::string_view name) { return static_cast<bool>(parse_vlan_n
 
 namespace {
 
+Result<bool> read_up(const Fields& fields) {
+  const std::string_view admin = fields.find(field::kVlanAdminStatus.name).value_or("up");
+  if (admin != "up" && admin != "down") return failure(bad_field(field::kVlanAdminStatus.name, admin, "must be 'up' or 'down'"));
+  return admin == "up";
+}
+
+Result<LagRow> read_lag(const Fields& fields) {
+  LagRow row;
+  const Result<bool> up = read_up(fields);
+  if (!up) return failure(up.error());
+  row.admin_up = *up;
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  const std::string_view is_static = fields.find(field::kStatic.name).value_or("false");
+  if (is_static != "true" && is_static != "false") return failure(bad_field(field::kStatic.name, is_static, "must be 'true' or 'false'"));
+  if (is_static == "true") row.mode = BondMode::Static;
+  if (!fields.contains(field::kMinLinks.name)) return row;
+  const Result<std::int64_t> links = fields.integer(field::kMinLinks.name, field::kMinLinks.low, field::kMinLinks.high);
+  if (!links) return failure(links.error());
+  row.min_links = static_cast<std::uint16_t>(*links);
+  return row;
+}
+
+Result<bool> read_lag_member(const Fields& fields) {
+  const std::string_view status = fields.find(field::kMemberStatus.name).value_or("enabled");
+  if (status != "enabled" && status != "disabled")
+    return failure(bad_field(field::kMemberStatus.name, status, "must be 'enabled' or 'disabled'"));
+  return status == "enabled";
+}
+
+}  // namespace
+
+Result<LagRow> parse_lag(const Fields& fields) { return with_unknown_field(read_lag(fields), "LAG_TABLE", fields); }
+
+Result<LagMemberKey> parse_lag_member_key(std::string_view key) {
+  const auto parts = split_key(key, "<lag>:<port>");
+  if (!parts) return failure(parts.error());
+  if (Status lag = check_lag_name(parts->first); !lag.ok()) return failure(std::move(lag));
+  if (Status port = check_port_key(parts->second); !port.ok()) return failure(std::move(port));
+  return LagMemberKey{std::string{parts->first}, std::string{parts->second}};
+}
+
+Result<bool> parse_lag_member(const Fields& fields) { return with_unknown_field(read_lag_member(fields), "LAG_MEMBER_TABLE", fields); }
+
+namespace {
+
 Result<VlanRow> read_vlan(const Fields& fields) {
   VlanRow row;
-  if (const auto admin = fields.find(field::kVlanAdminStatus.name)) {
-    if (*admin != "up" && *admin != "down") return failure(bad_field(field::kVlanAdminStatus.name, *admin, "must be 'up' or 'down'"));
-    row.admin_up = *admin == "up";
-  }
+  const Result<bool> up = read_up(fields);
+  if (!up) return failure(up.error());
+  row.admin_up = *up;
   const auto mtu = parse_mtu(fields);
   if (!mtu) return failure(mtu.error());
   row.mtu = *mtu;
@@ -139,7 +207,7 @@ Result<VlanMemberKey> parse_vlan_member_key(std::string_view key) {
   if (!parts) return failure(parts.error());
   const Result<std::uint16_t> number = parse_vlan_name(parts->first);
   if (!number) return failure(number.error());
-  if (Status port = check_port_key(parts->second); !port.ok()) return failure(std::move(port));
+  if (Status port = check_vlan_port(parts->second); !port.ok()) return failure(std::move(port));
   return VlanMemberKey{std::string{parts->first}, *number, std::string{parts->second}};
 }
 
@@ -171,7 +239,7 @@ Result<FdbRow> read_fdb(const Fields& fields) {
   FdbRow row;
   row.port = std::string{fields.find(field::kFdbPort.name).value_or("")};
   if (row.port.empty()) return failure(StatusCode::InvalidArgument, "field 'port' is missing or empty");
-  if (Status port = check_port_key(row.port); !port.ok()) return failure(bad_field(field::kFdbPort.name, row.port, port.message()));
+  if (Status port = check_vlan_port(row.port); !port.ok()) return failure(bad_field(field::kFdbPort.name, row.port, port.message()));
   const std::string_view type = fields.find(field::kFdbType.name).value_or("static");
   if (type != "static" && type != "dynamic") return failure(bad_field(field::kFdbType.name, type, "must be 'static' or 'dynamic'"));
   row.is_static = type == "static";

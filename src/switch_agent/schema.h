@@ -21,8 +21,29 @@ namespace rondo::switch_agent {
 /// Checks that the kernel accepts the name for a device.
 Status check_port_name(std::string_view name);
 
-/// Checks the key of PORT_TABLE: the same, and not the name of a VLAN.
+/// Checks the key of PORT_TABLE: the same, and not the name of a VLAN or of a LAG.
 Status check_port_key(std::string_view name);
+
+/// Checks the name of a LAG: "PortChannel" and one to four digits, as in SONiC.
+Status check_lag_name(std::string_view name);
+/// True for such a name.
+bool is_lag_name(std::string_view name);
+/// LAG_TABLE:<lag>
+struct LagRow {
+  bool admin_up = true;
+  std::optional<std::uint32_t> mtu;
+  BondMode mode = BondMode::Lacp;
+  std::uint16_t min_links = 1;
+};
+Result<LagRow> parse_lag(const Fields& fields);
+/// LAG_MEMBER_TABLE:<lag>:<port>
+struct LagMemberKey {
+  std::string lag;
+  std::string port;
+};
+Result<LagMemberKey> parse_lag_member_key(std::string_view key);
+/// True if the port is to be in the bond: 'status' is not "disabled".
+Result<bool> parse_lag_member(const Fields& fields);
 
 /// The number of the VLAN whose name this is: "Vlan1" to "Vlan4094".
 Result<std::uint16_t> parse_vlan_name(std::string_view name);
@@ -35,7 +56,7 @@ struct VlanRow {
   std::optional<MacAddress> mac;     // Empty: that of a member.
 };
 Result<VlanRow> parse_vlan(const Fields& fields);
-/// VLAN_MEMBER_TABLE:<vlan>:<port>
+/// VLAN_MEMBER_TABLE:<vlan>:<port>; a LAG can be the port.
 struct VlanMemberKey {
   std::string vlan;
   std::uint16_t number = 0;

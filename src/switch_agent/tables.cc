@@ -19,6 +19,12 @@ constexpr std::array<const FieldReference*, 0> kVrfFields{};
 constexpr std::array<std::string_view, 11> kVrfIgnored{
     "fallback", "in_band_mgmt_enabled", "ip_opt_action", "l3_mc_action", "mgmtVrfEnabled", "NULL", "src_mac", "ttl_action", "v4", "v6",
     "vni"};
+constexpr std::array kLagFields{&field::kLagAdminStatus, &field::kLagMtu, &field::kMinLinks, &field::kStatic};
+constexpr std::array<std::string_view, 14> kLagIgnored{"description", "fallback",    "fast_rate",   "lacp_key",       "learn_mode",
+                                                       "mode",        "NULL",        "oper_status", "system_mac",     "switch_id",
+                                                       "lag_id",      "tagged_vlan", "tpid",        "traffic_disable"};
+constexpr std::array kLagMemberFields{&field::kMemberStatus};
+constexpr std::array<std::string_view, 1> kLagMemberIgnored{"NULL"};
 constexpr std::array kVlanFields{&field::kVlanAdminStatus, &field::kVlanMtu, &field::kMac};
 constexpr std::array<std::string_view, 5> kVlanIgnored{"description", "host_ifname", "learn_mode", "NULL", "vlanid"};
 constexpr std::array kVlanMemberFields{&field::kTaggingMode};
@@ -37,7 +43,7 @@ constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &fiel
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 
-constexpr std::array<TableReference, 9> kTables{{
+constexpr std::array<TableReference, 11> kTables{{
     {.name = "PORT_TABLE",
      .help = "Ports: devices of the kernel that rondod configures.",
      .key = "PORT",
@@ -47,6 +53,27 @@ constexpr std::array<TableReference, 9> kTables{{
              "written last.",
      .ignored = kPortIgnored,
      .example = "rondo set PORT_TABLE Ethernet0 admin_status=up mtu=9100"},
+    {.name = "LAG_TABLE",
+     .help = "LAGs (port channels): bonds of the kernel that rondod creates.",
+     .key = "LAG",
+     .key_help = "The name of the device: PortChannel and one to four digits.",
+     .fields = kLagFields,
+     .rule = "Each field may be given alone. The kernel itself speaks LACP (mode 802.3ad), without teamd; static=true is the mode "
+             "balance-xor. A LAG is deleted when no port, no VLAN and no interface uses it. A bond of this name and mode that another "
+             "program has made is used, and is not deleted. A kernel without the bonding driver rejects the row.",
+     .ignored = kLagIgnored,
+     .example = "rondo set LAG_TABLE PortChannel1 min_links=2"},
+    {.name = "LAG_MEMBER_TABLE",
+     .help = "The ports of LAGs.",
+     .key = "LAG:PORT",
+     .key_help = "The row waits until LAG_TABLE has the LAG and PORT_TABLE the port.",
+     .fields = kLagMemberFields,
+     .rule =
+         "A port is in one LAG. A member has no row of INTF_TABLE and is in no VLAN, and a port with either is no member: the later row "
+         "waits. The port goes down and up when it enters and when it leaves. In the LAG it has the MTU of the LAG, and that of "
+         "PORT_TABLE again when it leaves.",
+     .ignored = kLagMemberIgnored,
+     .example = "rondo set LAG_MEMBER_TABLE PortChannel1:Ethernet0 status=enabled"},
     {.name = "VRF_TABLE",
      .help = "VRFs: devices of the kernel that rondod creates, each with a routing table of its own.",
      .key = "VRF",
@@ -70,7 +97,7 @@ constexpr std::array<TableReference, 9> kTables{{
     {.name = "VLAN_MEMBER_TABLE",
      .help = "The ports of VLANs.",
      .key = "VLAN:PORT",
-     .key_help = "The row waits until VLAN_TABLE has the VLAN and PORT_TABLE the port.",
+     .key_help = "The row waits until VLAN_TABLE has the VLAN, and PORT_TABLE the port or LAG_TABLE the LAG.",
      .fields = kVlanMemberFields,
      .rule = "A port can be an untagged member of one VLAN, and a tagged member of many. A port that has a row of INTF_TABLE is no member, "
              "and a member has no such row: the later one waits. A tagged member is an 802.1Q device on the port, such as Ethernet0.10.",
@@ -89,8 +116,9 @@ constexpr std::array<TableReference, 9> kTables{{
     {.name = "INTF_TABLE",
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",
-     .key_help = "The port must have a row of PORT_TABLE, or of VLAN_TABLE if it is a VLAN, unless its name begins with Loopback; an "
-                 "address needs the row of its port.",
+     .key_help =
+         "The port must have a row of PORT_TABLE, or of VLAN_TABLE or LAG_TABLE if it is one, unless its name begins with Loopback; "
+         "an address needs the row of its port.",
      .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "

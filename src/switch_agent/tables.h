@@ -64,6 +64,30 @@ inline constexpr FieldReference kTaggingMode{.name = "tagging_mode",
                                              .help =
                                                  "Whether the frames of the VLAN have its tag on the port. priority_tagged is the same "
                                                  "as untagged: frames of priority have the tag 0, which belongs to no VLAN."};
+inline constexpr FieldReference kLagAdminStatus{
+    .name = "admin_status", .type = "up or down", .fallback = "up", .help = "Sets the device of the LAG up or down."};
+inline constexpr FieldReference kLagMtu{.name = kMtu.name,
+                                        .type = kMtu.type,
+                                        .unit = kMtu.unit,
+                                        .fallback = "the device stays as it is",
+                                        .help = "Sets the MTU of the device of the LAG and of its members. IPv6 needs at least 1280.",
+                                        .low = kMtu.low,
+                                        .high = kMtu.high};
+inline constexpr FieldReference kMinLinks{.name = "min_links",
+                                          .type = "0 to 1024",
+                                          .unit = "members",
+                                          .fallback = "1",
+                                          .help = "With LACP the LAG has carrier while this many members are active. 0 is the same as 1.",
+                                          .low = 0,
+                                          .high = 1024};
+inline constexpr FieldReference kStatic{.name = "static",
+                                        .type = "true or false",
+                                        .fallback = "false",
+                                        .help = "true: without LACP, every member with carrier is used. A change makes the device anew."};
+inline constexpr FieldReference kMemberStatus{.name = "status",
+                                              .type = "enabled or disabled",
+                                              .fallback = "enabled",
+                                              .help = "disabled: the port belongs to the LAG, and is not in its device."};
 inline constexpr FieldReference kFdbPort{.name = "port",
                                          .type = "port",
                                          .fallback = "required",

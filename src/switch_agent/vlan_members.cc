@@ -92,7 +92,8 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
   const auto known = members_.find(place);
   if (known != members_.end()) note_place(place, known->second);
   std::vector<Constraint> missing;
-  for (Constraint& fact : std::vector<Constraint>{{kVlan, place.first}, {kPort, place.second}, {kPortUnused, place.second}}) {
+  for (Constraint& fact :
+       std::vector<Constraint>{{kVlan, place.first}, configured(place.second), {kPortUnused, place.second}, {kInNoLag, place.second}}) {
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   const std::string* const other = *tagged ? nullptr : untagged_vlan(place.second);
@@ -235,7 +236,7 @@ void VlanMembers::end_restart() {
   ids_.for_each_device([this](const std::string& name, const PortIds::Device& device) {
     const std::string_view master = ids_.name(device.master);
     const PortIds::Device bridge = ids_.device(master);
-    if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds({kPort, name})) return;
+    if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds(configured(name))) return;
     if (const std::string* const vlan = untagged_vlan(name); vlan != nullptr && *vlan == master) return;
     program(programmer_, LinkSet{ids_.find(name), std::nullopt, std::nullopt, IfIndex{}}, [](const Status&) {});
   });

@@ -202,9 +202,9 @@ TEST_F(RondodFedDirectly, OnlyClientsWithAKeyOfTheListComeIn) {
 TEST_F(RondodFedDirectly, WhatIsForNobodyIsDroppedAndCounted) {
   start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
   DirectProducer producer({.endpoint = endpoint()});
-  ASSERT_TRUE(producer.table("LAG_TABLE").set("PortChannel1", {}).ok());
+  ASSERT_TRUE(producer.table("TUNNEL_TABLE").set("tunnel1", {}).ok());
   EXPECT_TRUE(producer.until([this] { return fault("unknown-table") == 1; }));
-  EXPECT_TRUE(becomes([this] { return log_text().find("LAG_TABLE") != std::string::npos; })) << log_text();
+  EXPECT_TRUE(becomes([this] { return log_text().find("TUNNEL_TABLE") != std::string::npos; })) << log_text();
 }
 
 TEST_F(RondodFedDirectly, AnEndpointInUseAndATableOfNobodyEndTheStart) {

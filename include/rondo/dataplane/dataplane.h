@@ -13,6 +13,7 @@
 //   a
 //     bridge does not, and keeps its addresses.
 //   - A bridge has carrier while one of its ports has, and before it has had a port.
+//   - A bond has carrier while enough of its ports have (BondSet::min_links). Its next hops are lost with it, as those of a port.
 //   - A static entry of a bridge's forwarding database goes with its port; learned ones go when the port loses its carrier, too.
 //   - Deleting the last IPv4 address of a port drops its IPv4 neighbours.
 //   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.
@@ -45,16 +46,18 @@ struct LinkEvent {
   std::uint32_t mtu = 0;
   MacAddress mac;
   Instant seen;                 // When the event was read.
-  IfIndex master{};             // The device that the port is in, such as a VRF or a bridge; 0: none.
+  IfIndex master{};             // The device that the port is in, such as a VRF, a bridge or a bond; 0: none.
   std::uint32_t vrf_table = 0;  // The table of a VRF device; 0 for other devices.
   bool ours = false;            // The device was created by an order of our protocol number.
   bool bridge = false;          // The device is a bridge.
   std::uint16_t vlan = 0;       // The VLAN of an 802.1Q device; 0 for other devices.
   IfIndex lower{};              // The port that an 802.1Q device is on.
+  BondMode bond = BondMode::None;
+  std::uint16_t min_links = 0;  // Of a bond.
   friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
     return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
            a.mtu == b.mtu && a.mac == b.mac && a.master == b.master && a.vrf_table == b.vrf_table && a.ours == b.ours &&
-           a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower;
+           a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower && a.bond == b.bond && a.min_links == b.min_links;
   }
 };
 

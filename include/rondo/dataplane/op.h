@@ -63,6 +63,25 @@ struct TaggedPortSet {
   IfIndex bridge;
   std::uint16_t vlan = 0;
 };
+/// How a bond uses its ports. The numbers are those of Linux.
+enum class BondMode : std::uint8_t {
+  Static = 2,    // balance-xor: every port with carrier is used.
+  Lacp = 4,      // 802.3ad: the ports to which the partner agrees by LACP.
+  Other = 0xfe,  // A mode that no order makes.
+  None = 0xff,   // The device is no bond.
+};
+/// Creates a bond, up and without ports. Frames are spread by addresses and port numbers (layer3+4), and the carrier of each port is looked
+/// at every 100 ms. Until an order sets its MAC address, it is that of the first port. A port must be down to enter (FailedPrecondition
+/// otherwise): it goes up in the bond, and has its MTU and its MAC address. A port that leaves is down, and has its own again.
+struct BondSet {
+  DeviceName name;
+  BondMode mode = BondMode::Lacp;
+  /// With Lacp the bond has carrier while this many ports are active; 0 is the same as 1. It has no effect for Static.
+  std::uint16_t min_links = 0;
+  /// An existing bond, whose min_links the order changes; the name and the mode have no effect then. 0: the order creates one. Linux
+  /// changes the mode only of a bond that is down and has no ports.
+  IfIndex device{};
+};
 /// Deletes a device that an order has created. Its ports leave it as with LinkSet.
 struct DeviceDelete {
   IfIndex device;
@@ -146,7 +165,7 @@ struct RouteDelete {
 };
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
-                           AddressDelete, LinkSet, VrfSet, BridgeSet, TaggedPortSet, DeviceDelete, FdbSet, FdbDelete>;
+                           AddressDelete, LinkSet, VrfSet, BridgeSet, TaggedPortSet, DeviceDelete, FdbSet, FdbDelete, BondSet>;
 /// The orders that delete. Add each new kind of delete here, too: its visitors have no default case.
 using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete, DeviceDelete, FdbDelete>;
 Order order_of(const DeleteOrder& one);
@@ -158,7 +177,7 @@ std::string object_name(const DeleteOrder& one);
 ///   NotFound            the object to be deleted does not exist (ESRCH, ENOENT, EADDRNOTAVAIL); the caller may treat that as done
 ///   FailedPrecondition  an object that the order needs does not exist; waiting may solve it: a next hop (EINVAL "Nexthop id does
 ///                       not exist", "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway
-///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in
+///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in; or a port is up that enters a bond (EPERM)
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
 ///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. A device has the

@@ -104,7 +104,7 @@ class Reconciler final : public DataPlane {
   };
   bool takes_port_down(const Order& order) const;
   void take_doubts();
-  bool has_vrfs_ = false;         // There is a VRF, or one was ordered.
+  bool has_takers_ = false;       // There is a VRF or a bond, which takes its ports down, or one was ordered.
   std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
   std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;

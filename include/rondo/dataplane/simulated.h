@@ -38,6 +38,9 @@ struct SimDataPlaneOptions {
   std::size_t nexthops_max = std::numeric_limits<std::size_t>::max();
   std::size_t groups_max = std::numeric_limits<std::size_t>::max();
   std::size_t neighbors_max = std::numeric_limits<std::size_t>::max();
+
+  /// False: a kernel without the bonding driver. BondSet is refused with EOPNOTSUPP.
+  bool bonding = true;
 };
 
 class SimDataPlane final : public DataPlane {
@@ -75,6 +78,8 @@ class SimDataPlane final : public DataPlane {
   IfIndex add_vrf(std::string name, std::uint32_t table);
   /// Another program adds a bridge, up. The name must be new.
   IfIndex add_bridge(std::string name);
+  /// Another program adds a bond, up. The name must be new.
+  IfIndex add_bond(std::string name, BondMode mode);
   /// A frame from the station arrives at the port: the bridge that the port is in learns it, if both are up.
   void hear(std::string_view port, const MacAddress& station);
   /// The bridge has not heard from the station for too long, and forgets it.

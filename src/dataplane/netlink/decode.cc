@@ -156,7 +156,12 @@ std::optional<Answer> decode_answer(const Message& message) {
 
 namespace {
 
-/// What IFLA_LINKINFO reports: whether the device is a VRF, a bridge or an 802.1Q device, and the table or the VLAN of it.
+BondMode bond_mode_of(std::uint8_t mode) noexcept {
+  const auto known = static_cast<BondMode>(mode);
+  return known == BondMode::Lacp || known == BondMode::Static ? known : BondMode::Other;
+}
+
+/// What IFLA_LINKINFO reports: whether the device is a VRF, a bridge, an 802.1Q device or a bond, and what belongs to that.
 void read_kind(const Attribute& link_info, LinkEvent& link) noexcept {
   std::string_view kind;
   std::span<const std::byte> data;
@@ -166,10 +171,14 @@ void read_kind(const Attribute& link_info, LinkEvent& link) noexcept {
     if (attribute.type == IFLA_INFO_DATA) data = attribute.data;
   }
   link.bridge = kind == "bridge";
+  if (kind == "bond") link.bond = BondMode::Other;
   AttributeReader details{data};
   for (Attribute one; details.next(one);) {
     if (kind == "vrf" && one.type == IFLA_VRF_TABLE) link.vrf_table = one.as<std::uint32_t>().value_or(0);
     if (kind == "vlan" && one.type == IFLA_VLAN_ID) link.vlan = one.as<std::uint16_t>().value_or(0);
+    if (kind != "bond") continue;
+    if (one.type == IFLA_BOND_MODE) link.bond = bond_mode_of(one.as<std::uint8_t>().value_or(0));
+    if (one.type == IFLA_BOND_MIN_LINKS) link.min_links = static_cast<std::uint16_t>(one.as<std::uint32_t>().value_or(0));
   }
 }
 

@@ -61,6 +61,7 @@ std::vector<std::vector<std::byte>> samples() {
       encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}),
       encoded(BridgeSet{.name = DeviceName{"Vlan10"}}),
       encoded(TaggedPortSet{.name = DeviceName{"swp1.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10}),
+      encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Lacp, .min_links = 2}),
       FakeKernel::error(7, ENOENT, "Nexthop id does not exist"),
       FakeKernel::done(7, EINVAL, NLM_F_DUMP_INTR),
   };
@@ -215,6 +216,87 @@ TEST(Encode, ATaggedPortIsCreatedDownOnItsPortAndInItsBridge) {
   EXPECT_THAT(found, ElementsAre("3", "7", "vlan", "10"));
   const auto state = decode_link(first_message(bytes), kProtocol);
   EXPECT_FALSE(state) << "a request has no number of its own";
+}
+
+/// The attributes of IFLA_INFO_DATA in a message about a device, as "type=value", and before them the kind.
+std::string info_text(const Message& message) {
+  std::string text;
+  AttributeReader attributes = message.attributes(sizeof(ifinfomsg));
+  for (Attribute one; attributes.next(one);) {
+    if (one.type != IFLA_LINKINFO) continue;
+    AttributeReader info{one.data};
+    for (Attribute part; info.next(part);) {
+      if (part.type == IFLA_INFO_KIND) text.append(part.text());
+      if (part.type != IFLA_INFO_DATA) continue;
+      AttributeReader data{part.data};
+      for (Attribute value; data.next(value);) {
+        const std::uint32_t number = value.data.size() == 1 ? value.as<std::uint8_t>().value_or(0) : value.as<std::uint32_t>().value_or(0);
+        text.append(" ").append(std::to_string(value.type)).append("=").append(std::to_string(number));
+        text.append(value.data.size() == 1 ? "b" : "");
+      }
+    }
+  }
+  return text;
+}
+
+// The same as "ip link add PortChannel1 up group N type bond mode 802.3ad miimon 100 xmit_hash_policy layer3+4 min_links 2". The numbers
+// are those of <linux/if_link.h>: IFLA_BOND_MODE 1 (a byte), MIIMON 3, XMIT_HASH_POLICY 14 (a byte), MIN_LINKS 18.
+TEST(Encode, ABondIsCreatedUpWithItsModeAndOurMark) {
+  const auto bytes = encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Lacp, .min_links = 2});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL) << "a device of another program stays";
+  EXPECT_EQ(message.header.nlmsg_len, bytes.size());
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 0);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_flags, unsigned{IFF_UP});
+  EXPECT_EQ(info_text(message), "bond 1=4b 3=100 14=1b 18=2");
+  AttributeReader attributes = message.attributes(sizeof(ifinfomsg));
+  Attribute name;
+  ASSERT_TRUE(attributes.next(name));
+  EXPECT_EQ(name.text(), "PortChannel1");
+  Attribute group;
+  ASSERT_TRUE(attributes.next(group));
+  EXPECT_EQ(group.as<std::uint32_t>(), device_group(kProtocol));
+  EXPECT_EQ(info_text(first_message(encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Static}))),
+            "bond 1=2b 3=100 14=1b 18=0");
+}
+
+// The same as "ip link set #9 type bond min_links 3". The kernel refuses a message with the mode of a bond that has ports, even if it is
+// the same.
+TEST(Encode, ABondThatExistsIsChangedWithoutItsModeAndItsState) {
+  const auto bytes = encoded(BondSet{.name = {}, .mode = BondMode::Lacp, .min_links = 3, .device = IfIndex{9}});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 9);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_change, 0U);
+  EXPECT_EQ(info_text(message), "bond 18=3");
+}
+
+// What the kernel says of bonds. IFLA_INFO_DATA of another kind has other attributes of the same numbers.
+TEST(Decode, ADeviceTellsItsBond) {
+  std::vector<std::byte> buffer(512);
+  const auto device = [&buffer](const char* kind, std::uint8_t mode) {
+    MessageWriter writer{buffer};
+    ifinfomsg header{};
+    header.ifi_index = 5;
+    writer.begin(RTM_NEWLINK, 0, 0, header);
+    writer.attribute(IFLA_IFNAME, "dev", 4);
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, kind, std::strlen(kind) + 1);
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(IFLA_BOND_MODE, mode);
+    writer.attribute(IFLA_BOND_MIN_LINKS, std::uint32_t{2});
+    writer.close_nested(data);
+    writer.close_nested(info);
+    EXPECT_TRUE(writer.end());
+    return decode_link(first_message(writer.bytes()))->event;
+  };
+  EXPECT_EQ(device("bond", 4).bond, BondMode::Lacp);
+  EXPECT_EQ(device("bond", 4).min_links, 2U);
+  EXPECT_EQ(device("bond", 2).bond, BondMode::Static);
+  EXPECT_EQ(device("bond", 1).bond, BondMode::Other) << "active-backup";
+  EXPECT_EQ(device("team", 4).bond, BondMode::None);
+  EXPECT_EQ(device("team", 4).min_links, 0U);
 }
 
 TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {

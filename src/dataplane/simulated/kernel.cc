@@ -267,6 +267,7 @@ Verdict SimKernel::apply(const LinkSet& order) {
   }
   changed(order.port);
   if (order.mtu) lower_tagged_mtus(order.port);
+  if (device->bond != BondMode::None) set_ports_of(order.port);
   if (bridge_of(order.port) != nullptr) follow_ports(device->master);
   if (order.master && *order.master != device->master) set_master(order.port, *order.master);
   return kDone;
@@ -276,17 +277,21 @@ Verdict SimKernel::check_master(const Port& port, IfIndex master) const {
   if (!master) return kDone;
   const auto found = ports_.find(master);
   if (found == ports_.end()) return {EINVAL, ""};
+  if (found->second.bond != BondMode::None) return check_bond(port);
   if (found->second.bridge) return port.bridge ? Verdict{ELOOP, "Can not enslave a bridge to a bridge"} : kDone;
   if (found->second.vrf_table == 0) return {EOPNOTSUPP, ""};
   return port.vrf_table != 0 ? Verdict{EINVAL, "Can not enslave an L3 master device to a VRF"} : kDone;
 }
 
-/// Linux takes a port down and up again when it enters or leaves a VRF, but not for a bridge.
+/// Linux takes a port down and up again when it enters or leaves a VRF, but not for a bridge. It goes up in a bond, and down when it
+/// leaves.
 void SimKernel::set_master(IfIndex index, IfIndex master) {
   Port& device = ports_.at(index);
   const IfIndex before = std::exchange(device.master, master);
   const auto is_vrf = [this](IfIndex one) { return one && ports_.at(one).vrf_table != 0; };
   changed(index);
+  if (is_bond(before)) leave_bond(index, before);
+  if (is_bond(master)) enter_bond(index, master);
   if (before && ports_.at(before).bridge) {
     forget_stations(before, index, false);
     follow_ports(before);
@@ -382,7 +387,7 @@ void SimKernel::remove(std::map<IfIndex, Port>::iterator device) {
   for (const auto& [index, port] : ports_) {
     if (port.master == device->first) set_master(index, {});
   }
-  if (bridge_of(device->first) != nullptr) set_master(device->first, {});
+  if (bridge_of(device->first) != nullptr || is_bond(device->second.master)) set_master(device->first, {});
   device->second.admin_up = false;
   lost_carrier(device->first);
   neighbors_ -= device->second.neighbors.size();
@@ -423,7 +428,9 @@ LinkEvent SimKernel::event_of(IfIndex index, const Port& port) const {
                    .ours = port.ours,
                    .bridge = port.bridge,
                    .vlan = port.vlan,
-                   .lower = port.lower};
+                   .lower = port.lower,
+                   .bond = port.bond,
+                   .min_links = port.min_links};
 }
 
 std::vector<LinkEvent> SimKernel::take_events() { return std::exchange(events_, {}); }

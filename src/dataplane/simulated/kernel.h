@@ -34,6 +34,7 @@ class SimKernel {
   IfIndex add_port(std::string name);
   IfIndex add_vrf(std::string name, std::uint32_t table, bool ours);
   IfIndex add_bridge(std::string name, bool ours);
+  IfIndex add_bond(std::string name, BondMode mode, std::uint16_t min_links, bool ours);
   /// A frame from the station arrives at the port: its bridge learns it.
   void hear(std::string_view port, const MacAddress& station);
   /// The kernel's ageing: the bridge forgets what it has learned.
@@ -73,11 +74,11 @@ class SimKernel {
     std::uint32_t mtu = 1500;
     bool admin_up = false;
     bool signal = true;
-    IfIndex master{};             // The VRF device or bridge that it is in.
+    IfIndex master{};             // The VRF device, bridge or bond that it is in.
     std::uint32_t vrf_table = 0;  // Of a VRF device.
     bool ours = false;            // Created by an order.
     bool bridge = false;
-    bool has_own_mtu = false;  // Of a bridge: an order has set it, so that it does not follow the ports.
+    bool has_own_mtu = false;  // Of a bridge or a bond: an order has set it, so that it does not follow the ports.
     bool has_own_mac = false;
     enum class EntryKind : std::uint8_t { Static, Learned, External };
     struct Station {
@@ -87,6 +88,11 @@ class SimKernel {
     std::map<MacAddress, Station> fdb;  // Of a bridge, without the addresses of its own ports.
     std::uint16_t vlan = 0;             // Of an 802.1Q device.
     IfIndex lower{};
+    BondMode bond = BondMode::None;
+    std::uint16_t min_links = 0;  // Of a bond.
+    /// What a port in a bond had before, and has again when it leaves.
+    std::uint32_t own_mtu = 0;
+    MacAddress own_mac;
     std::vector<Prefix> addresses;
     std::map<IpAddress, MacAddress> neighbors;
     bool carrier() const noexcept { return admin_up && signal; }
@@ -126,6 +132,7 @@ class SimKernel {
   Verdict apply(const LinkSet& order);
   Verdict apply(const VrfSet& order);
   Verdict apply(const BridgeSet& order);
+  Verdict apply(const BondSet& order);
   Verdict apply(const TaggedPortSet& order);
   Verdict apply(const DeviceDelete& order);
   Verdict apply(const FdbSet& order);
@@ -150,6 +157,13 @@ class SimKernel {
   Port* bridge_of(IfIndex port);
   bool is_own_address(IfIndex bridge, const MacAddress& mac) const;
   const char* holder_of(IfIndex bridge, const MacAddress& mac) const;
+  Verdict check_bond(const Port& port) const;
+  bool is_bond(IfIndex device) const;
+  std::vector<IfIndex> ports_of(IfIndex bond) const;
+  void enter_bond(IfIndex port, IfIndex bond);
+  void leave_bond(IfIndex port, IfIndex bond);
+  void set_ports_of(IfIndex bond);
+  void follow_members(IfIndex bond);
   void went_down(IfIndex index);
   void lost_carrier(IfIndex index);
   void remove(std::map<IfIndex, Port>::iterator device);

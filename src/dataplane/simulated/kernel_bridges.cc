@@ -84,6 +84,7 @@ void SimKernel::carrier_changed(IfIndex index) {
     carrier_changed(other);
   }
   if (device.bridge && !device.admin_up) forget_stations(index, {}, true);
+  if (is_bond(device.master)) follow_members(device.master);
   if (bridge_of(index) == nullptr) return;
   if (!device.carrier()) forget_stations(device.master, index, true);
   follow_ports(device.master);

@@ -411,6 +411,13 @@ IfIndex SimDataPlane::add_bridge(std::string name) {
   return index;
 }
 
+IfIndex SimDataPlane::add_bond(std::string name, BondMode mode) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex index = impl_->kernel.add_bond(std::move(name), mode, 0, false);
+  impl_->publish();
+  return index;
+}
+
 void SimDataPlane::hear(std::string_view port, const MacAddress& station) {
   const std::lock_guard lock(impl_->mutex);
   impl_->kernel.hear(port, station);

@@ -1,0 +1,14 @@
+#include "switch_agent/facts.h"
+
+#include <string>
+
+#include "switch_agent/schema.h"
+
+namespace rondo::switch_agent {
+
+Constraint configured(std::string_view device) {
+  const ConstraintKind kind = is_vlan_name(device) ? kVlan : is_lag_name(device) ? kLag : kPort;
+  return {kind, std::string{device}};
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,69 @@
+// LagMembers: owns LAG_MEMBER_TABLE. A member is a port in the bond of its LAG. A port is in one LAG; a port with a row of INTF_TABLE or in
+// a VLAN is in none. Rows that ask for more wait.
+//
+// A port has to be down to enter a bond, and the bond sets it up; the kernel sets it down when it leaves. This Orch gives both orders
+// together with that for the administrative status that PORT_TABLE asks for.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/mtu_rows.h"
+#include "switch_agent/port_ids.h"
+#include "switch_agent/refusals.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::switch_agent {
+
+class LagMembers final : public Orch {
+ public:
+  LagMembers(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus);
+
+  /// Called at the end of the restart: ports of PORT_TABLE that an earlier run has put into a LAG, and that no row names, leave it.
+  void end_restart();
+  /// Returns the state in the data plane of the row 'key' of LAG_MEMBER_TABLE. O(log(members)).
+  RowInPlane state_of(std::string_view key) const;
+  /// Returns the number of rows in each state. O(members).
+  PlaneCounts state_counts() const;
+  /// Adds the orders that take a device out of its LAG, when it loses the name 'port' of a member.
+  void add_orders_for_renamed(std::string_view port, IfIndex device, std::vector<Operation>& orders) const;
+
+ private:
+  using Place = std::pair<std::string, std::string>;  // LAG, port.
+  struct Member {
+    bool enabled = true;
+    bool asked = false;    // The data plane has confirmed the port in the bond.
+    bool applied = false;  // A row has been carried out.
+  };
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome remove(std::string_view key);
+  void provide_facts();
+  std::vector<Constraint> find_missing(const Place& place) const;
+  Member& claim(const Place& place, bool enabled);
+  void release(const Place& place);
+  std::vector<Operation> orders_to_enter(const Place& place) const;
+  std::vector<Operation> orders_to_leave(const Place& place, const Member& member) const;
+  Outcome disable(const Place& place, const Member& member);
+  Outcome answered(const Place& place, IfIndex device, IfIndex bond, const Status& status);
+  const std::string* lag_of(std::string_view port) const;
+
+  Programmer& programmer_;
+  const PortIds& ids_;
+  MtuRows& mtus_;
+  Refusals<std::string> refusals_;
+  std::map<Place, Member> members_;                         // Those that have a row, or whose Delete is under way.
+  std::map<std::string, std::size_t, std::less<>> of_lag_;  // The number of members of each LAG that has one.
+  std::map<std::string, std::string, std::less<>> lags_;    // The LAG of each port that is a member.
+  std::set<std::string> left_;                              // During the restart: ports that left a bond, and that no row names.
+  bool restarted_ = false;
+};
+
+}  // namespace rondo::switch_agent

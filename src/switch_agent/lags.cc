@@ -1,0 +1,172 @@
+#include "switch_agent/lags.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rondo/orch/runtime.h"
+#include "switch_agent/answer.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/priorities.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+Lags::Lags(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
+    : Orch(runtime, "lags", kLags), programmer_(programmer), ids_(ids), mtus_(mtus) {
+  consume("LAG_TABLE", this, &Lags::set, &Lags::remove, {.set_replaces_delete = true});
+  provide(kLag, [this](std::string_view name) {
+    const auto it = lags_.find(name);
+    return it != lags_.end() && it->second.usable;
+  });
+  runtime.explain(kLag, [](std::string_view name) { return FactOrigin{"LAG_TABLE", std::string{name}, ""}; });
+}
+
+/// A row is handled again when its device goes. Another device may have the name by then.
+void Lags::note_device(const std::string& name, Lag& lag) {
+  if (!lag.usable || ids_.find(name) == lag.device) return;
+  lag.usable = false;
+  withdraw({kLag, name});
+}
+
+/// Why the device of this name cannot be used; empty if it can, or if there is none.
+std::string Lags::find_trouble(const std::string& name, const LagRow& row) const {
+  if (!ids_.find(name)) return {};
+  const PortIds::Device found = ids_.device(name);
+  if (!found.is_bond()) return "the device " + name + " exists, and it is no bond: rename or delete it";
+  if (found.bond == row.mode || found.ours) return {};
+  return "the bond " + name + " of another program has another mode: rename or delete it";
+}
+
+Outcome Lags::set(std::string_view key, const Fields& fields) {
+  if (Status name = check_lag_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
+  const Result<LagRow> row = parse_lag(fields);
+  if (!row) return Outcome::reject(row.error());
+  const std::string name{key};
+  Lag& lag = lags_[name];
+  note_device(name, lag);
+  lag.trouble = find_trouble(name, *row);
+  if (!lag.trouble.empty()) return Outcome::retry_after(kForeignRetry, Status{StatusCode::AlreadyExists, lag.trouble});
+  const IfIndex device = ids_.find(name);
+  if (device && ids_.device(name).bond != row->mode) return replace(name, lag);
+  const MtuRows::Mtu mtu_before = mtus_.port_row(name);
+  mtus_.set_port_row(name, row->mtu);
+  lag.wanted_up = row->admin_up;
+  lag.min_links = row->min_links;
+  std::vector<Operation> orders;
+  BondSet bond{DeviceName{name}, row->mode, row->min_links};
+  if (!device || !lag.asked) orders.push_back({bond, {}});
+  bond.device = device;
+  if (device && ids_.device(name).min_links != row->min_links) orders.push_back({bond, {}});
+  if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name)}, {}});
+  program_all(programmer_, std::move(orders), [this, name, device, mtu_before, ticket = current_ticket()](const Status& status) {
+    Outcome outcome = answered(name, device, status);
+    if (outcome.kind() == Outcome::Kind::Reject) {
+      mtus_.set_port_row(name, mtu_before);
+      if (const auto it = lags_.find(name); it != lags_.end() && !it->second.applied) lags_.erase(it);
+    }
+    settle(ticket, std::move(outcome));
+  });
+  return Outcome::staged();
+}
+
+/// Linux changes the mode only of a bond without ports, so another bond takes its place. The ports, the addresses and the VLANs of the LAG
+/// follow as after the loss of a device.
+Outcome Lags::replace(const std::string& name, Lag& lag) {
+  if (std::exchange(lag.usable, false)) withdraw({kLag, name});
+  lag.asked = false;
+  program(programmer_, DeviceDelete{ids_.find(name)}, [this, ticket = current_ticket()](const Status& status) {
+    Outcome gone = outcome_of_delete(status);
+    if (gone.kind() != Outcome::Kind::Done) return settle(ticket, std::move(gone));
+    settle(ticket, Outcome::retry_after(kEventRetry, Status{StatusCode::FailedPrecondition, "the mode of the LAG changes"}));
+  });
+  return Outcome::staged();
+}
+
+/// The event of a device that was just made may still be on its way; what the row asks for is set when it has come.
+Outcome Lags::answered(const std::string& name, IfIndex device, const Status& status) {
+  Lag& lag = lags_[name];
+  if (!status.ok()) {
+    Outcome outcome =
+        outcome_of_set(status.code() == StatusCode::Unimplemented ? status.with_context("this kernel has no bonding driver") : status);
+    lag.trouble = std::string{outcome.why().message()};
+    return outcome;
+  }
+  const Duration soon = std::exchange(lag.asked, true) ? kSoon : kEventRetry;
+  if (!device) return Outcome::retry_after(soon, not_reported(name));
+  if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  lag.applied = true;
+  lag.device = device;
+  if (!std::exchange(lag.usable, true)) announce({kLag, name});
+  return Outcome::done_while({kDevice, name});
+}
+
+Outcome Lags::remove(std::string_view key) {
+  const auto it = lags_.find(key);
+  if (it == lags_.end()) return Outcome::done();
+  const std::string name{key};
+  Lag& lag = it->second;
+  note_device(name, lag);
+  std::vector<Constraint> left;
+  for (Constraint& fact : std::vector<Constraint>{{kLagMembersGone, name}, {kInNoVlan, name}, {kPortUnused, name}}) {
+    if (!holds(fact)) left.push_back(std::move(fact));
+  }
+  if (!left.empty()) return Outcome::wait_for(std::move(left));
+  if (std::exchange(lag.usable, false)) withdraw({kLag, name});
+  lag.asked = false;
+  std::vector<Operation> orders;
+  // Otherwise it belongs to another program.
+  if (const PortIds::Device device = ids_.device(name); device.ours && device.is_bond()) {
+    orders.push_back({DeviceDelete{ids_.find(name)}, {}});
+  }
+  program_all(programmer_, std::move(orders),
+              [this, name, ticket = current_ticket()](const Status& status) { settle(ticket, deleted(name, status)); });
+  return Outcome::staged();
+}
+
+Outcome Lags::deleted(const std::string& name, const Status& status) {
+  Outcome outcome = outcome_of_delete(status);
+  if (outcome.kind() != Outcome::Kind::Done) return outcome;
+  mtus_.set_port_row(name, std::nullopt);
+  lags_.erase(name);
+  return outcome;
+}
+
+/// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.
+std::string Lags::find_loss(const std::string& name, const Lag& lag) const {
+  const auto changed = [&name](const std::string& what, const std::string& field, const std::string& wanted) {
+    return "another program " + what + "; 'rondo set LAG_TABLE " + name + " " + field + "=" + wanted + "' sets it to " + wanted + " again";
+  };
+  const bool is_up = ids_.up_number(name) != 0;
+  if (is_up != lag.wanted_up) return changed("set it " + std::string{is_up ? "up" : "down"}, "admin_status", lag.wanted_up ? "up" : "down");
+  const std::uint16_t links = ids_.device(name).min_links;
+  if (links != lag.min_links) return changed("set its min_links to " + std::to_string(links), "min_links", std::to_string(lag.min_links));
+  return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
+}
+
+RowInPlane Lags::state_of(std::string_view key) const {
+  const auto it = lags_.find(key);
+  if (it == lags_.end()) return {};
+  const auto& [name, lag] = *it;
+  if (!lag.trouble.empty()) {
+    const bool is_foreign = ids_.find(name) && !ids_.device(name).ours;
+    return {is_foreign ? PlaneState::Foreign : PlaneState::Refused, lag.trouble, {}};
+  }
+  if (!lag.applied) return {};
+  if (!lag.usable) return {PlaneState::Pending, "its device went; it is made again", {}};
+  if (std::string loss = find_loss(name, lag); !loss.empty()) return {PlaneState::Lost, std::move(loss), {}};
+  if (ids_.up_number(name) == 0) return {PlaneState::Installed, "the device is set down", {}};
+  return {PlaneState::Installed, holds({kCarrier, name}) ? std::string{} : "it has no carrier: too few of its members are active", {}};
+}
+
+PlaneCounts Lags::state_counts() const {
+  PlaneCounts counts;
+  for (const auto& [name, lag] : lags_) {
+    if (!lag.trouble.empty() && (!ids_.find(name) || ids_.device(name).ours)) ++counts.refused;
+    if (!lag.trouble.empty() || !lag.applied) continue;
+    ++(!lag.usable ? counts.pending : !find_loss(name, lag).empty() ? counts.lost : counts.installed);
+  }
+  return counts;
+}
+
+}  // namespace rondo::switch_agent

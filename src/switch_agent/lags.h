@@ -1,0 +1,56 @@
+// Lags: owns LAG_TABLE. A LAG (port channel) is a bond of the kernel with the name of the LAG (docs/adr/0025-bonds-of-the-kernel.md): the
+// ports of the LAG are in it (lag_members.h). This Orch creates the device and sets what its row asks for. All that follows from a port
+// follows from a LAG, too: its carrier is that of the bond.
+//
+// A bond of the same mode that another program has made under the name is used, and stays when the row goes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/mtu_rows.h"
+#include "switch_agent/port_ids.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::switch_agent {
+
+class Lags final : public Orch {
+ public:
+  Lags(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus);
+
+  /// Returns the state in the data plane of the row 'key' of LAG_TABLE. O(log(LAGs)).
+  RowInPlane state_of(std::string_view key) const;
+  /// Returns the number of rows in each state. O(LAGs).
+  PlaneCounts state_counts() const;
+
+ private:
+  struct Lag {
+    bool asked = false;    // The data plane has confirmed the device since the start.
+    bool applied = false;  // A row has been carried out.
+    bool usable = false;   // kLag holds.
+    IfIndex device{};      // As it was when the LAG became usable.
+    bool wanted_up = true;
+    std::uint16_t min_links = 0;
+    std::string trouble;  // Why the row is refused, as text for operators.
+  };
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome remove(std::string_view key);
+  void note_device(const std::string& name, Lag& lag);
+  std::string find_trouble(const std::string& name, const LagRow& row) const;
+  Outcome replace(const std::string& name, Lag& lag);
+  Outcome answered(const std::string& name, IfIndex device, const Status& status);
+  Outcome deleted(const std::string& name, const Status& status);
+  std::string find_loss(const std::string& name, const Lag& lag) const;
+
+  Programmer& programmer_;
+  const PortIds& ids_;
+  MtuRows& mtus_;
+  std::map<std::string, Lag, std::less<>> lags_;  // Those that have a row, or whose Delete is under way.
+};
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,564 @@
+// LAGs on the simulated kernel: the rows of LAG_TABLE, LAG_MEMBER_TABLE and of what is above them in any order, what waits for what, what
+// a port that fails or another program changes, and restarts. No kernel with a bonding driver was there to test on: the bytes of the
+// orders are tested in src/dataplane/netlink/message_test.cc, and a kernel without the driver in tests/system/lag_linux_test.cc.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent_testbed.h"
+#include "switch_agent/facts.h"
+
+namespace rondo::switch_agent {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A kernel that stays while agents start and end on it. Ports A and B are members of PortChannel1, which has an address, a neighbour and a
+/// route; C is a port beside it.
+class LagTest : public testing::Test {
+ protected:
+  LagTest() {
+    for (const char* const port : {"A", "B", "C"}) plane.add_port(port);
+    start();
+  }
+  ~LagTest() override { stop(); }
+  void start() {
+    RuntimeOptions options;
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    runtime = std::make_unique<Runtime>(std::move(options));
+    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
+    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
+    ASSERT_TRUE(agent->start().ok());
+  }
+  void stop() {
+    agent.reset();
+    runtime.reset();
+  }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
+  }
+  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
+  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+  void ports() {
+    for (const char* const port : {"A", "B", "C"}) set("PORT_TABLE", port, {{"admin_status", "up"}, {"mtu", "1600"}});
+  }
+  void lag() { set("LAG_TABLE", "PortChannel1", {{"admin_status", "up"}, {"mtu", "9000"}, {"tpid", "0x8100"}}); }
+  void members() {
+    for (const char* const key : {"PortChannel1:A", "PortChannel1:B"}) set("LAG_MEMBER_TABLE", key, {{"status", "enabled"}});
+  }
+  void interface() {
+    set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2"}, {"ifname", "PortChannel1"}});
+    set("NEIGH_TABLE", "PortChannel1:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    for (const char* const key : {"PortChannel1:10.0.0.1/24", "PortChannel1:2001:db8::1/64", "PortChannel1"}) set("INTF_TABLE", key);
+  }
+  void everything() {
+    lag();
+    ports();
+    members();
+    interface();
+    run_for(2s);
+  }
+  void remove_interface() {
+    remove("ROUTE_TABLE", "20.0.0.0/8");
+    remove("NEIGH_TABLE", "PortChannel1:10.0.0.2");
+    for (const char* const key : {"PortChannel1:10.0.0.1/24", "PortChannel1:2001:db8::1/64", "PortChannel1"}) remove("INTF_TABLE", key);
+  }
+  void remove_members() {
+    for (const char* const key : {"PortChannel1:A", "PortChannel1:B"}) remove("LAG_MEMBER_TABLE", key);
+  }
+  LinkEvent link(std::string_view name) {
+    const auto all = plane.links().value();
+    const auto found = std::ranges::find(all, name, &LinkEvent::name);
+    return found == all.end() ? LinkEvent{} : *found;
+  }
+  bool is_in(std::string_view port, std::string_view device) { return link(port).master && link(port).master == link(device).port; }
+  Lines actual() { return lines_of(plane); }
+  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
+  std::string why(std::string_view table, std::string_view key) {
+    std::string text;
+    for (const WhyLink& one : runtime->why(table, key).chain) {
+      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
+      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
+      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
+    }
+    return text;
+  }
+  std::size_t owed() {
+    std::size_t rows = 0;
+    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
+    return rows;
+  }
+  void expect_free(const char* port) {
+    EXPECT_FALSE(link(port).master) << port;
+    EXPECT_TRUE(link(port).admin_up) << port;
+    EXPECT_EQ(link(port).mtu, 1600U) << port;
+  }
+  void expect_whole() {
+    EXPECT_THAT(rejects, IsEmpty());
+    EXPECT_EQ(owed(), 0U);
+    const LinkEvent bond = link("PortChannel1");
+    EXPECT_TRUE(bond.bond == BondMode::Lacp && bond.ours && bond.admin_up && bond.carrier);
+    EXPECT_EQ(bond.mtu, 9000U);
+    for (const char* const port : {"A", "B"}) {
+      EXPECT_TRUE(is_in(port, "PortChannel1")) << port;
+      EXPECT_TRUE(link(port).admin_up) << port;
+      EXPECT_EQ(link(port).mtu, 9000U) << port;
+      EXPECT_EQ(link(port).mac, bond.mac) << port;
+    }
+    const Lines lines = actual();
+    for (const char* const line : {"address PortChannel1 10.0.0.1/24", "address PortChannel1 2001:db8::1/64",
+                                   "neighbor PortChannel1 10.0.0.2 02:00:00:00:00:02", "route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"}) {
+      EXPECT_THAT(lines, Contains(line));
+    }
+    for (const auto& [table, key] : {std::pair{"LAG_TABLE", "PortChannel1"}, std::pair{"LAG_MEMBER_TABLE", "PortChannel1:A"},
+                                     std::pair{"LAG_MEMBER_TABLE", "PortChannel1:B"}, std::pair{"PORT_TABLE", "A"},
+                                     std::pair{"INTF_TABLE", "PortChannel1"}, std::pair{"ROUTE_TABLE", "20.0.0.0/8"}}) {
+      EXPECT_EQ(state(table, key), "installed") << table << " " << key << ": " << why(table, key);
+    }
+  }
+
+  sim::World world{1};
+  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Agent> agent;
+  Lines rejects;
+};
+
+TEST_F(LagTest, ALagIsABondWithItsMembersItsAddressesAndItsRoutes) {
+  everything();
+  expect_whole();
+}
+
+TEST_F(LagTest, RowsThatComeInTheOppositeOrderWaitAndNameWhatIsMissing) {
+  interface();
+  members();
+  run_for(1s);
+  for (const char* const fact : {"waits for lag:PortChannel1", "waits for port:A", "-> LAG_TABLE:PortChannel1"}) {
+    EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr(fact));
+  }
+  EXPECT_THAT(why("INTF_TABLE", "PortChannel1"), HasSubstr("waits for lag:PortChannel1 -> LAG_TABLE:PortChannel1"));
+  ports();
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  lag();
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ALagKeepsItsRoutesWhileAMemberIsUpAndLosesThemWithTheLastOne) {
+  everything();
+  plane.set_carrier("A", false);
+  run_for(1s);
+  EXPECT_TRUE(link("PortChannel1").carrier);
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("A has no carrier"));
+  plane.set_carrier("B", false);
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").carrier);
+  EXPECT_THAT(actual(), Not(Contains(HasSubstr("route 20"))));
+  EXPECT_EQ(state("ROUTE_TABLE", "20.0.0.0/8"), "withdrawn");
+  EXPECT_THAT(why("ROUTE_TABLE", "20.0.0.0/8"), HasSubstr("port PortChannel1 has no carrier"));
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("it has no carrier: too few of its members are active"));
+  plane.set_carrier("A", true);
+  plane.set_carrier("B", true);
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ALagHasCarrierWhileMinLinksMembersAreActive) {
+  everything();
+  set("LAG_TABLE", "PortChannel1", {{"min_links", "2"}});
+  run_for(1s);
+  EXPECT_EQ(link("PortChannel1").min_links, 2U);
+  EXPECT_TRUE(link("PortChannel1").carrier);
+  plane.set_carrier("A", false);
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").carrier);
+  EXPECT_THAT(actual(), Not(Contains(HasSubstr("route 20"))));
+  set("LAG_TABLE", "PortChannel1", {{"min_links", "1"}});
+  run_for(1s);
+  EXPECT_THAT(actual(), Contains(HasSubstr("route 20")));
+}
+
+TEST_F(LagTest, ALagThatIsSetDownLosesItsRoutes) {
+  everything();
+  set("LAG_TABLE", "PortChannel1", {{"admin_status", "down"}});
+  run_for(1s);
+  EXPECT_THAT(actual(), Not(Contains(HasSubstr("route 20"))));
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("the device is set down"));
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "installed");
+  lag();
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ALagInUseStaysUntilItsMembersAndInterfacesAreGone) {
+  everything();
+  remove("LAG_TABLE", "PortChannel1");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("LAG_MEMBER_TABLE PortChannel1:A is still a member"));
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("INTF_TABLE still has rows for PortChannel1"));
+  remove_members();
+  run_for(1s);
+  for (const char* const port : {"A", "B"}) expect_free(port);
+  EXPECT_TRUE(link("PortChannel1").port);
+  remove_interface();
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").port);
+  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "");
+  everything();
+  expect_whole();
+}
+
+TEST_F(LagTest, AMemberHasNoInterfaceIsInNoVlanAndInNoOtherLagAndTheLaterRowWaits) {
+  everything();
+  set("INTF_TABLE", "A");
+  set("VLAN_TABLE", "Vlan10");
+  set("VLAN_MEMBER_TABLE", "Vlan10:A");
+  set("LAG_TABLE", "PortChannel2");
+  set("LAG_MEMBER_TABLE", "PortChannel2:A");
+  run_for(1s);
+  for (const auto& [table, key] :
+       {std::pair{"INTF_TABLE", "A"}, std::pair{"VLAN_MEMBER_TABLE", "Vlan10:A"}, std::pair{"LAG_MEMBER_TABLE", "PortChannel2:A"}}) {
+    EXPECT_THAT(why(table, key), HasSubstr("LAG_MEMBER_TABLE PortChannel1:A has the port"));
+  }
+  remove("PORT_TABLE", "A");
+  run_for(1s);
+  EXPECT_THAT(why("PORT_TABLE", "A"), HasSubstr("in-no-lag:A"));
+  ports();
+  remove("INTF_TABLE", "A");
+  remove("VLAN_MEMBER_TABLE", "Vlan10:A");
+  remove("LAG_MEMBER_TABLE", "PortChannel1:A");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "PortChannel2"));
+  set("INTF_TABLE", "C");
+  run_for(1s);
+  set("LAG_MEMBER_TABLE", "PortChannel1:C");
+  run_for(1s);
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:C"), HasSubstr("INTF_TABLE still has rows for C"));
+  remove("INTF_TABLE", "C");
+  set("VLAN_MEMBER_TABLE", "Vlan10:C");
+  run_for(1s);
+  EXPECT_TRUE(is_in("C", "PortChannel1") != is_in("C", "Vlan10"));
+}
+
+TEST_F(LagTest, ALagCanBeInAVlanAndInAVrf) {
+  lag();
+  ports();
+  members();
+  set("VLAN_TABLE", "Vlan10");
+  set("VLAN_TABLE", "Vlan20");
+  set("VLAN_MEMBER_TABLE", "Vlan10:PortChannel1");
+  set("VLAN_MEMBER_TABLE", "Vlan20:PortChannel1", {{"tagging_mode", "tagged"}});
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "PortChannel1"}});
+  run_for(1s);
+  EXPECT_TRUE(is_in("PortChannel1", "Vlan10"));
+  EXPECT_TRUE(is_in("PortChannel1.20", "Vlan20"));
+  EXPECT_TRUE(link("PortChannel1.20").carrier);
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa PortChannel1"));
+  remove("LAG_TABLE", "PortChannel1");
+  remove_members();
+  run_for(1s);
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("in-no-vlan:PortChannel1"));
+  for (const char* const vlan : {"Vlan10", "Vlan20"}) remove("VLAN_MEMBER_TABLE", std::string{vlan} + ":PortChannel1");
+  remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").port);
+  everything();
+  set("VRF_TABLE", "Vrf1");
+  set("INTF_TABLE", "PortChannel1", {{"vrf_name", "Vrf1"}});
+  run_for(2s);
+  EXPECT_TRUE(is_in("PortChannel1", "Vrf1"));
+  set("INTF_TABLE", "PortChannel1", {{"vrf_name", ""}});
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(LagTest, AMemberThatIsDisabledIsNotInTheBondAndItsPortStaysReserved) {
+  everything();
+  set("LAG_MEMBER_TABLE", "PortChannel1:A", {{"status", "disabled"}});
+  set("INTF_TABLE", "A");
+  run_for(1s);
+  expect_free("A");
+  EXPECT_EQ(state("LAG_MEMBER_TABLE", "PortChannel1:A"), "installed");
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("it is disabled"));
+  EXPECT_THAT(why("INTF_TABLE", "A"), HasSubstr("waits for in-no-lag:A"));
+  remove("INTF_TABLE", "A");
+  members();
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, TheStatusOfPortTableHoldsForAMemberToo) {
+  everything();
+  set("PORT_TABLE", "A", {{"admin_status", "down"}});
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_FALSE(link("A").admin_up);
+  remove("LAG_MEMBER_TABLE", "PortChannel1:A");
+  run_for(1s);
+  EXPECT_FALSE(link("A").admin_up);
+  set("LAG_MEMBER_TABLE", "PortChannel1:A");
+  run_for(1s);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_FALSE(link("A").admin_up);
+  ports();
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, AChangeOfTheModeMakesAnotherBondWithTheSameMembersAndAddresses) {
+  everything();
+  const IfIndex before = link("PortChannel1").port;
+  set("LAG_TABLE", "PortChannel1", {{"static", "true"}});
+  run_for(3s);
+  EXPECT_EQ(link("PortChannel1").bond, BondMode::Static);
+  EXPECT_NE(link("PortChannel1").port, before);
+  EXPECT_TRUE(is_in("A", "PortChannel1") && is_in("B", "PortChannel1"));
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
+  set("LAG_TABLE", "PortChannel1", {{"static", "false"}});
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ABondThatAnotherProgramDeletesOrRenamesIsMadeAgainWithItsMembersAndAddresses) {
+  everything();
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("PortChannel1").port}).ok());
+  EXPECT_FALSE(link("A").admin_up) << "the kernel sets its ports down";
+  run_for(3s);
+  expect_whole();
+  plane.rename_port("PortChannel1", "Other");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(LagTest, MembersThatAnotherProgramTakesOutArePutBack) {
+  everything();
+  ASSERT_TRUE(plane.meddle(LinkSet{link("A").port, {}, {}, IfIndex{}}).ok());
+  run_for(1s);
+  expect_whole();
+  const IfIndex other = plane.add_bond("other", BondMode::Static);
+  ASSERT_TRUE(plane.meddle(LinkSet{link("A").port, {}, {}, other}).ok());
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, WhatAnotherProgramChangesOfABondShowsAsLostWithTheCommandThatSetsIt) {
+  everything();
+  ASSERT_TRUE(plane.meddle(LinkSet{link("PortChannel1").port, false}).ok());
+  run_for(1s);
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "lost");
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 admin_status=up' sets it to up again"));
+  lag();
+  run_for(1s);
+  ASSERT_TRUE(plane.meddle(BondSet{.name = {}, .min_links = 2, .device = link("PortChannel1").port}).ok());
+  run_for(1s);
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 min_links=1'"));
+  lag();
+  run_for(1s);
+  ASSERT_TRUE(plane.meddle(LinkSet{link("PortChannel1").port, {}, 1300}).ok());
+  run_for(1s);
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 mtu=9000' sets it again"));
+  lag();
+  run_for(1s);
+  expect_whole();
+}
+
+TEST_F(LagTest, APortThatWasReplacedEntersItsLagAgainAndARenamedOneLeavesIt) {
+  everything();
+  plane.remove_port("A");
+  run_for(1s);
+  EXPECT_EQ(state("LAG_MEMBER_TABLE", "PortChannel1:A"), "waiting");
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
+  plane.add_port("A");
+  run_for(2s);
+  expect_whole();
+  plane.rename_port("B", "D");
+  run_for(1s);
+  EXPECT_FALSE(link("D").master);
+  plane.rename_port("D", "B");
+  run_for(2s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ADeviceThatIsNoBondHoldsTheNameUntilItGoes) {
+  plane.add_port("PortChannel1");
+  everything();
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "foreign");
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("the device PortChannel1 exists, and it is no bond"));
+  plane.remove_port("PortChannel1");
+  run_for(3s);
+  expect_whole();
+}
+
+TEST_F(LagTest, ABondOfAnotherProgramIsUsedIfItsModeIsRightAndStays) {
+  plane.add_bond("PortChannel1", BondMode::Lacp);
+  plane.add_bond("PortChannel2", BondMode::Other);
+  set("LAG_TABLE", "PortChannel2");
+  everything();
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "installed");
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel2"), "foreign");
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel2"), HasSubstr("the bond PortChannel2 of another program has another mode"));
+  remove("LAG_TABLE", "PortChannel2");
+  remove_interface();
+  remove_members();
+  remove("LAG_TABLE", "PortChannel1");
+  run_for(2s);
+  EXPECT_TRUE(link("PortChannel1").port);
+  expect_free("A");
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(LagTest, WrongRowsAreRejectedWithTheReason) {
+  for (const char* const name : {"PortChannel", "PortChannel12345", "portchannel1", "PortChannel1a"}) set("LAG_TABLE", name);
+  set("LAG_TABLE", "PortChannel2", {{"admin_status", "on"}});
+  set("LAG_TABLE", "PortChannel3", {{"min_links", "1025"}});
+  set("LAG_TABLE", "PortChannel4", {{"static", "1"}});
+  set("LAG_TABLE", "PortChannel5", {{"mtu", "1"}, {"min_link", "2"}});
+  set("PORT_TABLE", "PortChannel6", {{"admin_status", "up"}});
+  set("LAG_MEMBER_TABLE", "PortChannel1");
+  set("LAG_MEMBER_TABLE", "PortChannel1:PortChannel2");
+  set("LAG_MEMBER_TABLE", "PortChannel1:Vlan10");
+  set("LAG_MEMBER_TABLE", "PortChannel1:A", {{"status", "up"}});
+  run_for(1s);
+  EXPECT_EQ(rejects.size(), 13U);
+  for (const char* const words :
+       {"'PortChannel12345' is not the name of a LAG: PortChannel and one to four digits", "must be 'up' or 'down'", "1025",
+        "must be 'true' or 'false'", "LAG_TABLE has no field 'min_link'; did you mean 'min_links'?", "its row is in LAG_TABLE",
+        "must have the form <lag>:<port>", "its row is in VLAN_TABLE", "must be 'enabled' or 'disabled'"}) {
+    EXPECT_THAT(rejects, Contains(HasSubstr(words)));
+  }
+}
+
+// Each order fails once, at each place.
+TEST_F(LagTest, ARefusalAtAnyPlaceIsOvercome) {
+  for (std::uint64_t nth = 1; nth <= 14; ++nth) {
+    plane.fail_nth(OrderKind::Link, nth, ENOBUFS);
+    everything();
+    run_for(10s);
+    expect_whole();
+    remove_interface();
+    remove_members();
+    remove("LAG_TABLE", "PortChannel1");
+    run_for(10s);
+    EXPECT_FALSE(link("PortChannel1").port) << nth;
+    for (const char* const port : {"A", "B"}) EXPECT_FALSE(link(port).master) << nth;
+    EXPECT_EQ(owed(), 0U);
+    ASSERT_FALSE(HasFailure()) << nth;
+  }
+}
+
+TEST_F(LagTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
+  everything();
+  const Lines before = actual();
+  const std::uint64_t orders = plane.executed();
+  for (const bool lag_first : {false, true}) {
+    stop();
+    start();
+    if (lag_first) lag();
+    members();
+    ports();
+    interface();
+    if (!lag_first) lag();
+    run_for(3s);
+    EXPECT_TRUE(agent->has_restarted());
+    EXPECT_EQ(plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(actual(), before);
+    expect_whole();
+  }
+}
+
+TEST_F(LagTest, ARestartDeletesTheLagsThatNoRowAsksForAndTheirPortsAreUpAgain) {
+  everything();
+  stop();
+  start();
+  ports();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_FALSE(link("PortChannel1").port);
+  for (const char* const port : {"A", "B"}) expect_free(port);
+  EXPECT_THAT(actual(), IsEmpty());
+}
+
+TEST_F(LagTest, ARestartTakesOutThePortsThatNoRowPutsIntoALag) {
+  everything();
+  stop();
+  start();
+  lag();
+  ports();
+  interface();
+  set("LAG_MEMBER_TABLE", "PortChannel1:B");
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(is_in("B", "PortChannel1"));
+  expect_free("A");
+}
+
+/// Its rows have changed while no rondod ran: a member has become an interface, and the mode is another one.
+TEST_F(LagTest, ARestartFollowsRowsThatChangedMeanwhile) {
+  everything();
+  stop();
+  start();
+  set("LAG_TABLE", "PortChannel1", {{"mtu", "9000"}, {"static", "true"}});
+  ports();
+  set("LAG_MEMBER_TABLE", "PortChannel1:A");
+  set("INTF_TABLE", "B");
+  set("INTF_TABLE", "B:10.9.0.1/24");
+  interface();
+  run_for(8s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_THAT(rejects, IsEmpty());
+  EXPECT_EQ(link("PortChannel1").bond, BondMode::Static);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_TRUE(link("A").admin_up);
+  expect_free("B");
+  EXPECT_THAT(actual(), Contains("address B 10.9.0.1/24"));
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
+}
+
+class KernelWithoutBonding : public LagTest {
+ protected:
+  KernelWithoutBonding() {
+    stop();
+    for (const char* const port : {"A", "B", "C"}) without.add_port(port);
+    RuntimeOptions options;
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    runtime = std::make_unique<Runtime>(std::move(options));
+    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
+    agent = std::make_unique<Agent>(*runtime, without, SwitchAgentOptions{.mode = Programmer::Mode::Inline});
+    EXPECT_TRUE(agent->start().ok());
+  }
+  ~KernelWithoutBonding() override { stop(); }
+  SimDataPlane without{{.spend = {}, .bonding = false}};
+};
+
+TEST_F(KernelWithoutBonding, RejectsTheLagWithTheReasonAndNothingElseSuffers) {
+  everything();
+  set("INTF_TABLE", "C");
+  set("INTF_TABLE", "C:10.1.0.1/24");
+  set("INTF_TABLE", "A");
+  run_for(1s);
+  ASSERT_EQ(rejects.size(), 1U);
+  EXPECT_THAT(rejects[0], HasSubstr("this kernel has no bonding driver"));
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "refused");
+  EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("Unknown device type"));
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("waits for lag:PortChannel1"));
+  EXPECT_EQ(state("INTF_TABLE", "C:10.1.0.1/24"), "installed");
+  EXPECT_EQ(state("INTF_TABLE", "A"), "installed") << "its LAG does not exist, so it is no member";
+}
+
+}  // namespace
+}  // namespace rondo::switch_agent
