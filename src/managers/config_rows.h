@@ -14,7 +14,7 @@
 
 namespace rondo::managers {
 
-/// INTERFACE|<port> and INTERFACE|<port>|<address>/<length>; VLAN_INTERFACE and LOOPBACK_INTERFACE alike.
+/// INTERFACE|<port> and INTERFACE|<port>|<address>/<length>; VLAN_INTERFACE, PORTCHANNEL_INTERFACE and LOOPBACK_INTERFACE alike.
 struct ConfigInterfaceKey {
   std::string port;
   std::optional<Prefix> address;

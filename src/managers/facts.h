@@ -15,8 +15,9 @@ inline constexpr ConstraintKind kManagedFree{"managed-free"};  // table:key     
 inline constexpr ConstraintKind kMade{"made"};                 // table:key      managed-rows       a manager has made the row; for `why`
 inline constexpr ConstraintKind kConfigPort{"config-port"};    // port           port-manager       the row of PORT is in PORT_TABLE
 inline constexpr ConstraintKind kConfigVlan{"config-vlan"};    // vlan           vlan-manager       the row of VLAN is in VLAN_TABLE
+inline constexpr ConstraintKind kConfigLag{"config-lag"};      // lag            lag-manager        the row of PORTCHANNEL is in LAG_TABLE
 inline constexpr ConstraintKind kConfigInterface{
-    "config-interface"};  // port  interface-manager  the row of INTERFACE, VLAN_INTERFACE or LOOPBACK_INTERFACE is in INTF_TABLE
+    "config-interface"};  // port  interface-manager  the row of one of the four tables of interfaces is in INTF_TABLE
 inline constexpr ConstraintKind kConnected{
     "connected"};  // [vrf|]gateway  interface-manager  the subnet of a row of INTERFACE of that VRF contains it
 

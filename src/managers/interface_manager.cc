@@ -13,6 +13,20 @@ namespace rondo::managers {
 namespace {
 constexpr std::string_view kLoopbacks = "LOOPBACK_INTERFACE";
 constexpr std::string_view kVlans = "VLAN_INTERFACE";
+constexpr std::string_view kLags = "PORTCHANNEL_INTERFACE";
+
+/// The table that has the row of the interface.
+std::string_view table_of(std::string_view port) {
+  if (port.starts_with("Loopback")) return kLoopbacks;
+  if (switch_agent::is_vlan_name(port)) return kVlans;
+  return switch_agent::is_lag_name(port) ? kLags : "INTERFACE";
+}
+
+/// The row of CONFIG_DB that the interface waits for.
+Constraint configured(const std::string& port) {
+  if (switch_agent::is_vlan_name(port)) return {kConfigVlan, port};
+  return {switch_agent::is_lag_name(port) ? kConfigLag : kConfigPort, port};
+}
 
 Target target_of(const ConfigInterfaceKey& key) {
   return {"INTF_TABLE", key.address ? key.port + ":" + key.address->to_string() : key.port};
@@ -21,7 +35,7 @@ Target target_of(const ConfigInterfaceKey& key) {
 
 InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
     : Manager(runtime, "interface-manager", kManagers, book), subnets_(subnets) {
-  for (const std::string& table : {std::string{"INTERFACE"}, std::string{kVlans}, std::string{kLoopbacks}}) {
+  for (const std::string& table : {std::string{"INTERFACE"}, std::string{kVlans}, std::string{kLags}, std::string{kLoopbacks}}) {
     consume(
         table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
         [this, table](std::string_view key) { return remove(table, key); }, {.kind = TableKind::Watched});
@@ -32,10 +46,7 @@ InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets&
   }
   provide(kConfigInterface, [this](std::string_view port) { return written_.contains(port); });
   provide(kConnected, [this](std::string_view gateway) { return !subnets_.port_of(Gateway::of(gateway)).empty(); });
-  runtime.explain(kConfigInterface, [](std::string_view port) {
-    const std::string_view table = port.starts_with("Loopback") ? kLoopbacks : switch_agent::is_vlan_name(port) ? kVlans : "INTERFACE";
-    return FactOrigin{std::string{table}, std::string{port}, ""};
-  });
+  runtime.explain(kConfigInterface, [](std::string_view port) { return FactOrigin{std::string{table_of(port)}, std::string{port}, ""}; });
   runtime.explain(kConnected, [](std::string_view gateway) {
     const auto [vrf, address] = Gateway::of(gateway);
     const std::string where = vrf.empty() ? std::string{} : " in " + vrf;
@@ -56,8 +67,8 @@ Outcome InterfaceManager::set_base(const std::string& source, const std::string&
   const auto row = switch_agent::parse_interface(fields);
   if (!row) return Outcome::reject(row.error());
   set_vrf(port, row->vrf);
-  const Constraint configured{switch_agent::is_vlan_name(port) ? kConfigVlan : kConfigPort, port};
-  if (!is_loopback && !holds(configured)) return Outcome::wait_for(configured);
+  const Constraint row_of_port = configured(port);
+  if (!is_loopback && !holds(row_of_port)) return Outcome::wait_for(row_of_port);
   const std::vector<Field> wanted{fields.begin(), fields.end()};
   return put(source, {"INTF_TABLE", port}, wanted, [this, port] {
     if (written_.insert(port).second) announce({kConfigInterface, port});

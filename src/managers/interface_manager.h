@@ -1,5 +1,5 @@
-// InterfaceManager: makes rows of INTF_TABLE from INTERFACE, VLAN_INTERFACE and LOOPBACK_INTERFACE, as SONiC's intfmgrd does. The row of an
-// interface waits for its port, and the row of an address for its interface. A loopback needs no row of PORT.
+// InterfaceManager: makes rows of INTF_TABLE from INTERFACE, VLAN_INTERFACE, PORTCHANNEL_INTERFACE and LOOPBACK_INTERFACE, as SONiC's
+// intfmgrd does. The row of an interface waits for its port, and the row of an address for its interface. A loopback needs no row of PORT.
 #pragma once
 
 #include <set>

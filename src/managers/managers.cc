@@ -4,6 +4,7 @@
 
 #include "journal/recorder.h"
 #include "managers/interface_manager.h"
+#include "managers/lag_manager.h"
 #include "managers/port_manager.h"
 #include "managers/static_route_manager.h"
 #include "managers/vlan_manager.h"
@@ -12,7 +13,8 @@
 namespace rondo::managers {
 
 std::vector<std::string> config_tables() {
-  return {"PORT", "VLAN", "VLAN_MEMBER", "VRF", "INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"};
+  return {"PORT",           "PORTCHANNEL",           "PORTCHANNEL_MEMBER", "VLAN",        "VLAN_MEMBER", "VRF", "INTERFACE",
+          "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "LOOPBACK_INTERFACE", "STATIC_ROUTE"};
 }
 
 Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptions options) {
@@ -22,6 +24,7 @@ Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptio
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;
   if (auto ports = runtime.try_add<PortManager>(managers->book_); !ports) return failure(ports.error());
+  if (auto lags = runtime.try_add<LagManager>(managers->book_); !lags) return failure(lags.error());
   if (auto vlans = runtime.try_add<VlanManager>(managers->book_); !vlans) return failure(vlans.error());
   if (auto vrfs = runtime.try_add<VrfManager>(managers->book_); !vrfs) return failure(vrfs.error());
   if (auto interfaces = runtime.try_add<InterfaceManager>(managers->book_, managers->subnets_); !interfaces) {

@@ -1,5 +1,5 @@
-// Managers: the Orchs that make rows of APPL_DB from CONFIG_DB, in the place of SONiC's portmgrd, intfmgrd and of the static routes of
-// bgpcfgd. The tables of CONFIG_DB are Watched. docs/guide/from-sonic.md describes them for users.
+// Managers: the Orchs that make rows of APPL_DB from CONFIG_DB, in the place of SONiC's portmgrd, teammgrd, intfmgrd and of the static
+// routes of bgpcfgd. The tables of CONFIG_DB are Watched. docs/guide/from-sonic.md describes them for users.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ class Process {
   /// Begins after the test has written what an earlier process left.
   void begin() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
+    for (const char* const table :
+         {"PORT_TABLE", "LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE", "ROUTE_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },
           [this, table](std::string_view key) { return remove(table, key); }, {.set_replaces_delete = true});
@@ -208,6 +209,37 @@ TEST(ManagersTest, AVlanItsMembersAndItsInterfacesBecomeTheirRowsAndGoWithThem) 
   process.remove_row("VLAN_INTERFACE", "Vlan10");
   for (const char* const member : {"Vlan10|Ethernet0", "Vlan10|Ethernet4"}) process.remove_row("VLAN_MEMBER", member);
   process.remove_row("VLAN", "Vlan10");
+  EXPECT_THAT(process.rows, IsEmpty());
+}
+
+TEST(ManagersTest, ALagItsMembersAndItsInterfacesBecomeTheirRowsAndGoWithThem) {
+  Process process;
+  process.begin();
+  process.set("PORTCHANNEL_INTERFACE", "PortChannel1|10.0.0.1/24");
+  process.set("PORTCHANNEL_INTERFACE", "PortChannel1");
+  EXPECT_THAT(process.rows, IsEmpty());
+  EXPECT_THAT(process.why("PORTCHANNEL_INTERFACE", "PortChannel1|10.0.0.1/24"),
+              HasSubstr("PORTCHANNEL_INTERFACE PortChannel1 ; PORTCHANNEL PortChannel1 "));
+  process.set("PORTCHANNEL", "PortChannel1", {{"min_links", "2"}, {"fast_rate", "false"}});
+  process.set("PORTCHANNEL_MEMBER", "PortChannel1|Ethernet0", {{"NULL", "NULL"}});
+  EXPECT_EQ(process.rows["LAG_TABLE:PortChannel1"], "admin_status=down fast_rate=false min_links=2 mtu=9100");
+  EXPECT_EQ(process.rows["LAG_MEMBER_TABLE:PortChannel1:Ethernet0"], "status=enabled");
+  EXPECT_TRUE(process.rows.contains("INTF_TABLE:PortChannel1"));
+  EXPECT_EQ(process.rows["INTF_TABLE:PortChannel1:10.0.0.1/24"], "family=IPv4 scope=global");
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=PortChannel1 nexthop=10.0.0.2 protocol=static");
+  process.remove_row("STATIC_ROUTE", "10.9.0.0/16");
+  EXPECT_THAT(process.fixture.rejects, IsEmpty());
+  process.set("PORTCHANNEL", "PortChannel");
+  process.set("PORTCHANNEL", "PortChannel2", {{"min_links", "many"}});
+  process.set("PORTCHANNEL_MEMBER", "PortChannel1");
+  process.set("PORT", "PortChannel3");
+  EXPECT_THAT(process.fixture.rejects, ElementsAre(HasSubstr("one to four digits"), HasSubstr("many"), HasSubstr("<lag>:<port>"),
+                                                   HasSubstr("its row is in LAG_TABLE")));
+  process.remove_row("PORTCHANNEL_INTERFACE", "PortChannel1|10.0.0.1/24");
+  process.remove_row("PORTCHANNEL_INTERFACE", "PortChannel1");
+  process.remove_row("PORTCHANNEL_MEMBER", "PortChannel1|Ethernet0");
+  process.remove_row("PORTCHANNEL", "PortChannel1");
   EXPECT_THAT(process.rows, IsEmpty());
 }
 

@@ -23,7 +23,7 @@ PortManager::PortManager(Runtime& runtime, ManagedBook& book) : Manager(runtime,
 Outcome PortManager::set(std::string_view key, const Fields& fields) {
   const std::string port{key};
   if (auto waits = begin(source_of(key))) return *waits;
-  if (Status name = switch_agent::check_port_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
+  if (Status name = switch_agent::check_port_key(key); !name.ok()) return Outcome::reject_key(std::move(name));
   if (const auto row = switch_agent::parse_port(fields); !row) return Outcome::reject(row.error());
   std::vector<Field> wanted{fields.begin(), fields.end()};
   if (!fields.contains("admin_status")) wanted.push_back({"admin_status", "down"});

@@ -8,6 +8,7 @@
 
 #include "managers/managed_book.h"
 #include "managers/priorities.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::managers {
 
@@ -18,8 +19,8 @@ constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
 
 /// The tables that are written.
-constexpr std::array kTables{kStatePorts,      kStateVlans,      kStateVlanMembers, kStateFdb,    kStateVrfs,
-                             kStateVrfObjects, kStateInterfaces, kStateNeighbors,   kManagedTable};
+constexpr std::array kTables{kStatePorts, kStateLags,       kStateLagMembers, kStateVlans,     kStateVlanMembers, kStateFdb,
+                             kStateVrfs,  kStateVrfObjects, kStateInterfaces, kStateNeighbors, kManagedTable};
 
 /// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
 std::string exchange_first(std::string_view key, char from, char to) {
@@ -110,6 +111,19 @@ Status StateRows::follow() {
   });
   if (!vrfs) return vrfs.error();
   vrf_rows_ = std::move(*vrfs);
+  auto lags = runtime_.tap("LAG_TABLE", [this](const RowEvent& event) {
+    if (is_end(event.what)) note(kStateLags, std::string{event.key});
+  });
+  if (!lags) return lags.error();
+  lag_rows_ = std::move(*lags);
+  auto ports_of_lags = runtime_.tap("LAG_MEMBER_TABLE", [this](const RowEvent& event) {
+    if (!is_end(event.what)) return;
+    std::string key = exchange_first(event.key, ':', '|');
+    member_keys_.insert_or_assign(key.substr(key.find('|') + 1), key);
+    note(kStateLagMembers, std::move(key));
+  });
+  if (!ports_of_lags) return ports_of_lags.error();
+  lag_member_rows_ = std::move(*ports_of_lags);
   auto vlans = runtime_.tap("VLAN_TABLE", [this](const RowEvent& event) {
     if (is_end(event.what)) note(kStateVlans, std::string{event.key});
   });
@@ -143,15 +157,22 @@ void StateRows::note_interfaces_of(const std::string& port) {
   }
 }
 
+void StateRows::note_lags_of(const std::string& device) {
+  if (switch_agent::is_lag_name(device)) note(kStateLags, device);
+  if (const auto key = member_keys_.find(device); key != member_keys_.end()) note(kStateLagMembers, key->second);
+}
+
 void StateRows::link_event(const LinkEvent& event) {
   std::string& name = names_[event.port];
   if (!name.empty() && name != event.name) {  // It was renamed.
     note(kStatePorts, name);
+    note_lags_of(name);
     note_interfaces_of(name);
   }
   name = event.name;
   if (event.removed) names_.erase(event.port);
   note(kStatePorts, event.name);
+  note_lags_of(event.name);
   note_interfaces_of(event.name);
   note_carrier(event);
 }
@@ -202,6 +223,8 @@ bool StateRows::refresh(const Name& name) {
 StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
   const auto& [table, key] = name;
   if (table == kStatePorts) return look_at_port(key, content);
+  if (table == kStateLags) return look_at_lag(key, content);
+  if (table == kStateLagMembers) return look_at_lag_member(key, content);
   if (table == kStateInterfaces) return look_at_interface(key, content);
   if (table == kStateVrfs || table == kStateVrfObjects) {
     content["state"] = "ok";
@@ -228,6 +251,27 @@ StateRows::Look StateRows::look_at_port(const std::string& port, Content& conten
              {"admin_status", state->admin_up ? "up" : "down"},
              {"mtu", std::to_string(state->mtu)}};
   return Look::Row;
+}
+
+/// As teamsyncd writes it.
+StateRows::Look StateRows::look_at_lag(const std::string& lag, Content& content) const {
+  const Look look = look_at_row("LAG_TABLE", lag);
+  const std::optional<PortState> state = options_.device ? options_.device(lag) : std::nullopt;
+  if (look != Look::Row || !state) return look == Look::Row ? Look::NoRow : look;
+  content = {{"state", "ok"},
+             {"oper_status", state->carrier ? "up" : "down"},
+             {"admin_status", state->admin_up ? "up" : "down"},
+             {"mtu", std::to_string(state->mtu)}};
+  return Look::Row;
+}
+
+/// tlm_teamd writes what teamd tells of LACP; of that, only the field that `show interfaces portchannel` needs is here.
+StateRows::Look StateRows::look_at_lag_member(const std::string& key, Content& content) const {
+  const Look look = look_at_row("LAG_MEMBER_TABLE", exchange_first(key, '|', ':'));
+  const std::optional<PortState> state = options_.device ? options_.device(key.substr(key.find('|') + 1)) : std::nullopt;
+  const bool is_selected = state && state->carrier;
+  content = {{"state", "ok"}, {"runner.aggregator.selected", is_selected ? "true" : "false"}};
+  return look;
 }
 
 StateRows::Look StateRows::look_at_interface(std::string key, Content& content) const {

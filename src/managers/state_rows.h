@@ -1,8 +1,10 @@
-// StateRows: writes the tables of STATE_DB that SONiC's portsyncd, vlanmgrd, vrfmgrd, vrforch and intfmgrd write, as the data plane is:
-// PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, VLAN_TABLE|<vlan> and VLAN_MEMBER_TABLE|<vlan>|<port>,
-// FDB_TABLE|<vlan>:<mac>, VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF that is installed, INTERFACE_TABLE|<port> and
-// INTERFACE_TABLE|<port>|<address> for each one that is installed, and NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been
-// compared. A change of carrier is also an event on the channel NOTIFICATIONS.
+// StateRows: writes the tables of STATE_DB that SONiC's portsyncd, teamsyncd, vlanmgrd, vrfmgrd, vrforch and intfmgrd write, as the data
+// plane is:
+// PORT_TABLE|<port> for each port that exists and has a row of PORT_TABLE, LAG_TABLE|<lag> and LAG_MEMBER_TABLE|<lag>|<port>,
+// VLAN_TABLE|<vlan> and VLAN_MEMBER_TABLE|<vlan>|<port>, FDB_TABLE|<vlan>:<mac>, VRF_TABLE|<vrf> and VRF_OBJECT_TABLE|<vrf> for each VRF
+// that is installed, INTERFACE_TABLE|<port> and INTERFACE_TABLE|<port>|<address> for each one that is installed, and
+// NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is also an event on the channel
+// NOTIFICATIONS.
 //
 // The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
 // names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
@@ -35,6 +37,8 @@ namespace rondo::managers {
 
 inline constexpr std::string_view kStatePorts = "PORT_TABLE";
 inline constexpr std::string_view kStateInterfaces = "INTERFACE_TABLE";
+inline constexpr std::string_view kStateLags = "LAG_TABLE";
+inline constexpr std::string_view kStateLagMembers = "LAG_MEMBER_TABLE";
 inline constexpr std::string_view kStateVlans = "VLAN_TABLE";
 inline constexpr std::string_view kStateVlanMembers = "VLAN_MEMBER_TABLE";
 inline constexpr std::string_view kStateFdb = "FDB_TABLE";
@@ -53,6 +57,8 @@ struct PortState {
 struct StateRowsOptions {
   /// The state of a port; nothing for one that does not exist or has no row of PORT_TABLE.
   std::function<std::optional<PortState>(std::string_view port)> port = {};
+  /// The state of any device; nothing for one that does not exist.
+  std::function<std::optional<PortState>(std::string_view device)> device = {};
   /// The VRF of an installed interface; empty: the default VRF.
   std::function<std::string(std::string_view port)> vrf = {};
   /// The port behind which a bridge has learned a station ("Vlan10:02:00:00:00:00:aa"); nothing for one that it has not. Empty: none.
@@ -111,10 +117,13 @@ class StateRows final : public Source {
   Status follow();
   void note(std::string_view table, std::string key);
   void note_interfaces_of(const std::string& port);
+  void note_lags_of(const std::string& device);
   /// Compares a row and writes the difference. False if it has to be compared again later.
   bool refresh(const Name& name);
   Look look_at(const Name& name, Content& content) const;
   Look look_at_port(const std::string& port, Content& content) const;
+  Look look_at_lag(const std::string& lag, Content& content) const;
+  Look look_at_lag_member(const std::string& key, Content& content) const;
   Look look_at_interface(std::string key, Content& content) const;
   Look look_at_row(std::string_view table, std::string_view key) const;
   bool write(const Name& name, const Content& content);
@@ -141,10 +150,13 @@ class StateRows final : public Source {
   std::unique_ptr<RowTap> port_rows_;
   std::unique_ptr<RowTap> interface_rows_;
   std::unique_ptr<RowTap> vrf_rows_;
+  std::unique_ptr<RowTap> lag_rows_;
+  std::unique_ptr<RowTap> lag_member_rows_;
   std::unique_ptr<RowTap> vlan_rows_;
   std::unique_ptr<RowTap> vlan_member_rows_;
   std::map<std::string, Carrier> carriers_;         // By port.
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
+  std::map<std::string, std::string> member_keys_;  // Of LAG_MEMBER_TABLE with '|', by port.
   std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.
   std::map<Name, std::optional<Content>> written_;  // The rows of STATE_DB, with their content if it is known.
   std::set<Name> owned_;                            // The names that MANAGED_ROWS has.

@@ -29,12 +29,13 @@ class StateRowsTest : public testing::Test {
  protected:
   StateRowsTest() {
     auto& agent = fixture.runtime.add<OpenOrch>("agent");
-    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
+    for (const char* const table :
+         {"PORT_TABLE", "LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       agent.consume(
           table, [this, table](std::string_view key, const Fields&) { return applied(table, key, true); },
           [this, table](std::string_view key) { return applied(table, key, false); });
     }
-    for (const std::string table : {"VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
+    for (const std::string table : {"LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       fixture.runtime.explain_state(table, [this, table](std::string_view key, const Record*) {
         return RowInPlane{plane.contains(table + ":" + std::string{key}) ? PlaneState::Installed : PlaneState::Unknown};
       });
@@ -44,6 +45,10 @@ class StateRowsTest : public testing::Test {
   void open() {
     auto opened = StateRows::open(fixture.runtime, state,
                                   {.port = [this](std::string_view port) { return state_of(port); },
+                                   .device = [this](std::string_view device) -> std::optional<PortState> {
+                                     const auto found = ports.find(device);
+                                     return found == ports.end() ? std::nullopt : std::optional{found->second};
+                                   },
                                    .vrf = [this](std::string_view) { return vrf; },
                                    .learned =
                                        [this](std::string_view station) {
@@ -159,6 +164,29 @@ TEST_F(StateRowsTest, AVrfIsShownAndItsInterfacesNameIt) {
   run();
   EXPECT_THAT(content("VRF_TABLE"), IsEmpty());
   EXPECT_THAT(content("VRF_OBJECT_TABLE"), IsEmpty());
+}
+
+TEST_F(StateRowsTest, ALagAndItsMembersAreShownAsTeamsyncdShowsThem) {
+  open();
+  ports["PortChannel1"] = {.admin_up = true, .carrier = true, .mtu = 9100};
+  configure();
+  fixture.set("LAG_TABLE", "PortChannel1");
+  fixture.set("LAG_MEMBER_TABLE", "PortChannel1:swp1");
+  run();
+  EXPECT_THAT(content("LAG_TABLE"), ElementsAre(Pair("LAG_TABLE|PortChannel1", "admin_status=up mtu=9100 oper_status=up state=ok")));
+  EXPECT_THAT(content("LAG_MEMBER_TABLE"),
+              ElementsAre(Pair("LAG_MEMBER_TABLE|PortChannel1|swp1", "runner.aggregator.selected=true state=ok")));
+  ports["swp1"].carrier = ports["PortChannel1"].carrier = false;
+  link_event(1, "swp1", false);
+  link_event(2, "PortChannel1", false);
+  run();
+  EXPECT_THAT(content("LAG_TABLE"), ElementsAre(Pair("LAG_TABLE|PortChannel1", HasSubstr("oper_status=down"))));
+  EXPECT_THAT(content("LAG_MEMBER_TABLE"), ElementsAre(Pair("LAG_MEMBER_TABLE|PortChannel1|swp1", HasSubstr("selected=false"))));
+  fixture.remove("LAG_MEMBER_TABLE", "PortChannel1:swp1");
+  fixture.remove("LAG_TABLE", "PortChannel1");
+  run();
+  EXPECT_THAT(content("LAG_TABLE"), IsEmpty());
+  EXPECT_THAT(content("LAG_MEMBER_TABLE"), IsEmpty());
 }
 
 TEST_F(StateRowsTest, AVlanAndItsMembersAreShownAsVlanmgrdShowsThem) {

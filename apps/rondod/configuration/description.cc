@@ -195,11 +195,12 @@ Section managers() {
   return {
       .name = "managers",
       .help =
-          "The managers: rows of SONiC's CONFIG_DB become rows of PORT_TABLE, VLAN_TABLE, VLAN_MEMBER_TABLE, VRF_TABLE, "
-          "INTF_TABLE and ROUTE_TABLE.",
+          "The managers: rows of SONiC's CONFIG_DB become rows of PORT_TABLE, LAG_TABLE, LAG_MEMBER_TABLE, VLAN_TABLE, "
+          "VLAN_MEMBER_TABLE, VRF_TABLE, INTF_TABLE and ROUTE_TABLE.",
       .settings = {
           {"enabled", "boolean", "false",
-           "Whether rondod reads PORT, VLAN, VLAN_MEMBER, VRF, INTERFACE, VLAN_INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
+           "Whether rondod reads PORT, PORTCHANNEL, PORTCHANNEL_MEMBER, VLAN, VLAN_MEMBER, VRF, INTERFACE, VLAN_INTERFACE, "
+           "PORTCHANNEL_INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
           {"config_db", "text", "\"\"",
            "The Redis database with these tables, such as unix:///run/redis/redis.sock?db=4; as url in [store], and with the separator | "
            "between table and key. Empty: the tables are where [store] and its groups say."},

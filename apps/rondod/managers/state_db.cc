@@ -15,9 +15,10 @@ namespace {
 /// The stations that one turn of a flush looks at: well below a millisecond of the turn and of the programming thread.
 constexpr std::size_t kStationsTogether = 256;
 
-std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, std::string_view name) {
+/// Of any device, or only of a port with a row of PORT_TABLE.
+std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, std::string_view name, bool is_port) {
   const switch_agent::Ports::Port* const port = ports.find(name);
-  if (port == nullptr || !port->exists || !port->has_row) return std::nullopt;
+  if (port == nullptr || !port->exists || (is_port && !port->has_row)) return std::nullopt;
   return managers::PortState{.admin_up = port->admin_up, .carrier = port->carrier, .mtu = port->mtu};
 }
 
@@ -26,7 +27,8 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const 
   if (!agent.has_restarted() || !managers.has_read_config()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();
   return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
-    constexpr std::array kTables{"PORT_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"};
+    constexpr std::array kTables{"PORT_TABLE",        "LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE",
+                                 "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"};
     const bool counts = std::ranges::find(kTables, consumer.table) != kTables.end();
     return !counts || (consumer.caught_up && consumer.queued == 0 && consumer.in_flight == 0);
   });
@@ -62,7 +64,8 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
   state->store_ = std::move(*store);
   auto rows =
       managers::StateRows::open(runtime, *state->store_,
-                                {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name); },
+                                {.port = [&agent](std::string_view name) { return state_of(agent.ports(), name, true); },
+                                 .device = [&agent](std::string_view name) { return state_of(agent.ports(), name, false); },
                                  .vrf = [&agent](std::string_view port) { return agent.interfaces().vrf_of(port); },
                                  .learned = [state = state.get()](std::string_view station) { return state->fdb_.port_of(station); },
                                  .is_settled = [&runtime, &agent, &managers] { return is_settled(runtime, agent, managers); },
