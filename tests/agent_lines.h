@@ -104,6 +104,8 @@ struct DesiredState {
   bool has_vrf = false;                          // Vrf1: the only one, so that its table is the first one.
   std::map<std::string, std::string> port_vrfs;  // Port -> VRF.
   std::set<std::string> vlans;
+  std::set<std::string> lags;
+  std::map<std::string, std::string> lag_members;                           // Port -> LAG.
   std::map<std::pair<std::string, std::string>, std::string> vlan_members;  // VLAN, port -> the device in the bridge.
   std::map<std::pair<std::string, std::string>, std::string> vlan_entries;  // VLAN, MAC -> port.
 
@@ -147,6 +149,9 @@ struct DesiredState {
     lines.insert(lines.end(), nexthops.begin(), nexthops.end());
     for (const auto& [port, vrf] : port_vrfs) {
       if (has_vrf && !vrf.empty() && ports[port].port) lines.push_back("port " + port + " in " + vrf);
+    }
+    for (const auto& [port, lag] : lag_members) {
+      if (lags.contains(lag) && ports[port].port) lines.push_back("port " + port + " in " + lag);
     }
     for (const auto& [place, device] : vlan_members) {
       if (vlans.contains(place.first) && ports[place.second].port) lines.push_back("port " + device + " in " + place.first);

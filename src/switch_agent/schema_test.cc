@@ -81,6 +81,33 @@ TEST(VlanSchema, TheDeviceOfATaggedMemberHasAShorterNameWhereTheLongOneDoesNotFi
   EXPECT_EQ(tagged_port_name("LongPortName0", 4094), "");
 }
 
+TEST(LagSchema, ANameHasOneToFourDigits) {
+  for (const char* good : {"PortChannel0", "PortChannel1", "PortChannel0001", "PortChannel9999"}) {
+    EXPECT_TRUE(check_lag_name(good).ok()) << good;
+    EXPECT_FALSE(check_port_key(good).ok()) << good;
+    EXPECT_TRUE(parse_vlan_member_key(std::string{"Vlan10:"} + good).has_value()) << good;
+  }
+  for (const char* bad :
+       {"", "PortChannel", "PortChannel12345", "PortChannel1 ", "PortChannel-1", "PortChannel1a", "portchannel1", "Port"}) {
+    EXPECT_FALSE(is_lag_name(bad)) << bad;
+  }
+}
+
+TEST(LagSchema, ARowHasDefaultsAndAMemberIsEnabled) {
+  const LagRow plain = parse_lag(Row{{"fast_rate", "true"}}.fields()).value();
+  EXPECT_TRUE(plain.admin_up && !plain.mtu && plain.mode == BondMode::Lacp && plain.min_links == 1);
+  const LagRow other = parse_lag(Row{{"admin_status", "down"}, {"mtu", "9000"}, {"static", "true"}, {"min_links", "0"}}.fields()).value();
+  EXPECT_TRUE(!other.admin_up && other.mtu == 9000U && other.mode == BondMode::Static && other.min_links == 0);
+  EXPECT_TRUE(parse_lag_member(Row{{"NULL", "NULL"}}.fields()).value());
+  EXPECT_FALSE(parse_lag_member(Row{{"status", "disabled"}}.fields()).value());
+  const LagMemberKey key = parse_lag_member_key("PortChannel1:Ethernet0").value();
+  EXPECT_EQ(key.lag, "PortChannel1");
+  EXPECT_EQ(key.port, "Ethernet0");
+  for (const char* bad : {"", "PortChannel1", "PortChannel1:", "Vlan10:Ethernet0", "PortChannel1:Vlan10", "PortChannel1:PortChannel2"}) {
+    EXPECT_FALSE(parse_lag_member_key(bad).has_value()) << bad;
+  }
+}
+
 TEST(VlanSchema, AnEntryHasTheAddressOfOneStationInTwoSpellings) {
   for (const char* key : {"Vlan10:00:11:22:33:44:FF", "Vlan10:00-11-22-33-44-ff", "Vlan10:00:11:22:33:44:ff"}) {
     const Result<FdbKey> parsed = parse_fdb_key(key);
@@ -123,6 +150,8 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
   const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
   const auto error = [&key](std::string_view table, const Row& row) {
     if (table == "PORT_TABLE") return error_of(parse_port(row.fields()));
+    if (table == "LAG_TABLE") return error_of(parse_lag(row.fields()));
+    if (table == "LAG_MEMBER_TABLE") return error_of(parse_lag_member(row.fields()));
     if (table == "VLAN_TABLE") return error_of(parse_vlan(row.fields()));
     if (table == "VLAN_MEMBER_TABLE") return error_of(parse_tagged(row.fields()));
     if (table == "FDB_TABLE") return error_of(parse_fdb(row.fields()));
@@ -139,7 +168,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
       EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
     }
   }
-  EXPECT_EQ(fields, 21U);
+  EXPECT_EQ(fields, 26U);
   EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
   EXPECT_THAT(std::string{field::kWeight.type},
               HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));

@@ -45,6 +45,7 @@ AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others other
   });
   if (others_ == Others::MeddleWithVrfs) set_vrf();
   if (others_ == Others::MeddleWithVlans) begin_vlans();
+  if (others_ == Others::MeddleWithLags) begin_lags();
   for (std::uint64_t port = 0; port < kPorts; ++port) {
     set_port(port, true);
     set_base(port);
@@ -81,6 +82,7 @@ void AgentLife::calm_down() {
 
 void AgentLife::end() {
   for (std::uint64_t port = 0; port < kPorts; ++port) plane().set_carrier(port_name(port), true);
+  raise_lag_ports();
   is_whole_ = true;
   world_->set_faults({});
   world_->run_for(30s);  // Unused sets of next hops are swept every 10 s.

@@ -67,7 +67,7 @@ class AgentLife final : public Life {
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
   /// Whether other programs change the kernel and audits repair that.
-  enum class Others { Leave, Meddle, MeddleWithVrfs, MeddleWithVlans };
+  enum class Others { Leave, Meddle, MeddleWithVrfs, MeddleWithVlans, MeddleWithLags };
   AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
   sim::World& world() override { return *world_; }
@@ -248,6 +248,7 @@ class AgentLife final : public Life {
     if (others_ != Others::Leave && random_.chance(0.3)) meddle();
     if (others_ == Others::MeddleWithVrfs && random_.chance(0.4)) operate_vrfs();
     if (others_ == Others::MeddleWithVlans && random_.chance(0.5)) operate_vlans();
+    if (others_ == Others::MeddleWithLags && random_.chance(0.5)) operate_lags();
   }
   void set_vrf() {
     if (!may_set("VRF_TABLE", "Vrf1")) return;
@@ -460,6 +461,124 @@ class AgentLife final : public Life {
     }
     if (!desired_.vlans.contains(kVlanNames[0])) erase_vlan_interface();
   }
+
+  // --- LAGs: of ports of their own, too. The first one has an address, a neighbour and a route.
+
+  static constexpr std::array kLagNames{"PortChannel1", "PortChannel2"};
+  static constexpr std::array kLagPortNames{"L0", "L1", "L2"};
+  static constexpr const char* kLagAddress = "10.78.0.1/24";
+  static constexpr const char* kLagNeighbor = "10.78.0.2";
+  static constexpr const char* kLagRoute = "172.16.0.0/12";
+
+  void begin_lags() {
+    for (const char* const port : kLagPortNames) {
+      plane().add_port(port);
+      world_->set("PORT_TABLE", port, {{"admin_status", "up"}, {"mtu", "1600"}});
+    }
+    for (const char* const lag : kLagNames) set_lag(lag);
+    set_lag_interface();
+  }
+  void set_lag(const std::string& lag) {
+    if (!may_set("LAG_TABLE", lag)) return;
+    world_->set("LAG_TABLE", lag,
+                {{"mtu", random_.chance(0.5) ? "1500" : "9000"},
+                 {"static", random_.chance(0.3) ? "true" : "false"},
+                 {"min_links", random_.chance(0.5) ? "1" : "2"}});
+    desired_.lags.insert(lag);
+  }
+  void set_lag_interface() {
+    const std::string lag = kLagNames[0];
+    if (!may_set("INTF_TABLE", lag) || !may_set("INTF_TABLE", lag + ":" + kLagAddress)) return;
+    world_->set("INTF_TABLE", lag, {{"NULL", "NULL"}});
+    world_->set("INTF_TABLE", lag + ":" + kLagAddress, {{"NULL", "NULL"}});
+    desired_.addresses.insert({lag, kLagAddress});
+    has_lag_interface_ = true;
+    if (!may_set("NEIGH_TABLE", lag + ":" + kLagNeighbor)) return;
+    world_->set("NEIGH_TABLE", lag + ":" + kLagNeighbor, {{"neigh", "02:00:00:00:78:02"}});
+    desired_.neighbors[{lag, kLagNeighbor}] = "02:00:00:00:78:02";
+    world_->set("ROUTE_TABLE", kLagRoute, {{"nexthop", kLagNeighbor}, {"ifname", lag}});
+    desired_.routes[kLagRoute] = {.group = {}, .hops = {{lag, kLagNeighbor, 1}}};
+  }
+  void erase_lag_interface() {
+    const std::string lag = kLagNames[0];
+    if (desired_.routes.contains(kLagRoute)) erase_route(kLagRoute);
+    if (desired_.neighbors.contains({lag, kLagNeighbor})) erase_neighbor({lag, kLagNeighbor});
+    if (desired_.addresses.contains({lag, kLagAddress})) erase_address({lag, kLagAddress});
+    if (std::exchange(has_lag_interface_, false)) erase("INTF_TABLE", lag);
+  }
+  void erase_lag_member(const std::string& port) {
+    const auto member = desired_.lag_members.find(port);
+    if (member == desired_.lag_members.end()) return;
+    erase("LAG_MEMBER_TABLE", member->second + ":" + port);
+    desired_.lag_members.erase(member);
+  }
+  void operate_lags() {
+    const std::string lag = kLagNames[random_.below(2)];
+    const std::string port = kLagPortNames[random_.below(3)];
+    switch (random_.below(9)) {
+      case 0: set_lag(lag); break;
+      case 1:
+        if (!desired_.lags.contains(lag) || random_.chance(0.7)) break;
+        erase("LAG_TABLE", lag);
+        desired_.lags.erase(lag);
+        break;
+      case 2:
+      case 3:
+      case 4:
+        if (desired_.lag_members.contains(port) && desired_.lag_members[port] != lag) erase_lag_member(port);
+        if (!may_set("LAG_MEMBER_TABLE", lag + ":" + port)) break;
+        world_->set("LAG_MEMBER_TABLE", lag + ":" + port, {{"status", "enabled"}});
+        desired_.lag_members[port] = lag;
+        break;
+      case 5: erase_lag_member(port); break;
+      case 6: random_.chance(0.7) ? set_lag_interface() : erase_lag_interface(); break;
+      default: meddle_with_lags(lag, port);
+    }
+  }
+  void meddle_with_lags(const std::string& lag, const std::string& port) {
+    const std::vector<LinkEvent> links = plane().links().value();
+    const auto device = [&links](const std::string& name) {
+      const auto found = std::ranges::find(links, name, &LinkEvent::name);
+      return found == links.end() ? IfIndex{4000} : found->port;
+    };
+    const bool signal = random_.chance(0.5);
+    switch (random_.below(5)) {
+      case 0: meddle(DeviceDelete{device(lag)}); break;
+      case 1: meddle(LinkSet{device(port), {}, {}, IfIndex{}}); break;
+      case 2: meddle(LinkSet{device(port), {}, {}, device(kLagNames[random_.below(2)])}); break;
+      case 3:
+        later([this, port, signal] {
+          if (has_device(port)) plane().set_carrier(port, signal);
+        });
+        break;
+      default:
+        later([this, port] {
+          if (has_device(port)) plane().remove_port(port);
+        });
+        later([this, port] {
+          if (!has_device(port)) plane().add_port(port);
+        });
+    }
+  }
+  /// Without its LAG there is no member, and without a member no carrier and so no interface.
+  void close_lags() {
+    if (others_ != Others::MeddleWithLags) return;
+    for (const char* const port : kLagPortNames) {
+      if (!has_device(port)) plane().add_port(port);
+    }
+    raise_lag_ports();
+    for (const auto& [port, lag] : std::map{desired_.lag_members}) {
+      if (!desired_.lags.contains(lag)) erase_lag_member(port);
+    }
+    for (const std::string& lag : desired_.lags) world_->set("LAG_TABLE", lag, {{"min_links", "1"}});
+    const bool has_members = std::ranges::any_of(desired_.lag_members, [](const auto& member) { return member.second == kLagNames[0]; });
+    if (!has_members) erase_lag_interface();
+  }
+  void raise_lag_ports() {
+    for (const char* const port : kLagPortNames) {
+      if (has_device(port)) plane().set_carrier(port, true);
+    }
+  }
   void flap(std::uint64_t port) {
     const bool signal = random_.chance(0.5);
     const auto set_signal = [this, port](bool on) {
@@ -531,6 +650,7 @@ class AgentLife final : public Life {
   void close() {
     close_vrfs();
     close_vlans();
+    close_lags();
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
       return std::ranges::all_of(hops, [&](const auto& hop) {
         return has_address(hop.port, hop.gateway) && desired_.neighbors.contains({hop.port, hop.gateway});
@@ -565,6 +685,7 @@ class AgentLife final : public Life {
   DesiredState desired_;
   std::set<std::uint64_t> devices_;
   std::set<std::uint64_t> bases_;
+  bool has_lag_interface_ = false;                                          // The row of the first LAG in INTF_TABLE.
   bool has_vlan_interface_ = false;                                         // The row of the first VLAN in INTF_TABLE.
   std::map<std::string_view, std::set<std::string, std::less<>>> deleted_;  // Keys by table.
   bool is_whole_ = false;                                                   // Every port has been up since the last change.

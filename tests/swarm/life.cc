@@ -71,7 +71,7 @@ void live(Life& life, std::uint64_t turns) {
 
 std::vector<std::string_view> programs() {
   return {
-      "tables", "agent", "meddled", "vrfs", "vlans",
+      "tables", "agent", "meddled", "vrfs", "vlans", "lags",
 #ifdef RONDO_SWARM_JOBS
       "jobs",
 #endif
@@ -84,6 +84,7 @@ std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "meddled") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::Meddle);
   if (program == "vrfs") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithVrfs);
   if (program == "vlans") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithVlans);
+  if (program == "lags") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithLags);
 #ifdef RONDO_SWARM_JOBS
   if (program == "jobs") return std::make_unique<JobLife>(seed);
 #endif

@@ -85,6 +85,8 @@ TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {
                                   "a write is refused",
                                   "orders of kind ",
                                   "port Eth",
+                                  "port L",
+                                  "port PortChannel",
                                   "port V",
                                   "port Vlan",
                                   "port Vrf",
