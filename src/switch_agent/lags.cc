@@ -93,7 +93,10 @@ Outcome Lags::answered(const std::string& name, IfIndex device, const Status& st
     return outcome;
   }
   const Duration soon = std::exchange(lag.asked, true) ? kSoon : kEventRetry;
-  if (!device) return Outcome::retry_after(soon, not_reported(name));
+  if (!device) {
+    lag.unreported.confirmed();
+    return Outcome::retry_after(soon, not_reported(name));
+  }
   if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
   lag.applied = true;
   lag.device = device;
@@ -112,6 +115,7 @@ Outcome Lags::remove(std::string_view key) {
     if (!holds(fact)) left.push_back(std::move(fact));
   }
   if (!left.empty()) return Outcome::wait_for(std::move(left));
+  if (lag.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(lag.usable, false)) withdraw({kLag, name});
   lag.asked = false;
   std::vector<Operation> orders;

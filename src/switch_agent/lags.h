@@ -16,6 +16,7 @@
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/schema.h"
+#include "switch_agent/unreported.h"
 
 namespace rondo::switch_agent {
 
@@ -30,7 +31,8 @@ class Lags final : public Orch {
 
  private:
   struct Lag {
-    bool asked = false;    // The data plane has confirmed the device since the start.
+    bool asked = false;  // The data plane has confirmed the device since the start.
+    Unreported unreported;
     bool applied = false;  // A row has been carried out.
     bool usable = false;   // kLag holds.
     IfIndex device{};      // As it was when the LAG became usable.

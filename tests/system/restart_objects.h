@@ -221,6 +221,8 @@ constexpr Object object_of(std::type_identity<BridgeSet>) { return Object::Vlan;
 constexpr Object object_of(std::type_identity<TaggedPortSet>) { return Object::Vlan; }
 constexpr Object object_of(std::type_identity<FdbSet>) { return Object::StaticEntry; }
 constexpr Object object_of(std::type_identity<FdbDelete>) { return Object::StaticEntry; }
+/// Few test machines have the bonding driver: tests/scenarios/lag_test.cc has its restarts.
+constexpr Object object_of(std::type_identity<BondSet>) { return Object::Vlan; }
 constexpr Object object_of(std::type_identity<AddressSet>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<AddressDelete>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<NeighborSet>) { return Object::Neighbor; }

@@ -96,6 +96,7 @@ void SimKernel::set_ports_of(IfIndex bond) {
     port.mtu = device.mtu;
     port.mac = device.mac;
     changed(index);
+    lower_tagged_mtus(index);
   }
 }
 
