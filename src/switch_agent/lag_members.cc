@@ -158,11 +158,13 @@ Outcome LagMembers::remove(std::string_view key) {
   return Outcome::staged();
 }
 
-/// The kernel may not have reported yet that the port is in the bond.
+/// The kernel may not have reported yet that the port is in the bond, or another program may have put it into another bond of ours.
 std::vector<Operation> LagMembers::orders_to_leave(const Place& place, const Member& member) const {
   const auto& [lag, port] = place;
   const IfIndex device = ids_.find(port);
-  const bool may_be_in = member.asked && !ids_.device(port).master;
+  const IfIndex master = ids_.device(port).master;
+  const PortIds::Device bond = ids_.device(ids_.name(master));
+  const bool may_be_in = (member.asked && !master) || (bond.ours && bond.is_bond());
   if (!device || (!ids_.is_in(port, lag) && !may_be_in)) return {};
   const bool is_up = ids_.up_number(port) != 0;
   return {{LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent_testbed.h"
+#include "late_events.h"
 #include "switch_agent/facts.h"
 
 namespace rondo::switch_agent {
@@ -36,7 +37,7 @@ class LagTest : public testing::Test {
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
+    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {
@@ -128,6 +129,7 @@ class LagTest : public testing::Test {
 
   sim::World world{1};
   SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  LateEvents late{plane};
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Agent> agent;
   Lines rejects;
@@ -354,6 +356,20 @@ TEST_F(LagTest, MembersThatAnotherProgramTakesOutArePutBack) {
   expect_whole();
 }
 
+/// The port stayed in the other bond.
+TEST_F(LagTest, AMemberWhoseRowGoesLeavesTheBondIntoWhichAnotherProgramHasPutIt) {
+  everything();
+  set("LAG_TABLE", "PortChannel2");
+  run_for(1s);
+  late.hold();
+  ASSERT_TRUE(plane.meddle(LinkSet{link("A").port, {}, {}, link("PortChannel2").port}).ok());
+  run_for(1s);
+  remove("LAG_MEMBER_TABLE", "PortChannel1:A");
+  late.release();
+  run_for(1s);
+  expect_free("A");
+}
+
 TEST_F(LagTest, WhatAnotherProgramChangesOfABondShowsAsLostWithTheCommandThatSetsIt) {
   everything();
   ASSERT_TRUE(plane.meddle(LinkSet{link("PortChannel1").port, false}).ok());
@@ -390,6 +406,26 @@ TEST_F(LagTest, APortThatWasReplacedEntersItsLagAgainAndARenamedOneLeavesIt) {
   plane.rename_port("D", "B");
   run_for(2s);
   expect_whole();
+}
+
+TEST_F(LagTest, DeletesThatOvertakeTheEventsOfTheirDevicesLeaveNoBondAndNoMember) {
+  everything();
+  remove("LAG_MEMBER_TABLE", "PortChannel1:B");
+  run_for(1s);
+  late.hold();
+  set("LAG_TABLE", "PortChannel2");
+  set("LAG_MEMBER_TABLE", "PortChannel1:B");
+  run_for(1s);
+  EXPECT_TRUE(link("PortChannel2").port);
+  EXPECT_TRUE(is_in("B", "PortChannel1"));
+  remove("LAG_TABLE", "PortChannel2");
+  remove("LAG_MEMBER_TABLE", "PortChannel1:B");
+  run_for(1s);
+  late.release();
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel2").port);
+  expect_free("B");
+  EXPECT_EQ(owed(), 0U);
 }
 
 TEST_F(LagTest, ADeviceThatIsNoBondHoldsTheNameUntilItGoes) {

@@ -56,8 +56,10 @@ class ReplayOfAgent : public testing::Test {
     options.faults.crash_every = crashes ? Duration{30ms} : Duration{0};
     if (crashes) options.store = random.chance(0.5) ? sim::StoreKind::Durable : sim::StoreKind::Remote;
     options.make_observer = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
-    // In every second life other programs change the kernel, and audits repair that.
-    AgentLife life(seed, options, others && seed % 2 == 0 ? AgentLife::Others::Meddle : AgentLife::Others::Leave);
+    // In every second life other programs change the kernel, and audits repair that. Every fourth one has LAGs.
+    AgentLife::Others who = AgentLife::Others::Leave;
+    if (others && seed % 2 == 0) who = seed % 4 == 0 ? AgentLife::Others::MeddleWithLags : AgentLife::Others::Meddle;
+    AgentLife life(seed, options, who);
     live(life, turns);
     EXPECT_FALSE(life.world().violation()) << life.world().report();
   }

@@ -128,6 +128,37 @@ TEST_F(RondodManagers, StateDbShowsPortsAndAddressesAsTheyAre) {
   EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "INTERFACE_TABLE|swp1|10.0.0.1/24"}) == "0"; }));
 }
 
+/// From CONFIG_DB to a route via a LAG, which goes with its last member.
+TEST_F(RondodManagers, ALagOfConfigBecomesABondWithItsMembersAndRoutes) {
+  start(sections_with_state());
+  configure_row({"PORT|swp1", "admin_status", "up"});
+  configure_row({"PORTCHANNEL_MEMBER|PortChannel1|swp1", "NULL", "NULL"});
+  configure_row({"PORTCHANNEL_INTERFACE|PortChannel1", "NULL", "NULL"});
+  configure_row({"PORTCHANNEL_INTERFACE|PortChannel1|10.0.0.1/24", "NULL", "NULL"});
+  configure_row({"PORTCHANNEL|PortChannel1", "admin_status", "up", "min_links", "1"});
+  configure_row({"STATIC_ROUTE|192.168.0.0/16", "nexthop", "10.0.0.2"});
+  call("set",
+       {{"table", "NEIGH_TABLE"}, {"key", "PortChannel1:10.0.0.2"}, {"fields", json::array{json::array{"neigh", "02:00:00:00:00:02"}}}});
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+  EXPECT_TRUE(state_becomes("LAG_TABLE|PortChannel1", "oper_status", "up"));
+  EXPECT_EQ(state("LAG_TABLE|PortChannel1", "state"), "ok");
+  EXPECT_EQ(state("LAG_TABLE|PortChannel1", "mtu"), "9100");
+  EXPECT_TRUE(state_becomes("LAG_MEMBER_TABLE|PortChannel1|swp1", "runner.aggregator.selected", "true"));
+  call("sim-carrier", {{"port", "swp1"}, {"up", false}});
+  EXPECT_TRUE(becomes([this] { return !has_route("192.168.0.0/16"); })) << log_text();
+  EXPECT_TRUE(state_becomes("LAG_MEMBER_TABLE|PortChannel1|swp1", "runner.aggregator.selected", "false"));
+  EXPECT_TRUE(state_becomes("LAG_TABLE|PortChannel1", "oper_status", "down"));
+  call("sim-carrier", {{"port", "swp1"}, {"up", true}});
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  for (const char* const row : {"STATIC_ROUTE|192.168.0.0/16", "PORTCHANNEL_INTERFACE|PortChannel1|10.0.0.1/24",
+                                "PORTCHANNEL_INTERFACE|PortChannel1", "PORTCHANNEL_MEMBER|PortChannel1|swp1", "PORTCHANNEL|PortChannel1"}) {
+    config_db->command({"DEL", row});
+  }
+  call("del", {{"table", "NEIGH_TABLE"}, {"key", "PortChannel1:10.0.0.2"}});
+  EXPECT_TRUE(becomes([this] { return state_db->command({"EXISTS", "LAG_TABLE|PortChannel1"}) == "0"; })) << log_text();
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "admin_status", "up"));
+}
+
 TEST_F(RondodManagers, ANewRunCorrectsItsOwnRowsOfStateDbAndLeavesThoseOfOthers) {
   configure_all();
   start(sections_with_state());
