@@ -190,6 +190,34 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
   EXPECT_EQ(found, 2U);
 }
 
+TEST_F(JournalTest, ALinkIsReadBackWithWhatItsDeviceIs) {
+  std::vector<LinkEvent> events(4);
+  events[0].name = "swp1";
+  events[0].admin_up = events[0].carrier = true;
+  events[0].master = IfIndex{9};
+  events[1].name = "swp1.10";
+  events[1].vlan = 10;
+  events[1].lower = IfIndex{3};
+  events[2].name = "PortChannel1";
+  events[2].ours = true;
+  events[2].bond = BondMode::Lacp;
+  events[2].min_links = 1000;
+  events[3] = events[2];
+  events[3].bond = BondMode::Other;
+  events[3].vlan = 7;
+  events[3].master = IfIndex{70'000};
+  {
+    auto journal = start(options());
+    for (const LinkEvent& event : events) journal->link(event);
+  }
+  const auto reader = std::move(JournalReader::open(file()).value());
+  std::vector<LinkEvent> found;
+  for (JournalWalk walk(*reader); walk.next();) {
+    if (walk.record().kind == Kind::Link) found.push_back(walk.record().link);
+  }
+  EXPECT_EQ(found, events);
+}
+
 // SONiC's RetryCache design, "Logging": the examples, byte for byte.
 TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());
