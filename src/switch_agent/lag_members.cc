@@ -65,6 +65,7 @@ Outcome LagMembers::set(std::string_view key, const Fields& fields) {
   if (!enabled) return Outcome::reject(enabled.error());
   const Place place{parsed->lag, parsed->port};
   if (std::vector<Constraint> missing = find_missing(place); !missing.empty()) return Outcome::wait_for(std::move(missing));
+  if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   const Member& member = claim(place, *enabled);
   if (!*enabled) return disable(place, member);
   program_all(programmer_, orders_to_enter(place),

@@ -99,6 +99,7 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
   const std::string* const other = *tagged ? nullptr : untagged_vlan(place.second);
   if (other != nullptr && *other != place.first) missing.push_back({kUntaggedFree, place.second});
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
+  if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   if (known != members_.end() && known->second.device != device) return change_mode(place);
   Member& member = claim(place, *tagged, device);
   member.trouble = *tagged ? find_trouble(place, parsed->number, device) : std::string{};
