@@ -58,8 +58,8 @@ class LagOnLinux : public SystemRondod {
 TEST_F(LagOnLinux, AKernelWithoutBondingRejectsTheLagWithTheReasonAndNothingElseSuffers) {
   if (has_bonding()) GTEST_SKIP() << "this kernel has the bonding driver";
   EXPECT_TRUE(says("why", "LAG_TABLE", "PortChannel1", "this kernel has no bonding driver")) << answer("why", "LAG_TABLE", "PortChannel1");
-  EXPECT_TRUE(says("why", "LAG_MEMBER_TABLE", "PortChannel1:swp1", "lag:PortChannel1"));
-  EXPECT_TRUE(says("why", "INTF_TABLE", "PortChannel1", "lag:PortChannel1"));
+  EXPECT_TRUE(says("why", "LAG_MEMBER_TABLE", "PortChannel1:swp1", "LAG_TABLE"));
+  EXPECT_TRUE(says("why", "INTF_TABLE", "PortChannel1", "LAG_TABLE"));
   EXPECT_TRUE(is_installed("INTF_TABLE", "swp2:10.0.0.1/24")) << answer("why", "INTF_TABLE", "swp2:10.0.0.1/24");
   EXPECT_TRUE(becomes([&] { return link("swp1").admin_up; }));
   set("INTF_TABLE", "swp1", {});
