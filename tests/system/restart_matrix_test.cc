@@ -407,10 +407,14 @@ std::set<std::string> texts_of(const Kind& kind) {
   return texts;
 }
 
+/// Few test machines have the bonding driver: tests/scenarios/lag_test.cc has the restarts of LAGs.
+bool is_of_lags(const switch_agent::TableReference& table) { return table.name.starts_with("LAG_"); }
+
 TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
   // vrf_name takes a port down and up, which disturbs the other objects on it. tests/scenarios/vrf_test.cc tests it.
   const std::set<std::string> unused{"vrf_name"};
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
+    if (is_of_lags(table)) continue;
     for (const switch_agent::FieldReference* const field : table.fields) {
       if (unused.contains(std::string{field->name})) continue;
       const bool is_used = std::ranges::any_of(kKinds, [&](const Kind& kind) {
@@ -426,6 +430,7 @@ TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
 
 TEST(RestartMatrix, ChangesAndDeletesARowOfEachDeclaredTable) {
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
+    if (is_of_lags(table)) continue;
     for (const auto part : {&Kind::change, &Kind::deletions}) {
       EXPECT_TRUE(std::ranges::any_of(kKinds, [&](const Kind& kind) {
         return std::ranges::any_of(kind.*part, [&](std::string_view text) { return text.find(std::string{table.name} + "|") <= 1; });
