@@ -74,7 +74,7 @@ Status Daemon::lock_plane() {
 Status Daemon::open_plane() {
   if (config_.plane == PlaneKind::None) return {};
   if (config_.plane == PlaneKind::Simulated) {
-    auto plane = std::make_unique<SimDataPlane>();
+    auto plane = make_simulated(config_.simulated);
     for (const std::string& port : config_.simulated_ports) plane->add_port(port);
     simulated_ = plane.get();
     plane_ = std::move(plane);

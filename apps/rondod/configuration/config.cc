@@ -21,6 +21,7 @@
 #include "rondo/store/redis_limits.h"
 #include "rondo/store/redis_store.h"
 #include "rondod/configuration/section_reader.h"
+#include "rondod/configuration/simulated_section.h"
 #include "rondod/configuration/user_names.h"
 #include "rondod/limits.h"
 #include "rondod/stores/placement.h"
@@ -277,8 +278,8 @@ void read_resources(SectionReader s, switch_agent::ResourceOptions& resources) {
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 10> kSections{"scheduler", "admin",     "log", "journal",  "store",
-                                                       "jobs",      "dataplane", "fpm", "managers", "resources"};
+  constexpr std::array<std::string_view, 11> kSections{"scheduler", "admin", "log",      "journal",   "store",    "jobs",
+                                                       "dataplane", "fpm",   "managers", "resources", "simulated"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -338,6 +339,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   read_managers(root["managers"].as_table(), file, error, config);
   read_resources(section("resources"), config.resources);
+  read_simulated(section("simulated"), config.simulated);
   if (!error.ok()) return failure(std::move(error));
   return config;
 }
@@ -569,7 +571,8 @@ toml::table to_table(const Config& config) {
                           {"offload_answers", config.fpm.offload_answers}}},
       {"managers",
        toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}, {"state_db", config.managers.state_db}}},
-      {"resources", resources_table(config.resources)}};
+      {"resources", resources_table(config.resources)},
+      {"simulated", simulated_table(config.simulated)}};
 }
 
 }  // namespace

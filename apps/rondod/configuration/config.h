@@ -13,6 +13,7 @@
 #include "rondo/base/log.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"
+#include "rondod/configuration/simulated_choice.h"
 #include "switch_agent/resources.h"
 
 namespace rondo::daemon {
@@ -157,6 +158,7 @@ struct Config {
   FpmChoice fpm;
   ManagersChoice managers;
   switch_agent::ResourceOptions resources;  // [resources]
+  SimulatedChoice simulated;
 };
 
 /// A database that has SONiC's separator of CONFIG_DB and STATE_DB.

@@ -225,6 +225,26 @@ Section resources() {
       }};
 }
 
+Section simulated() {
+  return {
+      .name = "simulated",
+      .help =
+          "The room, the speed and the failures of the simulated data plane ([dataplane] kind = \"simulated\"), so that a controller or a "
+          "configuration is tried on a switch that is small, slow or faulty.",
+      .settings = {
+          {"routes", "integer from 0 to 1000000000", "0", "The most routes; one more is refused as by a switch. 0: any number."},
+          {"nexthops", "integer from 0 to 1000000000", "0", "The same for next hops."},
+          {"groups", "integer from 0 to 1000000000", "0", "The same for groups of next hops."},
+          {"neighbors", "integer from 0 to 1000000000", "0", "The same for neighbours."},
+          {"route_us", "integer from 0 to 1000000", "0", "Microseconds that an order for a route takes."},
+          {"group_us", "integer from 0 to 1000000", "0", "The same for a group of next hops."},
+          {"other_us", "integer from 0 to 1000000", "0", "The same for each other order."},
+          {"failure_share", "number from 0 to 1", "0.0",
+           "The share of orders that are refused for want of memory; rondod gives them again."},
+          {"seed", "integer from 0 to 9223372036854775807", "1", "Chooses which orders these are."},
+      }};
+}
+
 manual::Program described() {
   return {
       .name = "rondod",
@@ -301,7 +321,8 @@ manual::Program configuration_described() {
                dataplane(),
                fpm(),
                managers(),
-               resources()},
+               resources(),
+               simulated()},
           .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
                         "A rondod that needs no rights and changes nothing:"}},
           .see_also = {"rondod(8)", "rondo(1)"}};
