@@ -6,7 +6,10 @@
 
 namespace rondo::managers {
 
-/// Tries again after a second: a full or unreachable store passes.
-inline Outcome refused(const Status& why) { return Outcome::retry_after(1s, why); }
+/// Tries again after a second: a full or unreachable store passes. A row that no store can hold, such as one with a field name that is too
+/// long, is rejected.
+inline Outcome refused(const Status& why) {
+  return why.code() == StatusCode::InvalidArgument ? Outcome::reject(why) : Outcome::retry_after(1s, why);
+}
 
 }  // namespace rondo::managers

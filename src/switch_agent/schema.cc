@@ -96,6 +96,7 @@ Status check_vlan_port(std::string_view name) {
 }  // namespace
 
 Status check_port_key(std::string_view name) {
+  if (name == "lo") return Status{StatusCode::InvalidArgument, "'lo' is the loopback of the machine and no port: programs need it up"};
   if (is_lag_name(name)) return Status{StatusCode::InvalidArgument, quoted(name) + " is the name of a LAG: its row is in LAG_TABLE"};
   return check_vlan_port(name);
 }

@@ -59,6 +59,7 @@ TEST(VlanSchema, ANameHasANumberFrom1To4094WithoutZerosBeforeIt) {
     EXPECT_FALSE(is_vlan_name(bad)) << bad;
   }
   EXPECT_FALSE(check_port_key("Vlan10").ok());
+  EXPECT_FALSE(check_port_key("lo").ok());
   EXPECT_TRUE(check_port_key("Vlan4095").ok());
 }
 

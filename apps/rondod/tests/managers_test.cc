@@ -112,6 +112,15 @@ TEST_F(RondodManagers, ANewRunDeletesWhatConfigLostMeanwhileAndNothingElse) {
   EXPECT_EQ(server->command({"EXISTS", "ROUTE_TABLE:192.0.2.0/24"}), "0");
 }
 
+TEST_F(RondodManagers, ARowThatNoStoreCanHoldIsRejectedAndNotTriedAgain) {
+  start(sections());
+  config_db->command({"HSET", "VLAN|Vlan10", std::string(70'000, 'x'), "1"});
+  config_db->command({"HSET", "VLAN|Vlan11", "vlanid", "11"});
+  const auto why = [this] { return json::serialize(call("why", {{"table", "VLAN"}, {"key", "Vlan10"}})); };
+  EXPECT_TRUE(becomes([&] { return why().find("rejected") != std::string::npos; })) << why();
+  EXPECT_TRUE(becomes([this] { return server->command({"EXISTS", "VLAN_TABLE:Vlan11"}) == "1"; }));
+}
+
 TEST_F(RondodManagers, StateDbShowsPortsAndAddressesAsTheyAre) {
   start(sections_with_state());
   configure_all();

@@ -211,6 +211,9 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
   if (attributes.is_malformed() || link.event.name.empty()) return std::nullopt;
   if (link.event.vlan != 0) link.event.lower = below;  // For other kinds it is something else, such as the peer of a pair.
   if (link.event.removed) link.event.admin_up = link.event.carrier = false;
+  // Orders create devices of these kinds only: a port of another kind is not ours, whatever its group is.
+  const LinkEvent& event = link.event;
+  link.event.ours = event.ours && (event.bridge || event.vrf_table != 0 || event.vlan != 0 || event.bond != BondMode::None);
   return link;
 }
 

@@ -405,6 +405,7 @@ TEST(Decode, ADeviceTellsItsVrf) {
   EXPECT_FALSE(port.ours);
   EXPECT_EQ(port.master, IfIndex{7});
   EXPECT_FALSE(device("vrf", 0, device_group(kProtocol + 1)).ours);
+  EXPECT_FALSE(device("veth", 0, device_group(kProtocol)).ours) << "no order creates such a device";
 }
 
 TEST(Encode, DeletingANexthopCarriesNoProtocolAndDeletingARouteCarriesOurs) {
