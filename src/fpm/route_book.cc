@@ -218,7 +218,9 @@ void RouteBook::apply(const NexthopChange& change) {
   if (known == nexthops_.end()) {
     if (nexthops_.size() >= options_.nexthops_max || !members_.take(change.members.size())) return leave_out();
     nexthops_[change.id].content = change;
-    if (waiting_ == 0) return;  // Nothing can have named it yet, except groups, which are resolved when a route names them.
+    if (std::exchange(has_forgotten_, false)) ++epoch_;  // Groups may be resolved with an earlier next hop of this number.
+    // Nothing can have named it yet, except groups, which are resolved when a route names them.
+    if (waiting_ == 0) return;
     return devices_changed();
   }
   if (known->second.content == change) return;
@@ -238,6 +240,7 @@ void RouteBook::forget_nexthop(std::uint32_t id) {
   if (known->second.set != HopSets::kNone) sets_.release(known->second.set);
   members_.give_back(known->second.content.members.size());
   nexthops_.erase(known);
+  has_forgotten_ = true;
 }
 
 // --- next hops

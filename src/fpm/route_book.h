@@ -222,6 +222,7 @@ class RouteBook {
   std::uint32_t session_ = 0;
   std::uint8_t losses_ = 0;              // Of rows, modulo 256: each loss has all rows written again.
   std::uint64_t epoch_ = 1;              // Grows when a next hop changes that may be in use.
+  bool has_forgotten_ = false;           // A next hop was deleted since 'epoch_' grew.
   std::uint32_t examined_ = UINT32_MAX;  // The walk that queues routes whose next hops changed.
   std::uint32_t swept_ = UINT32_MAX;     // The walk that removes stale routes.
   std::uint32_t retried_ = UINT32_MAX;   // The walk that takes up routes that waited for room.

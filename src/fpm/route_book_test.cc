@@ -121,6 +121,15 @@ TEST_F(RouteBookTest, AForwardReferenceWaitsAndIsResolved) {
   EXPECT_EQ(book_->figures().waiting, 0U);
 }
 
+/// Found in the swarm. zebra sends again what names the next hop.
+TEST_F(RouteBookTest, AGroupFollowsAMemberThatWasDeletedAndMadeAgain) {
+  const std::string users = kit::group(72, {{66, 1}}) + kit::route("10.1.0.0/16", {.nexthop = 72});
+  hear(kit::nexthop(66, "10.0.0.2", 3) + users);
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0"));
+  hear(kit::no_nexthop(66) + kit::nexthop(66, "10.0.1.2", 5) + users);
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.1.2@v1"));
+}
+
 TEST_F(RouteBookTest, ADeviceThatArrivesResolvesItsNextHops) {
   hear(kit::nexthop(66, "10.0.9.2", 9) + kit::route("10.1.0.0/16", {.nexthop = 66}));
   EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-66"));
