@@ -1,7 +1,6 @@
 // For tests: frames as zebra sends them, made by hand, and captured sessions from fuzz/corpus/fpm_stream.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <linux/nexthop.h>
 #include <sys/socket.h>
 
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/netlink/message.h"
+#include "rondo/base/assert.h"
 #include "rondo/dataplane/ip.h"
 
 namespace rondo::fpm::kit {
@@ -37,7 +37,8 @@ Bytes message(std::uint16_t type, const Header& header, Fill fill) {
   netlink::MessageWriter writer{buffer};
   writer.begin(type, 0x501, 0, header);
   fill(writer);
-  EXPECT_TRUE(writer.end());
+  const bool fits = writer.end();
+  RONDO_ASSERT(fits);
   return {reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
 }
 
@@ -120,7 +121,7 @@ inline Bytes no_nexthop(std::uint32_t id) {
 /// A session that was captured from FRR; tests run in the root of the sources.
 inline Bytes captured(const std::string& name) {
   std::ifstream file("fuzz/corpus/fpm_stream/" + name, std::ios::binary);
-  EXPECT_TRUE(file) << name;
+  RONDO_ASSERT(file.good());
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

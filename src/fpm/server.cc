@@ -112,6 +112,7 @@ Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, Store& store,
 }
 
 Status Server::listen() {
+  if (options_.address.empty()) return {};
   const Result<Endpoint> endpoint = to_endpoint(options_.address, options_.port);
   if (!endpoint) return endpoint.error();
   listener_ = UniqueFd{::socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
@@ -174,6 +175,11 @@ void Server::accept_all() {
     }
     begin_session(std::move(socket), to_text(from));
   }
+}
+
+void Server::connected(UniqueFd socket, std::string peer) {
+  begin_session(std::move(socket), std::move(peer));
+  wake();
 }
 
 void Server::begin_session(UniqueFd socket, std::string peer) {

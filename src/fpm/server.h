@@ -29,8 +29,9 @@
 namespace rondo::fpm {
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";  // IPv4 or IPv6, as text.
-  std::uint16_t port = 2620;          // 0: any free port.
+  /// IPv4 or IPv6, as text. Empty: it does not listen, and connected() gives it its sessions.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 2620;  // 0: any free port.
   Priority priority{8};
   HopWeights weights = HopWeights::MinusOne;
   /// zebra pauses for 1 s while its buffer is full, so a shorter time ends a resend too early.
@@ -98,6 +99,8 @@ class Server final : public Source {
   ~Server() override;
   /// Accepts sessions from now on. Until then zebra waits, or tries again.
   void begin();
+  /// 'socket' is a session, as if it had been accepted. It does not block. For simulation.
+  void connected(UniqueFd socket, std::string peer);
 
   void on_event(std::function<void(const Event&)> handler) { on_event_ = std::move(handler); }
   /// Devices have names that they did not have: next hops are resolved again.
