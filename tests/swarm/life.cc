@@ -1,6 +1,7 @@
 #include "life.h"
 
 #include "agent_life.h"
+#include "fpm_life.h"
 #include "rondo/base/limits.h"
 #include "table_life.h"
 #ifdef RONDO_SWARM_JOBS  // They need SQLite.
@@ -71,7 +72,7 @@ void live(Life& life, std::uint64_t turns) {
 
 std::vector<std::string_view> programs() {
   return {
-      "tables", "agent", "meddled", "vrfs", "vlans", "lags",
+      "tables", "agent", "meddled", "vrfs", "vlans", "lags", "fpm",
 #ifdef RONDO_SWARM_JOBS
       "jobs",
 #endif
@@ -85,6 +86,7 @@ std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "vrfs") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithVrfs);
   if (program == "vlans") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithVlans);
   if (program == "lags") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithLags);
+  if (program == "fpm") return std::make_unique<FpmLife>(seed);
 #ifdef RONDO_SWARM_JOBS
   if (program == "jobs") return std::make_unique<JobLife>(seed);
 #endif

@@ -13,6 +13,7 @@
 
 #include "agent_life.h"
 #include "base/testing/sanitized.h"
+#include "fpm_life.h"
 #include "life.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
@@ -104,7 +105,9 @@ TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {
                                   "the process ends",
                                   "the send buffer is full",
                                   "the wall clock is set by ",
-                                  "two keys change places"}) {
+                                  "two keys change places",
+                                  "zebra breaks off",
+                                  "zebra connects"}) {
     EXPECT_EQ(met.erase(fault), 1U) << "nobody met: " << fault;
   }
   if (programs().back() == "jobs") {
@@ -136,6 +139,22 @@ TEST(Swarm, EntriesOfQueuesAndGapsOfChannelsAreMetBySomeHundredSeeds) {
   EXPECT_GT(again, 0U) << "no crash came between the handler and the word that an entry was dealt with";
   EXPECT_GT(dealt_with, 0U) << "no entry that was dealt with before a crash stayed away after it";
   EXPECT_GT(gaps, 0U) << "no gap was told";
+}
+
+TEST(Swarm, AnFpmServerThatIsBrokenIsNoticed) {
+  const auto found = [](FpmLife::Broken broken) {
+    std::string what;
+    for (std::uint64_t seed = 1; seed <= 20 && what.empty(); ++seed) {
+      FpmLife life(seed, broken);
+      live(life, kSomeTurns);
+      if (life.world().violation()) what = life.world().violation()->what;
+    }
+    return what;
+  };
+  EXPECT_EQ(found(FpmLife::Broken::No), "");
+  EXPECT_THAT(found(FpmLife::Broken::TakesOneDeviceForAnother), testing::HasSubstr("the next hops of "));
+  EXPECT_THAT(found(FpmLife::Broken::NeverSweeps), testing::HasSubstr("the resync is held"));
+  EXPECT_THAT(found(FpmLife::Broken::AnswersNothing), testing::HasSubstr("zebra was not told of "));
 }
 
 // --- The checkers of events: each fault that they are for
@@ -339,6 +358,15 @@ TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
 TEST(SwarmFound, AListenerSleptOverTheEventsBehindAGap) {
   for (const std::uint64_t seed : {12U, 31U}) {
     const std::unique_ptr<Life> life = make_life("tables", seed);
+    live(*life, 3000);
+    EXPECT_FALSE(life->world().violation()) << life->world().report();
+  }
+}
+
+// zebra deleted a next hop and made another one with its number. A group that names it kept the next hops of before.
+TEST(SwarmFound, AGroupKeptANextHopWhoseNumberHadAnotherContent) {
+  for (const std::uint64_t seed : {147U, 202U, 206U}) {
+    const std::unique_ptr<Life> life = make_life("fpm", seed);
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();
   }
