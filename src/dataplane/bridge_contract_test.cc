@@ -133,6 +133,41 @@ TEST_P(BridgeContract, AStaticEntryMovesBetweenPortsAndGoesWithItsPort) {
   EXPECT_EQ(apply(FdbSet{IfIndex{9999}, kStation}).code(), StatusCode::FailedPrecondition);
 }
 
+TEST_P(BridgeContract, AFrameFromTheStationDoesNotMoveAStaticEntry) {
+  for (const IfIndex port : {swp1_, swp2_}) must(LinkSet{.port = port, .up = true, .master = bridge_});
+  const MacAddress movable{{2, 0, 0, 0, 0, 0xbb}};
+  rig_->add_movable_entry(1, movable);
+  EXPECT_THAT(plane().fdb().value(), ElementsAre(::testing::Field(&FdbEntry::is_sticky, false)));
+  must(FdbSet{swp1_, kStation});
+  // Until the ports forward frames, nothing moves.
+  ASSERT_TRUE(becomes([&] {
+    rig_->hear(2, kStation);
+    rig_->hear(2, movable);
+    return entries() == std::vector<std::string>{"02:00:00:00:00:aa swp1", "02:00:00:00:00:bb swp2"};
+  }));
+  // An order makes an entry sticky that is on its port already.
+  rig_->add_movable_entry(1, movable);
+  must(FdbSet{swp1_, movable});
+  for (const FdbEntry& entry : plane().fdb().value()) EXPECT_TRUE(entry.is_sticky);
+  rig_->hear(2, movable);
+  rig_->hear(2, kStation);
+  EXPECT_THAT(entries(), ElementsAre("02:00:00:00:00:aa swp1", "02:00:00:00:00:bb swp1"));
+}
+
+TEST_P(BridgeContract, AnEntryToDeleteIsTheOneAfterTheOrdersBefore) {
+  const MacAddress own = link("swp1").mac;
+  std::vector<Operation> bulk;
+  for (const Order& order :
+       {Order{FdbDelete{swp1_, kStation}}, Order{LinkSet{.port = swp1_, .master = bridge_}}, Order{FdbDelete{swp1_, own}}}) {
+    bulk.push_back({order, {}});
+  }
+  plane().apply(bulk);
+  EXPECT_EQ(bulk[0].status.code(), StatusCode::NotFound);
+  EXPECT_TRUE(bulk[1].status.ok()) << bulk[1].status.to_string();
+  EXPECT_EQ(bulk[2].status.code(), StatusCode::NotFound) << "it is the address of a port of the bridge by then";
+  EXPECT_THAT(std::string{bulk[2].status.message()}, HasSubstr("the address of a device of this bridge"));
+}
+
 TEST_P(BridgeContract, AnEntryOfAnotherControlPlaneAndTheAddressOfADeviceStay) {
   for (const IfIndex port : {swp1_, swp2_}) must(LinkSet{.port = port, .up = true, .master = bridge_});
   rig_->add_external_entry(1, kStation);

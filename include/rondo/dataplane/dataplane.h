@@ -132,6 +132,7 @@ struct FdbEntry {
   IfIndex bridge;
   IfIndex port;
   MacAddress mac;
+  bool is_sticky = true;  // False: a frame of the station that arrives at another port moves it, which an FdbSet prevents.
 };
 
 /// A change of an object by another program or by the kernel itself, named by the order that would delete the object.

@@ -86,7 +86,10 @@ class SimDataPlane final : public DataPlane {
   void age(std::string_view bridge, const MacAddress& station);
   /// Another control plane sets an entry (extern_learn) in the bridge that the port is in, in place of any other. The port must be in one.
   void add_external_entry(std::string_view port, const MacAddress& station);
-  /// It deletes the entry; false if there is none.
+  /// Another program sets a static entry in the bridge that the port is in, in place of any other. A frame of the station that arrives at
+  /// another port moves it.
+  void add_movable_entry(std::string_view port, const MacAddress& station);
+  /// The control plane deletes its entry; false if there is none.
   bool remove_external_entry(std::string_view bridge, const MacAddress& station);
   /// Sets the signal on the port's line. As on Linux the carrier is visible only while the port is up. An unknown name is a fault of the
   /// test.

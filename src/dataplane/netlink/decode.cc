@@ -89,8 +89,8 @@ std::optional<DeleteOrder> changed_neighbor(const Message& message) {
 /// An entry that a program set or deleted. Bridges also report what they learn and age, thousands at a time.
 std::optional<ObjectEvent> changed_fdb(const Message& message) {
   const std::optional<FdbRecord> record = decode_fdb(message);
-  if (!record || record->is_learned) return std::nullopt;
-  return ObjectEvent{FdbDelete{.port = record->port, .mac = record->mac}, record->is_static && !record->removed};
+  if (!record || record->is_learned || record->vlan != 0) return std::nullopt;
+  return ObjectEvent{FdbDelete{.port = record->port, .mac = record->mac}, record->is_static && record->is_sticky && !record->removed};
 }
 
 std::optional<ObjectEvent> event_of(std::optional<DeleteOrder> object) {
@@ -245,6 +245,7 @@ std::optional<FdbRecord> decode_fdb(const Message& message) {
   AttributeReader attributes = message.attributes(sizeof(ndmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     if (attribute.type == NDA_LLADDR) mac = to_mac(attribute);
+    if (attribute.type == NDA_VLAN) record.vlan = attribute.as<std::uint16_t>().value_or(0);
     if (attribute.type == NDA_MASTER) record.bridge = IfIndex{attribute.as<std::uint32_t>().value_or(0)};
   }
   // Without a bridge it is a filter of the device itself.
@@ -252,6 +253,7 @@ std::optional<FdbRecord> decode_fdb(const Message& message) {
   record.mac = *mac;
   record.is_external = (header->ndm_flags & NTF_EXT_LEARNED) != 0;
   record.is_static = (header->ndm_state & NUD_NOARP) != 0 && !record.is_external;
+  record.is_sticky = (header->ndm_flags & NTF_STICKY) != 0;
   record.is_learned = (header->ndm_state & (NUD_NOARP | NUD_PERMANENT)) == 0 && !record.is_external;
   return record;
 }

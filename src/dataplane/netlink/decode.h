@@ -40,7 +40,9 @@ struct FdbRecord {
   IfIndex port;
   MacAddress mac;
   bool removed = false;
+  std::uint16_t vlan = 0;  // Not 0: a bridge with VLAN filtering uses it, and others ignore the entry.
   bool is_static = false;
+  bool is_sticky = false;  // A frame that arrives at another port does not move it.
   bool is_learned = false;
   bool is_external = false;  // Another control plane keeps it.
 };

@@ -140,6 +140,10 @@ struct Encoder {
     begin_device(bridge.name, true);
     const std::size_t info = writer.open_nested(IFLA_LINKINFO);
     writer.attribute(IFLA_INFO_KIND, "bridge", 7);
+    // Otherwise a kernel with CONFIG_BRIDGE_VLAN_FILTERING keeps a second entry, of VLAN 1, for each static one. Other kernels ignore it.
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(IFLA_BR_VLAN_DEFAULT_PVID, std::uint16_t{0});
+    writer.close_nested(data);
     writer.close_nested(info);
   }
   /// The kernel checks the mode even if it stays the same, so a change of another value does not name it.
@@ -175,9 +179,11 @@ struct Encoder {
     writer.close_nested(data);
     writer.close_nested(info);
   }
-  /// NUD_NOARP is a static entry; NUD_PERMANENT would be an address of the bridge itself.
+  /// NUD_NOARP is a static entry; NUD_PERMANENT would be an address of the bridge itself. Without NTF_STICKY, a frame of the station that
+  /// arrives at another port moves a static entry there.
   void operator()(const FdbSet& entry) const noexcept {
     ndmsg header = fdb_header(entry.port);
+    header.ndm_flags |= NTF_STICKY;
     header.ndm_state = NUD_NOARP;
     writer.begin(RTM_NEWNEIGH, kCreate, sequence, header);  // FdbEntries handles one that is present.
     writer.attribute(NDA_LLADDR, entry.mac.bytes);

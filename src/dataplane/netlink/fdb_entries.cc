@@ -32,6 +32,15 @@ const char* holder_of(const FdbRecord& entry) noexcept {
 
 }  // namespace
 
+Result<std::optional<FdbRecord>> decode_fdb_answer(const Message& answer) {
+  if (answer.header.nlmsg_type != NLMSG_ERROR) return decode_fdb(answer);
+  const auto end = decode_answer(answer);
+  if (!end) return failure(StatusCode::Unavailable, "the answer of the kernel about an entry of a bridge is malformed");
+  const bool is_absent = end->error_number == ENOENT || end->error_number == ENODEV || end->error_number == EINVAL;
+  if (is_absent) return std::optional<FdbRecord>{};
+  return failure(Status{StatusCode::Unavailable, "the kernel did not look up the entry of the bridge", end->error_number});
+}
+
 void FdbEntries::settle(Operation& operation) {
   const FdbSet order = std::get<FdbSet>(operation.order);
   const auto found = find(order.port, order.mac);
@@ -41,21 +50,23 @@ void FdbEntries::settle(Operation& operation) {
   }
   if (const char* const holder = *found ? holder_of(**found) : nullptr; holder != nullptr) {
     operation.status = status_from_kernel(operation.order, EEXIST, holder);
-  } else if (*found && (*found)->is_static && (*found)->port == order.port) {
+  } else if (*found && (*found)->is_static && (*found)->is_sticky && (*found)->port == order.port) {
     operation.status = Status{};
   } else {
     operation.status = replace(order);
   }
 }
 
-bool FdbEntries::keeps(Operation& operation) {
+bool FdbEntries::may_delete(Operation& operation) {
   const FdbDelete order = std::get<FdbDelete>(operation.order);
   const auto found = find(order.port, order.mac);
-  // Without an answer the kernel decides.
-  const char* const holder = found && *found ? holder_of(**found) : nullptr;
-  if (holder == nullptr) return false;
-  operation.status = status_from_kernel(operation.order, ENOENT, holder);
-  return true;
+  if (!found) {
+    operation.status = found.error().with_context(to_string(operation.order));
+    return false;
+  }
+  const char* const holder = *found ? holder_of(**found) : nullptr;
+  if (holder != nullptr) operation.status = status_from_kernel(operation.order, ENOENT, holder);
+  return holder == nullptr;
 }
 
 Result<std::optional<FdbRecord>> FdbEntries::find(IfIndex port, const MacAddress& mac) {
@@ -63,16 +74,16 @@ Result<std::optional<FdbRecord>> FdbEntries::find(IfIndex port, const MacAddress
   MessageWriter writer{request};
   writer.begin(RTM_GETNEIGH, NLM_F_REQUEST, ++sequence_, header_of(port));
   writer.attribute(NDA_LLADDR, mac.bytes);
-  auto answer = ask(writer);
-  if (!answer) return failure(std::move(answer.error()));
-  if (answer->header.nlmsg_type != NLMSG_ERROR) return decode_fdb(*answer);
-  return std::optional<FdbRecord>{};  // It went meanwhile, or the port left the bridge.
+  const auto answer = ask(writer);
+  if (!answer) return failure(Status{StatusCode::Unavailable, std::string{answer.error().message()}, answer.error().origin_errno()});
+  return decode_fdb_answer(*answer);
 }
 
 Status FdbEntries::replace(const FdbSet& order) {
   std::byte request[kRequestBytes];
   MessageWriter writer{request};
   ndmsg header = header_of(order.port);
+  header.ndm_flags |= NTF_STICKY;
   header.ndm_state = NUD_NOARP;
   writer.begin(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, ++sequence_, header);
   writer.attribute(NDA_LLADDR, order.mac.bytes);

@@ -15,16 +15,20 @@
 
 namespace rondo::netlink {
 
+/// Decodes the answer to the request for one entry. Empty if the entry or the port is gone, or the port is in no bridge. Unavailable for
+/// any other error.
+Result<std::optional<FdbRecord>> decode_fdb_answer(const Message& answer);
+
 class FdbEntries {
  public:
   explicit FdbEntries(const NetworkNamespace& where) : where_(where) {}
 
   /// Handles an FdbSet that the kernel refused because an entry is present. An entry that was learned or is static is replaced; for another
-  /// one the status is AlreadyExists and says whose it is.
+  /// one the status is AlreadyExists and says whose it is. Unavailable if the look-up failed.
   void settle(Operation& operation);
-  /// If the entry that the FdbDelete names is of another control plane, or the address of a device: sets the status NotFound, and returns
-  /// true. The order must not be carried out then.
-  bool keeps(Operation& operation);
+  /// Returns false and sets the status if the FdbDelete must not be carried out: NotFound if its entry is of another control plane or is
+  /// the address of a device, Unavailable if the look-up failed.
+  bool may_delete(Operation& operation);
 
  private:
   /// The entry of the address in the bridge that the port is in, on any port.

@@ -54,12 +54,12 @@ class LinuxDataPlane final : public DataPlane {
       const bool is_delete = std::holds_alternative<FdbDelete>(ops[i].order);
       if (!is_delete && !std::holds_alternative<FdbSet>(ops[i].order)) continue;
       if (is_delete) {
-        // The entry as the orders before leave it.
-        if (i > begin && !std::holds_alternative<FdbDelete>(ops[begin].order)) {
+        // Carry out other orders that precede it: they may change which bridge and which entry it names.
+        if (i > begin && !std::holds_alternative<FdbDelete>(ops[i - 1].order)) {
           apply_others(ops.subspan(begin, i - begin));
           begin = i;
         }
-        if (!entries_.keeps(ops[i])) continue;
+        if (entries_.may_delete(ops[i])) continue;
         apply_others(ops.subspan(begin, i - begin));
       } else {
         apply_others(ops.subspan(begin, i + 1 - begin));
@@ -120,8 +120,9 @@ class LinuxDataPlane final : public DataPlane {
     header.ndm_family = AF_BRIDGE;
     return read_all<FdbEntry>("read the entries of bridges", RTM_GETNEIGH, header, [&bridges](const Message& m) -> std::optional<FdbEntry> {
       const std::optional<netlink::FdbRecord> record = netlink::decode_fdb(m);
-      if (!record || record->removed || !record->is_static || !bridges.contains(record->bridge)) return std::nullopt;
-      return FdbEntry{record->bridge, record->port, record->mac};
+      if (!record || record->removed || !record->is_static || record->vlan != 0) return std::nullopt;
+      if (!bridges.contains(record->bridge)) return std::nullopt;
+      return FdbEntry{record->bridge, record->port, record->mac, record->is_sticky};
     });
   }
 

@@ -11,6 +11,7 @@
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
 #include <net/if.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/fake_kernel.h"
+#include "dataplane/netlink/fdb_entries.h"
 
 namespace rondo::netlink {
 namespace {
@@ -159,6 +161,8 @@ std::string attributes_text(AttributeReader reader, std::initializer_list<int> n
       text.append("[").append(attributes_text(AttributeReader{attribute.data}, {IFLA_INFO_DATA})).append("]");
     } else if (const auto number = attribute.as<std::uint32_t>(); number && attribute.text() != "vrf") {
       text.append(std::to_string(*number));
+    } else if (attribute.type == IFLA_BR_VLAN_DEFAULT_PVID && attribute.data.size() == sizeof(std::uint16_t)) {
+      text.append("#").append(std::to_string(*attribute.as<std::uint16_t>()));
     } else {
       text.append(attribute.text());
     }
@@ -187,8 +191,10 @@ TEST(Encode, ABridgeIsCreatedUpWithOurMark) {
   EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL);
   EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_flags, unsigned{IFF_UP});
-  EXPECT_EQ(attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
-            "3=Vlan10 27=" + std::to_string(device_group(kProtocol)) + " 18=[1=bridge]");
+  EXPECT_EQ(
+      attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
+      "3=Vlan10 27=" + std::to_string(device_group(kProtocol)) + " 18=[1=bridge 2=[" + std::to_string(IFLA_BR_VLAN_DEFAULT_PVID) + "=#0]]")
+      << "no VLAN 1, for which the kernel would keep a second entry of each station";
 }
 
 // The same as "ip link add link #3 name Ethernet0.10 master #7 group N type vlan id 10".
@@ -304,7 +310,7 @@ TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {
   const auto bytes = encoded(FdbSet{.port = IfIndex{3}, .mac = station});
   const ndmsg header = *read_front<ndmsg>(first_message(bytes).payload);
   EXPECT_EQ(header.ndm_family, AF_BRIDGE);
-  EXPECT_EQ(header.ndm_flags, NTF_MASTER);
+  EXPECT_EQ(header.ndm_flags, NTF_MASTER | NTF_STICKY);
   EXPECT_EQ(header.ndm_state, NUD_NOARP);
   EXPECT_NE(first_message(bytes).header.nlmsg_flags & NLM_F_EXCL, 0) << "the entry of another control plane stays";
   EXPECT_FALSE(decode_fdb(first_message(bytes))) << "the kernel names the bridge";
@@ -315,7 +321,7 @@ TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {
 // What the kernel says of the entries of a bridge.
 TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
   std::vector<std::byte> buffer(256);
-  const auto entry = [&buffer](std::uint16_t type, std::uint16_t state, std::uint8_t flags, bool has_bridge) {
+  const auto entry = [&buffer](std::uint16_t type, std::uint16_t state, std::uint8_t flags, bool has_bridge, std::uint16_t vlan = 0) {
     MessageWriter writer{buffer};
     ndmsg header{};
     header.ndm_family = AF_BRIDGE;
@@ -325,6 +331,7 @@ TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
     writer.begin(type, 0, 0, header);
     writer.attribute(NDA_LLADDR, MacAddress::parse("02:00:00:00:00:aa").value().bytes);
     if (has_bridge) writer.attribute(NDA_MASTER, std::uint32_t{7});
+    if (vlan != 0) writer.attribute(NDA_VLAN, vlan);
     EXPECT_TRUE(writer.end());
     return first_message(writer.bytes());
   };
@@ -343,10 +350,43 @@ TEST(Decode, AnEntryOfABridgeIsStaticOrLearnedOrNeither) {
   EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_PERMANENT, NTF_SELF, true))) << "a filter of the device";
   EXPECT_FALSE(decode_fdb(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, false)));
   EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_REACHABLE, 0, true), kMarks)) << "a bridge learns all the time";
-  EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks)->is_set);
-  EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, 0, true), kMarks)->is_set);
+  EXPECT_TRUE(decode_fdb(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_STICKY, true))->is_sticky);
+  EXPECT_TRUE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_STICKY, true), kMarks)->is_set);
+  EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, 0, true), kMarks)->is_set) << "a frame may move it";
+  EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, NTF_STICKY, true), kMarks)->is_set);
+  EXPECT_EQ(decode_fdb(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_STICKY, true, 1))->vlan, 1U);
+  EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_NOARP, NTF_STICKY, true, 1), kMarks)) << "a bridge without filtering ignores it";
   EXPECT_FALSE(decode_change(entry(RTM_NEWNEIGH, NUD_NOARP, NTF_EXT_LEARNED, true), kMarks)->is_set) << "it may be in the place of ours";
   EXPECT_FALSE(decode_change(entry(RTM_DELNEIGH, NUD_STALE, 0, true), kMarks)) << "it ages what it has learned";
+}
+
+TEST(Decode, AnEntryIsAbsentOnlyIfTheKernelSaysSo) {
+  std::vector<std::byte> buffer(256);
+  const auto answer = [&buffer](int error_number) {
+    MessageWriter writer{buffer};
+    nlmsgerr error{};
+    error.error = -error_number;
+    error.msg.nlmsg_len = sizeof(nlmsghdr);
+    writer.begin(NLMSG_ERROR, 0, 0, error);
+    EXPECT_TRUE(writer.end());
+    return decode_fdb_answer(first_message(writer.bytes()));
+  };
+  for (const int absent : {ENOENT, ENODEV, EINVAL}) EXPECT_TRUE(answer(absent) && !*answer(absent)) << absent;
+  for (const int failed : {ENOBUFS, EPERM, EOPNOTSUPP}) EXPECT_EQ(answer(failed).error().code(), StatusCode::Unavailable) << failed;
+}
+
+TEST(FdbEntries, ALookUpThatFailsDeletesNothing) {
+  const NetworkNamespace where = NetworkNamespace::open({}).value();
+  FdbEntries entries{where};
+  Operation gone{FdbDelete{IfIndex{3}, MacAddress{{2, 0, 0, 0, 0, 0xaa}}}, {}};
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool may_delete = entries.may_delete(gone);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_FALSE(may_delete);
+  EXPECT_EQ(gone.status.code(), StatusCode::Unavailable) << gone.status.to_string();
 }
 
 TEST(Encode, APortEntersAVrfAndLeavesIt) {

@@ -39,8 +39,11 @@ class SimKernel {
   void hear(std::string_view port, const MacAddress& station);
   /// The kernel's ageing: the bridge forgets what it has learned.
   void age(std::string_view bridge, const MacAddress& station);
-  /// Of another control plane. Returns the port of the entry, 0 if there is none.
-  IfIndex add_external_entry(std::string_view port, const MacAddress& station);
+  /// Entries of other programs. They return the port of the entry, 0 if there is none.
+  IfIndex add_external_entry(std::string_view port, const MacAddress& station) {
+    return add_entry(port, station, Port::EntryKind::External);
+  }
+  IfIndex add_movable_entry(std::string_view port, const MacAddress& station) { return add_entry(port, station, Port::EntryKind::Movable); }
   IfIndex remove_external_entry(std::string_view bridge, const MacAddress& station);
   /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
@@ -80,7 +83,7 @@ class SimKernel {
     bool bridge = false;
     bool has_own_mtu = false;  // Of a bridge or a bond: an order has set it, so that it does not follow the ports.
     bool has_own_mac = false;
-    enum class EntryKind : std::uint8_t { Static, Learned, External };
+    enum class EntryKind : std::uint8_t { Static, Movable, Learned, External };  // Movable: static, but not sticky.
     struct Station {
       IfIndex port;
       EntryKind kind = EntryKind::Static;
@@ -154,6 +157,7 @@ class SimKernel {
   void lower_tagged_mtus(IfIndex port);
   void forget_stations(IfIndex bridge, IfIndex port, bool learned_only);
   void report_fdb(IfIndex bridge, const MacAddress& mac, const Port::Station& station, bool removed);
+  IfIndex add_entry(std::string_view port, const MacAddress& station, Port::EntryKind kind);
   Port* bridge_of(IfIndex port);
   bool is_own_address(IfIndex bridge, const MacAddress& mac) const;
   const char* holder_of(IfIndex bridge, const MacAddress& mac) const;

@@ -187,11 +187,12 @@ void SimKernel::hear(std::string_view name, const MacAddress& station) {
   Port* const bridge = bridge_of(found->first);
   if (bridge == nullptr || !bridge->admin_up || !found->second.carrier()) return;
   if (is_own_address(found->second.master, station)) return;
-  const Port::Station heard{found->first, Port::EntryKind::Learned};
-  const auto [entry, added] = bridge->fdb.try_emplace(station, heard);
-  if (!added && (entry->second.kind != Port::EntryKind::Learned || entry->second.port == heard.port)) return;
-  entry->second = heard;
-  report_fdb(found->second.master, station, heard, false);
+  const auto [entry, added] = bridge->fdb.try_emplace(station, Port::Station{found->first, Port::EntryKind::Learned});
+  Port::Station& known = entry->second;
+  const bool may_move = known.kind == Port::EntryKind::Learned || known.kind == Port::EntryKind::Movable;
+  if (!added && (!may_move || known.port == found->first)) return;
+  known.port = found->first;
+  report_fdb(found->second.master, station, known, false);
 }
 
 void SimKernel::age(std::string_view name, const MacAddress& station) {
@@ -203,14 +204,14 @@ void SimKernel::age(std::string_view name, const MacAddress& station) {
   found->second.fdb.erase(entry);
 }
 
-IfIndex SimKernel::add_external_entry(std::string_view name, const MacAddress& station) {
+IfIndex SimKernel::add_entry(std::string_view name, const MacAddress& station, Port::EntryKind kind) {
   const auto found = port_named(name);
   RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
   Port* const bridge = bridge_of(found->first);
   RONDO_EXPECT(bridge != nullptr, "the port '" + std::string{name} + "' is in no bridge");
   const auto [entry, added] = bridge->fdb.try_emplace(station);
   if (!added) report_fdb(found->second.master, station, entry->second, true);
-  entry->second = {found->first, Port::EntryKind::External};
+  entry->second = {found->first, kind};
   return found->first;
 }
 
@@ -228,7 +229,9 @@ std::vector<FdbEntry> SimKernel::fdb() const {
   std::vector<FdbEntry> entries;
   for (const auto& [index, port] : ports_) {
     for (const auto& [mac, station] : port.fdb) {
-      if (port.ours && station.kind == Port::EntryKind::Static) entries.push_back({.bridge = index, .port = station.port, .mac = mac});
+      const bool is_sticky = station.kind == Port::EntryKind::Static;
+      if (!port.ours || (!is_sticky && station.kind != Port::EntryKind::Movable)) continue;
+      entries.push_back({.bridge = index, .port = station.port, .mac = mac, .is_sticky = is_sticky});
     }
   }
   return entries;

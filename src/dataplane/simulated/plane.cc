@@ -437,6 +437,13 @@ void SimDataPlane::add_external_entry(std::string_view port, const MacAddress& s
   impl_->report({FdbDelete{of, station}});
 }
 
+void SimDataPlane::add_movable_entry(std::string_view port, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex of = impl_->kernel.add_movable_entry(port, station);
+  impl_->publish();
+  impl_->report({FdbDelete{of, station}});
+}
+
 bool SimDataPlane::remove_external_entry(std::string_view bridge, const MacAddress& station) {
   const std::lock_guard lock(impl_->mutex);
   const IfIndex of = impl_->kernel.remove_external_entry(bridge, station);

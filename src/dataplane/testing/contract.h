@@ -37,6 +37,8 @@ class Rig {
   /// Another control plane sets an entry in the bridge of the port, and deletes it.
   virtual void add_external_entry(int number, const MacAddress& station) = 0;
   virtual void remove_external_entry(int number, const MacAddress& station) = 0;
+  /// Another program sets a static entry that is not sticky.
+  virtual void add_movable_entry(int number, const MacAddress& station) = 0;
 };
 
 class SimRig final : public Rig {
@@ -53,6 +55,9 @@ class SimRig final : public Rig {
   void hear(int number, const MacAddress& station) override { plane_.hear("swp" + std::to_string(number), station); }
   void add_external_entry(int number, const MacAddress& station) override {
     plane_.add_external_entry("swp" + std::to_string(number), station);
+  }
+  void add_movable_entry(int number, const MacAddress& station) override {
+    plane_.add_movable_entry("swp" + std::to_string(number), station);
   }
   void remove_external_entry(int, const MacAddress& station) override { ASSERT_TRUE(plane_.remove_external_entry("Vlan10", station)); }
   bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
@@ -86,6 +91,9 @@ class KernelRig final : public Rig {
   }
   void add_external_entry(int number, const MacAddress& station) override {
     ASSERT_TRUE(lab_->bridge("fdb replace " + station.to_string() + " dev swp" + std::to_string(number) + " master static extern_learn"));
+  }
+  void add_movable_entry(int number, const MacAddress& station) override {
+    ASSERT_TRUE(lab_->bridge("fdb replace " + station.to_string() + " dev swp" + std::to_string(number) + " master static"));
   }
   void remove_external_entry(int number, const MacAddress& station) override {
     ASSERT_TRUE(lab_->bridge("fdb del " + station.to_string() + " dev swp" + std::to_string(number) + " master"));
