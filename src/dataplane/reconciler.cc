@@ -65,7 +65,7 @@ struct Reconciler::Known {
   std::map<std::uint32_t, LinkEvent> links;
   std::map<std::string, LinkEvent, std::less<>> devices;  // Those that an earlier run created, by name.
   std::set<std::uint32_t> unwanted_devices;
-  using FdbKey = std::pair<std::uint32_t, MacAddress>;  // Port, address.
+  using FdbKey = std::pair<MacAddress, std::uint32_t>;  // Address, port.
   struct Fdb {
     IfIndex bridge;
     bool wanted = false;
@@ -138,7 +138,7 @@ struct Reconciler::Known {
     return found->second.bond == order.mode && found->second.min_links == order.min_links;
   }
   bool meets(const FdbSet& order) const {
-    const auto found = fdb.find({order.port.value(), order.mac});
+    const auto found = fdb.find(key_of(order));
     return found != fdb.end() && found->second.believed;
   }
   template <class Delete>
@@ -151,7 +151,7 @@ struct Reconciler::Known {
   void take_up(const BridgeSet& order) { forget(order); }
   void take_up(const TaggedPortSet& order) { forget(order); }
   void take_up(const BondSet& order) { forget(order); }
-  void take_up(const FdbSet& order) { fdb.at({order.port.value(), order.mac}).wanted = true; }
+  void take_up(const FdbSet& order) { fdb.at(key_of(order)).wanted = true; }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
@@ -193,10 +193,10 @@ struct Reconciler::Known {
     if (found != devices.end() && order.device) found->second.min_links = order.min_links;
   }
   void disbelieve(const FdbSet& order) {  // It may move the entry from another port.
-    for (auto& [key, entry] : fdb) entry.believed = entry.believed && key.second != order.mac;
+    for (auto it = fdb.lower_bound({order.mac, 0}); it != fdb.end() && it->first.first == order.mac; ++it) it->second.believed = false;
   }
   void disbelieve(const FdbDelete& order) {
-    const auto found = fdb.find({order.port.value(), order.mac});
+    const auto found = fdb.find(key_of(order));
     if (found != fdb.end()) found->second.believed = false;
   }
   void disbelieve(const DeviceDelete& order) {
@@ -208,7 +208,7 @@ struct Reconciler::Known {
   void disbelieve_link(IfIndex port, bool is_moved) {
     links.erase(port.value());
     if (!is_moved) return;
-    std::erase_if(fdb, [port](const auto& known) { return known.first.first == port.value(); });
+    std::erase_if(fdb, [port](const auto& known) { return known.first.second == port.value(); });
     for (auto& [name, device] : devices) {
       if (device.port == port) device.master = {};
     }
@@ -219,8 +219,8 @@ struct Reconciler::Known {
   void forget(const BridgeSet& order) { want_device(order.name); }
   void forget(const TaggedPortSet& order) { want_device(order.name); }
   void forget(const BondSet& order) { want_device(order.name); }
-  void forget(const FdbSet& order) { fdb.erase({order.port.value(), order.mac}); }
-  void forget(const FdbDelete& order) { fdb.erase({order.port.value(), order.mac}); }
+  void forget(const FdbSet& order) { fdb.erase(key_of(order)); }
+  void forget(const FdbDelete& order) { fdb.erase(key_of(order)); }
   void forget(const DeviceDelete& order) { unwanted_devices.erase(order.device.value()); }
   void forget(const RouteDelete& order) { forget_route({order.prefix, order.table, order.metric, order.tos}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
@@ -242,6 +242,8 @@ struct Reconciler::Known {
   void forget(const Other&) {}
 
   static RouteKey key_of(const RouteSet& order) { return {order.prefix, order.table, order.last_resort ? kLastResortMetric : kOwnMetric}; }
+  static FdbKey key_of(const FdbSet& order) { return {order.mac, order.port.value()}; }
+  static FdbKey key_of(const FdbDelete& order) { return {order.mac, order.port.value()}; }
   static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
   /// Frees the table with its last route, on the programming thread: for a million routes that takes milliseconds, too long for a turn.
@@ -312,11 +314,12 @@ Status Reconciler::read() {
     known.unwanted_devices.insert(link.port.value());
   }
   ports_ = *links;
-  has_takers_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0 || link.bond != BondMode::None; });
+  for (const LinkEvent& link : ports_) seen_.emplace(link.port, Seen{.last = link});
+  has_port_owners_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0 || link.bond != BondMode::None; });
   const auto entries = plane_.fdb();
   if (!entries) return entries.error();
   for (const FdbEntry& entry : *entries)
-    known.fdb.emplace(Known::FdbKey{entry.port.value(), entry.mac}, Known::Fdb{.bridge = entry.bridge});
+    known.fdb.emplace(Known::FdbKey{entry.mac, entry.port.value()}, Known::Fdb{.bridge = entry.bridge, .believed = entry.is_sticky});
   found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size() +
            known.unwanted_devices.size() + known.fdb.size();
   return {};
@@ -327,12 +330,19 @@ const std::vector<NexthopEntry>& Reconciler::known_nexthops() const noexcept { r
 void Reconciler::distrust() noexcept { trusts_.store(false, std::memory_order_relaxed); }
 
 void Reconciler::link_event(const LinkEvent& event) {
-  const auto before = std::ranges::find(ports_, event.port, &LinkEvent::port);
-  if (before == ports_.end()) return;
-  const bool is_renamed = before->name != event.name;  // Its objects are deleted under the old name.
-  if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed || is_renamed) return distrust();
-  const bool is_moved = before->master != event.master;
-  if (!is_moved && before->admin_up == event.admin_up && before->mtu == event.mtu && before->mac == event.mac) return;
+  const auto it = seen_.find(event.port);
+  if (it == seen_.end()) return;
+  Seen& seen = it->second;
+  const LinkEvent before = std::exchange(seen.last, event);
+  const bool is_renamed = before.name != event.name;  // Its objects are deleted under the old name.
+  if ((before.carrier && !event.carrier) || (before.admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
+  const bool is_moved = before.master != event.master;
+  const bool is_changed = before.admin_up != event.admin_up || before.mtu != event.mtu || before.mac != event.mac;
+  if (seen.is_moved || (!is_moved && (!is_changed || seen.is_doubted))) return;
+  // Without trust only a move counts: the entries that were read on the port are not those of the other bridge, so they are not deleted.
+  if (!is_moved && !trusts_.load(std::memory_order_relaxed)) return;
+  seen.is_moved = is_moved;
+  seen.is_doubted = true;
   const std::lock_guard lock(mutex_);
   doubts_.push_back({event.port, is_moved});
   has_doubts_.store(true, std::memory_order_relaxed);
@@ -367,7 +377,7 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   for (const auto& [port, address, length] : known_->unwanted_addresses)
     unwanted.addresses.push_back(AddressDelete{IfIndex{port}, {address, length}});
   for (const auto& [key, entry] : known_->fdb) {
-    if (!entry.wanted) unwanted.fdb.push_back(FdbDelete{IfIndex{key.first}, key.second});
+    if (!entry.wanted) unwanted.fdb.push_back(FdbDelete{IfIndex{key.second}, key.first});
   }
   for (const std::uint32_t device : known_->unwanted_devices) unwanted.devices.push_back(DeviceDelete{IfIndex{device}});
   return unwanted;
@@ -388,6 +398,7 @@ void Reconciler::end() {
   known_.reset();
   nexthops_ = {};
   ports_ = {};
+  seen_ = {};
 }
 
 Reconciler::Counts Reconciler::counts() const noexcept {
@@ -400,7 +411,7 @@ bool Reconciler::takes_port_down(const Order& order) const {
   const auto find = [this](IfIndex device) { return std::ranges::find(ports_, device, &LinkEvent::port); };
   const auto may_take_down = [&](IfIndex device) {
     const auto known = find(device);
-    return known == ports_.end() ? has_takers_ : known->vrf_table != 0 || known->bond != BondMode::None;
+    return known == ports_.end() ? has_port_owners_ : known->vrf_table != 0 || known->bond != BondMode::None;
   };
   if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return may_take_down(gone->device);
   const auto* const link = std::get_if<LinkSet>(&order);
@@ -426,7 +437,7 @@ void Reconciler::apply(std::span<Operation> ops) {
     if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
       route->create = false;  // An earlier run left it.
     known_->doubt(ops[i].order);
-    has_takers_ = has_takers_ || std::holds_alternative<VrfSet>(ops[i].order) || std::holds_alternative<BondSet>(ops[i].order);
+    has_port_owners_ = has_port_owners_ || std::holds_alternative<VrfSet>(ops[i].order) || std::holds_alternative<BondSet>(ops[i].order);
     if (takes_port_down(ops[i].order)) distrust();
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);

@@ -207,6 +207,35 @@ TEST_F(BridgedReconcilerTest, WhatAnotherProgramSetsAfterTheReadingIsSetAgain) {
   EXPECT_EQ(executed(), 1U) << "the entry stayed";
 }
 
+TEST_F(BridgedReconcilerTest, AnEntryThatIsNotStickyIsSetAgain) {
+  plane_.add_movable_entry("A", kStation);
+  Reconciler reconciler(plane_);
+  ASSERT_TRUE(reconciler.read().ok());
+  EXPECT_THAT(reconciler.unwanted().fdb, SizeIs(1));
+  before_ = plane_.executed();
+  must(reconciler, {FdbSet{port_, kStation}});
+  EXPECT_EQ(executed(), 1U);
+  EXPECT_TRUE(plane_.fdb().value().at(0).is_sticky);
+  EXPECT_THAT(reconciler.unwanted().fdb, IsEmpty());
+}
+
+TEST_F(BridgedReconcilerTest, APortThatGetsACarrierAfterTheReadingAndLosesItIsNoticed) {
+  const IfIndex late = plane_.add_port("B");
+  Reconciler reconciler(plane_);
+  ASSERT_TRUE(reconciler.read().ok());
+  ASSERT_TRUE(plane_.meddle(LinkSet{late, true, {}}).ok());
+  reconciler.link_event(link("B"));
+  const IpAddress gateway = IpAddress::parse("10.0.1.2").value();
+  must(reconciler, {AddressSet{late, Prefix::parse_interface("10.0.1.1/24").value()}, NexthopSet{NexthopId{2}, gateway, late},
+                    GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+  plane_.set_carrier("B", false);
+  reconciler.link_event(link("B"));
+  ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";
+  std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{100}}});
+  reconciler.apply(bulk);
+  EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
+}
+
 TEST_F(BridgedReconcilerTest, AnEntryDoesNotMoveWithItsPort) {
   must(bridged_, {LinkSet{port_, {}, {}, second_}, FdbSet{port_, kStation}});
   const std::vector<FdbEntry> entries = plane_.fdb().value();

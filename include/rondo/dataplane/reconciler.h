@@ -8,12 +8,13 @@
 // group only while its members do.
 //
 // Threads: apply() on the programming thread. read() before the first apply(); unwanted() and end() on another thread only while no
-// operation is in flight. distrust(), link_event(): any thread.
+// operation is in flight. link_event() and end() on one thread. distrust(): any thread.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -36,8 +37,8 @@ class Reconciler final : public DataPlane {
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
-  /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed. If the
-  /// port differs otherwise from its reading, orders for the port are executed from now on.
+  /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed, also if
+  /// it became usable after the reading. If the port changes otherwise, orders for the port are executed from now on. O(log(ports)).
   void link_event(const LinkEvent& event);
 
   /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups,
@@ -104,9 +105,16 @@ class Reconciler final : public DataPlane {
   };
   bool takes_port_down(const Order& order) const;
   void take_doubts();
-  bool has_takers_ = false;       // There is a VRF or a bond, which takes its ports down, or one was ordered.
+  bool has_port_owners_ = false;  // There is a VRF or a bond, which takes its ports down, or one was ordered.
   std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
-  std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
+  /// A port of the reading, as the last event reported it. Used by link_event() alone.
+  struct Seen {
+    LinkEvent last;
+    bool is_doubted = false;  // Its Doubt was pushed, and one that is_moved.
+    bool is_moved = false;
+  };
+  std::map<IfIndex, Seen> seen_;
+  std::vector<Operation> rest_;  // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;
   std::atomic<bool> trusts_{true};
   std::atomic<bool> has_doubts_{false};
