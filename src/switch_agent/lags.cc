@@ -98,6 +98,7 @@ Outcome Lags::answered(const std::string& name, IfIndex device, const Status& st
     return Outcome::retry_after(soon, not_reported(name));
   }
   if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  lag.unreported.reported();
   lag.applied = true;
   lag.device = device;
   if (!std::exchange(lag.usable, true)) announce({kLag, name});

@@ -11,19 +11,21 @@ namespace rondo::switch_agent {
 class Unreported {
  public:
   /// The data plane has confirmed an order that was given while the device had no number.
-  void confirmed() noexcept { looks_ = kLooks; }
-  /// Call it when a Delete, or another device in its place, needs the number of the device: true if the caller must look again after
+  void confirmed() noexcept { polls_left_ = kPolls; }
+  /// The event has come. If the device has no number later, it is gone.
+  void reported() noexcept { polls_left_ = 0; }
+  /// Call it when a Delete, or another device in its place, needs the number of the device: true if the caller must call it again after
   /// kEventRetry.
   bool must_wait(IfIndex device) noexcept {
-    if (device) looks_ = 0;
-    if (looks_ == 0) return false;
-    --looks_;
+    if (device) reported();
+    if (polls_left_ == 0) return false;
+    --polls_left_;
     return true;
   }
 
  private:
-  static constexpr unsigned kLooks = 5s / kEventRetry;
-  unsigned looks_ = 0;
+  static constexpr unsigned kPolls = 5s / kEventRetry;
+  unsigned polls_left_ = 0;
 };
 
 }  // namespace rondo::switch_agent

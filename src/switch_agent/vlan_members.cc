@@ -14,22 +14,33 @@ namespace rondo::switch_agent {
 std::string vlan_member_key(std::string_view vlan, std::string_view port) { return std::string{vlan} + ":" + std::string{port}; }
 
 VlanMembers::VlanMembers(Runtime& runtime, Programmer& programmer, PortIds& ids)
-    : Orch(runtime, "vlan members", kVlanMembers), programmer_(programmer), ids_(ids) {
+    : Orch(runtime, "vlan members", kVlanMembers),
+      programmer_(programmer),
+      ids_(ids),
+      mtu_retries_(runtime, "vlan member mtu", kVlanMembers, [this](const std::string& key) {
+        const Result<VlanMemberKey> parsed = parse_vlan_member_key(key);
+        const auto it = parsed ? members_.find({parsed->vlan, parsed->port}) : members_.end();
+        if (it != members_.end() && it->second.present) follow_mtu(it->first, it->second);
+      }) {
   consume("VLAN_MEMBER_TABLE", this, &VlanMembers::set, &VlanMembers::remove, {.set_replaces_delete = true});
   provide_facts();
   ids_.on_mtu([this](const std::string& port) {
     if (!of_port_.contains(port)) return;
     for (const auto& [place, member] : members_) {
-      if (place.second == port) follow_mtu(member, port);
+      if (place.second == port) follow_mtu(place, member);
     }
   });
 }
 
-/// The kernel lowers the MTU of an 802.1Q device with that of its port, and never raises it. If it refuses, the device keeps what it has.
-void VlanMembers::follow_mtu(const Member& member, const std::string& port) {
+/// The kernel lowers the MTU of an 802.1Q device with that of its port, and never raises it. A transient refusal is retried; after another
+/// one the device keeps what it has.
+void VlanMembers::follow_mtu(const Place& place, const Member& member) {
+  const std::string& port = place.second;
   const PortIds::Device device = ids_.device(member.device);
   if (!member.tagged || !device.ours || device.lower != ids_.find(port) || ids_.mtu(member.device) >= ids_.mtu(port)) return;
-  program(programmer_, LinkSet{ids_.find(member.device), std::nullopt, ids_.mtu(port)}, [](const Status&) {});
+  program(programmer_, LinkSet{ids_.find(member.device), std::nullopt, ids_.mtu(port)}, [this, place](const Status& status) {
+    if (!status.ok() && is_passing(status)) mtu_retries_.add(vlan_member_key(place.first, place.second));
+  });
 }
 
 void VlanMembers::provide_facts() {
@@ -198,9 +209,10 @@ Outcome VlanMembers::answered(const Place& place, IfIndex device, IfIndex bridge
   if (!device) member.unreported.confirmed();
   if (!device || ids_.find(member.device) != device) return Outcome::retry_after(soon, not_reported(member.device));
   if (ids_.find(place.first) != bridge) return Outcome::retry_after(kSoon, device_changed(place.first));
+  member.unreported.reported();
   ids_.set_master(member.device, bridge);
   member.applied = true;
-  follow_mtu(member, place.second);
+  follow_mtu(place, member);
   const std::string key = vlan_member_key(place.first, place.second);
   if (!std::exchange(member.present, true)) announce({kVlanMember, key});
   return Outcome::done_while({Constraint{kVlan, place.first}, Constraint{kInDevice, member.device + ":" + place.first}});

@@ -16,6 +16,7 @@
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
+#include "switch_agent/retry_timer.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/unreported.h"
 
@@ -62,7 +63,7 @@ class VlanMembers final : public Orch {
   std::vector<Operation> orders_to_leave(const Place& place, const Member& member) const;
   Outcome answered(const Place& place, IfIndex device, IfIndex bridge, const Status& status);
   const std::string* untagged_vlan(std::string_view port) const;
-  void follow_mtu(const Member& member, const std::string& port);
+  void follow_mtu(const Place& place, const Member& member);
 
   Programmer& programmer_;
   PortIds& ids_;
@@ -71,6 +72,7 @@ class VlanMembers final : public Orch {
   std::map<std::string, std::size_t, std::less<>> of_vlan_;   // The number of members of each VLAN that has one.
   std::map<std::string, std::size_t, std::less<>> of_port_;   // The number of VLANs of each port that is in one.
   std::map<std::string, std::string, std::less<>> untagged_;  // The VLAN of each port that is an untagged member.
+  RetryTimer mtu_retries_;
 };
 
 }  // namespace rondo::switch_agent

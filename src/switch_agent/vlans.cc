@@ -73,6 +73,7 @@ Outcome Vlans::answered(const std::string& name, IfIndex device, const Status& s
     return Outcome::retry_after(soon, not_reported(name));
   }
   if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  vlan.unreported.reported();
   vlan.applied = true;
   vlan.device = device;
   if (!std::exchange(vlan.usable, true)) announce({kVlan, name});

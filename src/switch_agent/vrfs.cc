@@ -138,6 +138,7 @@ Outcome Vrfs::finish(const std::string& name) {
   }
   if (ids_.device(name).vrf_table != tables_.find(name)) return Outcome::retry_after(kSoon, device_changed(name));
   Vrf& vrf = vrfs_[name];
+  vrf.unreported.reported();
   vrf.device = ids_.find(name);
   if (!std::exchange(vrf.usable, true)) announce({kVrf, name});
   return Outcome::done_while(up);

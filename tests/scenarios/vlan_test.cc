@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "agent_testbed.h"
-#include "late_events.h"
 #include "switch_agent/facts.h"
+#include "vlan_testbed.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -19,118 +18,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-/// A kernel that stays while agents start and end on it. Port A is an untagged member of Vlan10, port B a tagged one.
-class VlanTest : public testing::Test {
- protected:
-  VlanTest() {
-    a = plane.add_port("A");
-    b = plane.add_port("B");
-    start();
-  }
-  ~VlanTest() override { stop(); }
-  void start() {
-    RuntimeOptions options;
-    options.clock = &world.clock();
-    options.reactor = &world.reactor();
-    runtime = std::make_unique<Runtime>(std::move(options));
-    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
-    ASSERT_TRUE(agent->start().ok());
-  }
-  void stop() {
-    agent.reset();
-    runtime.reset();
-  }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
-  }
-  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
-  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
-  void ports() {
-    for (const char* const port : {"A", "B"}) set("PORT_TABLE", port, {{"admin_status", "up"}});
-  }
-  void members() {
-    set("VLAN_MEMBER_TABLE", "Vlan10:A", {{"tagging_mode", "untagged"}});
-    set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
-  }
-  void interface() {
-    set("INTF_TABLE", "Vlan10:10.0.0.1/24");
-    set("INTF_TABLE", "Vlan10:2001:db8::1/64");
-    set("INTF_TABLE", "Vlan10");
-    set("NEIGH_TABLE", "Vlan10:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
-    set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop", "10.0.0.2"}, {"ifname", "Vlan10"}});
-  }
-  void everything() {
-    set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}, {"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}, {"host_ifname", ""}});
-    ports();
-    members();
-    interface();
-    run_for(2s);
-  }
-  void remove_interface() {
-    remove("ROUTE_TABLE", "20.0.0.0/8");
-    remove("NEIGH_TABLE", "Vlan10:10.0.0.2");
-    for (const char* const key : {"Vlan10:10.0.0.1/24", "Vlan10:2001:db8::1/64", "Vlan10"}) remove("INTF_TABLE", key);
-  }
-  void remove_members() {
-    for (const char* const key : {"Vlan10:A", "Vlan10:B"}) remove("VLAN_MEMBER_TABLE", key);
-  }
-  LinkEvent link(std::string_view name) {
-    const auto all = plane.links().value();
-    const auto found = std::ranges::find(all, name, &LinkEvent::name);
-    return found == all.end() ? LinkEvent{} : *found;
-  }
-  bool is_in(std::string_view port, std::string_view bridge) { return link(port).master && link(port).master == link(bridge).port; }
-  Lines actual() { return lines_of(plane); }
-  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
-  std::string why(std::string_view table, std::string_view key) {
-    std::string text;
-    for (const WhyLink& one : runtime->why(table, key).chain) {
-      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
-      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
-      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
-    }
-    return text;
-  }
-  std::size_t owed() {
-    std::size_t rows = 0;
-    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
-    return rows;
-  }
-  void expect_whole() {
-    EXPECT_THAT(rejects, IsEmpty());
-    EXPECT_EQ(owed(), 0U);
-    const LinkEvent vlan = link("Vlan10");
-    EXPECT_TRUE(vlan.bridge && vlan.ours && vlan.admin_up && vlan.carrier);
-    EXPECT_EQ(vlan.mtu, 9000U);
-    EXPECT_EQ(vlan.mac.to_string(), "02:00:00:00:10:10");
-    EXPECT_TRUE(is_in("A", "Vlan10"));
-    EXPECT_TRUE(is_in("B.10", "Vlan10"));
-    EXPECT_TRUE(link("B.10").admin_up);
-    EXPECT_EQ(link("B.10").vlan, 10U);
-    EXPECT_EQ(link("B.10").lower, link("B").port);
-    EXPECT_FALSE(link("B").master);
-    const Lines lines = actual();
-    for (const char* const line : {"address Vlan10 10.0.0.1/24", "address Vlan10 2001:db8::1/64",
-                                   "neighbor Vlan10 10.0.0.2 02:00:00:00:00:02", "route 20.0.0.0/8 via {Vlan10 10.0.0.2*1}"}) {
-      EXPECT_THAT(lines, Contains(line));
-    }
-    for (const auto& [table, key] :
-         {std::pair{"VLAN_TABLE", "Vlan10"}, std::pair{"VLAN_MEMBER_TABLE", "Vlan10:A"}, std::pair{"VLAN_MEMBER_TABLE", "Vlan10:B"},
-          std::pair{"INTF_TABLE", "Vlan10"}, std::pair{"ROUTE_TABLE", "20.0.0.0/8"}}) {
-      EXPECT_EQ(state(table, key), "installed") << table << " " << key;
-    }
-  }
-
-  sim::World world{1};
-  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
-  LateEvents late{plane};
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
-  Lines rejects;
-  IfIndex a, b;
-};
 
 TEST_F(VlanTest, AVlanIsABridgeWithItsMembersAndItsAddresses) {
   everything();
@@ -444,6 +331,30 @@ TEST_F(VlanTest, ADeleteWaitsForABoundedTimeForTheEventOfADeviceThatAnotherProgr
   EXPECT_EQ(owed(), 0U);
 }
 
+TEST_F(VlanTest, ADeleteDoesNotWaitForADeviceThatWasReportedAndIsGone) {
+  everything();
+  plane.remove_port("B");
+  run_for(1s);
+  ASSERT_FALSE(link("B.10").port);
+  remove("VLAN_MEMBER_TABLE", "Vlan10:B");
+  run_for(100ms);
+  EXPECT_THAT(runtime->parked_rows("VLAN_MEMBER_TABLE", 2), IsEmpty());
+  EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "");
+}
+
+TEST_F(VlanTest, ARefusedMtuOfATaggedMemberIsSetAgain) {
+  everything();
+  set("PORT_TABLE", "B", {{"mtu", "1400"}});
+  run_for(1s);
+  plane.fail_nth(OrderKind::Link, 2, ENOBUFS);
+  set("PORT_TABLE", "B", {{"mtu", "4000"}});
+  run_for(50ms);
+  ASSERT_EQ(link("B").mtu, 4000U);
+  ASSERT_EQ(link("B.10").mtu, 1400U) << "refused";
+  run_for(1s);
+  EXPECT_EQ(link("B.10").mtu, 4000U);
+}
+
 TEST_F(VlanTest, ATaggedMemberFollowsTheMtuOfItsPort) {
   everything();
   for (const char* const mtu : {"9000", "1400", "4000"}) {
@@ -612,247 +523,6 @@ TEST_F(VlanTest, ARestartLeavesDevicesWithoutARowOfPortTableInTheirVlan) {
   EXPECT_TRUE(agent->has_restarted());
   EXPECT_TRUE(is_in("tap", "Vlan10"));
   expect_whole();
-}
-
-// --- Static entries of FDB_TABLE.
-
-class FdbTest : public VlanTest {
- protected:
-  void entries() {
-    set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "A"}, {"type", "static"}});
-    set("FDB_TABLE", "Vlan10:02-00-00-00-00-BB", {{"port", "B"}});
-  }
-  void everything_with_entries() {
-    entries();
-    everything();
-  }
-  void expect_entries() {
-    EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A"));
-    EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb B.10"));
-    EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "installed");
-    EXPECT_EQ(state("FDB_TABLE", "Vlan10:02-00-00-00-00-BB"), "installed");
-    expect_whole();
-  }
-  std::size_t entry_count() { return plane.fdb().value().size(); }
-  static constexpr MacAddress kA{{2, 0, 0, 0, 0, 0xaa}};
-};
-
-TEST_F(FdbTest, AnEntryWaitsForTheMembershipAndIsOnTheDeviceOfTheMember) {
-  entries();
-  run_for(1s);
-  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), HasSubstr("waits for vlan-member:Vlan10:A -> VLAN_MEMBER_TABLE:Vlan10:A"));
-  everything();
-  expect_entries();
-}
-
-TEST_F(FdbTest, AnEntryMovesChangesItsTypeAndGoes) {
-  everything_with_entries();
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "B"}});
-  run_for(1s);
-  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa B.10"));
-  EXPECT_EQ(entry_count(), 2U);
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "dynamic"}});
-  run_for(1s);
-  EXPECT_EQ(entry_count(), 1U) << "the bridge learns it itself";
-  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "installed");
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "static"}, {"port", "A"}});
-  run_for(1s);
-  expect_entries();
-  remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
-  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
-  run_for(1s);
-  EXPECT_EQ(entry_count(), 0U);
-  EXPECT_EQ(owed(), 0U);
-}
-
-TEST_F(FdbTest, AnEntryGoesWithTheMembershipAndComesBackWithIt) {
-  everything_with_entries();
-  remove("VLAN_MEMBER_TABLE", "Vlan10:A");
-  run_for(1s);
-  EXPECT_EQ(entry_count(), 1U);
-  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "waiting");
-  members();
-  run_for(1s);
-  expect_entries();
-  ASSERT_TRUE(plane.meddle(LinkSet{a, {}, {}, IfIndex{}}).ok());
-  ASSERT_TRUE(plane.meddle(DeviceDelete{link("B.10").port}).ok());
-  run_for(2s);
-  expect_entries();
-  ASSERT_TRUE(plane.meddle(DeviceDelete{link("Vlan10").port}).ok());
-  run_for(3s);
-  expect_entries();
-}
-
-TEST_F(FdbTest, EntriesThatAnotherProgramDeletesOrMovesAreRepairedAndItsOwnAreDeleted) {
-  everything_with_entries();
-  ASSERT_TRUE(plane.meddle(FdbDelete{a, kA}).ok());
-  run_for(3s);
-  expect_entries();
-  ASSERT_TRUE(plane.meddle(FdbSet{link("B.10").port, kA}).ok());
-  run_for(3s);
-  expect_entries();
-  ASSERT_TRUE(plane.meddle(FdbSet{a, MacAddress{{2, 0, 0, 0, 0, 0xcc}}}).ok());
-  run_for(62s);
-  expect_entries();
-  EXPECT_EQ(entry_count(), 2U);
-  const AuditFigures& figures = agent->audit()->figures(ObjectKind::Fdb);
-  EXPECT_EQ(figures.missing, 1U);
-  EXPECT_EQ(figures.changed, 1U);
-  EXPECT_EQ(figures.unwanted, 1U);
-  const std::uint64_t orders = plane.executed();
-  run_for(150s);
-  EXPECT_EQ(plane.executed(), orders) << "an audit finds nothing to do";
-}
-
-TEST_F(FdbTest, OurOwnOrdersCauseNoAudit) {
-  everything_with_entries();
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"port", "B"}});
-  run_for(3s);
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa", {{"type", "dynamic"}});
-  run_for(3s);
-  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
-  run_for(3s);
-  EXPECT_EQ(entry_count(), 0U);
-  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).audits, 0U);
-}
-
-TEST_F(FdbTest, AnEntryOfAnotherControlPlaneStaysAndItsRowWaitsForItsEnd) {
-  everything();
-  plane.add_external_entry("A", kA);
-  entries();
-  run_for(3s);
-  EXPECT_EQ(entry_count(), 1U);
-  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "foreign");
-  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), HasSubstr("the bridge has an entry of another control plane"));
-  ASSERT_TRUE(plane.remove_external_entry("Vlan10", kA));
-  run_for(2s);
-  expect_entries();
-}
-
-TEST_F(FdbTest, ARowThatGoesLeavesTheEntryOfAnotherControlPlane) {
-  everything();
-  plane.add_external_entry("A", kA);
-  entries();
-  run_for(3s);
-  remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
-  run_for(3s);
-  EXPECT_EQ(owed(), 0U);
-  EXPECT_TRUE(plane.remove_external_entry("Vlan10", kA));
-}
-
-TEST_F(FdbTest, AnEntryThatAnotherControlPlaneTakesOverIsItsOwnUntilItGoes) {
-  everything_with_entries();
-  plane.add_external_entry("A", kA);
-  run_for(3s);
-  EXPECT_EQ(entry_count(), 1U);
-  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "foreign");
-  ASSERT_TRUE(plane.remove_external_entry("Vlan10", kA));
-  run_for(20s);
-  expect_entries();
-}
-
-TEST_F(FdbTest, AnEntryWithTheAddressOfADeviceOfTheBridgeWaits) {
-  everything();
-  const std::string own = "Vlan10:" + link("A").mac.to_string();
-  set("FDB_TABLE", own, {{"port", "B"}});
-  run_for(3s);
-  EXPECT_EQ(entry_count(), 0U);
-  EXPECT_EQ(state("FDB_TABLE", own), "foreign");
-  EXPECT_THAT(why("FDB_TABLE", own), HasSubstr("it is the address of a device of this bridge"));
-}
-
-TEST_F(FdbTest, WhatABridgeLearnsIsNotOursAndAStaticEntryIsInItsPlace) {
-  everything();
-  plane.hear("A", kA);
-  plane.hear("A", MacAddress{{2, 0, 0, 0, 0, 0xdd}});
-  run_for(62s);
-  EXPECT_EQ(entry_count(), 0U);
-  entries();
-  run_for(1s);
-  expect_entries();
-  plane.hear("B.10", kA);
-  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A"));
-}
-
-TEST_F(FdbTest, TheFirstOfTwoSpellingsHasTheEntry) {
-  everything_with_entries();
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:BB", {{"port", "A"}});
-  run_for(1s);
-  EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:BB"), HasSubstr("the same entry as FDB_TABLE Vlan10:02-00-00-00-00-BB"));
-  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb B.10"));
-  remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
-  run_for(1s);
-  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb A"));
-}
-
-TEST_F(FdbTest, ARefusalIsOvercome) {
-  everything();
-  plane.fail_nth(OrderKind::Fdb, 1, ENOBUFS);
-  plane.fail_nth(OrderKind::Fdb, 2, ENOMEM);
-  entries();
-  run_for(10s);
-  expect_entries();
-}
-
-/// A station that the row has just made static was still known as a learned one.
-TEST_F(FdbTest, AFlushSparesTheEntriesOfRows) {
-  everything_with_entries();
-  const std::uint64_t orders = plane.executed();
-  EXPECT_FALSE(agent->flush({{FdbDelete{a, kA}, {}}}, [] { FAIL() << "nothing is ordered"; }));
-  run_for(1s);
-  EXPECT_EQ(plane.executed(), orders);
-  expect_entries();
-}
-
-TEST_F(FdbTest, ARestartAdoptsEntriesAndDeletesThoseThatNoRowAsksFor) {
-  everything_with_entries();
-  const std::uint64_t orders = plane.executed();
-  stop();
-  start();
-  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
-  everything_with_entries();
-  run_for(3s);
-  EXPECT_TRUE(agent->has_restarted());
-  EXPECT_EQ(plane.executed(), orders) << "needless orders";
-  expect_entries();
-  stop();
-  start();
-  set("FDB_TABLE", "Vlan10:02-00-00-00-00-BB", {{"port", "B"}});
-  everything();
-  run_for(5s);
-  EXPECT_TRUE(agent->has_restarted());
-  EXPECT_EQ(plane.executed(), orders + 1);
-  EXPECT_EQ(entry_count(), 1U);
-}
-
-/// The reading of the entry did not name its bridge.
-TEST_F(FdbTest, AnEntryIsSetInTheVlanToWhichARestartMovesItsPort) {
-  everything_with_entries();
-  stop();
-  start();
-  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
-  ports();
-  set("VLAN_MEMBER_TABLE", "Vlan10:B", {{"tagging_mode", "tagged"}});
-  interface();
-  set("VLAN_TABLE", "Vlan20");
-  set("VLAN_MEMBER_TABLE", "Vlan20:A", {{"tagging_mode", "untagged"}});
-  set("FDB_TABLE", "Vlan20:02:00:00:00:00:aa", {{"port", "A"}});
-  run_for(5s);
-  EXPECT_TRUE(agent->has_restarted());
-  EXPECT_TRUE(is_in("A", "Vlan20"));
-  EXPECT_THAT(actual(), Contains("entry Vlan20 02:00:00:00:00:aa A"));
-  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).missing, 0U) << "the restart itself sets it";
-}
-
-TEST_F(FdbTest, WrongRowsAreRejectedWithTheReason) {
-  set("FDB_TABLE", "Vlan10:01:00:5e:00:00:01", {{"port", "A"}});
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
-  set("FDB_TABLE", "Vlan10:02:00:00:00:00:ab", {{"port", "A"}, {"type", "sticky"}});
-  run_for(1s);
-  ASSERT_EQ(rejects.size(), 3U);
-  EXPECT_THAT(rejects, Contains(HasSubstr("is not the MAC address of one station")));
-  EXPECT_THAT(rejects, Contains(HasSubstr("field 'port' is missing")));
-  EXPECT_THAT(rejects, Contains(HasSubstr("must be 'static' or 'dynamic'")));
 }
 
 TEST_F(VlanTest, AVlanCanBeInAVrf) {
