@@ -59,7 +59,8 @@ inline Lines lines_of(DataPlane& plane) {
   }
   const std::vector<FdbEntry> entries = plane.fdb().value();
   for (const FdbEntry& entry : entries) {
-    lines.push_back("entry " + ports[entry.bridge] + " " + entry.mac.to_string() + " " + ports[entry.port]);
+    lines.push_back("entry " + ports[entry.bridge] + " " + entry.mac.to_string() + " " + ports[entry.port] +
+                    (entry.is_sticky ? "" : " movable"));
   }
   std::map<NexthopId, std::string> texts;
   const std::vector<NexthopEntry> nexthops = plane.nexthops().value();

@@ -1,6 +1,7 @@
 #include "switch_agent/agent.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@ namespace {
 /// How often the agent checks whether the restart is over.
 constexpr Duration kLook = 100ms;
 /// This many checks in a row must find every row handled.
-constexpr unsigned kQuietLooks = 5;
+constexpr unsigned kQuietPolls = 5;
 /// Routes deleted per check: making their orders takes well below a millisecond of one turn.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
@@ -101,11 +102,11 @@ Status Agent::start() {
 void Agent::look_at_restart() {
   // A replay has no store that could tell what waits in it: it repeats the recorded answers.
   const bool is_quiet =
-      options_.restart != nullptr ? options_.restart->rows_are_handled() : rows_have_come() && rows_are_handled() && !is_held();
+      options_.restart != nullptr ? options_.restart->rows_are_handled() : rows_have_come() && rows_are_handled() && !deletions_are_held();
   if (journal_ != nullptr) journal_->restart_look(is_quiet);
   // Several checks in a row: a row may be on its way through a store, or between two states.
-  if (quiet_looks_ < kQuietLooks) quiet_looks_ = is_quiet ? quiet_looks_ + 1 : 0;
-  if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
+  if (quiet_polls_ < kQuietPolls) quiet_polls_ = is_quiet ? quiet_polls_ + 1 : 0;
+  if (quiet_polls_ >= kQuietPolls && programmer_.in_flight() == 0) delete_unwanted();
 }
 
 bool Agent::rows_have_come() {
@@ -122,8 +123,8 @@ bool Agent::rows_are_handled() const {
 
 /// Called only after every check was quiet for long enough, so that rows under way are not missed. The record of the check contains the
 /// answer.
-bool Agent::is_held() {
-  if (is_allowed_ || quiet_looks_ + 1 < kQuietLooks) return false;
+bool Agent::deletions_are_held() {
+  if (is_allowed_ || quiet_polls_ + 1 < kQuietPolls) return false;
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
   std::string parts;
   for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
@@ -198,8 +199,11 @@ Status Agent::begin_audits() {
   audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });
-  Result<std::unique_ptr<Source>> monitor =
-      reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) { audit_->notice(event); });
+  Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
+    const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
+    if (entry != nullptr && !event->is_set && fdb_.is_awaited(*entry)) repair(DriftKind::Missing, std::array<DeleteOrder, 1>{*entry});
+    audit_->notice(event);
+  });
   if (!monitor) return monitor.error().with_context("following changes by other programs");
   object_monitor_ = std::move(*monitor);
   return {};

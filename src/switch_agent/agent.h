@@ -123,7 +123,7 @@ class Agent {
   void look_at_restart();
   bool rows_have_come();
   bool rows_are_handled() const;
-  bool is_held();
+  bool deletions_are_held();
   void delete_unwanted();
   std::vector<DeleteOrder> unwanted();
   void end_restart();
@@ -160,7 +160,7 @@ class Agent {
   TimerSource restart_timer_;
   SafetyStop safety_;
   Instant started_;
-  unsigned quiet_looks_ = 0;
+  unsigned quiet_polls_ = 0;
   bool is_allowed_ = false;  // The agent may delete objects that no row asks for.
   bool restarted_ = false;
 };

@@ -24,6 +24,9 @@ inline constexpr std::uint32_t kIpv6LeastMtu = 1280;
 /// Another program has a route in place of ours. rondod retries at this interval to notice its removal.
 inline constexpr Duration kForeignRetry = 1s;
 
+/// The longest such interval, if the removal is reported as well.
+inline constexpr Duration kSlowestForeignRetry = 60s;
+
 /// Linux answers EACCES when disable_ipv6 is set for the device. Missing rights are EPERM.
 inline bool is_ipv6_off(const Status& status) noexcept { return status.origin_errno() == EACCES; }
 

@@ -86,10 +86,10 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
 
 Audit::~Audit() = default;
 
-void Audit::begin(bool looks_now, bool with_unwanted) {
+void Audit::begin(bool audits_now, bool with_unwanted) {
   begun_ = true;
   with_unwanted_ = with_unwanted;
-  if (looks_now) enqueue(kAllKinds);
+  if (audits_now) enqueue(kAllKinds);
   if (options_.period > Duration::zero()) period_timer_.arm_every(options_.period, runtime_.scheduler().now() + options_.period);
 }
 
@@ -478,7 +478,11 @@ std::size_t Audit::differing(std::string_view table) const {
   std::size_t count = table == "ROUTE_TABLE" ? routes_noticed_.size() : 0;
   for (const auto& rows : rows_) {
     const auto of_table = rows.find(table);
-    if (of_table != rows.end()) count += of_table->second.size();
+    if (of_table == rows.end()) continue;
+    // The Orch itself counts the rows of FDB_TABLE whose repair was refused, and those without their membership.
+    const auto is_counted = [&](const std::string& key) { return parts_.fdb.state_of(key).state == PlaneState::Installed; };
+    const std::set<std::string, std::less<>>& keys = of_table->second;
+    count += table == "FDB_TABLE" ? static_cast<std::size_t>(std::ranges::count_if(keys, is_counted)) : keys.size();
   }
   return count;
 }

@@ -99,10 +99,10 @@ class Audit final : public Source {
   Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
   ~Audit() override;
 
-  /// Enables the audit, which does nothing before this call. 'looks_now': also audits all kinds now, since earlier changes were not
+  /// Enables the audit, which does nothing before this call. 'audits_now': also audits all kinds now, since earlier changes were not
   /// noticed. 'with_unwanted': an object that no row asks for counts as a difference. The agent passes false while it holds what an
   /// earlier run left, and calls again with true afterwards.
-  void begin(bool looks_now, bool with_unwanted = true);
+  void begin(bool audits_now, bool with_unwanted = true);
 
   /// The result of a request, one entry per kind.
   struct Report {
@@ -134,7 +134,7 @@ class Audit final : public Source {
   /// True if the last audit found a difference in an object of this row and it is not repaired. Covers only the kDriftsKept differences
   /// kept for each kind. O(log).
   bool differs(std::string_view table, std::string_view key) const;
-  /// The number of such rows in 'table'. O(kinds).
+  /// The number of such rows in 'table'. O(kinds); for FDB_TABLE, O(differences).
   std::size_t differing(std::string_view table) const;
   bool has_begun() const noexcept { return begun_; }
   const AuditOptions& options() const noexcept { return options_; }

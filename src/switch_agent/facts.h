@@ -51,6 +51,8 @@ inline constexpr ConstraintKind kLagMembersGone{"lag-members-gone"};    // name 
 inline constexpr ConstraintKind kLagMember{"lag-member"};               // lag:port       lag-members   the port is in the bond of the LAG
 inline constexpr ConstraintKind kInNoLag{"in-no-lag"};                  // port           lag-members   no LAG has the port
 inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};           // vlan:mac      fdb     no row has it under another spelling
+inline constexpr ConstraintKind kFdbFree{
+    "fdb-free"};  // vlan:mac        fdb             the bridge has no entry that rondod must not replace
 
 /// Holds when the row of the device itself is applied: of PORT_TABLE, VLAN_TABLE or LAG_TABLE, as its name says.
 Constraint configured(std::string_view device);

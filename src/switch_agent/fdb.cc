@@ -1,5 +1,6 @@
 #include "switch_agent/fdb.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,8 +14,20 @@ namespace rondo::switch_agent {
 
 std::string fdb_key(std::string_view vlan, const MacAddress& mac) { return std::string{vlan} + ":" + mac.to_string(); }
 
-Fdb::Fdb(Runtime& runtime, Programmer& programmer, const PortIds& ids) : Orch(runtime, "fdb", kFdb), programmer_(programmer), ids_(ids) {
-  consume("FDB_TABLE", this, &Fdb::set, &Fdb::remove, {.set_replaces_delete = true});
+Fdb::Fdb(Runtime& runtime, Programmer& programmer, const PortIds& ids)
+    : Orch(runtime, "fdb", kFdb), programmer_(programmer), ids_(ids), retry_timer_("fdb retry", kFdb, [this] { retry_due(); }) {
+  consumer_ = consume("FDB_TABLE", this, &Fdb::set, &Fdb::remove, {.set_replaces_delete = true});
+  runtime.scheduler().add(retry_timer_);
+  provide(kFdbFree, [this](std::string_view key) {
+    const Result<FdbKey> parsed = parse_fdb_key(key);
+    return !parsed || !waiting_.contains({parsed->mac, parsed->vlan});
+  });
+  runtime.explain(kFdbFree, [this](std::string_view key) {
+    const Result<FdbKey> parsed = parse_fdb_key(key);
+    const auto it = parsed ? entries_.find({parsed->vlan, parsed->mac}) : entries_.end();
+    return FactOrigin{"", "", it == entries_.end() ? std::string{} : it->second.holder};
+  });
+  observe(kVlanMember, [this](std::string_view key, bool is_member) { member_changed(key, is_member); });
   provide(kFdbSpelling, [this](std::string_view key) {
     const Result<FdbKey> parsed = parse_fdb_key(key);
     return !parsed || !entries_.contains({parsed->vlan, parsed->mac});
@@ -40,8 +53,12 @@ Outcome Fdb::set(std::string_view key, const Fields& fields) {
   const Constraint member{kVlanMember, place.first + ":" + row->port};
   const auto known = entries_.find(place);
   if (known != entries_.end() && !holds({kVlanMember, place.first + ":" + known->second.port})) {
-    known->second.present = false;
-    known->second.holder.clear();
+    Entry& entry = known->second;
+    entry.present = false;
+    entry.holder.clear();
+    entry.denials = 0;
+    entry.refused_again.clear();
+    retry_now({place.second, place.first});
   }
   if (!holds(member)) {
     refusals_.forget(canonical);
@@ -52,6 +69,7 @@ Outcome Fdb::set(std::string_view key, const Fields& fields) {
     return Outcome::wait_for({kFdbSpelling, canonical});
   }
   spellings_.take(canonical, key);
+  retry_now({place.second, place.first});
   Entry& entry = entries_[place];
   entry.leaving = false;
   entry.port = row->port;
@@ -81,10 +99,10 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   if (entry.orders > 0) --entry.orders;
   entry.holder.clear();
   if (status.code() == StatusCode::AlreadyExists) {
-    entry.present = false;
-    entry.holder = std::string{status.message()};
-    return Outcome::retry_after(kForeignRetry, status);
+    await_end(place, status);
+    return Outcome::wait_for({kFdbFree, fdb_key(place.first, place.second)});
   }
+  entry.denials = 0;
   if (!status.ok()) {
     Outcome outcome = outcome_of_set(status);
     if (outcome.kind() == Outcome::Kind::Reject && !entry.applied) gone(place);
@@ -94,7 +112,6 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   entry.applied = true;
   entry.present = true;
   entry.refused_again.clear();
-  entry.is_held = false;
   return Outcome::done_while({kVlanMember, place.first + ":" + entry.port});
 }
 
@@ -104,6 +121,7 @@ Outcome Fdb::set_dynamic(const Place& place) {
   refusals_.forget(fdb_key(place.first, place.second));
   const bool was_static = std::exchange(entry.present, false);
   entry.holder.clear();
+  entry.denials = 0;
   entry.applied = true;
   if (!was_static || !entry.device) return Outcome::done();
   program(programmer_, FdbDelete{entry.device, place.second}, [this, ticket = current_ticket(), place](const Status& status) {
@@ -138,7 +156,61 @@ Outcome Fdb::remove(std::string_view key) {
   return Outcome::staged();
 }
 
+/// The delay doubles from kForeignRetry to kSlowestForeignRetry.
+void Fdb::await_end(const Place& place, const Status& answer) {
+  Entry& entry = entries_.find(place)->second;
+  entry.present = false;
+  entry.holder = std::string{answer.message()};
+  entry.denied_at = runtime().scheduler().now();
+  const Duration delay = std::min<Duration>(kForeignRetry * (1U << std::min(entry.denials++, 6U)), kSlowestForeignRetry);
+  const Waiting waiting{place.second, place.first};
+  const auto [it, added] = waiting_.try_emplace(waiting);
+  if (!added) due_.erase({it->second, waiting});
+  it->second = entry.denied_at + delay;
+  due_.emplace(it->second, waiting);
+  retry_timer_.arm_at(due_.begin()->first);
+  if (added) withdraw({kFdbFree, fdb_key(place.first, place.second)});
+}
+
+void Fdb::retry_now(const Waiting& waiting) {
+  const auto it = waiting_.find(waiting);
+  if (it == waiting_.end()) return;
+  due_.erase({it->second, waiting});
+  waiting_.erase(it);
+  announce({kFdbFree, fdb_key(waiting.second, waiting.first)});
+}
+
+void Fdb::retry_due() {
+  while (!due_.empty() && due_.begin()->first <= runtime().scheduler().now()) retry_now(Waiting{due_.begin()->second});
+  if (!due_.empty()) retry_timer_.arm_at(due_.begin()->first);
+}
+
+/// Not sooner than kForeignRetry after the last answer, because the other program may change its entry often.
+void Fdb::retry_soon(const MacAddress& mac) {
+  for (auto it = waiting_.lower_bound({mac, {}}); it != waiting_.end() && it->first.first == mac; ++it) {
+    const auto entry = entries_.find({it->first.second, mac});
+    const Instant soon = entry == entries_.end() ? runtime().scheduler().now() : entry->second.denied_at + kForeignRetry;
+    if (soon >= it->second) continue;
+    due_.erase({it->second, it->first});
+    it->second = soon;
+    due_.emplace(soon, it->first);
+  }
+  if (!due_.empty()) retry_timer_.arm_at(due_.begin()->first);
+}
+
+/// The row of an entry whose membership ends waits for the membership again.
+void Fdb::member_changed(std::string_view key, bool is_member) {
+  if (is_member) return;
+  std::vector<Waiting> ended;
+  for (const auto& [waiting, due] : waiting_) {
+    const auto entry = entries_.find({waiting.second, waiting.first});
+    if (entry != entries_.end() && key == waiting.second + ":" + entry->second.port) ended.push_back(waiting);
+  }
+  for (const Waiting& waiting : ended) retry_now(waiting);
+}
+
 void Fdb::gone(const Place& place) {
+  retry_now({place.second, place.first});
   entries_.erase(place);
   const std::string canonical = fdb_key(place.first, place.second);
   if (spellings_.release(canonical)) announce({kFdbSpelling, canonical});

@@ -1,10 +1,13 @@
 // Fdb: owns FDB_TABLE. A row with the type static is a static entry in the forwarding database of the bridge of its VLAN: the station is
 // behind the port, and the bridge neither ages nor moves it. For a row with the type dynamic nothing is ordered: the bridge learns the
 // station itself. VLAN and link address identify an entry; if several rows spell one address, the first row has the entry (spellings.h).
+// An entry of another control plane and the address of a device stay: the row waits for kFdbFree, which is announced when the data plane
+// reports a change of the entry, and at growing intervals.
 #pragma once
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
+#include "rondo/sched/timer.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
@@ -33,15 +37,18 @@ class Fdb final : public Orch {
   PlaneCounts state_counts() const;
   /// Compares about 'limit' of the requested entries with those read. Returns true at the end of both.
   bool compare(FdbLook& look, std::size_t limit, Findings& findings) const;
-  /// Orders again an entry that another program deleted or changed.
+  /// Orders again an entry that another program deleted or changed. Rows that wait for the end of such an entry are retried.
   void program_again(const FdbDelete& object);
   /// True if a row asks for a static entry of this address in the bridge that the port is in.
   bool has(const FdbDelete& object) const;
+  /// True if a row waits for the end of an entry of this address, in any bridge, or is being retried.
+  bool is_awaited(const FdbDelete& object) const;
   /// True if the event of such an entry is a difference from its row, and not only what the row asks for.
   bool is_changed_by(const FdbDelete& object, bool is_set) const;
 
  private:
-  using Place = std::pair<std::string, MacAddress>;  // VLAN, address.
+  using Place = std::pair<std::string, MacAddress>;    // VLAN, address.
+  using Waiting = std::pair<MacAddress, std::string>;  // The same for rows that wait for kFdbFree.
   struct Entry {
     std::string port;
     bool is_static = false;
@@ -51,8 +58,9 @@ class Fdb final : public Orch {
     IfIndex device{};      // The device that was ordered last.
     unsigned orders = 0;   // Orders under way.
     std::string holder;    // Who has the address in the bridge, as text for operators; the row waits for the end of that.
+    unsigned denials = 0;  // Answers in a row that named a holder.
+    Instant denied_at{};   // The last of them.
     std::string refused_again;
-    bool is_held = false;  // The repair was refused for such a holder.
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
@@ -60,6 +68,12 @@ class Fdb final : public Orch {
   Outcome set_dynamic(const Place& place);
   Outcome answered(const Place& place, IfIndex device, const Status& status);
   void gone(const Place& place);
+  void await_end(const Place& place, const Status& answer);
+  void retry_now(const Waiting& waiting);
+  void retry_due();
+  void retry_soon(const MacAddress& mac);
+  void member_changed(std::string_view key, bool is_member);
+  void repaired(const Place& place, const Status& answer);
   IfIndex device_of(const Place& place, std::string_view port) const;
   const Entry* find(const FdbDelete& object, Place& place) const;
 
@@ -68,6 +82,10 @@ class Fdb final : public Orch {
   Refusals<std::string> refusals_;  // By canonical key.
   std::map<Place, Entry> entries_;  // Those that have a row, or whose Delete is under way.
   Spellings spellings_;
+  ConsumerHandle consumer_;
+  std::map<Waiting, Instant> waiting_;         // With the instant of the next retry.
+  std::set<std::pair<Instant, Waiting>> due_;  // The same by instant.
+  TimerSource retry_timer_;
 };
 
 }  // namespace rondo::switch_agent

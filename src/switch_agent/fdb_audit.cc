@@ -9,8 +9,8 @@ namespace rondo::switch_agent {
 
 namespace {
 
-std::string words_of(const std::string& vlan, const MacAddress& mac, std::string_view port) {
-  return "static entry " + mac.to_string() + " of " + vlan + " on " + std::string{port};
+std::string words_of(const std::string& vlan, const MacAddress& mac, std::string_view port, bool is_sticky = true) {
+  return "static entry " + mac.to_string() + " of " + vlan + " on " + std::string{port} + (is_sticky ? "" : ", which a frame may move");
 }
 
 }  // namespace
@@ -26,16 +26,16 @@ bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
       const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 && entry.holder.empty() &&
                           device_of(place, entry.port) == entry.device && holds({kVlanMember, place.first + ":" + entry.port});
       // The kernel names the owner of a bridge, not of an entry: those of a bridge of another program are not read.
-      if (!is_due || !ids_.device(place.first).ours || (is_there && it->port == entry.device)) return;
+      if (!is_due || !ids_.device(place.first).ours || (is_there && it->is_sticky && it->port == entry.device)) return;
       const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
       const FdbDelete object{entry.device, place.second};
       findings.add(kind, object, [&] {
         return Drift{.kind = kind,
                      .object = object,
                      .table = "FDB_TABLE",
-                     .key = fdb_key(place.first, place.second),
+                     .key = spellings_.holder(fdb_key(place.first, place.second)),
                      .wanted = words_of(place.first, place.second, entry.port),
-                     .actual = is_there ? words_of(place.first, place.second, ids_.name(it->port)) : std::string{}};
+                     .actual = is_there ? words_of(place.first, place.second, ids_.name(it->port), it->is_sticky) : std::string{}};
       });
     });
   }
@@ -44,7 +44,7 @@ bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
     const FdbDelete object{entry.port, entry.mac};
     if (look.wanted[look.next_actual] || has(object)) continue;
     findings.add(DriftKind::Unwanted, object, [&] {
-      const std::string actual = words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port));
+      const std::string actual = words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port), entry.is_sticky);
       return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
     });
   }
@@ -58,16 +58,35 @@ const Fdb::Entry* Fdb::find(const FdbDelete& object, Place& place) const {
 }
 
 void Fdb::program_again(const FdbDelete& object) {
+  retry_soon(object.mac);
   Place place;
   const Entry* const entry = find(object, place);
-  if (entry == nullptr || !entry->applied || entry->leaving || entry->orders > 0) return;
-  // The next audit detects a refusal, and tries again.
-  program(programmer_, FdbSet{entry->device, place.second}, [this, place](const Status& status) {
-    const auto repaired = entries_.find(place);
-    if (repaired == entries_.end()) return;
-    repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
-    repaired->second.is_held = status.code() == StatusCode::AlreadyExists;
-  });
+  if (entry == nullptr) return;
+  if (entry->orders > 0) entries_.find(place)->second.denials = 0;  // The order may have been denied before the change: retry soon.
+  if (!entry->applied || entry->leaving || entry->orders > 0 || !entry->holder.empty()) return;
+  program(programmer_, FdbSet{entry->device, place.second}, [this, place](const Status& status) { repaired(place, status); });
+}
+
+/// The next audit detects a refusal, and tries again. If another program has the place, the row waits for the end of that by itself.
+void Fdb::repaired(const Place& place, const Status& answer) {
+  const auto it = entries_.find(place);
+  if (it == entries_.end() || !it->second.is_static || it->second.leaving || it->second.orders > 0) return;
+  Entry& entry = it->second;
+  if (!holds({kVlanMember, place.first + ":" + entry.port})) return;
+  const bool is_held = answer.code() == StatusCode::AlreadyExists;
+  entry.refused_again = answer.ok() || is_held ? std::string{} : std::string{answer.message()};
+  if (!is_held) return;
+  entry.present = false;
+  entry.holder = std::string{answer.message()};
+  requeue(consumer_, spellings_.holder(fdb_key(place.first, place.second)));
+}
+
+bool Fdb::is_awaited(const FdbDelete& object) const {
+  const auto it = waiting_.lower_bound({object.mac, {}});
+  if (it != waiting_.end() && it->first.first == object.mac) return true;
+  Place place;
+  const Entry* const entry = find(object, place);
+  return entry != nullptr && entry->orders > 0 && entry->denials > 0;
 }
 
 bool Fdb::has(const FdbDelete& object) const {
@@ -78,7 +97,7 @@ bool Fdb::has(const FdbDelete& object) const {
 bool Fdb::is_changed_by(const FdbDelete& object, bool is_set) const {
   Place place;
   const Entry* const entry = find(object, place);
-  return entry != nullptr && !entry->leaving && !(is_set && object.port == entry->device);
+  return entry != nullptr && !entry->leaving && entry->holder.empty() && !(is_set && object.port == entry->device);
 }
 
 RowInPlane Fdb::state_of(std::string_view key) const {
@@ -92,7 +111,6 @@ RowInPlane Fdb::state_of(std::string_view key) const {
   if (!entry.holder.empty()) return {PlaneState::Foreign, entry.holder, {}};
   if (!entry.applied) return {};
   if (!entry.is_static) return {PlaneState::Installed, "the bridge learns it itself", {}};
-  if (entry.is_held) return {PlaneState::Foreign, entry.refused_again, {}};
   if (!entry.refused_again.empty()) {
     return {PlaneState::Lost, "the kernel does not have it and refuses it: " + entry.refused_again, {}};
   }
@@ -105,7 +123,6 @@ PlaneCounts Fdb::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [place, entry] : entries_) {
     if (!entry.holder.empty() || !entry.applied || entry.leaving || refusals_.why(fdb_key(place.first, place.second)) != nullptr) continue;
-    if (entry.is_static && entry.is_held) continue;
     if (entry.is_static && !entry.refused_again.empty()) {
       ++counts.lost;
     } else if (entry.is_static && !holds({kVlanMember, place.first + ":" + entry.port})) {

@@ -48,7 +48,7 @@ class Ports final : public Orch {
     std::optional<bool> wanted_up{};  // From its row, if that was carried out.
     bool was_as_wanted = false;  // Since the row was carried out, the kernel has reported the administrative status that the row asks for.
     /// True if the administrative status differs from the row's because another program changed it.
-    bool is_held() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
+    bool is_overridden() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
     std::uint64_t carrier_changes = 0;
     WallTime exists_since;  // When each value last changed, or when the port was first seen.
     WallTime admin_since;

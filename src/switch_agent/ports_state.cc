@@ -20,7 +20,7 @@ std::string since_text(WallTime time) {
 namespace {
 
 /// Explains why the port keeps its status, and how to change that.
-std::string held_words(const Ports::Port& port) {
+std::string overridden_words(const Ports::Port& port) {
   const std::string wanted = *port.wanted_up ? "up" : "down";
   return ": another program changed it, and its row asks for " + wanted + "; 'rondo set PORT_TABLE " + port.name +
          " admin_status=" + wanted + "' sets it " + wanted + " again";
@@ -34,7 +34,7 @@ std::string Ports::trouble(std::string_view name) const {
   if (port == nullptr || !port->exists) {
     return "the kernel has no device named '" + std::string{name} + "'" + since_text(port == nullptr ? WallTime{} : port->exists_since);
   }
-  const std::string held = port->is_held() ? held_words(*port) : std::string{};
+  const std::string held = port->is_overridden() ? overridden_words(*port) : std::string{};
   if (!port->admin_up) return "port " + port->name + " is administratively down" + since_text(port->admin_since) + held;
   if (!held.empty()) return "port " + port->name + " is administratively up" + since_text(port->admin_since) + held;
   if (!port->carrier) return "port " + port->name + " has no carrier" + since_text(port->carrier_since);
@@ -57,7 +57,9 @@ RowInPlane Ports::state_of(std::string_view key) const {
 }
 
 /// True if another program changed what the port's row asks for.
-bool Ports::is_lost(const Port& port) const { return port.is_held() || (!mtus_.interface_row(port.name) && mtus_.is_changed(port.name)); }
+bool Ports::is_lost(const Port& port) const {
+  return port.is_overridden() || (!mtus_.interface_row(port.name) && mtus_.is_changed(port.name));
+}
 
 PlaneCounts Ports::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};

@@ -420,15 +420,15 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   }
   ++counts_.refused;
   // PutBack may have skipped the earlier route while this order was under way.
-  const bool is_held = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
+  const bool is_foreign = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
   const std::uint32_t slot = routes_.find(id);
   // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
   // group, so that a set which only this route uses counts as awaited and stays.
   const bool group_gone = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
-  const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
+  const Outcome outcome = is_foreign   ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
                                        : refusals_of(slot).note(id, outcome_of_set(operation.status));
-  if (is_held || group_gone) forget_refusal(id);
+  if (is_foreign || group_gone) forget_refusal(id);
   if (slot == RouteMap::kNone) {
     tell_free(id);
   } else {

@@ -414,8 +414,9 @@ class AgentLife final : public Life {
         });
         break;
       case 7:
-        later([this, vlan, port, of] {
-          if (is_in(port, vlan)) plane().add_external_entry(port, of);
+        later([this, vlan, port, of, is_external = random_.chance(0.7)] {
+          if (!is_in(port, vlan)) return;
+          is_external ? plane().add_external_entry(port, of) : plane().add_movable_entry(port, of);
         });
         break;
       case 8:

@@ -109,6 +109,8 @@ TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
   plane->apply({&gone, 1});  // As another program: its own socket.
   ASSERT_TRUE(gone.status.ok()) << gone.status.to_string();
   EXPECT_TRUE(becomes([&] { return plane->fdb().value().size() == 1; })) << log_text();
+  ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master static"));
+  EXPECT_TRUE(becomes([&] { return plane->fdb().value().at(0).is_sticky; })) << "it keeps its port when a frame arrives at another";
   const auto told = client->call("diff", {{"table", "FDB_TABLE"}});
   ASSERT_TRUE(told.has_value()) << told.error().to_string();
   EXPECT_EQ(told->at("differences").to_number<int>(), 0) << json::serialize(*told);

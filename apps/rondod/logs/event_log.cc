@@ -121,8 +121,9 @@ void EventLog::tell_refused_left_out() {
 }
 
 void EventLog::refused(const Operation& operation) {
-  if (operation.status.code() == StatusCode::AlreadyExists && std::holds_alternative<RouteSet>(operation.order))
-    return;  // See held_by_others().
+  // See held_by_others(). An entry of a bridge that another program has is retried, too, and its row is foreign.
+  const bool waits_for_other = std::holds_alternative<RouteSet>(operation.order) || std::holds_alternative<FdbSet>(operation.order);
+  if (operation.status.code() == StatusCode::AlreadyExists && waits_for_other) return;
   if (!is_worth_a_line(operation)) return;
   const int error = operation.status.origin_errno();
   const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);

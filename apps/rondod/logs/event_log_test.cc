@@ -89,6 +89,9 @@ TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
                     .status = {StatusCode::AlreadyExists, "held", EEXIST}};
   events.refused(refused);
   EXPECT_EQ(told(), "") << "a line for each attempt";
+  refused.order = FdbSet{.port = IfIndex{3}, .mac = MacAddress{{2, 0, 0, 0, 0, 1}}};
+  events.refused(refused);
+  EXPECT_EQ(told(), "") << "the same";
 }
 
 TEST_F(Events, ABurstOfRejectsIsAFewLinesAndWhereTheRestIs) {
