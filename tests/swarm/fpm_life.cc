@@ -45,9 +45,10 @@ std::vector<std::string> split(const std::string& list) {
 
 /// What rondod has besides its tables: the agent and the server, joined as FpmFeed joins them.
 struct FpmLife::Process {
-  Process(Runtime& of, SimDataPlane& plane, switch_agent::SafetyOptions safety, Broken how)
+  Process(Runtime& of, SimDataPlane& plane, switch_agent::SafetyOptions safety, std::size_t routes, Broken how)
       : runtime(of),
         broken(how),
+        routes_max(routes),
         wait_until(of.clock().now() + kSilence),
         agent(of, plane, agent_options(safety)),
         timer("fpm adoption", Priority{8}, [this] { adopt(); }) {}
@@ -67,6 +68,7 @@ struct FpmLife::Process {
     options.address.clear();
     options.quiet = kQuiet;
     options.silence = kSilence;
+    options.book.routes_max = routes_max;
     options.book.vrf_name = [this](std::uint32_t table) { return agent.vrf_of_table(table); };
     options.book.device_name = [this](std::uint32_t device) {
       const std::string name{agent.port_ids().name(IfIndex{device})};
@@ -102,6 +104,7 @@ struct FpmLife::Process {
 
   Runtime& runtime;
   const Broken broken;
+  const std::size_t routes_max;
   const Instant wait_until;
   switch_agent::Agent agent;
   std::unique_ptr<fpm::Server> server;
@@ -149,6 +152,8 @@ FpmLife::FpmLife(std::uint64_t seed, Broken broken) : random_(seed * 15'485'863 
   world_ = std::make_unique<sim::World>(std::move(options));
   begin_box();
   const bool is_careful = random_.chance(0.5);
+  Random room(seed * 6'700'417 + 5);
+  routes_max_ = room.chance(0.2) ? room.between(4, 30) : limits::kFpmRoutes;
   const switch_agent::SafetyOptions safety{.share = is_careful ? 0.3 : 1.0, .least = 3, .wait = {}};
   world_->add(std::make_unique<UserRows>(user_));
   world_->check_at_rest("fpm", [this] { return check(); });
@@ -157,7 +162,7 @@ FpmLife::FpmLife(std::uint64_t seed, Broken broken) : random_(seed * 15'485'863 
     runtime.on_reject([this](std::string_view table, const Change& change, const Status& why) {
       rejects_.push_back(std::string{table} + ":" + std::string{change.key()} + ": " + why.to_string());
     });
-    auto process = std::make_shared<Process>(runtime, world_->plane(), safety, broken_);
+    auto process = std::make_shared<Process>(runtime, world_->plane(), safety, routes_max_, broken_);
     process->start();
     process_ = process;
     return process;
@@ -328,7 +333,7 @@ void FpmLife::calm_down() {
   world_->set_faults({});
   for (int kind = 0; kind < 7; ++kind) world_->plane().fail_by_chance(static_cast<OrderKind>(kind), 0.0, 0);
   world_->run_for(1s + switch_agent::kSlowestRefusedRetry);
-  zebra_->repair();
+  zebra_->repair(routes_max_ / 2);
   settle();
 }
 
@@ -369,7 +374,7 @@ void FpmLife::settle() {
       send(random_.below(unsent_.size() + 1));
       if (random_.chance(0.5)) world_->run_for(std::chrono::milliseconds{random_.below(50)});
     }
-    unsent_ += zebra_->repair();
+    unsent_ += zebra_->repair(routes_max_ / 2);
     wait_until_settled();
   }
   if (!is_settled()) trouble_ = unsettled();

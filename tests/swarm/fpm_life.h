@@ -72,8 +72,9 @@ class FpmLife final : public Life {
   std::weak_ptr<Process> process_;
   std::unique_ptr<Zebra> zebra_;
   bool has_vrf_ = false;
-  bool has_changed_ = false;  // The session has changed something since it sent everything.
-  bool is_whole_ = false;     // Every port has been up since the last change.
+  std::size_t routes_max_ = 0;  // Of the server.
+  bool has_changed_ = false;    // The session has changed something since it sent everything.
+  bool is_whole_ = false;       // Every port has been up since the last change.
   switch_agent::DesiredState user_;
   switch_agent::Lines rejects_;
   UniqueFd session_;

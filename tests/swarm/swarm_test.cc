@@ -365,7 +365,7 @@ TEST(SwarmFound, AListenerSleptOverTheEventsBehindAGap) {
 
 // zebra deleted a next hop and made another one with its number. A group that names it kept the next hops of before.
 TEST(SwarmFound, AGroupKeptANextHopWhoseNumberHadAnotherContent) {
-  for (const std::uint64_t seed : {147U, 202U, 206U}) {
+  for (const std::uint64_t seed : {202U, 206U}) {
     const std::unique_ptr<Life> life = make_life("fpm", seed);
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();

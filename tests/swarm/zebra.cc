@@ -255,13 +255,13 @@ std::vector<Zebra::Key> Zebra::keys() const {
   return keys;
 }
 
-std::string Zebra::repair() {
+std::string Zebra::repair(std::size_t routes) {
   std::string bytes;
   for (const Key& key : keys()) {
     const Meaning meant = meaning(key);
     std::set<std::string> gateways;
     for (const Hop& hop : meant.hops) gateways.insert(std::get<0>(hop));
-    if (meant.kind != Meaning::Kind::Waits && gateways.size() == meant.hops.size()) continue;
+    if (meant.kind != Meaning::Kind::Waits && gateways.size() == meant.hops.size() && routes_.size() <= routes) continue;
     routes_.erase(key);
     bytes += kit::frame(kit::no_route(key.second, key.first));
   }

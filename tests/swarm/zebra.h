@@ -44,8 +44,9 @@ class Zebra {
   void renumber();
   /// Bytes that are no message, or one that has no effect.
   std::string lie();
-  /// Removes the routes that wait for something that does not exist, or name a gateway twice, and returns the frames that tell of it.
-  std::string repair();
+  /// Removes the routes that wait for something that does not exist, name a gateway twice, or are too many, and returns the frames that
+  /// tell of it.
+  std::string repair(std::size_t routes);
 
   Meaning meaning(const Key& key) const;
   std::vector<Key> keys() const;
