@@ -40,4 +40,8 @@ struct StaticRouteRow {
 /// which a gateway is without nexthop-vrf.
 Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf = {});
 
+/// The fields of a row of PORTCHANNEL or VLAN without the list of its members ("members@"), which older SONiC images write beside the
+/// rows of the members.
+std::vector<Field> fields_without_members(const Fields& fields);
+
 }  // namespace rondo::managers

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "managers/config_rows.h"
 #include "managers/facts.h"
 #include "managers/priorities.h"
 #include "rondo/orch/runtime.h"
@@ -37,7 +38,7 @@ Outcome LagManager::set(std::string_view key, const Fields& fields) {
   if (auto waits = begin(source_of(key))) return *waits;
   if (Status name = switch_agent::check_lag_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
   if (const auto row = switch_agent::parse_lag(fields); !row) return Outcome::reject(row.error());
-  std::vector<Field> wanted{fields.begin(), fields.end()};
+  std::vector<Field> wanted = fields_without_members(fields);
   if (!fields.contains("admin_status")) wanted.push_back({"admin_status", "down"});
   if (!fields.contains("mtu")) wanted.push_back({"mtu", "9100"});
   return put(source_of(key), target_of(key), wanted, [this, lag = std::string{key}] {

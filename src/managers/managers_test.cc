@@ -190,7 +190,7 @@ TEST(ManagersTest, AVlanItsMembersAndItsInterfacesBecomeTheirRowsAndGoWithThem) 
   process.set("VLAN_INTERFACE", "Vlan10");
   EXPECT_THAT(process.rows, IsEmpty());
   EXPECT_THAT(process.why("VLAN_INTERFACE", "Vlan10|10.0.0.1/24"), HasSubstr("VLAN_INTERFACE Vlan10 ; VLAN Vlan10 "));
-  process.set("VLAN", "Vlan10", {{"vlanid", "10"}, {"mac", "02:00:00:00:10:10"}});
+  process.set("VLAN", "Vlan10", {{"vlanid", "10"}, {"members@", "Ethernet0"}, {"mac", "02:00:00:00:10:10"}});
   process.set("VLAN_MEMBER", "Vlan10|Ethernet0", {{"tagging_mode", "tagged"}});
   process.set("VLAN_MEMBER", "Vlan10|Ethernet4");
   EXPECT_EQ(process.rows["VLAN_TABLE:Vlan10"], "admin_status=up mac=02:00:00:00:10:10 mtu=9100 vlanid=10");
@@ -220,7 +220,7 @@ TEST(ManagersTest, ALagItsMembersAndItsInterfacesBecomeTheirRowsAndGoWithThem) {
   EXPECT_THAT(process.rows, IsEmpty());
   EXPECT_THAT(process.why("PORTCHANNEL_INTERFACE", "PortChannel1|10.0.0.1/24"),
               HasSubstr("PORTCHANNEL_INTERFACE PortChannel1 ; PORTCHANNEL PortChannel1 "));
-  process.set("PORTCHANNEL", "PortChannel1", {{"min_links", "2"}, {"fast_rate", "false"}});
+  process.set("PORTCHANNEL", "PortChannel1", {{"min_links", "2"}, {"members@", "Ethernet0,Ethernet4"}, {"fast_rate", "false"}});
   process.set("PORTCHANNEL_MEMBER", "PortChannel1|Ethernet0", {{"NULL", "NULL"}});
   EXPECT_EQ(process.rows["LAG_TABLE:PortChannel1"], "admin_status=down fast_rate=false min_links=2 mtu=9100");
   EXPECT_EQ(process.rows["LAG_MEMBER_TABLE:PortChannel1:Ethernet0"], "status=enabled");

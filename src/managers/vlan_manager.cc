@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "managers/config_rows.h"
 #include "managers/facts.h"
 #include "managers/priorities.h"
 #include "rondo/orch/runtime.h"
@@ -37,7 +38,7 @@ Outcome VlanManager::set(std::string_view key, const Fields& fields) {
   if (auto waits = begin(source_of(key))) return *waits;
   if (const auto name = switch_agent::parse_vlan_name(key); !name) return Outcome::reject_key(name.error());
   if (const auto row = switch_agent::parse_vlan(fields); !row) return Outcome::reject(row.error());
-  std::vector<Field> wanted{fields.begin(), fields.end()};
+  std::vector<Field> wanted = fields_without_members(fields);
   if (!fields.contains("admin_status")) wanted.push_back({"admin_status", "up"});
   if (!fields.contains("mtu")) wanted.push_back({"mtu", "9100"});
   return put(source_of(key), target_of(key), wanted, [this, vlan = std::string{key}] {

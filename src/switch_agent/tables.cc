@@ -20,13 +20,13 @@ constexpr std::array<std::string_view, 11> kVrfIgnored{
     "fallback", "in_band_mgmt_enabled", "ip_opt_action", "l3_mc_action", "mgmtVrfEnabled", "NULL", "src_mac", "ttl_action", "v4", "v6",
     "vni"};
 constexpr std::array kLagFields{&field::kLagAdminStatus, &field::kLagMtu, &field::kMinLinks, &field::kStatic};
-constexpr std::array<std::string_view, 14> kLagIgnored{"description", "fallback",    "fast_rate",   "lacp_key",       "learn_mode",
-                                                       "mode",        "NULL",        "oper_status", "system_mac",     "switch_id",
-                                                       "lag_id",      "tagged_vlan", "tpid",        "traffic_disable"};
+constexpr std::array<std::string_view, 16> kLagIgnored{
+    "description", "fallback",    "fast_rate",  "lacp_key",  "learn_mode", "members",     "members@", "mode",
+    "NULL",        "oper_status", "system_mac", "switch_id", "lag_id",     "tagged_vlan", "tpid",     "traffic_disable"};
 constexpr std::array kLagMemberFields{&field::kMemberStatus};
 constexpr std::array<std::string_view, 1> kLagMemberIgnored{"NULL"};
 constexpr std::array kVlanFields{&field::kVlanAdminStatus, &field::kVlanMtu, &field::kMac};
-constexpr std::array<std::string_view, 5> kVlanIgnored{"description", "host_ifname", "learn_mode", "NULL", "vlanid"};
+constexpr std::array<std::string_view, 7> kVlanIgnored{"description", "host_ifname", "learn_mode", "members", "members@", "NULL", "vlanid"};
 constexpr std::array kVlanMemberFields{&field::kTaggingMode};
 constexpr std::array<std::string_view, 1> kVlanMemberIgnored{"NULL"};
 constexpr std::array kFdbFields{&field::kFdbPort, &field::kFdbType};
