@@ -205,6 +205,12 @@ struct Reconciler::Known {
   }
   /// A port that leaves a bridge loses its entries there, and the same keys then name entries of another bridge. The audit after the
   /// restart finds those that stayed because the order was refused.
+  /// The kernel drops the neighbours of a device whose address changes.
+  void disbelieve_neighbors(IfIndex port) {
+    for (auto it = neighbors.lower_bound({port.value(), IpAddress{}}); it != neighbors.end() && it->first.first == port.value(); ++it) {
+      it->second.believed = false;
+    }
+  }
   void disbelieve_link(IfIndex port, bool is_moved) {
     links.erase(port.value());
     if (!is_moved) return;
@@ -344,7 +350,7 @@ void Reconciler::link_event(const LinkEvent& event) {
   seen.is_moved = is_moved;
   seen.is_doubted = true;
   const std::lock_guard lock(mutex_);
-  doubts_.push_back({event.port, is_moved});
+  doubts_.push_back({event.port, is_moved, before->mac != event.mac});
   has_doubts_.store(true, std::memory_order_relaxed);
 }
 
@@ -357,7 +363,10 @@ void Reconciler::take_doubts() {
     doubts.swap(doubts_);
     has_doubts_.store(false, std::memory_order_relaxed);
   }
-  for (const Doubt& doubt : doubts) known_->disbelieve_link(doubt.port, doubt.is_moved);
+  for (const Doubt& doubt : doubts) {
+    known_->disbelieve_link(doubt.port, doubt.is_moved);
+    if (doubt.has_new_mac) known_->disbelieve_neighbors(doubt.port);
+  }
 }
 
 Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {

@@ -77,7 +77,9 @@ Status Agent::start() {
     if (journal_ != nullptr) journal_->link(event);
     if (options_.on_link) options_.on_link(event);
     if (!restarted_) reconciler_.link_event(event);
+    const bool has_new_mac = port_ids_.find(event.name) == event.port && port_ids_.device(event.name).mac != event.mac;
     ports_.link_event(event);
+    if (has_new_mac && !event.removed) neighbors_.mac_changed(event.name);
     // A device that was down, or whose MTU was too small for IPv6, has lost addresses.
     if (audit_ != nullptr) audit_->notice(ObjectKind::Address);
   });

@@ -19,7 +19,10 @@ bool is_link_local(const IpAddress& address) noexcept {
 std::string neighbor_key(std::string_view port, const IpAddress& address) { return std::string{port} + ":" + address.to_string(); }
 
 Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids)
-    : Orch(runtime, "neighbors", kNeighbors), programmer_(programmer), ids_(ids) {
+    : Orch(runtime, "neighbors", kNeighbors),
+      programmer_(programmer),
+      ids_(ids),
+      dropped_(runtime, "dropped neighbors", kNeighbors, [this](const std::string& port) { mac_changed(port); }) {
   consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove, {.set_replaces_delete = true});
   provide(kNeighbor, [this](std::string_view key) {
     const Result<NeighborKey> parsed = parse_neighbor_key(key);
@@ -141,7 +144,9 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
   if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {
     neighbor.may_remain = true;
-    return done(place, neighbor, mac);
+    Outcome outcome = done(place, neighbor, mac);
+    if (neighbor.orders == 0 && std::exchange(neighbor.is_dropped, false)) program_again(NeighborDelete{id, place.second});
+    return outcome;
   }
   const Status answer = status.ok() ? device_changed(place.first) : status;
   Outcome outcome = place.second.is_v6() ? outcome_of_ipv6_set(answer, place.first, ids_.mtu(place.first)) : outcome_of_set(answer);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "switch_agent/drift.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
+#include "switch_agent/retry_timer.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
 
@@ -35,6 +37,8 @@ class Neighbors final : public Orch {
   /// Orders again a neighbour that another program deleted or changed.
   void program_again(const NeighborDelete& object);
   bool has(const NeighborDelete& object) const;
+  /// Orders the neighbours of the port again: the kernel drops all of a device whose MAC address changes.
+  void mac_changed(const std::string& port);
   /// Adds the neighbours of 'port', as they are on 'device'. O(neighbours of the port).
   void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
@@ -47,6 +51,7 @@ class Neighbors final : public Orch {
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
     MacAddress mac;               // The last address that was ordered and that the data plane accepted.
     unsigned orders = 0;          // Orders under way.
+    bool is_dropped = false;      // The MAC address of the port changed while an order was under way.
     std::string refused_again;    // The kernel's message, if it refused the last repair.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
@@ -59,6 +64,7 @@ class Neighbors final : public Orch {
   Outcome learned(const Place& place, const MacAddress& mac);
   /// Applied: done while the kernel keeps it.
   Outcome done(const Place& place, Neighbor& neighbor, const MacAddress& mac);
+  void order_again(const NeighborDelete& object, std::function<void(const Status&)> then);
   Outcome remove(std::string_view key);
   void gone(const Place& place);
   void note_present(const std::string& port, Neighbor& neighbor);
@@ -76,6 +82,7 @@ class Neighbors final : public Orch {
   };
   std::map<std::string, Present, std::less<>> present_;
   std::map<Place, Neighbor> neighbors_;  // Desired, or their Delete is under way.
+  RetryTimer dropped_;                   // Ports whose neighbours the kernel has dropped with their MAC address.
   Spellings spellings_;
   std::map<std::string, std::size_t, std::less<>> counts_;  // Neighbours per port, and per port and family (these need an address there).
 };

@@ -1,6 +1,8 @@
 // neighbors_audit.cc: neighbours that differ from what was ordered, and their repair.
 #include <algorithm>
+#include <utility>
 
+#include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/program.h"
@@ -51,13 +53,30 @@ bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& finding
 }
 
 void Neighbors::program_again(const NeighborDelete& object) {
+  order_again(object, [](const Status&) {});
+}
+
+void Neighbors::order_again(const NeighborDelete& object, std::function<void(const Status&)> then) {
   const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
   if (it == neighbors_.end() || !it->second.applied || it->second.learned || it->second.leaving || it->second.orders > 0) return;
   // The next audit detects a refusal, and tries again.
-  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [this, place = it->first](const Status& status) {
-    const auto repaired = neighbors_.find(place);
-    if (repaired != neighbors_.end()) repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
-  });
+  program(programmer_, NeighborSet{object.port, object.address, it->second.mac},
+          [this, place = it->first, then = std::move(then)](const Status& status) {
+            const auto repaired = neighbors_.find(place);
+            if (repaired != neighbors_.end()) repaired->second.refused_again = status.ok() ? std::string{} : std::string{status.message()};
+            then(status);
+          });
+}
+
+void Neighbors::mac_changed(const std::string& port) {
+  const IfIndex device = ids_.find(port);
+  for (auto it = neighbors_.lower_bound({port, IpAddress{}}); it != neighbors_.end() && it->first.first == port; ++it) {
+    it->second.is_dropped = it->second.orders > 0;
+    if (it->second.is_dropped || !holds({kAdminUp, port})) continue;
+    order_again(NeighborDelete{device, it->first.second}, [this, port](const Status& status) {
+      if (!status.ok() && is_passing(status)) dropped_.add(port, kForeignRetry);
+    });
+  }
 }
 
 void Neighbors::add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const {

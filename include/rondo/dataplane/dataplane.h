@@ -14,6 +14,8 @@
 //     bridge does not, and keeps its addresses.
 //   - A bridge has carrier while one of its ports has, and before it has had a port.
 //   - A bond has carrier while enough of its ports have (BondSet::min_links). Its next hops are lost with it, as those of a port.
+//   - A change of the MAC address of a device drops all its neighbours. A bond takes that of its first port, and another one when the last
+//     port leaves; a bridge has the lowest one of its ports.
 //   - A static entry of a bridge's forwarding database goes with its port; learned ones go when the port loses its carrier, too.
 //   - Deleting the last IPv4 address of a port drops its IPv4 neighbours.
 //   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.

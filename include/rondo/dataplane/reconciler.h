@@ -102,6 +102,7 @@ class Reconciler final : public DataPlane {
   struct Doubt {
     IfIndex port;
     bool is_moved = false;  // Into another VRF or bridge, or out of one.
+    bool has_new_mac = false;
   };
   bool takes_port_down(const Order& order) const;
   void take_doubts();

@@ -94,6 +94,10 @@ class SimDataPlane final : public DataPlane {
   /// Sets the signal on the port's line. As on Linux the carrier is visible only while the port is up. An unknown name is a fault of the
   /// test.
   void set_carrier(std::string_view name, bool signal);
+  /// The greatest MTU that the driver of the port allows from now on; 65535 at first. It does not change the MTU.
+  void set_mtu_max(std::string_view name, std::uint32_t mtu);
+  /// Another program puts a device on the port, such as a macvlan, or takes it away: meanwhile the port can enter no bond.
+  void set_in_use(std::string_view name, bool in_use);
   /// Removes the device, with every object on it.
   void remove_port(std::string_view name);
   /// Renames the device. As on Linux it keeps its index and every object on it. 'new_name' must be free.

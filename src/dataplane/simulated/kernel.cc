@@ -252,15 +252,15 @@ Verdict SimKernel::apply(const AddressDelete& order) {
 Verdict SimKernel::apply(const LinkSet& order) {
   Port* const device = port(order.port);
   if (device == nullptr) return kNoDevice;
-  if (order.mtu && *order.mtu < kMtuMin) return {EINVAL, "mtu less than device minimum"};
-  if (order.mtu && *order.mtu > kMtuMax) return {EINVAL, "mtu greater than device maximum"};
-  if (order.mtu && device->vlan != 0 && *order.mtu > ports_.at(device->lower).mtu) return {ERANGE, ""};
+  if (order.mtu) {
+    if (const Verdict verdict = check_mtu(order.port, *device, *order.mtu); verdict.error_number != 0) return verdict;
+  }
   if (order.master) {
     if (const Verdict verdict = check_master(*device, *order.master); verdict.error_number != 0) return verdict;
   }
   device->mtu = order.mtu.value_or(device->mtu);
   device->has_own_mtu = device->has_own_mtu || order.mtu;
-  device->mac = order.mac.value_or(device->mac);
+  if (order.mac) set_mac(order.port, *order.mac);
   device->has_own_mac = device->has_own_mac || order.mac;
   if (order.up) {
     if (const Verdict verdict = set_up(order.port, *order.up); verdict.error_number != 0) return verdict;
@@ -273,11 +273,29 @@ Verdict SimKernel::apply(const LinkSet& order) {
   return kDone;
 }
 
+/// A bond asks its ports, and passes on no text.
+Verdict SimKernel::check_mtu(IfIndex index, const Port& device, std::uint32_t mtu) const {
+  if (mtu < kMtuMin) return {EINVAL, "mtu less than device minimum"};
+  if (mtu > device.mtu_max) return {EINVAL, "mtu greater than device maximum"};
+  if (device.vlan != 0 && mtu > ports_.at(device.lower).mtu) return {ERANGE, ""};
+  if (device.bond == BondMode::None) return kDone;
+  const std::vector<IfIndex> ports = ports_of(index);
+  return std::ranges::any_of(ports, [&](IfIndex port) { return mtu > ports_.at(port).mtu_max; }) ? Verdict{EINVAL, ""} : kDone;
+}
+
+/// The kernel drops all neighbours of a device whose address changes, the permanent ones among them (neigh_changeaddr()).
+void SimKernel::set_mac(IfIndex index, const MacAddress& mac) {
+  Port& device = ports_.at(index);
+  if (std::exchange(device.mac, mac) == mac) return;
+  neighbors_ -= device.neighbors.size();
+  device.neighbors.clear();
+}
+
 Verdict SimKernel::check_master(const Port& port, IfIndex master) const {
   if (!master) return kDone;
   const auto found = ports_.find(master);
   if (found == ports_.end()) return {EINVAL, ""};
-  if (found->second.bond != BondMode::None) return check_bond(port);
+  if (found->second.bond != BondMode::None) return check_bond(port, found->second);
   if (found->second.bridge) return port.bridge ? Verdict{ELOOP, "Can not enslave a bridge to a bridge"} : kDone;
   if (found->second.vrf_table == 0) return {EOPNOTSUPP, ""};
   return port.vrf_table != 0 ? Verdict{EINVAL, "Can not enslave an L3 master device to a VRF"} : kDone;
@@ -370,6 +388,18 @@ void SimKernel::set_signal(std::string_view name, bool signal) {
   if (!signal) lost_carrier(found->first);
   changed(found->first);
   carrier_changed(found->first);
+}
+
+void SimKernel::set_mtu_max(std::string_view name, std::uint32_t mtu) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
+  found->second.mtu_max = mtu;
+}
+
+void SimKernel::set_in_use(std::string_view name, bool in_use) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
+  found->second.in_use = in_use;
 }
 
 void SimKernel::remove_port(std::string_view name) {

@@ -50,6 +50,8 @@ class SimKernel {
   void add_stray_route(const RouteDelete& route) { stray_routes_.insert_or_assign(route, RouteType::Blackhole); }
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
+  void set_mtu_max(std::string_view name, std::uint32_t mtu);
+  void set_in_use(std::string_view name, bool in_use);
   void remove_port(std::string_view name);
   void rename_port(std::string_view name, std::string new_name);
 
@@ -75,6 +77,8 @@ class SimKernel {
     std::string name;
     MacAddress mac;
     std::uint32_t mtu = 1500;
+    std::uint32_t mtu_max = 65535;
+    bool in_use = false;  // Another program has put a device on it, such as a macvlan, so that it can enter no bond.
     bool admin_up = false;
     bool signal = true;
     IfIndex master{};             // The VRF device, bridge or bond that it is in.
@@ -161,7 +165,9 @@ class SimKernel {
   Port* bridge_of(IfIndex port);
   bool is_own_address(IfIndex bridge, const MacAddress& mac) const;
   const char* holder_of(IfIndex bridge, const MacAddress& mac) const;
-  Verdict check_bond(const Port& port) const;
+  Verdict check_bond(const Port& port, const Port& bond) const;
+  Verdict check_mtu(IfIndex index, const Port& device, std::uint32_t mtu) const;
+  void set_mac(IfIndex index, const MacAddress& mac);
   bool is_bond(IfIndex device) const;
   std::vector<IfIndex> ports_of(IfIndex bond) const;
   void enter_bond(IfIndex port, IfIndex bond);
@@ -187,6 +193,7 @@ class SimKernel {
   std::size_t groups_ = 0;
   std::size_t neighbors_ = 0;
   std::uint32_t last_index_ = 0;
+  std::uint8_t last_made_mac_ = 0;
   std::vector<LinkEvent> events_;
   std::vector<FdbEvent> fdb_events_;
 };

@@ -50,9 +50,11 @@ bool SimKernel::is_bond(IfIndex device) const {
 }
 
 /// A port leaves the device that it is in first: a bond sets it down then, a bridge does not.
-Verdict SimKernel::check_bond(const Port& port) const {
+Verdict SimKernel::check_bond(const Port& port, const Port& bond) const {
   if (port.bond != BondMode::None || port.vrf_table != 0) return {EPERM, "Device type (master device) cannot be enslaved"};
+  if (port.in_use) return {EBUSY, "Device is in use and cannot be enslaved"};
   if (port.admin_up && !is_bond(port.master)) return {EPERM, "Device can not be enslaved while up"};
+  if (bond.mtu > port.mtu_max) return {EINVAL, ""};
   return kDone;
 }
 
@@ -68,11 +70,12 @@ void SimKernel::enter_bond(IfIndex index, IfIndex bond) {
   Port& port = ports_.at(index);
   Port& device = ports_.at(bond);
   if (!device.has_own_mac && ports_of(bond).size() == 1) {
-    device.mac = port.mac;  // That of the first port.
+    set_mac(bond, port.mac);  // That of the first port.
     changed(bond);
   }
   port.own_mtu = std::exchange(port.mtu, device.mtu);
-  port.own_mac = std::exchange(port.mac, device.mac);
+  port.own_mac = port.mac;
+  set_mac(index, device.mac);
   set_up(index, true);
   changed(index);
   follow_members(bond);
@@ -82,9 +85,15 @@ void SimKernel::leave_bond(IfIndex index, IfIndex bond) {
   Port& port = ports_.at(index);
   set_up(index, false);
   port.mtu = port.own_mtu;
-  port.mac = port.own_mac;
+  set_mac(index, port.own_mac);
   changed(index);
   follow_members(bond);
+  if (!ports_of(bond).empty()) return;
+  MacAddress made;  // Linux takes a random one.
+  made.bytes = {0x06, 0, 0, static_cast<std::uint8_t>(bond.value() >> 8), static_cast<std::uint8_t>(bond.value()), ++last_made_mac_};
+  set_mac(bond, made);
+  ports_.at(bond).has_own_mac = false;
+  changed(bond);
 }
 
 /// The ports of a bond have its MTU and its MAC address.
@@ -94,7 +103,7 @@ void SimKernel::set_ports_of(IfIndex bond) {
     Port& port = ports_.at(index);
     if (port.mtu == device.mtu && port.mac == device.mac) continue;
     port.mtu = device.mtu;
-    port.mac = device.mac;
+    set_mac(index, device.mac);
     changed(index);
     lower_tagged_mtus(index);
   }

@@ -120,7 +120,7 @@ void SimKernel::follow_ports(IfIndex bridge) {
     device.signal = device.signal || port.carrier();
   }
   if (!device.has_own_mtu) device.mtu = mtu.value_or(1500);
-  if (!device.has_own_mac) device.mac = mac.value_or(MacAddress{});
+  if (!device.has_own_mac) set_mac(bridge, mac.value_or(MacAddress{}));
   if (had_carrier && !device.carrier()) lost_carrier(bridge);
   changed(bridge);
   if (had_carrier != device.carrier()) carrier_changed(bridge);

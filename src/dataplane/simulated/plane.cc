@@ -472,6 +472,16 @@ void SimDataPlane::set_carrier(std::string_view name, bool signal) {
   impl_->publish();
 }
 
+void SimDataPlane::set_mtu_max(std::string_view name, std::uint32_t mtu) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.set_mtu_max(name, mtu);
+}
+
+void SimDataPlane::set_in_use(std::string_view name, bool in_use) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.set_in_use(name, in_use);
+}
+
 void SimDataPlane::remove_port(std::string_view name) {
   const std::lock_guard lock(impl_->mutex);
   impl_->kernel.remove_port(name);
