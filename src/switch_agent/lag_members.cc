@@ -1,5 +1,6 @@
 #include "switch_agent/lag_members.h"
 
+#include <cerrno>
 #include <optional>
 
 #include "rondo/orch/runtime.h"
@@ -12,12 +13,22 @@ namespace rondo::switch_agent {
 
 namespace {
 
+/// Only the MTU of PORT_TABLE can be refused for good, and a port that has left has no row that could wait for it.
+Outcome left(const Status& status) {
+  Outcome outcome = outcome_of_delete(status);
+  return outcome.kind() == Outcome::Kind::Reject ? Outcome::done() : outcome;
+}
+
 std::string row_key(const std::pair<std::string, std::string>& place) { return place.first + ":" + place.second; }
 
 }  // namespace
 
 LagMembers::LagMembers(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
-    : Orch(runtime, "lag members", kLagMembers), programmer_(programmer), ids_(ids), mtus_(mtus) {
+    : Orch(runtime, "lag members", kLagMembers),
+      programmer_(programmer),
+      ids_(ids),
+      mtus_(mtus),
+      freed_(runtime, "ports of no lag", kLagMembers, [this](const std::string& port) { free_port(port); }) {
   consume("LAG_MEMBER_TABLE", this, &LagMembers::set, &LagMembers::remove, {.set_replaces_delete = true});
   provide_facts();
   observe(kInDevice, [this](std::string_view key, bool begins) {
@@ -68,9 +79,11 @@ Outcome LagMembers::set(std::string_view key, const Fields& fields) {
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   const Member& member = claim(place, *enabled);
   if (!*enabled) return disable(place, member);
-  program_all(programmer_, orders_to_enter(place),
-              [this, place, device = ids_.find(place.second), bond = ids_.find(place.first), ticket = current_ticket()](
-                  const Status& status) { settle(ticket, refusals_.note(row_key(place), answered(place, device, bond, status))); });
+  if (is_mtu_refused(place, member)) return refusals_.note(row_key(place), mtu_refused(place, member));
+  program_all(programmer_, orders_to_enter(place, member),
+              [this, place, devices = devices_of(place), ticket = current_ticket()](const Status& status) {
+                settle(ticket, refusals_.note(row_key(place), answered(place, devices, status)));
+              });
   return Outcome::staged();
 }
 
@@ -99,31 +112,62 @@ void LagMembers::release(const Place& place) {
   announce({kLagMembersGone, place.first});
 }
 
-/// A port that is in the bond already is not set down.
-std::vector<Operation> LagMembers::orders_to_enter(const Place& place) const {
+/// A port that is in the bond already is not set down, and neither is one that may be, or that was refused: then the order alone tells
+/// whether it can enter.
+std::vector<Operation> LagMembers::orders_to_enter(const Place& place, const Member& member) const {
   const auto& [lag, port] = place;
-  const IfIndex device = ids_.find(port);
-  const LinkSet enter{device, std::nullopt, std::nullopt, ids_.find(lag)};
+  const Devices devices = devices_of(place);
+  const LinkSet enter{devices.port, std::nullopt, std::nullopt, devices.bond};
   const bool wants_up = ids_.wanted_up(port).value_or(true);
-  if (!ids_.is_in(port, lag)) return {{LinkSet{device, false}, {}}, {enter, {}}, {LinkSet{device, wants_up}, {}}};
+  if (!ids_.is_in(port, lag)) {
+    if (member.entered == devices || member.in_use == devices) return {{enter, {}}};
+    return {{LinkSet{devices.port, false}, {}}, {enter, {}}, {LinkSet{devices.port, wants_up}, {}}};
+  }
   std::vector<Operation> orders{{enter, {}}};
-  if (wants_up != (ids_.up_number(port) != 0)) orders.push_back({LinkSet{device, wants_up}, {}});
+  if (wants_up != (ids_.up_number(port) != 0)) orders.push_back({LinkSet{devices.port, wants_up}, {}});
   return orders;
 }
 
+/// The same devices with the same MTU of the LAG would be refused again.
+bool LagMembers::is_mtu_refused(const Place& place, const Member& member) const {
+  return member.mtu_refused == devices_of(place) && member.refused_mtu == ids_.mtu(place.first) && !ids_.is_in(place.second, place.first);
+}
+
+Outcome LagMembers::mtu_refused(const Place& place, const Member& member) const {
+  return Outcome::retry_after(
+      kSoon, Status{StatusCode::FailedPrecondition, place.second + " may not support the MTU " + std::to_string(member.refused_mtu) +
+                                                        " of " + place.first + ": lower the mtu of its row in LAG_TABLE"});
+}
+
+/// The bonding driver gives no text when the driver of the port refuses the MTU, and looks at it last. A device that is gone gets the same
+/// answer: then its event changes the devices. A port that is in use is refused before the driver looks whether it is up.
+Outcome LagMembers::refused(const Place& place, const Devices& devices, const Status& status) {
+  Member& member = members_.find(place)->second;
+  member.entered = member.in_use = {};
+  Outcome outcome = outcome_of_set(status);
+  if (outcome.kind() == Outcome::Kind::Reject && !member.applied) {
+    release(place);
+    return outcome;
+  }
+  if (devices != devices_of(place)) return outcome;
+  if (status.origin_errno() == EBUSY) member.in_use = devices;
+  if (status.origin_errno() != EINVAL || status.code() != StatusCode::FailedPrecondition) return outcome;
+  member.mtu_refused = devices;
+  member.refused_mtu = ids_.mtu(place.first);
+  return mtu_refused(place, member);
+}
+
 /// The answer to the orders comes before the events: first the port is down, and then it is in the bond. The row is done when it is there.
-Outcome LagMembers::answered(const Place& place, IfIndex device, IfIndex bond, const Status& status) {
+Outcome LagMembers::answered(const Place& place, const Devices& devices, const Status& status) {
   const auto it = members_.find(place);
   if (it == members_.end()) return Outcome::done();
   Member& member = it->second;
-  if (!status.ok()) {
-    Outcome outcome = outcome_of_set(status);
-    if (outcome.kind() == Outcome::Kind::Reject && !member.applied) release(place);
-    return outcome;
-  }
+  if (!status.ok()) return refused(place, devices, status);
   const Duration soon = std::exchange(member.asked, true) ? kSoon : kEventRetry;
-  if (ids_.find(place.second) != device) return Outcome::retry_after(kSoon, device_changed(place.second));
-  if (ids_.find(place.first) != bond) return Outcome::retry_after(kSoon, device_changed(place.first));
+  member.entered = devices;
+  member.in_use = member.mtu_refused = {};
+  if (ids_.find(place.second) != devices.port) return Outcome::retry_after(kSoon, device_changed(place.second));
+  if (ids_.find(place.first) != devices.bond) return Outcome::retry_after(kSoon, device_changed(place.first));
   if (!ids_.is_in(place.second, place.first)) {
     return Outcome::retry_after(
         soon, Status{StatusCode::FailedPrecondition, "the kernel has not reported " + place.second + " in " + place.first});
@@ -135,9 +179,10 @@ Outcome LagMembers::answered(const Place& place, IfIndex device, IfIndex bond, c
 /// The port belongs to the LAG, and is not in its bond.
 Outcome LagMembers::disable(const Place& place, const Member& member) {
   program_all(programmer_, orders_to_leave(place, member), [this, place, ticket = current_ticket()](const Status& status) {
-    Outcome outcome = outcome_of_delete(status);
+    Outcome outcome = left(status);
     if (const auto it = members_.find(place); it != members_.end() && outcome.kind() == Outcome::Kind::Done) {
       it->second.asked = false;
+      it->second.entered = {};
       it->second.applied = true;
     }
     settle(ticket, std::move(outcome));
@@ -152,7 +197,7 @@ Outcome LagMembers::remove(std::string_view key) {
   const auto it = members_.find(place);
   if (it == members_.end()) return Outcome::done();
   program_all(programmer_, orders_to_leave(place, it->second), [this, place, ticket = current_ticket()](const Status& status) {
-    Outcome outcome = outcome_of_delete(status);
+    Outcome outcome = left(status);
     if (outcome.kind() == Outcome::Kind::Done) release(place);
     settle(ticket, std::move(outcome));
   });
@@ -168,28 +213,38 @@ std::vector<Operation> LagMembers::orders_to_leave(const Place& place, const Mem
   const bool may_be_in = (member.asked && !master) || (bond.ours && bond.is_bond());
   if (!device || (!ids_.is_in(port, lag) && !may_be_in)) return {};
   const bool is_up = ids_.up_number(port) != 0;
-  return {{LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}},
-          {LinkSet{device, ids_.wanted_up(port).value_or(is_up), mtus_.port_row(port)}, {}}};
+  std::vector<Operation> orders{{LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}},
+                                {LinkSet{device, ids_.wanted_up(port).value_or(is_up)}, {}}};
+  if (const MtuRows::Mtu mtu = mtus_.port_row(port)) orders.push_back({LinkSet{device, std::nullopt, mtu}, {}});
+  return orders;
 }
 
 /// What an earlier run left: ports in the bonds that stay, and ports that the kernel has set down because their bond was deleted.
 void LagMembers::end_restart() {
   restarted_ = true;
-  std::vector<Operation> orders;
-  ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {
-    const std::string_view master = ids_.name(device.master);
-    const PortIds::Device bond = ids_.device(master);
-    if (!bond.is_bond() || !bond.ours || !holds({kPort, name}) || lag_of(name) != nullptr) return;
-    orders.push_back({LinkSet{ids_.find(name), std::nullopt, std::nullopt, IfIndex{}}, {}});
-    left_.insert(name);
+  ids_.for_each_device([&](const std::string& name, const PortIds::Device&) {
+    if (is_left_in_bond(name)) left_.insert(name);
   });
-  for (const std::string& port : std::exchange(left_, {})) {
-    const IfIndex device = ids_.find(port);
-    if (device && lag_of(port) == nullptr && ids_.wanted_up(port)) {
-      orders.push_back({LinkSet{device, ids_.wanted_up(port), mtus_.wanted(port)}, {}});
-    }
-  }
-  program_all(programmer_, std::move(orders), [](const Status&) {});
+  for (const std::string& port : std::exchange(left_, {})) free_port(port);
+}
+
+/// A port that no row puts into the bond of ours in which it is.
+bool LagMembers::is_left_in_bond(const std::string& port) const {
+  const PortIds::Device bond = ids_.device(ids_.name(ids_.device(port).master));
+  return bond.is_bond() && bond.ours && holds({kPort, port}) && lag_of(port) == nullptr;
+}
+
+/// An MTU that the driver refuses does not keep the port down.
+void LagMembers::free_port(const std::string& port) {
+  const IfIndex device = ids_.find(port);
+  if (!device || lag_of(port) != nullptr || !holds({kPort, port})) return;
+  std::vector<Operation> orders;
+  if (is_left_in_bond(port)) orders.push_back({LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}});
+  if (const auto up = ids_.wanted_up(port)) orders.push_back({LinkSet{device, up}, {}});
+  if (const MtuRows::Mtu mtu = mtus_.wanted(port)) orders.push_back({LinkSet{device, std::nullopt, mtu}, {}});
+  program_all(programmer_, std::move(orders), [this, port](const Status& status) {
+    if (!status.ok() && is_passing(status)) freed_.add(port, kForeignRetry);
+  });
 }
 
 void LagMembers::add_orders_for_renamed(std::string_view port, IfIndex device, std::vector<Operation>& orders) const {

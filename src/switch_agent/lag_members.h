@@ -2,10 +2,12 @@
 // a VLAN is in none. Rows that ask for more wait.
 //
 // A port has to be down to enter a bond, and the bond sets it up; the kernel sets it down when it leaves. This Orch gives both orders
-// together with that for the administrative status that PORT_TABLE asks for.
+// together with that for the administrative status that PORT_TABLE asks for. A port that is refused is not set down at each retry: its link
+// would not stay up.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +21,7 @@
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
+#include "switch_agent/retry_timer.h"
 #include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
@@ -38,10 +41,19 @@ class LagMembers final : public Orch {
 
  private:
   using Place = std::pair<std::string, std::string>;  // LAG, port.
+  struct Devices {
+    IfIndex port;
+    IfIndex bond;
+    friend bool operator==(const Devices&, const Devices&) = default;
+  };
   struct Member {
     bool enabled = true;
     bool asked = false;    // The data plane has confirmed the port in the bond.
     bool applied = false;  // A row has been carried out.
+    Devices entered{};     // Which the data plane has confirmed, while it has not taken the port out again.
+    Devices in_use{};      // The port was in use by another program.
+    Devices mtu_refused{};
+    std::uint32_t refused_mtu = 0;
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
@@ -49,11 +61,17 @@ class LagMembers final : public Orch {
   std::vector<Constraint> find_missing(const Place& place) const;
   Member& claim(const Place& place, bool enabled);
   void release(const Place& place);
-  std::vector<Operation> orders_to_enter(const Place& place) const;
+  Devices devices_of(const Place& place) const { return {ids_.find(place.second), ids_.find(place.first)}; }
+  std::vector<Operation> orders_to_enter(const Place& place, const Member& member) const;
+  bool is_mtu_refused(const Place& place, const Member& member) const;
+  Outcome mtu_refused(const Place& place, const Member& member) const;
+  Outcome refused(const Place& place, const Devices& devices, const Status& status);
   std::vector<Operation> orders_to_leave(const Place& place, const Member& member) const;
   Outcome disable(const Place& place, const Member& member);
-  Outcome answered(const Place& place, IfIndex device, IfIndex bond, const Status& status);
+  Outcome answered(const Place& place, const Devices& devices, const Status& status);
   const std::string* lag_of(std::string_view port) const;
+  bool is_left_in_bond(const std::string& port) const;
+  void free_port(const std::string& port);
 
   Programmer& programmer_;
   const PortIds& ids_;
@@ -64,6 +82,7 @@ class LagMembers final : public Orch {
   std::map<std::string, std::string, std::less<>> lags_;    // The LAG of each port that is a member.
   std::set<std::string> left_;                              // During the restart: ports that left a bond, and that no row names.
   bool restarted_ = false;
+  RetryTimer freed_;  // Ports that have to leave a bond, and that no row names.
 };
 
 }  // namespace rondo::switch_agent

@@ -19,6 +19,10 @@ Lags::Lags(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows
     const auto it = lags_.find(name);
     return it != lags_.end() && it->second.usable;
   });
+  // A row that was rejected is not handled again when its device goes.
+  observe(kDevice, [this](std::string_view name, bool begins) {
+    if (const auto it = lags_.find(name); it != lags_.end() && !begins) note_device(it->first, it->second);
+  });
   runtime.explain(kLag, [](std::string_view name) { return FactOrigin{"LAG_TABLE", std::string{name}, ""}; });
 }
 
@@ -46,26 +50,20 @@ Outcome Lags::set(std::string_view key, const Fields& fields) {
   Lag& lag = lags_[name];
   note_device(name, lag);
   lag.trouble = find_trouble(name, *row);
-  if (!lag.trouble.empty()) return Outcome::retry_after(kForeignRetry, Status{StatusCode::AlreadyExists, lag.trouble});
-  const IfIndex device = ids_.find(name);
-  if (device && ids_.device(name).bond != row->mode) return replace(name, lag);
-  const MtuRows::Mtu mtu_before = mtus_.port_row(name);
+  lag.is_foreign = !lag.trouble.empty();
+  if (lag.is_foreign) return Outcome::retry_after(kForeignRetry, Status{StatusCode::AlreadyExists, lag.trouble});
+  const Asked asked{*row, mtus_.port_row(name), ids_.find(name)};
+  if (asked.device && ids_.device(name).bond != row->mode) return replace(name, lag);
   mtus_.set_port_row(name, row->mtu);
-  lag.wanted_up = row->admin_up;
-  lag.min_links = row->min_links;
   std::vector<Operation> orders;
-  BondSet bond{DeviceName{name}, row->mode, row->min_links};
-  if (!device || !lag.asked) orders.push_back({bond, {}});
-  bond.device = device;
-  if (device && ids_.device(name).min_links != row->min_links) orders.push_back({bond, {}});
-  if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name)}, {}});
-  program_all(programmer_, std::move(orders), [this, name, device, mtu_before, ticket = current_ticket()](const Status& status) {
-    Outcome outcome = answered(name, device, status);
-    if (outcome.kind() == Outcome::Kind::Reject) {
-      mtus_.set_port_row(name, mtu_before);
-      if (const auto it = lags_.find(name); it != lags_.end() && !it->second.applied) lags_.erase(it);
-    }
-    settle(ticket, std::move(outcome));
+  if (!asked.device || !lag.asked) orders.push_back({BondSet{DeviceName{name}, row->mode, row->min_links}, {}});
+  if (asked.device) orders.push_back({LinkSet{asked.device, row->admin_up, mtus_.wanted(name)}, {}});
+  program_all(programmer_, std::move(orders), [this, name, asked, ticket = current_ticket()](const Status& status) {
+    const bool has_links = !asked.device || ids_.find(name) != asked.device || ids_.device(name).min_links == asked.row.min_links;
+    if (!status.ok() || has_links) return settle(ticket, answered(name, asked, status));
+    // After the rest, which may be refused: a change that is rejected changes nothing.
+    program(programmer_, BondSet{DeviceName{name}, asked.row.mode, asked.row.min_links, asked.device},
+            [this, name, asked, ticket](const Status& links) { settle(ticket, answered(name, asked, links)); });
   });
   return Outcome::staged();
 }
@@ -75,7 +73,7 @@ Outcome Lags::set(std::string_view key, const Fields& fields) {
 Outcome Lags::replace(const std::string& name, Lag& lag) {
   if (std::exchange(lag.usable, false)) withdraw({kLag, name});
   lag.asked = false;
-  program(programmer_, DeviceDelete{ids_.find(name)}, [this, ticket = current_ticket()](const Status& status) {
+  delete_device(name, [this, ticket = current_ticket()](const Status& status) {
     Outcome gone = outcome_of_delete(status);
     if (gone.kind() != Outcome::Kind::Done) return settle(ticket, std::move(gone));
     settle(ticket, Outcome::retry_after(kEventRetry, Status{StatusCode::FailedPrecondition, "the mode of the LAG changes"}));
@@ -83,26 +81,66 @@ Outcome Lags::replace(const std::string& name, Lag& lag) {
   return Outcome::staged();
 }
 
+/// The kernel sets down the ports that are still in the bond, also those that another program has put into it.
+std::vector<Operation> Lags::orders_to_free(const std::string& name) const {
+  std::vector<Operation> orders;
+  ids_.for_each_device([&](const std::string& port, const PortIds::Device&) {
+    if (!ids_.is_in(port, name) || !holds({kPort, port})) return;
+    const IfIndex device = ids_.find(port);
+    const MtuRows::Mtu wanted = mtus_.wanted(port);
+    orders.push_back({LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}});
+    orders.push_back({LinkSet{device, ids_.wanted_up(port).value_or(ids_.up_number(port) != 0)}, {}});
+    if (const MtuRows::Mtu mtu = wanted ? wanted : mtus_.port_row(port)) orders.push_back({LinkSet{device, std::nullopt, mtu}, {}});
+  });
+  return orders;
+}
+
+void Lags::delete_device(const std::string& name, std::function<void(const Status&)> then) {
+  program_all(programmer_, orders_to_free(name), [this, device = ids_.find(name), then = std::move(then)](const Status& freed) {
+    if (!freed.ok() && is_passing(freed)) return then(freed);
+    program(programmer_, DeviceDelete{device}, then);
+  });
+}
+
 /// The event of a device that was just made may still be on its way; what the row asks for is set when it has come.
-Outcome Lags::answered(const std::string& name, IfIndex device, const Status& status) {
+Outcome Lags::answered(const std::string& name, const Asked& asked, const Status& status) {
+  if (!status.ok()) return refused(name, asked, status);
   Lag& lag = lags_[name];
-  if (!status.ok()) {
-    Outcome outcome =
-        outcome_of_set(status.code() == StatusCode::Unimplemented ? status.with_context("this kernel has no bonding driver") : status);
-    lag.trouble = std::string{outcome.why().message()};
-    return outcome;
-  }
   const Duration soon = std::exchange(lag.asked, true) ? kSoon : kEventRetry;
-  if (!device) {
+  if (!asked.device) {
     lag.unreported.confirmed();
     return Outcome::retry_after(soon, not_reported(name));
   }
-  if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  if (ids_.find(name) != asked.device) return Outcome::retry_after(kSoon, device_changed(name));
   lag.unreported.reported();
+  lag.wanted_up = asked.row.admin_up;
+  lag.min_links = asked.row.min_links;
   lag.applied = true;
+  use(name, lag, asked.device);
+  return Outcome::done_while({kDevice, name});
+}
+
+/// A bond that works stays in use, and is still that of the row.
+Outcome Lags::refused(const std::string& name, const Asked& asked, const Status& status) {
+  Lag& lag = lags_[name];
+  Outcome outcome =
+      outcome_of_set(status.code() == StatusCode::Unimplemented ? status.with_context("this kernel has no bonding driver") : status);
+  lag.trouble = std::string{outcome.why().message()};
+  if (outcome.kind() != Outcome::Kind::Reject) return outcome;
+  mtus_.set_port_row(name, asked.mtu_before);
+  const bool is_there = asked.device && ids_.find(name) == asked.device && ids_.device(name).bond == asked.row.mode;
+  if (is_there) {
+    lag.asked = true;
+    use(name, lag, asked.device);
+  } else if (!lag.applied) {
+    lags_.erase(name);
+  }
+  return outcome;
+}
+
+void Lags::use(const std::string& name, Lag& lag, IfIndex device) {
   lag.device = device;
   if (!std::exchange(lag.usable, true)) announce({kLag, name});
-  return Outcome::done_while({kDevice, name});
 }
 
 Outcome Lags::remove(std::string_view key) {
@@ -119,13 +157,12 @@ Outcome Lags::remove(std::string_view key) {
   if (lag.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(lag.usable, false)) withdraw({kLag, name});
   lag.asked = false;
-  std::vector<Operation> orders;
-  // Otherwise it belongs to another program.
+  const auto gone = [this, name, ticket = current_ticket()](const Status& status) { settle(ticket, deleted(name, status)); };
   if (const PortIds::Device device = ids_.device(name); device.ours && device.is_bond()) {
-    orders.push_back({DeviceDelete{ids_.find(name)}, {}});
+    delete_device(name, gone);
+  } else {
+    gone({});  // It belongs to another program.
   }
-  program_all(programmer_, std::move(orders),
-              [this, name, ticket = current_ticket()](const Status& status) { settle(ticket, deleted(name, status)); });
   return Outcome::staged();
 }
 
@@ -153,10 +190,7 @@ RowInPlane Lags::state_of(std::string_view key) const {
   const auto it = lags_.find(key);
   if (it == lags_.end()) return {};
   const auto& [name, lag] = *it;
-  if (!lag.trouble.empty()) {
-    const bool is_foreign = ids_.find(name) && !ids_.device(name).ours;
-    return {is_foreign ? PlaneState::Foreign : PlaneState::Refused, lag.trouble, {}};
-  }
+  if (!lag.trouble.empty()) return {lag.is_foreign ? PlaneState::Foreign : PlaneState::Refused, lag.trouble, {}};
   if (!lag.applied) return {};
   if (!lag.usable) return {PlaneState::Pending, "its device went; it is made again", {}};
   if (std::string loss = find_loss(name, lag); !loss.empty()) return {PlaneState::Lost, std::move(loss), {}};
@@ -167,7 +201,7 @@ RowInPlane Lags::state_of(std::string_view key) const {
 PlaneCounts Lags::state_counts() const {
   PlaneCounts counts;
   for (const auto& [name, lag] : lags_) {
-    if (!lag.trouble.empty() && (!ids_.find(name) || ids_.device(name).ours)) ++counts.refused;
+    if (!lag.trouble.empty() && !lag.is_foreign) ++counts.refused;
     if (!lag.trouble.empty() || !lag.applied) continue;
     ++(!lag.usable ? counts.pending : !find_loss(name, lag).empty() ? counts.lost : counts.installed);
   }

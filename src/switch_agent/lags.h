@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
@@ -38,14 +40,24 @@ class Lags final : public Orch {
     IfIndex device{};      // As it was when the LAG became usable.
     bool wanted_up = true;
     std::uint16_t min_links = 0;
-    std::string trouble;  // Why the row is refused, as text for operators.
+    std::string trouble;      // Why the row is refused, as text for operators.
+    bool is_foreign = false;  // Because of a device of another program.
+  };
+  struct Asked {
+    LagRow row;
+    MtuRows::Mtu mtu_before;
+    IfIndex device;
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   void note_device(const std::string& name, Lag& lag);
   std::string find_trouble(const std::string& name, const LagRow& row) const;
   Outcome replace(const std::string& name, Lag& lag);
-  Outcome answered(const std::string& name, IfIndex device, const Status& status);
+  Outcome answered(const std::string& name, const Asked& asked, const Status& status);
+  Outcome refused(const std::string& name, const Asked& asked, const Status& status);
+  void use(const std::string& name, Lag& lag, IfIndex device);
+  std::vector<Operation> orders_to_free(const std::string& name) const;
+  void delete_device(const std::string& name, std::function<void(const Status&)> then);
   Outcome deleted(const std::string& name, const Status& status);
   std::string find_loss(const std::string& name, const Lag& lag) const;
 

@@ -13,6 +13,7 @@
 #include "agent_testbed.h"
 #include "late_events.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/priorities.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -447,6 +448,12 @@ TEST_F(LagTest, ABondOfAnotherProgramIsUsedIfItsModeIsRightAndStays) {
   EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "installed");
   EXPECT_EQ(state("LAG_TABLE", "PortChannel2"), "foreign");
   EXPECT_THAT(why("LAG_TABLE", "PortChannel2"), HasSubstr("the bond PortChannel2 of another program has another mode"));
+  plane.set_mtu_max("A", 9000);
+  set("LAG_TABLE", "PortChannel1", {{"mtu", "9500"}});
+  run_for(1s);
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "refused") << "its device is no obstacle";
+  EXPECT_EQ(agent->row_states().counts("LAG_TABLE").refused, 1U);
+  rejects.clear();
   remove("LAG_TABLE", "PortChannel2");
   remove_interface();
   remove_members();
@@ -475,6 +482,199 @@ TEST_F(LagTest, WrongRowsAreRejectedWithTheReason) {
         "must be 'true' or 'false'", "LAG_TABLE has no field 'min_link'; did you mean 'min_links'?", "its row is in LAG_TABLE",
         "must have the form <lag>:<port>", "its row is in VLAN_TABLE", "must be 'enabled' or 'disabled'"}) {
     EXPECT_THAT(rejects, Contains(HasSubstr(words)));
+  }
+}
+
+/// The number of times that the port has gone down.
+class Downs {
+ public:
+  Downs(Runtime& runtime, SimDataPlane& plane, std::string port) {
+    auto source = plane.monitor(runtime.scheduler(), kKernelEvents, [this, port = std::move(port)](const LinkEvent& event) {
+      if (event.name == port && std::exchange(was_up_, event.admin_up) && !event.admin_up) ++count_;
+    });
+    source_ = std::move(*source);
+  }
+  unsigned count() const { return count_; }
+
+ private:
+  bool was_up_ = false;
+  unsigned count_ = 0;
+  std::unique_ptr<Source> source_;
+};
+
+TEST_F(LagTest, APortWhoseDriverRefusesTheMtuOfTheLagKeepsItsLinkAndWhyNamesTheMtu) {
+  plane.set_mtu_max("A", 8000);
+  Downs downs{*runtime, plane, "A"};
+  everything();
+  run_for(60s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_TRUE(link("A").admin_up);
+  EXPECT_LE(downs.count(), 2U);
+  EXPECT_EQ(state("LAG_MEMBER_TABLE", "PortChannel1:A"), "refused");
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("A may not support the MTU 9000 of PortChannel1"));
+  set("LAG_TABLE", "PortChannel1", {{"mtu", "8000"}});
+  run_for(10s);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_EQ(state("LAG_MEMBER_TABLE", "PortChannel1:A"), "installed");
+  EXPECT_LE(downs.count(), 3U);
+}
+
+TEST_F(LagTest, APortThatAnotherProgramUsesKeepsItsLinkAndEntersTheLagWhenItIsFree) {
+  plane.set_in_use("A", true);
+  Downs downs{*runtime, plane, "A"};
+  everything();
+  run_for(60s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_TRUE(link("A").admin_up);
+  EXPECT_LE(downs.count(), 1U);
+  EXPECT_EQ(state("LAG_MEMBER_TABLE", "PortChannel1:A"), "refused");
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("Device is in use"));
+  plane.set_in_use("A", false);
+  run_for(10s);
+  expect_whole();
+}
+
+/// The order was carried out, and its event is late.
+TEST_F(LagTest, APortThatIsInItsBondIsNotSetDownBecauseTheEventIsLate) {
+  lag();
+  ports();
+  run_for(1s);
+  Downs downs{*runtime, plane, "A"};
+  late.hold();
+  members();
+  run_for(2s);
+  late.release();
+  run_for(1s);
+  EXPECT_EQ(downs.count(), 1U);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+}
+
+TEST_F(LagTest, NeighboursThatTheKernelDropsWithTheMacAddressComeBack) {
+  lag();
+  ports();
+  interface();
+  set("VLAN_TABLE", "Vlan10");
+  set("INTF_TABLE", "Vlan10");
+  set("INTF_TABLE", "Vlan10:10.5.0.1/24");
+  set("NEIGH_TABLE", "Vlan10:10.5.0.2", {{"neigh", "02:00:00:00:00:03"}});
+  set("VLAN_MEMBER_TABLE", "Vlan10:C");
+  run_for(2s);
+  const auto expect_neighbors = [this](const char* when) {
+    for (const char* const line : {"neighbor PortChannel1 10.0.0.2 02:00:00:00:00:02", "neighbor Vlan10 10.5.0.2 02:00:00:00:00:03"}) {
+      EXPECT_THAT(actual(), Contains(line)) << when;
+    }
+  };
+  expect_neighbors("at first");
+  const MacAddress empty = link("PortChannel1").mac;
+  members();
+  set("VLAN_MEMBER_TABLE", "Vlan10:PortChannel1", {{"tagging_mode", "tagged"}});
+  run_for(1s);
+  EXPECT_NE(link("PortChannel1").mac, empty);
+  expect_neighbors("with members");
+  const MacAddress bridge = link("Vlan10").mac;
+  plane.remove_port("C");
+  remove_members();
+  run_for(1s);
+  EXPECT_NE(link("PortChannel1").mac, empty);
+  EXPECT_NE(link("Vlan10").mac, bridge);
+  expect_neighbors("without members");
+  // The first order for it is refused.
+  plane.fail_nth(OrderKind::Neighbor, 1, ENOBUFS);
+  members();
+  run_for(3s);
+  expect_neighbors("after a refusal");
+}
+
+TEST_F(LagTest, ARejectedChangeOfALagChangesNothingAndARestartKeepsTheLag) {
+  everything();
+  plane.set_mtu_max("A", 9000);
+  const auto change = [this] {
+    const std::uint16_t links = link("PortChannel1").min_links;
+    set("LAG_TABLE", "PortChannel1", {{"admin_status", "down"}, {"mtu", "9500"}, {"min_links", links == 1 ? "2" : "1"}});
+    run_for(1s);
+    ASSERT_EQ(rejects.size(), 1U);
+    EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "refused");
+    EXPECT_EQ(link("PortChannel1").min_links, links);
+    EXPECT_TRUE(link("PortChannel1").admin_up);
+    rejects.clear();
+  };
+  change();
+  EXPECT_EQ(agent->row_states().counts("LAG_TABLE").refused, 1U);
+  lag();
+  run_for(1s);
+  expect_whole();
+  const IfIndex before = link("PortChannel1").port;
+  stop();
+  start();
+  change();
+  ports();
+  members();
+  interface();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_EQ(link("PortChannel1").port, before);
+  EXPECT_TRUE(is_in("A", "PortChannel1") && is_in("B", "PortChannel1"));
+  EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
+  // Its device goes: so does the fact.
+  ASSERT_TRUE(plane.meddle(DeviceDelete{before}).ok());
+  run_for(1s);
+  EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:A"), HasSubstr("waits for lag:PortChannel1"));
+  lag();
+  run_for(3s);
+  expect_whole();
+  change();
+  remove_interface();
+  remove_members();
+  remove("LAG_TABLE", "PortChannel1");
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").port);
+}
+
+TEST_F(LagTest, APortThatAnotherProgramPutIntoTheBondIsUpAgainWhenTheBondGoes) {
+  everything();
+  for (const bool removed : {false, true}) {
+    ASSERT_TRUE(plane.meddle(LinkSet{link("C").port, false}).ok());
+    ASSERT_TRUE(plane.meddle(LinkSet{link("C").port, {}, {}, link("PortChannel1").port}).ok());
+    run_for(1s);
+    ports();
+    run_for(1s);
+    EXPECT_TRUE(is_in("C", "PortChannel1"));
+    if (removed) {
+      remove_interface();
+      remove_members();
+      remove("LAG_TABLE", "PortChannel1");
+    } else {
+      set("LAG_TABLE", "PortChannel1", {{"static", "true"}});
+    }
+    run_for(3s);
+    expect_free("C");
+  }
+}
+
+TEST_F(LagTest, APortWhoseMtuIsRefusedWhenItLeavesIsUpAndItsRowGoes) {
+  everything();
+  plane.set_mtu_max("A", 9000);
+  set("PORT_TABLE", "A", {{"admin_status", "up"}, {"mtu", "9100"}});
+  remove("LAG_MEMBER_TABLE", "PortChannel1:A");
+  run_for(1s);
+  EXPECT_FALSE(link("A").master);
+  EXPECT_TRUE(link("A").admin_up);
+  EXPECT_EQ(owed(), 0U);
+}
+
+TEST_F(LagTest, ARestartTakesOutPortsAlthoughOrdersAreRefused) {
+  for (std::uint64_t nth = 1; nth <= 6; ++nth) {
+    everything();
+    stop();
+    start();
+    lag();
+    ports();
+    interface();
+    plane.fail_nth(OrderKind::Link, nth, ENOBUFS);
+    run_for(8s);
+    EXPECT_TRUE(agent->has_restarted());
+    for (const char* const port : {"A", "B"}) expect_free(port);
+    ASSERT_FALSE(HasFailure()) << nth;
   }
 }
 
