@@ -203,14 +203,14 @@ struct Reconciler::Known {
     std::erase_if(devices, [&order](const auto& known) { return known.second.port == order.device; });
     std::erase_if(fdb, [&order](const auto& known) { return known.second.bridge == order.device; });
   }
-  /// A port that leaves a bridge loses its entries there, and the same keys then name entries of another bridge. The audit after the
-  /// restart finds those that stayed because the order was refused.
   /// The kernel drops the neighbours of a device whose address changes.
   void disbelieve_neighbors(IfIndex port) {
     for (auto it = neighbors.lower_bound({port.value(), IpAddress{}}); it != neighbors.end() && it->first.first == port.value(); ++it) {
       it->second.believed = false;
     }
   }
+  /// A port that leaves a bridge loses its entries there, and the same keys then name entries of another bridge. The audit after the
+  /// restart finds those that stayed because the order was refused.
   void disbelieve_link(IfIndex port, bool is_moved) {
     links.erase(port.value());
     if (!is_moved) return;
@@ -343,14 +343,17 @@ void Reconciler::link_event(const LinkEvent& event) {
   const bool is_renamed = before.name != event.name;  // Its objects are deleted under the old name.
   if ((before.carrier && !event.carrier) || (before.admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
   const bool is_moved = before.master != event.master;
-  const bool is_changed = before.admin_up != event.admin_up || before.mtu != event.mtu || before.mac != event.mac;
-  if (seen.is_moved || (!is_moved && (!is_changed || seen.is_doubted))) return;
+  const bool has_new_mac = before.mac != event.mac;
+  const bool is_changed = before.admin_up != event.admin_up || before.mtu != event.mtu || has_new_mac;
+  // Each kind of doubt once.
+  if (!(is_moved && !seen.is_moved) && !(has_new_mac && !seen.has_new_mac) && !(is_changed && !seen.is_doubted)) return;
   // Without trust only a move counts: the entries that were read on the port are not those of the other bridge, so they are not deleted.
   if (!is_moved && !trusts_.load(std::memory_order_relaxed)) return;
-  seen.is_moved = is_moved;
+  seen.is_moved = seen.is_moved || is_moved;
+  seen.has_new_mac = seen.has_new_mac || has_new_mac;
   seen.is_doubted = true;
   const std::lock_guard lock(mutex_);
-  doubts_.push_back({event.port, is_moved, before->mac != event.mac});
+  doubts_.push_back({event.port, is_moved, has_new_mac});
   has_doubts_.store(true, std::memory_order_relaxed);
 }
 

@@ -143,6 +143,7 @@ Outcome LagMembers::mtu_refused(const Place& place, const Member& member) const 
 /// answer: then its event changes the devices. A port that is in use is refused before the driver looks whether it is up.
 Outcome LagMembers::refused(const Place& place, const Devices& devices, const Status& status) {
   Member& member = members_.find(place)->second;
+  member.asked = true;  // The orders before the refused one were carried out.
   member.entered = member.in_use = {};
   Outcome outcome = outcome_of_set(status);
   if (outcome.kind() == Outcome::Kind::Reject && !member.applied) {

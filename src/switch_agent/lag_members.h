@@ -48,7 +48,7 @@ class LagMembers final : public Orch {
   };
   struct Member {
     bool enabled = true;
-    bool asked = false;    // The data plane has confirmed the port in the bond.
+    bool asked = false;    // The data plane may have the port in the bond.
     bool applied = false;  // A row has been carried out.
     Devices entered{};     // Which the data plane has confirmed, while it has not taken the port out again.
     Devices in_use{};      // The port was in use by another program.

@@ -111,8 +111,10 @@ class Reconciler final : public DataPlane {
   /// A port of the reading, as the last event reported it. Used by link_event() alone.
   struct Seen {
     LinkEvent last;
-    bool is_doubted = false;  // Its Doubt was pushed, and one that is_moved.
+    // A Doubt of each kind is pushed once.
+    bool is_doubted = false;
     bool is_moved = false;
+    bool has_new_mac = false;
   };
   std::map<IfIndex, Seen> seen_;
   std::vector<Operation> rest_;  // The orders of a bulk that must be executed; 'places_' has their positions in it.
