@@ -49,6 +49,8 @@ std::string Incident::words(Instant now) const {
   return words;
 }
 
+std::uint64_t Incident::recent(Instant now) const { return now - last_ < limits::kIncidentTold ? count_ : 0; }
+
 void Incident::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
   const Duration ago = now - last_;
   if (ago >= limits::kIncidentTold) return note(now, notes);

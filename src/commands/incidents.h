@@ -30,6 +30,8 @@ class Incident {
 
   /// 'count': how many happened since the start; 'newest': details of the last one. New ones get the present time.
   void look(std::uint64_t count, std::string_view newest, const Clock& clock);
+  /// How many happened since the start, while they are a trouble; then 0.
+  std::uint64_t recent(Instant now) const;
   /// Adds itself to 'troubles' or 'notes', if it ever happened.
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
   /// As a note, whenever it happened: for incidents whose consequences `health` reports separately while they last.

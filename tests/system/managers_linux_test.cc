@@ -138,6 +138,18 @@ TEST_F(ManagersOnLinux, AVlanOfConfigDbIsABridgeAndItsStationsAreInStateDbUntilT
   EXPECT_TRUE(becomes([&] { return redis(6, "EXISTS " + row) == "0"; })) << log_text();
 }
 
+TEST_F(ManagersOnLinux, AVlanThatAnotherProgramSetsDownIsATroubleUntilItsRowIsWrittenAgain) {
+  config("HSET 'VLAN|Vlan10' vlanid 10");
+  start();
+  const auto health = [this] { return boost::json::serialize(client->call("health", {}).value()); };
+  ASSERT_TRUE(becomes([this] { return redis(6, "HGET 'VLAN_TABLE|Vlan10' state") == "ok"; })) << log_text();
+  EXPECT_THAT(health(), Not(HasSubstr("VLAN differs")));
+  ASSERT_TRUE(lab->ip("link set Vlan10 down"));
+  EXPECT_TRUE(becomes([&] { return health().find("1 VLAN differs from its row") != std::string::npos; })) << health();
+  set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}});
+  EXPECT_TRUE(becomes([&] { return health().find("VLAN differs") == std::string::npos; })) << health();
+}
+
 TEST_F(ManagersOnLinux, ARestartTouchesWhatDiffersAndNothingElse) {
   start_with_all();
   set("ROUTE_TABLE", "20.9.0.0/16", {{"blackhole", "true"}});

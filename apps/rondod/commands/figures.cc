@@ -200,6 +200,17 @@ void add_refused(const CommandContext& context, json::array& troubles) {
   troubles.push_back(sentence("refused by the data plane, and tried again: " + told + "; rondo why names the reason"));
 }
 
+/// Reports VLANs and LAGs whose device another program has changed: no audit compares devices.
+void add_lost(const CommandContext& context, json::array& troubles) {
+  for (const auto& [table, what] : {std::pair{"VLAN_TABLE", "VLAN"}, std::pair{"LAG_TABLE", "LAG"}}) {
+    const std::size_t lost = context.agent->row_states().counts(table).lost;
+    if (lost == 0) continue;
+    troubles.push_back(sentence(counted(lost, what) + (lost == 1 ? " differs from its row" : " differ from their rows") +
+                                ": another program changed the device, which is reported and not repaired; 'rondo why " + table +
+                                " KEY' names the difference, and writing the row again repairs it"));
+  }
+}
+
 }  // namespace
 
 void add_stats(const CommandContext& context, json::object& stats) {
@@ -247,6 +258,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
                                 ", which wait until they go: " + held.first));
   }
   add_withdrawn(context, notes);
+  add_lost(context, troubles);
   add_refused(context, troubles);
   add_resources_health(context, troubles);
   add_audit_health(context, troubles);

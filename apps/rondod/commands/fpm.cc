@@ -43,10 +43,12 @@ json::array unknown_tables_json(const CommandContext& context, const fpm::BookFi
 }
 
 void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& notes) {
-  if (book.unknown_tables.empty()) return;
-  const auto& [table, messages] = *book.unknown_tables.begin();
+  auto unknown = book.unknown_tables;
+  unknown.erase(context.config.table);  // zebra sends rondod's own routes back that it does not ignore, such as blackholes.
+  if (unknown.empty()) return;
+  const auto& [table, messages] = *unknown.begin();
   const std::string device = device_of_table(context, table);
-  const std::string others = book.unknown_tables.size() == 1 ? "" : " and of " + std::to_string(book.unknown_tables.size() - 1) + " others";
+  const std::string others = unknown.size() == 1 ? "" : " and of " + std::to_string(unknown.size() - 1) + " others";
   notes.push_back(
       sentence(who + std::to_string(messages) + " messages about table " + std::to_string(table) +
                (device.empty() ? "" : " of the device " + device) + others +

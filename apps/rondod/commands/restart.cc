@@ -36,6 +36,8 @@ void add_stores(const CommandContext& context, std::vector<RestartReason>& reaso
   add(reasons, "writes are not confirmed by a Redis", writes);
   std::uint64_t records = 0;
   for (const auto& file : context.files) records += file->figures().waiting;
+  add(reasons, "times that a Redis was emptied or replaced: a restart removes what is programmed of rows that it lacks",
+      context.redis.recent_losses(context.runtime.clock()));
   add(reasons, "records are not in their file", records);
   std::uint64_t changes = 0;
   for (const auto& feed : context.feeds) changes += feed->figures().staged + feed->figures().behind;

@@ -90,14 +90,21 @@ bool RedisWatch::release_leases() {
   return std::ranges::count_if(stores_, [](const std::unique_ptr<OpenRedis>& store) { return !store->release_lease(); }) == 0;
 }
 
+std::uint64_t RedisWatch::recent_losses(const Clock& clock) {
+  look(clock);
+  return failovers_.recent(clock.now());
+}
+
 void RedisWatch::look(const Clock& clock) {
   damage_told_.resize(stores_.size());
   std::uint64_t all = 0;
   std::string newest;
   std::uint64_t failovers = 0;
+  std::string replaced;
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     const RedisFigures figures = stores_[i]->figures();
     failovers += figures.failovers;
+    if (figures.failovers != 0) replaced += (replaced.empty() ? "" : ", ") + stores_[i]->where();
     const std::uint64_t damaged = figures.malformed - figures.bad_events;
     all += damaged;
     if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
@@ -107,7 +114,7 @@ void RedisWatch::look(const Clock& clock) {
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
   damage_.look(all, newest, clock);
-  failovers_.look(failovers, {}, clock);
+  failovers_.look(failovers, replaced, clock);
   look_for_bad_events(clock);
 }
 

@@ -38,6 +38,8 @@ class RedisWatch {
   std::string standby_for() const;
   /// True while a store lacks a lease that its consumers need, and may get it.
   bool waits_for_lease() const;
+  /// How often a Redis was emptied or replaced, if that is a trouble still; else 0. It may lack rows that are programmed.
+  std::uint64_t recent_losses(const Clock& clock);
   boost::json::array figures() const;
   void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
 
@@ -59,7 +61,7 @@ class RedisWatch {
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Incident failovers_{
       "times that a Redis was emptied or another one took its place; rows of APPL_DB that it lacks are still "
-      "programmed, and a restart withdraws them unless their producers write them again"};
+      "programmed, and a restart withdraws them unless their producers write them again; rows of CONFIG_DB that it lacks are withdrawn"};
   std::uint64_t bad_events_ = 0;
   std::uint64_t bad_events_logged_ = 0;
   std::string last_bad_event_;

@@ -318,6 +318,7 @@ TEST_F(RondodOnRedis, HealthTellsThatTheRedisWasEmptied) {
   EXPECT_TRUE(becomes([&health] { return health().find("times that a Redis was emptied") != std::string::npos; })) << health();
   EXPECT_THAT(log_text(), HasSubstr("the Redis was emptied or is another one now"));
   EXPECT_TRUE(has_route("192.168.0.0/16")) << "nothing is withdrawn while rondod runs";
+  EXPECT_THAT(json::serialize(call("restart-check")), HasSubstr("a restart removes what is programmed of rows that it lacks"));
 }
 
 TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
