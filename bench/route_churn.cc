@@ -1,8 +1,8 @@
 // route_churn: what happens to a table of routes that is in the kernel already. A process in zebra's place sends it over FPM to rondod's
 // server, tables and Orchs, with a namespace of the real kernel behind them (needs root). Parts:
-//   link    the cable of a port is pulled that each next-hop group uses: the time from the kernel's event to the last change of a group,
-//   and
-//           the number of changes of routes (wanted: none)
+//   link    the cable of a port is pulled that each next-hop group uses, and put in again: the time from the kernel's event to the last
+//           change of a group, and the number of changes of routes (wanted: none). The kernel itself takes next hops of a port without a
+//           carrier out of their groups, and announces nothing
 //   updates a recorded stream of BGP updates, 20 times as fast as it was recorded: the time from send() to the kernel's notification of the
 //           same state of the prefix, and the comparison of all routes with a model of the stream
 // The file of updates has lines "second<TAB>A or W<TAB>peer<TAB>prefix<TAB>origin". Each peer is a next-hop group; of several peers that
