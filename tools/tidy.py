@@ -211,6 +211,28 @@ def check_sleep(tree, offences):
             offences.add(path, line_of(code, match.start()), "sleep", f"'{match.group(1)}': wait for the event itself, or arm a timer")
 
 
+def in_parentheses(code, opening):
+    """What stands between the parenthesis at `opening` and the one that closes it."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if depth == 0:
+            return code[opening + 1 : at]
+    return code[opening + 1 :]
+
+
+# C++20 keeps the object that `range` gives in `for (x : range)`, but none that an object in use is a part of: the loop reads freed memory.
+LOOP_OVER_TEMPORARY = re.compile(r"[^:]:(?!:).*\)\.value\(\)$", re.DOTALL)
+
+
+def check_loop(tree, offences):
+    for path, code in tree.code.items():
+        for match in re.finditer(r"\bfor\s*\(", code):
+            head = in_parentheses(code, match.end() - 1)
+            if ";" not in head and LOOP_OVER_TEMPORARY.search(head):
+                offences.add(path, line_of(code, match.start()), "loop", "a loop over the value() of a temporary: give the temporary a name first")
+
+
 def check_using(tree, offences):
     for path, code in tree.code.items():
         if not path.endswith(".h"):
@@ -413,7 +435,7 @@ def check_limits(tree, offences):
 
 
 RULES = {
-    "layers": check_layers, "length": check_length, "sleep": check_sleep, "using": check_using, "header": check_header,
+    "layers": check_layers, "length": check_length, "sleep": check_sleep, "loop": check_loop, "using": check_using, "header": check_header,
     "thread": check_thread, "global": check_global, "words": check_words, "plain": check_plain, "paths": check_paths, "docs": check_docs,
     "snippets": check_snippets, "limits": check_limits,
 }

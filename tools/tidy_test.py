@@ -144,6 +144,11 @@ class TidyTest(unittest.TestCase):
 
     # manners
 
+    def test_no_loop_over_a_part_of_a_temporary(self):
+        for head in ("const int x : f().value()", "const auto& [key, row] : plane().fdb(1, g(2)).value()", "auto&& x : std::move(r).all().value()"):
+            self.finds("loop", "value() of a temporary", src__base__y_dot_cc=f"// Y.\nvoid f() {{ for ({head}) {{}} }}\n")
+        self.passes(src__base__y_dot_cc="// Y.\nvoid f() { for (const int x : r.value()) {} for (int i = 0; i < f().value(); ++i) {} for (int x : r) g(a ? b : h().value()); }\n")
+
     def test_nothing_sleeps(self):
         for call in ("std::this_thread::sleep_for(1ms)", "sleep(1)", "::usleep (1)", "nanosleep(&t, nullptr)"):
             self.finds("sleep", "wait for the event", src__base__y_dot_cc=f"// Y.\nvoid f() {{ {call}; }}\n")

@@ -14,6 +14,7 @@ namespace rondo {
 namespace {
 
 using namespace contract;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -148,7 +149,7 @@ TEST_P(BridgeContract, AFrameFromTheStationDoesNotMoveAStaticEntry) {
   // An order makes an entry sticky that is on its port already.
   rig_->add_movable_entry(1, movable);
   must(FdbSet{swp1_, movable});
-  for (const FdbEntry& entry : plane().fdb().value()) EXPECT_TRUE(entry.is_sticky);
+  EXPECT_THAT(plane().fdb().value(), Each(::testing::Field(&FdbEntry::is_sticky, true)));
   rig_->hear(2, movable);
   rig_->hear(2, kStation);
   EXPECT_THAT(entries(), ElementsAre("02:00:00:00:00:aa swp1", "02:00:00:00:00:bb swp1"));
