@@ -50,7 +50,7 @@ struct RowName {
   friend auto operator<=>(const RowName&, const RowName&) = default;
 };
 using RowFields = std::map<std::string, std::string>;
-using Rows = std::map<RowName, RowFields>;
+using RowsByName = std::map<RowName, RowFields>;
 
 std::string row_text(const std::optional<RowFields>& fields) {
   if (!fields) return "no row";
@@ -82,7 +82,7 @@ class Account {
   }
   /// After a kill: of each row 'found' must have the newest acknowledged state, or that of a write under way. That state counts as
   /// acknowledged from now on, and is removed from 'found'. Returns the number of writes under way.
-  std::size_t check_and_settle(Rows& found) {
+  std::size_t check_and_settle(RowsByName& found) {
     std::size_t under_way = 0;
     for (auto& [name, known] : known_) {
       std::optional<RowFields> there;
@@ -229,8 +229,8 @@ class Writer {
 };
 
 /// Parses the rows of a store as printed by `rondo export`: [{"TABLE:key": {field: value}, "OP": "SET"}, ...].
-Rows parse_export(const std::string& text) {
-  Rows rows;
+RowsByName parse_export(const std::string& text) {
+  RowsByName rows;
   const json::value entries = json::parse(text);
   for (const json::value& entry : entries.as_array()) {
     for (const auto& member : entry.as_object()) {
@@ -327,7 +327,7 @@ class DurableRondodOnLinux : public SystemRondod {
     std::ostringstream text;
     text << std::ifstream(file("export")).rdbuf();
     rows_ = parse_export(text.str());
-    Rows found = rows_;
+    RowsByName found = rows_;
     for (Account& account : accounts_) under_way_ += account.check_and_settle(found);
     for (const auto& [name, fields] : found) ADD_FAILURE() << "nobody wrote " << name.table << ":" << name.key;
   }
@@ -350,7 +350,7 @@ class DurableRondodOnLinux : public SystemRondod {
   /// After a restart: the daemon has the rows of the file, and the kernel comes to match them.
   void check_daemon_and_kernel() {
     EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
-    Rows served;
+    RowsByName served;
     for (const char* const table : {"PORT_TABLE", "INTF_TABLE", "NEIGH_TABLE", "NEXTHOP_GROUP_TABLE", "ROUTE_TABLE"}) {
       const auto keys = client->call("keys", {{"table", table}});
       ASSERT_TRUE(keys.has_value()) << keys.error().to_string();
@@ -409,7 +409,7 @@ class DurableRondodOnLinux : public SystemRondod {
   std::string rondo_;
   std::unique_ptr<DataPlane> plane_;
   std::array<Account, kWriters> accounts_;
-  Rows rows_;                  // The content of the file when it was last read.
+  RowsByName rows_;            // The content of the file when it was last read.
   std::size_t under_way_ = 0;  // Writes under way at a kill, summed over all kills.
 };
 
