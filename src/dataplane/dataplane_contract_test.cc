@@ -247,8 +247,8 @@ TEST_P(DataPlaneContract, NexthopsAndGroupsAreReadBackAndReplaced) {
   must(NexthopSet{.id = kOne, .gateway = ip("10.0.1.7"), .port = swp2_});
   EXPECT_EQ(nexthop(kOne)->gateway, ip("10.0.1.7"));
   EXPECT_EQ(nexthop(kOne)->port, swp2_);
-  must(GroupSet{.id = kGroup, .members = {{.nexthop = kTwo, .weight = 256}}});
-  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 256}));
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kTwo, .weight = 255}}});
+  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 255}));
 }
 
 TEST_P(DataPlaneContract, ReplacingANexthopOrGroupKeepsItsRoutes) {

@@ -28,7 +28,7 @@ struct GroupEntry {
 };
 static_assert(sizeof(GroupEntry) == sizeof(nexthop_grp), "the wire format of netlink");
 
-constexpr unsigned kWeightMost = 256;
+constexpr unsigned kWeightMost = 255;  // Kernels before 6.12 refuse a group with 256.
 
 std::optional<IpAddress> to_address(std::span<const std::byte> data, unsigned family) noexcept {
   std::array<std::uint8_t, 16> bytes{};

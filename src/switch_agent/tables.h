@@ -115,11 +115,11 @@ inline constexpr FieldReference kNexthop{
 inline constexpr FieldReference kIfname{
     .name = "ifname", .type = "ports, separated by commas", .fallback = "none", .help = "The port of each gateway, in the same order."};
 inline constexpr FieldReference kWeight{.name = "weight",
-                                        .type = "1 to 256 each, separated by commas",
+                                        .type = "1 to 255 each, separated by commas",
                                         .fallback = "1 each",
                                         .help = "The weight of each gateway, in the same order. Weights of equal next hops are added.",
                                         .low = 1,
-                                        .high = 256};
+                                        .high = 255};  // Kernels before 6.12, Debian 12's among them, refuse more.
 inline constexpr FieldReference kNexthopGroup{.name = "nexthop_group",
                                               .type = "key of NEXTHOP_GROUP_TABLE",
                                               .fallback = "none",

@@ -176,7 +176,7 @@ TEST_F(VlanOnLinux, ADeletedVlanGoesWhenItsMemberAndItsAddressesAreGone) {
 TEST_F(VlanOnLinux, ATaggedMemberIsAnOwnDeviceAndAKernelWithoutThoseIsNamed) {
   set("VLAN_TABLE", "Vlan20", {});
   set("VLAN_MEMBER_TABLE", "Vlan20:swp1", {{"tagging_mode", "tagged"}});
-  if (!lab->ip("link add link lo name tried type vlan id 7") || !lab->ip("link del tried")) {
+  if (!lab->ip("link add link swp1 name tried type vlan id 7") || !lab->ip("link del tried")) {
     EXPECT_TRUE(says("why", "VLAN_MEMBER_TABLE", "Vlan20:swp1", "this kernel has no 802.1Q devices"))
         << answer("why", "VLAN_MEMBER_TABLE", "Vlan20:swp1");
     EXPECT_FALSE(link("swp1.20").port);
