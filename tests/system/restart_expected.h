@@ -36,12 +36,14 @@ class Expected {
       if (name.first != "VRF_TABLE") continue;
       for (const char* const any : {"0.0.0.0/0", "::/0"})
         lines_.push_back("route " + std::string{any} + kVrfTable + " metric 4278198272 unreachable");
+      const auto device = links_.find(name.second);  // The kernel chooses its MTU.
+      lines_.push_back(link_line(made_link(name.second, device == links_.end() ? 0 : device->second.mtu)));
     }
     for (const LinkEvent& link : links) {
       if (link.name.starts_with("swp")) lines_.push_back(link_line(link));
     }
     for (const auto& [name, fields] : rows_) {
-      if (name.first == "VLAN_TABLE") lines_.push_back(link_line(vlan_link(name.second)));
+      if (name.first == "VLAN_TABLE") lines_.push_back(link_line(made_link(name.second, 1500)));
       if (name.first == "VLAN_MEMBER_TABLE") add_member(name.second);
       if (name.first == "FDB_TABLE") add_entry(name.second, fields);
     }
@@ -84,11 +86,11 @@ class Expected {
     if (find("VLAN_TABLE", vlan) == nullptr || find("PORT_TABLE", port) == nullptr) return;
     lines_.push_back("entry " + vlan + " " + key.substr(key.find(':') + 1) + " " + port);
   }
-  static LinkEvent vlan_link(const std::string& name) {
+  static LinkEvent made_link(const std::string& name, unsigned mtu) {
     LinkEvent link;
     link.name = name;
     link.admin_up = true;
-    link.mtu = 1500;
+    link.mtu = mtu;
     return link;
   }
   void add_member(const std::string& key) {
