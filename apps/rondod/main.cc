@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,7 @@ void warn_of_policy(const rondo::daemon::Config& config) {
 /// Prints the findings that would prevent a start. Returns the exit code.
 int tell_findings(const rondo::daemon::Config& config) {
   std::vector<rondo::daemon::StartFinding> findings = rondo::daemon::check_start(config);
+  std::ranges::move(rondo::daemon::warnings(config), std::back_inserter(findings));
   for (const rondo::daemon::StartFinding& finding : findings) {
     std::fprintf(stderr, "rondod: %s: %s: %s\n", finding.is_error ? "error" : "warning", finding.setting.c_str(),
                  rondo::visible_text(finding.what).c_str());

@@ -23,6 +23,9 @@ struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
 
   CanonicalKey canonical_key_of(std::string_view table) const { return options.canonical_key ? options.canonical_key(table) : nullptr; }
+  RowClaim claim_of(std::string_view table, std::string_view key) const {
+    return options.claim_of ? options.claim_of(table, key) : RowClaim{};
+  }
   /// As in StandardCommandsOptions; empty if this process consumes its tables.
   std::string standby_for() const { return options.standby_for ? options.standby_for() : std::string{}; }
   /// Calls 'use' with the key of the row that 'key' denotes: 'key' itself if the store has such a row, otherwise its canonical spelling.

@@ -18,6 +18,16 @@ namespace {
 
 /// A row that is parked for less time waits only for objects that its own change requested, such as the next hops of a route.
 constexpr Duration kParkStands = 500ms;
+/// When a write is reported that the store has not confirmed. Longer than a Redis store waits for an answer, so that it names the server.
+constexpr Duration kConfirm = 6s;
+/// How soon the same is checked again while the store is not in trouble.
+constexpr Duration kConfirmAgain = 1s;
+
+std::string unconfirmed(const Store& store) {
+  const Status health = store.health();
+  return "the store has not confirmed the write; it is written when the store answers, and lost if this process ends before" +
+         (health.ok() ? std::string{} : ": " + std::string{health.message()});
+}
 
 /// True if 'taken' contains the effect of 'written': the subscription may have had an older change of the same key.
 bool brings(const Change& taken, const Change& written) {
@@ -79,7 +89,7 @@ class RowWaits::Wait {
       answer(runtime, link);
     } else if (now >= deadline_) {
       reply_.fail(Status{StatusCode::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
-                                                                             : unconfirmed(runtime.store())});
+                                                                             : "the time is over, and " + unconfirmed(runtime.store())});
     }
     return !reply_.wanted();
   }
@@ -114,13 +124,6 @@ class RowWaits::Wait {
     return "it is still " + std::string{state_word(link)} + (note.empty() ? "" : ", " + note);
   }
 
-  static std::string unconfirmed(const Store& store) {
-    const Status health = store.health();
-    return "the time is over, and the store has not confirmed the write; it is written when the store answers, and lost if this process "
-           "ends before" +
-           (health.ok() ? std::string{} : ": " + std::string{health.message()});
-  }
-
   const std::string table_;
   const Change change_;
   const Instant deadline_;
@@ -132,8 +135,12 @@ class RowWaits::Wait {
   std::optional<Instant> parked_since_ = {};
 };
 
-RowWaits::RowWaits(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("row-waits", priority, [this] { look(); }) {
+RowWaits::RowWaits(Runtime& runtime, Priority priority)
+    : runtime_(runtime),
+      timer_("row-waits", priority, [this] { look(); }),
+      store_timer_("row-waits store", priority, [this] { look_at_unconfirmed(); }) {
   runtime_.scheduler().add(timer_);
+  runtime_.scheduler().add(store_timer_);
 }
 
 RowWaits::~RowWaits() = default;
@@ -149,6 +156,24 @@ Status RowWaits::add(const std::string& table, const Change& change, Instant dea
   waits_.push_back(std::move(wait));
   look_soon();
   return {};
+}
+
+void RowWaits::add_unconfirmed(Reply reply) {
+  while (!unconfirmed_.empty() && !unconfirmed_.front().reply.wanted()) unconfirmed_.pop_front();
+  const Instant due = runtime_.clock().now() + kConfirm;
+  unconfirmed_.push_back({due, std::move(reply)});
+  if (unconfirmed_.size() == 1) store_timer_.arm_at(due);
+}
+
+void RowWaits::look_at_unconfirmed() {
+  const Instant now = runtime_.clock().now();
+  const bool is_in_trouble = !runtime_.store().health().ok();
+  for (Unconfirmed& write : unconfirmed_) {
+    if (write.due > now || !write.reply.wanted() || !is_in_trouble) continue;
+    write.reply.fail(Status{StatusCode::DeadlineExceeded, unconfirmed(runtime_.store())});
+  }
+  std::erase_if(unconfirmed_, [](const Unconfirmed& write) { return !write.reply.wanted(); });
+  if (!unconfirmed_.empty()) store_timer_.arm_at(std::max(unconfirmed_.front().due, now + kConfirmAgain));
 }
 
 void RowWaits::look_soon() {

@@ -2,6 +2,7 @@
 // consumer has taken the change and what its handler returned; nothing is polled. Scheduler's thread.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,18 +26,28 @@ class RowWaits {
   /// 'deadline'. A caller that ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime
   /// consumes 'table'.
   Status add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply);
+  /// For a write that ends with the store's answer: fails 'reply' if the store has not answered after some seconds and is in trouble. A
+  /// store without trouble may take its time.
+  void add_unconfirmed(Reply reply);
   /// Checks every wait in a turn of its own.
   void look_soon();
   std::size_t size() const noexcept { return waits_.size(); }
 
  private:
   class Wait;
+  struct Unconfirmed {
+    Instant due;
+    Reply reply;
+  };
   void look();
 
   Runtime& runtime_;
   TimerSource timer_;
+  TimerSource store_timer_;
+  void look_at_unconfirmed();
   std::vector<std::unique_ptr<Wait>> waits_;
-  bool is_soon_ = false;  // A check is due.
+  std::deque<Unconfirmed> unconfirmed_;  // In the order of their times.
+  bool is_soon_ = false;                 // A check is due.
 };
 
 }  // namespace rondo::commands

@@ -76,9 +76,13 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
       const bool is_last = &change == &changes.back();
       const bool ends = is_last && !write.wait;
       done = [answer = context.failures.answerer(write.table, key), is_last, ends, is_stored, reply](const Status& end) mutable {
-        if (!end.ok()) return reply.fail(answer(end));
+        if (!end.ok()) {
+          const Status why = answer(end);
+          if (reply.wanted()) reply.fail(why);
+          return;
+        }
         *is_stored = *is_stored || is_last;
-        if (ends) reply.finish();
+        if (ends && reply.wanted()) reply.finish();  // Otherwise it was answered that the store does not confirm it.
       };
     }
     if (const Status written = store.write(write.table, change, done); !written.ok()) {
@@ -87,6 +91,7 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
     }
     context.watchers.written(write.table, change);
   }
+  if (waits && !write.wait) context.waits.add_unconfirmed(reply);
   if (!waits && !write.wait) reply.finish();
 }
 
@@ -126,6 +131,10 @@ void write_row(Context& context, RowWrite write, Reply reply) {
   context.with_key(table, given, [of = context.weak_from_this(), write = std::move(write), reply](const std::string& key) {
     const std::shared_ptr<Context> alive = of.lock();
     if (alive == nullptr) return;
+    if (const RowClaim claim = alive->claim_of(write.table, key); !claim.owner.empty()) {
+      return Reply{reply}.fail(Status{StatusCode::FailedPrecondition,
+                                      "the row " + escape_text(key) + " of " + write.table + " was not written: " + claim.owner});
+    }
     RowWrite named = write;
     if (named.change.key() != key) named.change = with_key(write.change, key);
     if (!named.replace && named.unset.empty()) return write_changes(*alive, named, {named.change}, reply);

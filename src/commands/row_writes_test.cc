@@ -15,6 +15,7 @@
 #include "admin/session.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/commands/standard_commands.h"
+#include "rondo/sim/sim_store.h"
 
 namespace rondo::commands {
 namespace {
@@ -25,12 +26,13 @@ using testing::HasSubstr;
 
 class WaitingWrites : public testing::Test, public RuntimeFixture {
  protected:
-  WaitingWrites() {
+  WaitingWrites() : WaitingWrites(MakeStore{}, StandardCommandsOptions{}) {}
+  WaitingWrites(MakeStore store, StandardCommandsOptions options) : RuntimeFixture({}, std::move(store)) {
     consumer_ = orch_.consume(
         "T", [this](std::string_view, const Fields& fields) { return handle(fields); },
         [this](std::string_view) { return handled_ += "del ", Outcome::done(); });
     add_groups();
-    commands_ = std::move(add_standard_commands(registry_, runtime).value());
+    commands_ = std::move(add_standard_commands(registry_, runtime, std::move(options)).value());
     session_ = std::make_unique<AdminSession>(registry_, nullptr, options_, figures_, [] {});
   }
 
@@ -80,6 +82,61 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
 };
 
 using WritesOfARow = WaitingWrites;
+
+/// On a store behind a connection, where a write is done when the store has confirmed it.
+class ConfirmedWrites : public WaitingWrites {
+ protected:
+  ConfirmedWrites()
+      : WaitingWrites([](Scheduler& scheduler) { return std::make_unique<sim::SimStore>(scheduler); },
+                      {.write_answer = [](std::string_view) { return WriteAnswer::Confirmed; }}) {}
+  sim::SimStore& store() { return static_cast<sim::SimStore&>(runtime.store()); }
+};
+
+TEST_F(ConfirmedWrites, AreReportedWithTheStoresTroubleWhenItDoesNotConfirmThem) {
+  store().set_latency(8s, 8s);
+  ask(R"({"id":1,"command":"set","table":"T","key":"slow"})");
+  run_for(15s);
+  EXPECT_EQ(answer(), "") << "the store is slow, and nothing is wrong with it";
+  run_for(2s);
+  EXPECT_THAT(answer(), HasSubstr(R"("ok":true)"));
+  store().set_latency(1ms, 1ms);
+  store().disconnect();
+  ask(R"({"id":2,"command":"set","table":"T","key":"a"})");
+  run_for(5s);
+  EXPECT_EQ(answer(), "");
+  run_for(2s);
+  EXPECT_THAT(answer(), AllOf(HasSubstr("deadline-exceeded"), HasSubstr("the store has not confirmed the write"),
+                              HasSubstr("the connection to the store is lost")));
+  store().reconnect();
+  run_for(1s);
+  EXPECT_EQ(answer(), "") << "the call has its answer";
+}
+
+/// Another part of the program has rows of its own in the table.
+class ClaimedRows : public WaitingWrites {
+ protected:
+  ClaimedRows()
+      : WaitingWrites({}, {.claim_of = [](std::string_view, std::string_view key) {
+                        return key == "mine" ? RowClaim{.owner = "it is mine", .note = {}}
+                                             : RowClaim{.owner = {}, .note = key == "a" ? "zebra, too" : ""};
+                      }}) {}
+};
+
+TEST_F(ClaimedRows, AreNotWrittenByCommands) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"mine","fields":[["x","1"]]})");
+  EXPECT_THAT(answer(), AllOf(HasSubstr("failed-precondition"), HasSubstr("the row mine of T was not written: it is mine")));
+  ask(R"({"id":2,"command":"del","table":"T","key":"mine"})");
+  EXPECT_THAT(answer(), HasSubstr("it is mine"));
+  EXPECT_EQ(handled(), "");
+}
+
+TEST_F(ClaimedRows, WhySaysWhoElseWantsThem) {
+  set("T", "a", {{"x", "1"}});
+  handled();
+  ask(R"({"id":1,"command":"why","table":"T","key":"a"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr("zebra, too"));
+}
 
 TEST_F(WritesOfARow, AReplacedRowHasNoFieldsButTheNamedOnes) {
   set("T", "a", {{"x", "1"}, {"y", "2"}});

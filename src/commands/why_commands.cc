@@ -1,4 +1,5 @@
 // The commands that explain waits: why, parked.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -32,9 +33,14 @@ std::string_view state_name(WhyLink::State state) {
 /// The links of an answer for which no change is owed: the store has more information, namely whether its table has the row.
 class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  public:
-  /// 'standby_for' as in StandardCommandsOptions.
-  WhyAnswer(Runtime& runtime, Why why, std::string standby_for, Reply reply)
-      : runtime_(runtime), store_(runtime.store()), why_(std::move(why)), standby_for_(std::move(standby_for)), reply_(std::move(reply)) {}
+  WhyAnswer(Context& context, Why why, Reply reply)
+      : runtime_(context.runtime),
+        store_(runtime_.store()),
+        why_(std::move(why)),
+        standby_for_(context.standby_for()),
+        reply_(std::move(reply)) {
+    if (!why_.chain.empty()) claim_ = context.claim_of(why_.chain.front().table, why_.chain.front().key);
+  }
 
   /// Queries the store for each of them, one after the other, then answers.
   void go_on() {
@@ -74,6 +80,14 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
         link.note += known.note;
         return;
       }
+      if (next_ == 0 && is_untold(link)) {
+        done_.erase(next_);
+        link.note +=
+            "the table has the row, and its consumer knows nothing of it: no consumer was notified, as when a row is written by HSET "
+            "alone, "
+            "without the message to the table's channel; it is read at the next start";
+        return;
+      }
       link.note += next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
       return;
     }
@@ -89,10 +103,24 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     }
   }
 
+  /// True if the Orch of the table tells the state of each row that it has taken, and tells none of this one. Rows of a table in this
+  /// process reach their consumer in any case.
+  bool is_untold(const WhyLink& link) const {
+    const auto size = store_.size(link.table);
+    if (!size || size->rows) return false;
+    const std::vector<ConsumerStats> consumers = runtime_.consumers();
+    const auto consumer = std::ranges::find(consumers, link.table, &ConsumerStats::table);
+    return consumer != consumers.end() && consumer->caught_up && consumer->plane.has_value();
+  }
+
   void finish() {
     if (!standby_for_.empty() && !why_.chain.empty()) {
       std::string& note = why_.chain.front().note;
       note = standby_note(standby_for_) + (note.empty() ? "" : "; ") + note;
+    }
+    if (!claim_.note.empty()) {
+      std::string& note = why_.chain.front().note;
+      note += (note.empty() ? "" : "; ") + claim_.note;
     }
     json::array chain;
     for (std::size_t i = 0; i < why_.chain.size(); ++i) {
@@ -118,6 +146,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   Store& store_;
   Why why_;
   const std::string standby_for_;
+  RowClaim claim_;
   Reply reply_;
   std::size_t next_ = 0;
   std::set<std::size_t> done_;   // Links whose rows the store has and for which no change is owed.
@@ -127,9 +156,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
-  std::string standby_for = context.standby_for();
-  context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, standby_for, reply](const std::string& key) {
-    std::make_shared<WhyAnswer>(runtime, runtime.why(table, key), standby_for, reply)->go_on();
+  context.with_key(table, arguments.text("key"), [of = context.weak_from_this(), table, reply](const std::string& key) {
+    const std::shared_ptr<Context> alive = of.lock();
+    if (alive != nullptr) std::make_shared<WhyAnswer>(*alive, alive->runtime.why(table, key), reply)->go_on();
   });
 }
 

@@ -202,6 +202,17 @@ class StartCheck {
 
 std::vector<StartFinding> check_start(const Config& config) { return StartCheck{config}.all(); }
 
+std::vector<StartFinding> warnings(const Config& config) {
+  std::vector<StartFinding> found;
+  const ManagersChoice& managers = config.managers;
+  for (const auto& [setting, url] :
+       {std::pair{"managers.config_db", &managers.config_db}, std::pair{"managers.state_db", &managers.state_db}}) {
+    if (managers.enabled || url->empty()) continue;
+    found.push_back({false, setting, "has no effect, because the section [managers] does not have enabled = true"});
+  }
+  return found;
+}
+
 int exit_code(const std::vector<StartFinding>& findings) {
   const auto has = [&findings](auto is) { return std::ranges::any_of(findings, is, &StartFinding::code); };
   const auto is_wrong = [](StatusCode code) {

@@ -22,6 +22,9 @@ struct StartFinding {
 
 std::vector<StartFinding> check_start(const Config& config);
 
+/// Settings that are permitted and may be unintended.
+std::vector<StartFinding> warnings(const Config& config);
+
 /// The exit code for the findings, of which there is at least one: 78 if a setting is wrong, 77 if this user lacks a permission, 69 if
 /// something is missing that may come, or another process has it.
 int exit_code(const std::vector<StartFinding>& findings);

@@ -53,6 +53,16 @@ TEST(RedisConfig, FilesOfTlsThatCannotBeReadAreNamedBeforeTheStart) {
   EXPECT_THAT(findings[0].what, HasSubstr("reading '/not/there'"));
 }
 
+TEST(RedisConfig, ADatabaseOfManagersThatAreOffIsAWarning) {
+  const auto config = parse_config("[managers]\nconfig_db = \"redis://127.0.0.1/4\"\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  const std::vector<StartFinding> found = warnings(*config);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_FALSE(found[0].is_error);
+  EXPECT_EQ(found[0].setting, "managers.config_db");
+  EXPECT_TRUE(warnings(*parse_config("[managers]\nenabled = true\nconfig_db = \"redis://127.0.0.1/4\"\n", "x")).empty());
+}
+
 TEST(RedisConfig, SentinelsMayNameTheStore) {
   const std::string url = "redis+sentinel://one,two:26380/mymaster/3";
   const auto config = parse_config("[store]\nurl = \"" + url + "\"\n", "x");
@@ -288,6 +298,19 @@ TEST_F(RondodOnRedis, WhySaysThatTheStoreCouldNotBeAsked) {
   start("url = \"" + url() + "\"\n");
   const std::string note{call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}}).at("chain").at(0).at("note").as_string()};
   EXPECT_THAT(note, HasSubstr("the store could not be asked about this row: "));
+}
+
+/// HSET tells no consumer: the row is not done, whatever the table has.
+TEST_F(RondodOnRedis, WhySaysOfARowOfHsetAloneThatNoConsumerWasNotified) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  const auto why = [this](const char* key) { return call("why", {{"table", "ROUTE_TABLE"}, {"key", key}}).at("chain").at(0).as_object(); };
+  EXPECT_EQ(why("192.168.0.0/16").at("state").as_string(), "done");
+  server->command({"HSET", "ROUTE_TABLE:10.9.0.0/16", "blackhole", "true"});
+  const json::object link = why("10.9.0.0/16");
+  EXPECT_EQ(link.at("state").as_string(), "absent");
+  EXPECT_THAT(std::string{link.at("note").as_string()}, HasSubstr("no consumer was notified"));
 }
 
 TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {

@@ -37,6 +37,14 @@ enum class WriteAnswer : std::uint8_t {
 
 using CanonicalKey = std::optional<std::string> (*)(std::string_view key);
 
+/// Who else concerns itself with a row, as texts for operators.
+struct RowClaim {
+  /// Not empty: `set` and `del` do not write the row, for this reason.
+  std::string owner;
+  /// What `why` adds.
+  std::string note;
+};
+
 /// What a program adds to the standard commands. Everything has a default.
 struct StandardCommandsOptions {
   /// Priority of the timers of the commands. The server has its own in AdminServerOptions.
@@ -46,6 +54,8 @@ struct StandardCommandsOptions {
   /// For a table whose keys have several spellings: a function that returns the canonical spelling of a key. Null or empty: each text is a
   /// separate key. Commands use a key as given if the store has it, and otherwise its canonical spelling.
   std::function<CanonicalKey(std::string_view table)> canonical_key = {};
+  /// Returns who else concerns itself with the row 'key' of 'table'. An empty function: no row has one.
+  std::function<RowClaim(std::string_view table, std::string_view key)> claim_of = {};
   /// The process for which this one stands by, as a text for operators; empty text: this one consumes its tables. Empty function: it never
   /// stands by. `why` reports it.
   std::function<std::string()> standby_for = {};
