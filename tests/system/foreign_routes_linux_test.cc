@@ -41,7 +41,10 @@ TEST_F(ForeignRoutesOnLinux, ARouteOfAnotherProgramWithOurMetricIsNeverTouched) 
     ASSERT_TRUE(becomes([&] { return why(key).find("no such row was written") != std::string::npos; })) << why(key);
     set("ROUTE_TABLE", key, {{"blackhole", "true"}});
     ASSERT_TRUE(becomes([&] { return why(key).find("protocol static") != std::string::npos; })) << why(key);
-    ASSERT_TRUE(lab->ip("route del " + route)) << "it was taken";
+    const std::string of_another = std::string{"blackhole "} + key + " metric 201 proto 186";
+    ASSERT_TRUE(lab->ip("route replace " + of_another));
+    EXPECT_TRUE(becomes([&] { return why(key).find("(186)") != std::string::npos; })) << why(key);
+    ASSERT_TRUE(lab->ip("route del " + of_another)) << "it was taken";
     EXPECT_TRUE(becomes([this] { return kernel_routes() == 1; })) << why(key);
     ASSERT_TRUE(client->call("del", {{"table", "ROUTE_TABLE"}, {"key", key}}).has_value());
     ASSERT_TRUE(becomes([this] { return kernel_routes() == 0; }));

@@ -13,8 +13,12 @@
 namespace rondo::netlink {
 
 namespace {
-/// How long a result is trusted. The removal of a route needs no reading: the next creation succeeds.
-constexpr Duration kBelieved = 60s;
+/// How long a result is trusted, as a multiple of the time of its reading, and at least and at most. The removal of a route needs no
+/// reading: the next creation succeeds. A route of yet another program in its place does. Rows are tried again each second, so this is the
+/// share of the time that a route which stays costs: 1 % with a full table.
+constexpr int kBelievedFactor = 100;
+constexpr Duration kBelievedShortest = 900ms;
+constexpr Duration kBelievedLong = 60s;
 /// The pause after a reading, as a multiple of its time. Reading a full table takes a quarter of a second.
 constexpr int kPauseFactor = 10;
 constexpr Duration kPauseLeast = 10ms;
@@ -29,7 +33,7 @@ std::vector<std::size_t> RouteHolders::settle(std::span<Operation> ops) {
   std::vector<std::pair<std::size_t, Place>> refused;
   bool any_unknown = false;
   const Instant now = clock_.now();
-  const bool believed = looked_ != Instant{} && now - looked_ < kBelieved;
+  const bool believed = now < believed_until_;
   if (now - looked_ >= kOursFor) ours_ = {};
   const auto is_ours = [this](const Place& place) { return std::ranges::binary_search(ours_, place); };
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -88,8 +92,11 @@ void RouteHolders::look() {
   }
   std::ranges::sort(ours_);
   if (!complete) ours_ = {};  // A route that was not read may be another program's.
-  looked_ = complete ? clock_.now() : Instant{};
-  next_look_ = clock_.now() + std::max(kPauseLeast, (clock_.now() - begun) * kPauseFactor);
+  const Instant ended = clock_.now();
+  looked_ = complete ? ended : Instant{};
+  believed_until_ =
+      complete ? ended + std::clamp<Duration>((ended - begun) * kBelievedFactor, kBelievedShortest, kBelievedLong) : Instant{};
+  next_look_ = ended + std::max(kPauseLeast, (ended - begun) * kPauseFactor);
 }
 
 }  // namespace rondo::netlink

@@ -38,6 +38,7 @@ class RouteHolders {
   std::map<Place, std::uint8_t> others_;  // Protocols of routes with our metric that are not ours.
   std::vector<Place> ours_;               // Our routes when the tables were read, for a second after that. Sorted.
   Instant looked_;
+  Instant believed_until_;
   Instant next_look_;
 };
 
