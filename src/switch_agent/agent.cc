@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "journal/recorder.h"
+#include "switch_agent/facts.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/schema.h"
 
@@ -54,6 +55,9 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
+  runtime.explain(kNeighbor, [&interfaces = interfaces_](std::string_view key) {
+    return FactOrigin{"NEIGH_TABLE", std::string{key}, interfaces.own_address_words(key)};
+  });
   ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
   if (journal_ != nullptr) note_settings();
 }

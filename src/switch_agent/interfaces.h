@@ -47,6 +47,8 @@ class Interfaces final : public Orch {
     const auto it = interfaces_.find(port);
     return it == interfaces_.end() ? std::string{} : it->second.vrf;
   }
+  /// Words about a key of NEIGH_TABLE whose address is one of this machine, so that no host answers for it; empty if it is none.
+  std::string own_address_words(std::string_view neighbor_key) const;
   /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).
   void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 

@@ -36,6 +36,18 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
 }
 
+std::string Interfaces::own_address_words(std::string_view neighbor_key) const {
+  const Result<NeighborKey> parsed = parse_neighbor_key(neighbor_key);
+  if (!parsed) return {};
+  for (const auto& [port, interface] : interfaces_) {
+    for (const auto& [prefix, address] : interface.addresses) {
+      if (prefix.address != parsed->address) continue;
+      return parsed->address.to_string() + " is an address of this machine itself, on " + port + ", and cannot be a next hop";
+    }
+  }
+  return {};
+}
+
 bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interface) const {
   return interface.vrf.empty() || ids_.is_in(port, interface.vrf);
 }

@@ -38,7 +38,6 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
   runtime.explain(kNeighborSpelling, [this](std::string_view key) {
     return FactOrigin{"", "", spellings_.explain("neighbour", "NEIGH_TABLE", key)};
   });
-  runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, ""}; });
   runtime.explain(kNeighborsGone, [this](std::string_view key) {
     const auto it = counts_.find(key);
     const std::size_t left = it == counts_.end() ? 0 : it->second;

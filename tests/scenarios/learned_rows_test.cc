@@ -46,6 +46,13 @@ class LearnedRows : public ::testing::Test {
   const std::string permanent = std::string{"neighbor A 10.0.0.2 "} + kMac;
 };
 
+TEST_F(LearnedRows, ANextHopThatIsAnAddressOfThisMachineIsNamedSo) {
+  testbed.set("ROUTE_TABLE", "30.0.0.0/8", {{"nexthop", "10.0.0.1"}, {"ifname", "A"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "30.0.0.0/8"), testing::HasSubstr("10.0.0.1 is an address of this machine itself, on A"));
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "20.0.0.0/8"), testing::Not(testing::HasSubstr("of this machine")));
+}
+
 TEST_F(LearnedRows, NextHopsRelyOnARowForWhichNothingIsOrdered) {
   EXPECT_THAT(of("route "), IsEmpty());
   learn(kMac);
