@@ -26,6 +26,10 @@ constexpr Duration kVrfLook = 1s;
 constexpr Duration kRoomWait = 1ms;
 /// How soon the server asks again for routes that the data plane did not have.
 constexpr Duration kAnswerWait = 10ms;
+/// How long a refused connection keeps further ones out of the log.
+constexpr Duration kRefusalsSilent = 60s;
+/// Connections that a turn accepts.
+constexpr int kAcceptsATurn = 16;
 /// The receive buffer asked for, so that zebra can send while a long turn runs.
 constexpr int kSessionBuffer = 4 * 1024 * 1024;
 
@@ -165,7 +169,7 @@ void Server::routes_answered() {
 // --- sessions
 
 void Server::accept_all() {
-  while (may_accept_ && listener_) {
+  for (int accepted = 0; may_accept_ && listener_ && accepted < kAcceptsATurn; ++accepted) {
     sockaddr_storage from{};
     socklen_t length = sizeof from;
     UniqueFd socket{::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
@@ -173,8 +177,20 @@ void Server::accept_all() {
       may_accept_ = errno == EINTR || errno == ECONNABORTED;
       continue;
     }
-    begin_session(std::move(socket), to_text(from));
+    if (!is_refused(socket.get(), to_text(from))) begin_session(std::move(socket), to_text(from));
   }
+}
+
+/// A program that connects again and again does not fill the log.
+bool Server::is_refused(int connection, const std::string& peer) {
+  const Status allowed = options_.may_connect ? options_.may_connect(connection) : Status{};
+  if (allowed.ok()) return false;
+  ++refused_;
+  const Instant now = scheduler_.now();
+  if (now < refusals_silent_until_) return true;
+  refusals_silent_until_ = now + kRefusalsSilent;
+  tell({.kind = Event::Kind::Refused, .peer = peer, .why = std::string{allowed.message()}});
+  return true;
 }
 
 void Server::connected(UniqueFd socket, std::string peer) {
@@ -368,7 +384,7 @@ Turn Server::run(const Budget& budget) {
   if (resync_ == Resync::Sweeping && !book_.is_sweeping() && !book_.has_unwritten()) finish_resync();
   const bool reads = session_ && (has_frames_ || may_read_);
   const bool writes = !store_refuses_ && has_room_ && (book_.has_unwritten() || book_.is_sweeping());
-  return {.items = std::max(frames, 1U), .backlog = reads || writes ? Backlog::More : Backlog::Empty};
+  return {.items = std::max(frames, 1U), .backlog = reads || writes || may_accept_ ? Backlog::More : Backlog::Empty};
 }
 
 /// Whether routes are to be removed now, or the resync is complete.
@@ -428,6 +444,7 @@ ServerFigures Server::figures() const {
           .sessions = sessions_,
           .resyncs = resyncs_,
           .malformed = malformed_,
+          .refused = refused_,
           .last_end = last_end_,
           .bytes = bytes_,
           .frames = frames_,

@@ -39,6 +39,9 @@ struct ServerOptions {
   /// From a connect on, the routes of a protocol that sends nothing stay so long.
   Duration silence = 120s;
   BookOptions book = {};
+  /// Whether the program at the other end of an accepted connection may be zebra. An error refuses it, and the current session goes on.
+  /// Empty: each may.
+  std::function<Status(int connection)> may_connect = {};
   /// Asked before stale routes are removed, and again every 100 ms while it returns false.
   std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
   /// Returns how many routes are written and not answered by the data plane. The server writes no more than limits::kFpmUnderWay ahead of
@@ -55,9 +58,9 @@ struct ServerOptions {
 
 /// What the server tells its owner, for the log.
 struct Event {
-  enum class Kind : std::uint8_t { Connected, Closed, Malformed, Replaced, Resynced } kind = Kind::Connected;
+  enum class Kind : std::uint8_t { Connected, Closed, Malformed, Replaced, Refused, Resynced } kind = Kind::Connected;
   std::string peer;
-  std::string why = {};        // Closed, Malformed.
+  std::string why = {};        // Closed, Malformed, Replaced, Refused.
   std::uint64_t messages = 0;  // Of the session.
   std::uint64_t removed = 0;   // Resynced: routes that were stale.
 };
@@ -81,6 +84,7 @@ struct ServerFigures {
   std::uint64_t sessions = 0;
   std::uint64_t resyncs = 0;    // Completed.
   std::uint64_t malformed = 0;  // Sessions closed for malformed input.
+  std::uint64_t refused = 0;    // Connections that ServerOptions::may_connect refused.
   std::string last_end;         // Why the newest session ended.
   std::uint64_t bytes = 0;
   std::uint64_t frames = 0;
@@ -125,6 +129,7 @@ class Server final : public Source {
   Server(Scheduler& scheduler, Store& store, ServerOptions options);
   Status listen();
   void accept_all();
+  bool is_refused(int connection, const std::string& peer);
   void begin_session(UniqueFd socket, std::string peer);
   void end_session(Event::Kind kind, std::string why);
   bool read_some();
@@ -172,6 +177,8 @@ class Server final : public Source {
   std::uint64_t sessions_ = 0;
   std::uint64_t resyncs_ = 0;
   std::uint64_t malformed_ = 0;
+  std::uint64_t refused_ = 0;
+  Instant refusals_silent_until_;
   std::uint64_t bytes_ = 0;
   std::uint64_t frames_ = 0;
   std::uint64_t routes_set_ = 0;

@@ -392,5 +392,23 @@ TEST_F(FpmServer, ASessionThatEndsWithinAResendRemovesNothing) {
   EXPECT_EQ(routes(), 2U);
 }
 
+TEST_F(FpmServer, ARefusedConnectionEndsNoSessionAndIsReportedOnceAMinute) {
+  ServerOptions options = this->options();
+  bool allowed = true;
+  options.may_connect = [&](int) { return allowed ? Status{} : Status{StatusCode::PermissionDenied, "not you"}; };
+  server_.reset();
+  open(std::move(options));
+  const UniqueFd first = connect();
+  ASSERT_TRUE(becomes([&] { return server_->figures().sessions == 1; }));
+  allowed = false;
+  for (std::uint64_t refused = 1; refused <= 3; ++refused) {
+    const UniqueFd stranger = connect();
+    ASSERT_TRUE(becomes([&] { return server_->figures().refused == refused; }));
+  }
+  EXPECT_EQ(server_->figures().sessions, 1U);
+  EXPECT_FALSE(server_->figures().peer.empty());
+  EXPECT_EQ(std::ranges::count(events_, Event::Kind::Refused, &Event::kind), 1);
+}
+
 }  // namespace
 }  // namespace rondo::fpm

@@ -70,6 +70,7 @@ json::value fpm_json(const CommandContext& context) {
       {"sessions", figures.sessions},
       {"resyncs", figures.resyncs},
       {"malformed", figures.malformed},
+      {"refused_connections", figures.refused},
       {"last_end", sentence(figures.last_end)},
       {"bytes", figures.bytes},
       {"frames", figures.frames},
@@ -111,6 +112,10 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   }
   if (figures.malformed != 0) {
     notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
+  }
+  if (figures.refused != 0) {
+    notes.push_back(sentence(who + std::to_string(figures.refused) +
+                             " connections of users that [fpm] users does not name were refused since the start"));
   }
   if (figures.book.without_room != 0) {
     troubles.push_back(sentence(who + std::to_string(figures.book.without_room) +

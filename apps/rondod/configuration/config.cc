@@ -245,6 +245,7 @@ void read_fpm(const toml::table* table, const std::string& file, Status& error, 
   s.integer("wait_s", 0, limits::kRestartHold, fpm.wait_s);
   s.choice("weights", kWeights, fpm.plain_weights);
   s.flag("offload_answers", fpm.offload_answers);
+  s.texts("users", fpm.users);
 }
 
 void read_managers(const toml::table* table, const std::string& file, Status& error, Config& config) {
@@ -530,8 +531,11 @@ toml::table resources_table(const switch_agent::ResourceOptions& resources) {
 }
 
 toml::table to_table(const Config& config) {
-  toml::array ports;
-  for (const std::string& port : config.simulated_ports) ports.push_back(port);
+  const auto texts = [](const std::vector<std::string>& values) {
+    toml::array list;
+    for (const std::string& value : values) list.push_back(value);
+    return list;
+  };
   const auto cpus = [](const std::vector<unsigned>& numbers) {
     toml::array list;
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
@@ -559,7 +563,7 @@ toml::table to_table(const Config& config) {
                                 {"audit_s", config.audit_s},
                                 {"on_drift", name_of(kOnDrift, config.repairs_drift)},
                                 {"learn_neighbors", config.learn_neighbors},
-                                {"simulated_ports", ports},
+                                {"simulated_ports", texts(config.simulated_ports)},
                                 {"cpus", cpus(config.dataplane_cpus)}}},
       {"fpm", toml::table{{"enabled", config.fpm.enabled},
                           {"address", config.fpm.address},
@@ -568,7 +572,8 @@ toml::table to_table(const Config& config) {
                           {"quiet_ms", config.fpm.quiet_ms},
                           {"wait_s", config.fpm.wait_s},
                           {"weights", name_of(kWeights, config.fpm.plain_weights)},
-                          {"offload_answers", config.fpm.offload_answers}}},
+                          {"offload_answers", config.fpm.offload_answers},
+                          {"users", texts(config.fpm.users)}}},
       {"managers",
        toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}, {"state_db", config.managers.state_db}}},
       {"resources", resources_table(config.resources)},

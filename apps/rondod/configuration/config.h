@@ -102,6 +102,7 @@ struct FpmChoice {
   std::int64_t wait_s = 120;
   bool plain_weights = false;  // [fpm] weights.
   bool offload_answers = false;
+  std::vector<std::string> users = {"root", "frr"};  // Besides rondod's own. Empty: all.
   friend bool operator==(const FpmChoice&, const FpmChoice&) = default;
 };
 

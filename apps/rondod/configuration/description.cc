@@ -171,7 +171,8 @@ Section fpm() {
       .settings = {
           {"enabled", "boolean", "false", "Whether rondod listens for zebra."},
           {"address", "IPv4 or IPv6 address", "\"127.0.0.1\"",
-           "Where it listens. Each program that can connect can write routes, so an address that other machines reach needs a firewall."},
+           "Where it listens. Each program that can connect can write routes, so an address that other machines reach needs a firewall. "
+           "users says who of this machine may connect."},
           {"port", "integer from 1 to 65535", "2620", "TCP port; 2620 is the one that zebra connects to."},
           {"table", "integer from 1 to 4294967295", "254",
            "The routing table of zebra that is taken: 254, or N for a zebra that was started with -R N. Routes of other tables are "
@@ -188,6 +189,9 @@ Section fpm() {
           {"offload_answers", "boolean", "false",
            "Whether rondod tells zebra of each route that the data plane has, so that bgpd announces it only then. For a zebra that was "
            "started with --asic-offload=notify_on_offload."},
+          {"users", "list of users", "[\"root\", \"frr\"]",
+           "The users of this machine, by name or number, whose programs may connect. rondod asks the kernel who does; its own user always "
+           "may. Connections from other machines are not concerned. Empty: all users."},
       }};
 }
 

@@ -6,18 +6,33 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "rondo/store/record.h"
 
 namespace rondo::daemon {
 
-Result<std::uint32_t> group_named(const std::string& name) {
+namespace {
+std::optional<std::uint32_t> number_in(const std::string& name) {
   std::uint32_t number = 0;
   const char* const end = name.data() + name.size();
-  if (const auto read = std::from_chars(name.data(), end, number); read.ec == std::errc{} && read.ptr == end) return number;
+  const auto read = std::from_chars(name.data(), end, number);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional{number} : std::nullopt;
+}
+}  // namespace
+
+Result<std::uint32_t> group_named(const std::string& name) {
+  if (const auto number = number_in(name)) return *number;
   const struct group* const found = ::getgrnam(name.c_str());
   if (found == nullptr) return failure(StatusCode::NotFound, "this system has no group " + quoted(name));
   return found->gr_gid;
+}
+
+Result<std::uint32_t> user_named(const std::string& name) {
+  if (const auto number = number_in(name)) return *number;
+  const struct passwd* const found = ::getpwnam(name.c_str());
+  if (found == nullptr) return failure(StatusCode::NotFound, "this system has no user " + quoted(name));
+  return found->pw_uid;
 }
 
 std::string user_name(std::uint32_t user) {

@@ -12,6 +12,9 @@ namespace rondo::daemon {
 /// block: not for turns.
 Result<std::uint32_t> group_named(const std::string& name);
 
+/// Returns the user with this name or number. NotFound if the system has no such user. May block, as group_named().
+Result<std::uint32_t> user_named(const std::string& name);
+
 /// Returns "alice" if /etc/passwd has the user, otherwise "". Queries no directory service, so it does not block.
 std::string user_name(std::uint32_t user);
 

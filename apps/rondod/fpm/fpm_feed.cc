@@ -1,7 +1,12 @@
 #include "rondod/fpm/fpm_feed.h"
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
+
+#include "fpm/peer_user.h"
+#include "rondod/configuration/user_names.h"
 
 namespace rondo::daemon {
 
@@ -23,6 +28,7 @@ FpmFeed::~FpmFeed() {
 Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
                                                Log& log) {
   std::unique_ptr<FpmFeed> feed{new FpmFeed(runtime, agent, choice, redis, log)};
+  if (!choice.users.empty()) feed->find_users();
   feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};
   auto server = fpm::Server::open(runtime.scheduler(), runtime.store(), feed->options(runtime.store()));
   if (!server) return failure(server.error());
@@ -49,6 +55,27 @@ void FpmFeed::adopted(const Status& status) {
   server_->begin();
 }
 
+/// A user that this machine does not have, such as frr without FRR, cannot connect either.
+void FpmFeed::find_users() {
+  for (const std::string& name : choice_.users) {
+    if (const auto user = user_named(name)) {
+      users_.insert(*user);
+    } else {
+      log_.info("FPM: a user of [fpm] users is unknown", {{"user", name}});
+    }
+  }
+  users_.insert(::geteuid());
+}
+
+Status FpmFeed::may_connect(int connection) const {
+  const auto user = fpm::user_at_other_end(connection);
+  if (!user && user.error().code() == StatusCode::NotFound) return {};  // Of another machine, or of another network namespace.
+  if (!user) return user.error();
+  if (users_.contains(*user)) return {};
+  const std::string name = user_name(*user);
+  return {StatusCode::PermissionDenied, "[fpm] users does not name " + (name.empty() ? std::to_string(*user) : name)};
+}
+
 fpm::ServerOptions FpmFeed::options(const Store& store) {
   fpm::ServerOptions options;
   options.address = choice_.address;
@@ -72,6 +99,7 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
     };
     options.vrf_id = [this](std::string_view vrf) { return agent_.port_ids().find(vrf).value(); };
   }
+  if (!choice_.users.empty()) options.may_connect = [this](int connection) { return may_connect(connection); };
   options.none_stale = [this] { agent_.safety().forget(kHeld); };
   return options;
 }
@@ -86,6 +114,9 @@ void FpmFeed::tell(const fpm::Event& event) {
     case fpm::Event::Kind::Closed:
     case fpm::Event::Kind::Replaced:
       return log_.warn("FPM: the session ended, its routes stay", {{"peer", event.peer}, {"why", event.why}, {"messages", event.messages}});
+    case fpm::Event::Kind::Refused:
+      return log_.warn("FPM: refused a connection; further ones of the next minute are only counted",
+                       {{"peer", event.peer}, {"why", event.why}});
     case fpm::Event::Kind::Malformed:
       return log_.error("FPM: the session was closed for malformed input, its routes stay",
                         {{"peer", event.peer}, {"why", event.why}, {"messages", event.messages}});

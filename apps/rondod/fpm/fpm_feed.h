@@ -2,7 +2,9 @@
 // before it removes what zebra did not send again, and logs sessions.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
 
 #include "fpm/adoption.h"
 #include "fpm/server.h"
@@ -35,6 +37,8 @@ class FpmFeed {
 
  private:
   FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log);
+  void find_users();
+  Status may_connect(int connection) const;
   fpm::ServerOptions options(const Store& store);
   void adopt();
   void adopted(const Status& status);
@@ -43,6 +47,7 @@ class FpmFeed {
   Runtime& runtime_;
   switch_agent::Agent& agent_;
   const FpmChoice choice_;
+  std::set<std::uint32_t> users_;  // Who may connect; empty: all.
   RedisWatch& redis_;
   Log& log_;
   Instant wait_until_;

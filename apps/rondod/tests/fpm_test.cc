@@ -53,8 +53,8 @@ class RondodWithFpm : public RondodProcess {
   std::string settings(const std::string& store = {}) const {
     return store + "[fpm]\nenabled = true\nquiet_ms = 300\nport = " + std::to_string(port_) + "\n";
   }
-  UniqueFd connect() const {
-    UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  UniqueFd connect() const { return connect(UniqueFd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}); }
+  UniqueFd connect(UniqueFd socket) const {
     const sockaddr_in address = loopback(port_);
     EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     return socket;
@@ -232,6 +232,30 @@ TEST_F(RondodWithFpm, RoutesOfVrfsAreRowsOfTheirVrfsAndOtherTablesAreNamed) {
   send(zebra, routes({"10.1.0.0/16"}) + blackhole("10.4.0.0/16", 1001) + blackhole("10.2.0.0/16", 1002));
   EXPECT_TRUE(becomes([&] { return why("Vrf2:10.2.0.0/16").find("\"installed\"") != std::string::npos; })) << why("Vrf2:10.2.0.0/16");
   EXPECT_EQ(fpm().at("unknown_tables").as_array().size(), 0U);
+}
+
+TEST_F(RondodWithFpm, AProgramOfAnotherUserIsRefusedAndTheSessionGoesOn) {
+  if (::geteuid() != 0) {
+    std::cerr << "SKIPPED: only root can become another user\n";
+    GTEST_SKIP() << "only root can become another user";
+  }
+  start(settings());
+  set_port();
+  const UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16"); })) << log_text();
+  ASSERT_EQ(::seteuid(65534), 0);
+  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};  // The kernel keeps the user who makes it.
+  ASSERT_EQ(::seteuid(0), 0);
+  const UniqueFd stranger = connect(std::move(socket));
+  char byte = 0;
+  EXPECT_LE(::recv(stranger.get(), &byte, 1, 0), 0) << "rondod closes it";
+  EXPECT_EQ(fpm().at("refused_connections").as_int64(), 1);
+  EXPECT_EQ(fpm().at("sessions").as_int64(), 1);
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("users that [fpm] users does not name"));
+  EXPECT_THAT(log_text(), HasSubstr("refused a connection"));
+  send(zebra, routes({"10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16"); })) << log_text();
 }
 
 TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
