@@ -40,11 +40,14 @@ class Expected {
       lines_.push_back(link_line(made_link(name.second, device == links_.end() ? 0 : device->second.mtu)));
     }
     for (const LinkEvent& link : links) {
-      if (link.name.starts_with("swp")) lines_.push_back(link_line(link));
+      if (link.name.starts_with("swp") && link.name.find('.') == std::string::npos) lines_.push_back(link_line(link));
     }
     for (const auto& [name, fields] : rows_) {
       if (name.first == "VLAN_TABLE") lines_.push_back(link_line(made_link(name.second, 1500)));
       if (name.first == "VLAN_MEMBER_TABLE") add_member(name.second);
+      if (name.first == "LAG_TABLE") lines_.push_back(link_line(made_link(name.second, 1500)));
+      if (name.first == "LAG_MEMBER_TABLE" && !lag_of(port_of(name.second)).empty())
+        lines_.push_back("port " + port_of(name.second) + " in " + lag_of(port_of(name.second)));
       if (name.first == "FDB_TABLE") add_entry(name.second, fields);
     }
     std::ranges::sort(lines_);
@@ -76,7 +79,7 @@ class Expected {
   static bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
 
   bool has_interface(const std::string& port) const {
-    const char* const table = port.starts_with("Vlan") ? "VLAN_TABLE" : "PORT_TABLE";
+    const char* const table = port.starts_with("Vlan") ? "VLAN_TABLE" : port.starts_with("PortChannel") ? "LAG_TABLE" : "PORT_TABLE";
     return links_.contains(port) && find(table, port) != nullptr && find("INTF_TABLE", port) != nullptr;
   }
   void add_entry(const std::string& key, const RowFields& fields) {
@@ -84,7 +87,22 @@ class Expected {
     const std::string port = text(fields, "port");
     if (text(fields, "type") == "dynamic" || find("VLAN_MEMBER_TABLE", vlan + ":" + port) == nullptr) return;
     if (find("VLAN_TABLE", vlan) == nullptr || find("PORT_TABLE", port) == nullptr) return;
-    lines_.push_back("entry " + vlan + " " + key.substr(key.find(':') + 1) + " " + port);
+    lines_.push_back("entry " + vlan + " " + key.substr(key.find(':') + 1) + " " + device_in(vlan, port));
+  }
+  static std::string port_of(const std::string& member_key) { return member_key.substr(member_key.find(':') + 1); }
+  /// Of a tagged member, the 802.1Q device.
+  std::string device_in(const std::string& vlan, const std::string& port) const {
+    const bool is_tagged = text(*find("VLAN_MEMBER_TABLE", vlan + ":" + port), "tagging_mode") == "tagged";
+    return is_tagged ? port + "." + vlan.substr(std::string{"Vlan"}.size()) : port;
+  }
+  /// The LAG in whose bond the port is; empty: in none.
+  std::string lag_of(const std::string& port) const {
+    for (const auto& [name, fields] : rows_) {
+      if (name.first != "LAG_MEMBER_TABLE" || port_of(name.second) != port || text(fields, "status") == "disabled") continue;
+      const std::string lag = name.second.substr(0, name.second.find(':'));
+      if (find("LAG_TABLE", lag) != nullptr && find("PORT_TABLE", port) != nullptr) return lag;
+    }
+    return {};
   }
   static LinkEvent made_link(const std::string& name, unsigned mtu) {
     LinkEvent link;
@@ -95,8 +113,13 @@ class Expected {
   }
   void add_member(const std::string& key) {
     const std::string vlan = key.substr(0, key.find(':'));
-    const std::string port = key.substr(key.find(':') + 1);
-    if (find("VLAN_TABLE", vlan) != nullptr && find("PORT_TABLE", port) != nullptr) lines_.push_back("port " + port + " in " + vlan);
+    const std::string port = port_of(key);
+    if (find("VLAN_TABLE", vlan) == nullptr || find("PORT_TABLE", port) == nullptr) return;
+    const std::string device = device_in(vlan, port);
+    lines_.push_back("port " + device + " in " + vlan);
+    if (device == port) return;
+    const std::string mtu = text(*find("PORT_TABLE", port), "mtu");
+    lines_.push_back(link_line(made_link(device, mtu.empty() ? 1500 : static_cast<unsigned>(std::stoul(mtu)))));
   }
   void add_address(const std::string& key) {
     const std::size_t colon = key.find(':');
@@ -151,11 +174,15 @@ class Expected {
   std::string link_line(const LinkEvent& link) const {
     std::string state = link.admin_up ? "up" : "down";
     std::string mtu = std::to_string(link.mtu);
-    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "INTF_TABLE"}) {
+    for (const char* const table : {"PORT_TABLE", "VLAN_TABLE", "LAG_TABLE", "INTF_TABLE"}) {
       const RowFields* const row = find(table, link.name);
       if (row == nullptr || (table == std::string{"INTF_TABLE"} && !has_interface(link.name))) continue;
       if (const std::string wanted = text(*row, "admin_status"); !wanted.empty()) state = wanted;
       if (const std::string wanted = text(*row, "mtu"); !wanted.empty()) mtu = wanted;
+    }
+    if (const std::string lag = lag_of(link.name); !lag.empty()) {
+      const std::string of_lag = text(*find("LAG_TABLE", lag), "mtu");
+      mtu = of_lag.empty() ? "1500" : of_lag;
     }
     return "link " + link.name + " " + state + " mtu " + mtu;
   }

@@ -39,7 +39,18 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 /// What happens to the daemon, and to the rows while it is down.
-enum class End { Terminated, Killed, StoreEmptied, RowsChanged, RowsDeleted, PortTakenDown, KernelChanged, DevicesChanged, RestartKilled };
+enum class End {
+  Terminated,
+  Killed,
+  StoreEmptied,
+  RowsChanged,
+  RowsDeleted,
+  PortTakenDown,
+  KernelChanged,
+  DevicesChanged,
+  BondsChanged,
+  RestartKilled
+};
 
 std::string name_of(StoreKind kind) {
   switch (kind) {
@@ -59,13 +70,14 @@ std::string name_of(End end) {
     case End::PortTakenDown: return "PortTakenDown";
     case End::KernelChanged: return "KernelChanged";
     case End::DevicesChanged: return "DevicesChanged";
+    case End::BondsChanged: return "BondsChanged";
     case End::RestartKilled: return "RestartKilled";
   }
   return "";
 }
 constexpr std::array kStores{StoreKind::Embedded, StoreKind::File, StoreKind::Redis};
 constexpr std::array kEnds{End::Terminated,    End::Killed,        End::StoreEmptied,   End::RowsChanged,  End::RowsDeleted,
-                           End::PortTakenDown, End::KernelChanged, End::DevicesChanged, End::RestartKilled};
+                           End::PortTakenDown, End::KernelChanged, End::DevicesChanged, End::BondsChanged, End::RestartKilled};
 
 /// The default of [dataplane] metric.
 constexpr std::uint32_t kMetric = 201;
@@ -79,13 +91,17 @@ int signal_of(const std::tuple<StoreKind, bool, End>& cell) {
   return end == End::Killed || (static_cast<int>(store) + static_cast<int>(journal)) % 2 == 0 ? SIGKILL : SIGTERM;
 }
 
+/// A port that goes down invalidates everything that a restart has read (reconciler.h), so what takes one down is in ends of its own. A
+/// port is down when it enters a bond.
+bool change_takes_a_port_down(Object object) { return object == Object::PortState || object == Object::LagMember; }
+bool takes_a_port_down(End end) { return end == End::PortTakenDown || end == End::BondsChanged; }
+
 Rows rows_after(End end) {
   if (end == End::StoreEmptied) return {};
   Rows rows = all_rows();
   for (const Kind& kind : kKinds) {
-    // A port that goes down invalidates everything that a restart has read (reconciler.h), so it is a separate end.
     const bool is_changed =
-        kind.object == Object::PortState ? end == End::PortTakenDown : end == End::RowsChanged || end == End::RestartKilled;
+        change_takes_a_port_down(kind.object) ? end == End::PortTakenDown : end == End::RowsChanged || end == End::RestartKilled;
     if (is_changed) write_rows(kind.change, kind.port, rows);
     if (end == End::RowsDeleted) write_rows(kind.deletions, kind.port, rows);
   }
@@ -120,8 +136,10 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     if (std::get<StoreKind>(GetParam()) == StoreKind::Redis && redis_kit::server_program().empty())
       skip("no redis-server; install redis-tools");
     if (IsSkipped()) return;
+    ASSERT_NO_FATAL_FAILURE(find_what_is_missing());
+    if (std::get<End>(GetParam()) == End::BondsChanged && !has(Object::Lag)) skip("this kernel has no bonds");
+    if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(make_ports());
-    has_vrfs_ = find_vrfs();
     store_ = std::make_unique<TestStore>(std::get<StoreKind>(GetParam()), directory);
     auto opened = make_linux_dataplane({.network_namespace = lab->path(), .metric = kMetric});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -143,15 +161,36 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
       const Status written = where->inside([&file] { return netlink::write_sysctl(file, "0"); });
       ASSERT_TRUE(written.ok()) << written.to_string();
     }
-    for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->add_port(port));
-    for (const int port : kVlanPorts) ASSERT_TRUE(lab->add_port(port));
+    for (const int port : ports()) ASSERT_TRUE(lab->add_port(port));
   }
-  /// Tries to make a VRF.
-  bool find_vrfs() const {
-    if (lab->ip("link add VrfTried type vrf table 999")) return lab->ip("link del VrfTried");
-    std::cerr << "SKIPPED: the rows of VRFs, because this kernel has no VRF devices (CONFIG_NET_VRF)\n";
-    return false;
+  std::vector<int> ports() const {
+    std::vector<int> all(kPorts);
+    std::ranges::generate(all, [next = 0]() mutable { return ++next; });
+    all.insert(all.end(), kVlanPorts.begin(), kVlanPorts.end());
+    if (has(Object::TaggedMember)) all.insert(all.end(), kTaggedPorts.begin(), kTaggedPorts.end());
+    if (has(Object::Lag)) all.insert(all.end(), kLagPorts.begin(), kLagPorts.end());
+    return all;
   }
+  /// Tries to make the devices that not every kernel has. With their rows, an emptied store would leave more objects to delete than
+  /// safety_stop.h allows (100), so that end never has them.
+  void find_what_is_missing() {
+    struct Module {
+      const char* device;
+      const char* name;
+      std::vector<Object> objects;
+    };
+    const std::array modules{Module{"tried type vrf table 999", "VRF devices (CONFIG_NET_VRF)", {Object::Vrf}},
+                             Module{"tried link swp1 type vlan id 7", "802.1Q devices (CONFIG_VLAN_8021Q)", {Object::TaggedMember}},
+                             Module{"tried type bond", "bonds (CONFIG_BONDING)", {Object::Lag, Object::LagMember}}};
+    ASSERT_TRUE(lab->add_port(1));
+    for (const Module& module : modules) {
+      const bool is_there = lab->ip(std::string{"link add "} + module.device) && lab->ip("link del tried");
+      if (!is_there) std::cerr << "SKIPPED: some rows, because this kernel has no " << module.name << '\n';
+      if (!is_there || std::get<End>(GetParam()) == End::StoreEmptied) missing_.insert(module.objects.begin(), module.objects.end());
+    }
+    ASSERT_TRUE(lab->remove_port(1));
+  }
+  bool has(Object object) const { return !missing_.contains(object); }
   std::string sections() const {
     std::string text = "[store]\nurl = \"" + store_->url() + "\"\n";
     if (std::get<bool>(GetParam())) text += "[journal]\nfile = \"" + file("day.journal") + "\"\n";
@@ -165,8 +204,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
   void configure_for_no_kernel() const {
     std::ofstream config(file("rondod.toml"));
     config << "[admin]\nsocket = \"" << socket() << "\"\n" << sections() << "[dataplane]\nkind = \"simulated\"\nsimulated_ports = [";
-    for (int port = 1; port <= kPorts; ++port) config << (port == 1 ? "" : ", ") << "\"swp" << port << '"';
-    for (const int port : kVlanPorts) config << ", \"swp" << port << '"';
+    for (const int port : ports()) config << (port == 1 ? "" : ", ") << "\"swp" << port << '"';
     config << "]\n";
   }
 
@@ -283,12 +321,19 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
         for (const std::string_view text : kind.deletions)
           delete_in_kernel("route " + with_port(text.substr(text.find('|') + 1), kind.port));
         return;
-      case Object::Vrf: EXPECT_TRUE(!has_vrfs_ || lab->ip("link del Vrf" + std::to_string(kind.port))); return;
+      case Object::Vrf: EXPECT_TRUE(lab->ip("link del Vrf" + std::to_string(kind.port))); return;
       case Object::Vlan: EXPECT_TRUE(lab->ip("link del Vlan" + std::to_string(kind.port))); return;
       case Object::StaticEntry:  // One goes, one moves, and one is new.
         EXPECT_TRUE(lab->bridge(with_port("fdb del 02:00:00:00:00:aa dev swp2# master", kind.port)));
         EXPECT_TRUE(lab->bridge(with_port("fdb replace 02:00:00:00:00:bb dev swp2# master static", kind.port)));
         EXPECT_TRUE(lab->bridge(with_port("fdb add 02:00:00:00:00:cc dev swp3# master static", kind.port)));
+        return;
+      case Object::TaggedMember:  // The first one has a static entry, which goes when it leaves the bridge.
+        EXPECT_TRUE(lab->ip(with_port("link set swp#.# nomaster", kind.port)));
+        EXPECT_TRUE(lab->ip(with_port("link del swp1#.#", kind.port)));
+        return;
+      case Object::Lag: EXPECT_TRUE(lab->ip(with_port("link set PortChannel# mtu 1400", kind.port))); return;
+      case Object::LagMember: return;  // See change_bonds().
     }
   }
   /// Deletes all objects whose line begins with 'line'.
@@ -309,9 +354,17 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     EXPECT_TRUE(lab->ip("link set swp6 name old6"));
   }
 
-  /// The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses, and for a VLAN.
+  /// A port leaves its bond, whose carrier goes, and another bond is deleted with a port in it.
+  void change_bonds() const {
+    EXPECT_TRUE(lab->ip(with_port("link set swp1# nomaster", kLagPort)));
+    EXPECT_TRUE(lab->ip(with_port("link set PortChannel# type bond min_links 3", kLagPort)));
+    EXPECT_TRUE(lab->ip(with_port("link del PortChannel1#", kLagPort)));
+  }
+
+  /// The kernel reports up to a second later that a line is up, for the device and for its IPv6 addresses, for a VLAN and for a LAG.
   void expect_lines_are_up() {
-    EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep -E 'swp|Vlan9:|Vlan22:' | grep -qv 'state UP'"); }));
+    EXPECT_TRUE(becomes(
+        [this] { return !lab->ip("-o link show up | grep -E 'swp|Vlan9:|Vlan22:|Vlan12:|PortChannel11:' | grep -qv 'state UP'"); }));
   }
   void expect_nothing_happens_at_another_restart(const Rows& rows, KernelEvents& events) {
     if (std::get<End>(GetParam()) != End::PortTakenDown) expect_lines_are_up();
@@ -333,14 +386,15 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
   }
   std::string rondo() const { return (fs::path(program_).parent_path().parent_path() / "rondo" / "rondo").string(); }
 
-  /// Without the rows of VRFs, if this kernel has none. With them, an emptied store would leave more objects to delete than safety_stop.h
-  /// allows (100).
+  /// Without the rows of objects that this kernel does not have.
   Rows possible(Rows rows) const {
-    if (!has_vrfs_ || std::get<End>(GetParam()) == End::StoreEmptied) drop_vrf_rows(rows);
+    for (const Kind& kind : kKinds) {
+      if (!has(kind.object)) drop_rows_of(kind, rows);
+    }
     return rows;
   }
 
-  bool has_vrfs_ = false;
+  std::set<Object> missing_;
   std::unique_ptr<TestStore> store_;
   std::unique_ptr<DataPlane> plane_;
 };
@@ -357,7 +411,10 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
 
   end_daemon(signal_of(GetParam()));
   if (end == End::StoreEmptied) store_->lose_all();
-  if (end == End::KernelChanged) std::ranges::for_each(kKinds, [this](const Kind& kind) { change_in_kernel(kind); });
+  for (const Kind& kind : kKinds) {
+    if (end == End::KernelChanged && has(kind.object)) change_in_kernel(kind);
+  }
+  if (end == End::BondsChanged) change_bonds();
   if (end == End::DevicesChanged) change_devices();
   if (end != End::StoreEmptied) write_meanwhile(rows, after);
   ASSERT_FALSE(HasFatalFailure());
@@ -380,7 +437,7 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   if (end == End::StoreEmptied) {
     EXPECT_LT(stats().at("agent").at("restart_found").to_number<int>(), 100) << "a restart holds where it would delete so many objects";
   }
-  if (in_time && end != End::PortTakenDown) {
+  if (in_time && !takes_a_port_down(end)) {
     const Lines told = events.take();
     EXPECT_THAT(needless(told, before, held), testing::IsEmpty()) << log_text();
     if (end == End::Terminated || end == End::Killed) {
@@ -408,14 +465,10 @@ std::set<std::string> texts_of(const Kind& kind) {
   return texts;
 }
 
-/// Few test machines have the bonding driver: tests/scenarios/lag_test.cc has the restarts of LAGs.
-bool is_of_lags(const switch_agent::TableReference& table) { return table.name.starts_with("LAG_"); }
-
 TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
   // vrf_name takes a port down and up, which disturbs the other objects on it. tests/scenarios/vrf_test.cc tests it.
   const std::set<std::string> unused{"vrf_name"};
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
-    if (is_of_lags(table)) continue;
     for (const switch_agent::FieldReference* const field : table.fields) {
       if (unused.contains(std::string{field->name})) continue;
       const bool is_used = std::ranges::any_of(kKinds, [&](const Kind& kind) {
@@ -431,7 +484,6 @@ TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
 
 TEST(RestartMatrix, ChangesAndDeletesARowOfEachDeclaredTable) {
   for (const switch_agent::TableReference& table : switch_agent::tables()) {
-    if (is_of_lags(table)) continue;
     for (const auto part : {&Kind::change, &Kind::deletions}) {
       EXPECT_TRUE(std::ranges::any_of(kKinds, [&](const Kind& kind) {
         return std::ranges::any_of(kind.*part, [&](std::string_view text) { return text.find(std::string{table.name} + "|") <= 1; });

@@ -38,8 +38,11 @@ enum class Object {
   Vrf,
   Vlan,
   StaticEntry,
+  TaggedMember,
+  Lag,
+  LagMember,
 };
-inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::StaticEntry) + 1;
+inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::LagMember) + 1;
 
 /// "TABLE|key|field=value field=value" writes a row, "-TABLE|key" deletes one. '#' is the number of the kind's port.
 using RowTexts = std::span<const std::string_view>;
@@ -75,6 +78,11 @@ inline constexpr int kPorts = 8;
 inline constexpr int kVlanPort = 9;
 inline constexpr int kEntryPort = 2;  // Its rows are those of further ports, "swp2#" and "swp3#".
 inline constexpr std::array<int, 4> kVlanPorts{kVlanPort, 19, 22, 32};
+/// Where the kernel has 802.1Q devices, and where it has bonds.
+inline constexpr int kTaggedPort = 12;
+inline constexpr std::array<int, 2> kTaggedPorts{kTaggedPort, 112};
+inline constexpr int kLagPort = 11;
+inline constexpr std::array<int, 3> kLagPorts{kLagPort, 111, 211};
 
 namespace rows {
 
@@ -149,8 +157,8 @@ inline constexpr std::array<std::string_view, 3> kVrfChange{"VRF_TABLE|Vrf#|vni=
                                                             "ROUTE_TABLE|Vrf#:61.#.0.0/16|blackhole=true"};
 inline constexpr std::array<std::string_view, 2> kVrfGone{"-VRF_TABLE|Vrf#", "-ROUTE_TABLE|Vrf#:60.#.0.0/16"};
 
-/// Untagged: few test machines have 802.1Q devices (tests/scenarios/vlan_test.cc has them). The change moves the second port to the other
-/// VLAN. The first one stays: a VLAN without a port has no carrier, which invalidates everything that a restart has read (reconciler.h).
+/// Untagged, so that every kernel can have them. The change moves the second port to the other VLAN. The first one stays: a VLAN without a
+/// port has no carrier, which invalidates everything that a restart has read (reconciler.h).
 inline constexpr std::array<std::string_view, 10> kVlan{"PORT_TABLE|swp#|admin_status=up",
                                                         "PORT_TABLE|swp1#|admin_status=up",
                                                         "VLAN_TABLE|Vlan#|admin_status=up mtu=1500 mac=02:00:00:00:10:09",
@@ -184,6 +192,45 @@ inline constexpr std::array<std::string_view, 2> kEntryChange{"FDB_TABLE|Vlan2#:
                                                               "FDB_TABLE|Vlan2#:02:00:00:00:00:bb|port=swp2#"};
 inline constexpr std::array<std::string_view, 2> kEntryGone{"-FDB_TABLE|Vlan2#:02:00:00:00:00:aa", "-FDB_TABLE|Vlan2#:02:00:00:00:00:bb"};
 
+/// Where the kernel has 802.1Q devices.
+inline constexpr std::array<std::string_view, 6> kTagged{"PORT_TABLE|swp#|admin_status=up",
+                                                         "PORT_TABLE|swp1#|admin_status=up mtu=1600",
+                                                         "VLAN_TABLE|Vlan#|mac=02:00:00:00:10:12",
+                                                         "VLAN_MEMBER_TABLE|Vlan#:swp#|tagging_mode=tagged",
+                                                         "VLAN_MEMBER_TABLE|Vlan#:swp1#|tagging_mode=tagged",
+                                                         "FDB_TABLE|Vlan#:02:00:00:00:00:aa|port=swp#"};
+inline constexpr std::array<std::string_view, 1> kTaggedChange{"VLAN_MEMBER_TABLE|Vlan#:swp1#|tagging_mode=untagged"};
+inline constexpr std::array<std::string_view, 1> kTaggedGone{"-VLAN_MEMBER_TABLE|Vlan#:swp1#"};
+
+/// Where the kernel has bonds.
+inline constexpr std::array<std::string_view, 10> kLag{"PORT_TABLE|swp#|admin_status=up",
+                                                       "PORT_TABLE|swp1#|admin_status=up mtu=1600",
+                                                       "LAG_TABLE|PortChannel#|admin_status=up mtu=1500",
+                                                       "LAG_MEMBER_TABLE|PortChannel#:swp#|status=enabled",
+                                                       "LAG_MEMBER_TABLE|PortChannel#:swp1#|status=enabled",
+                                                       "INTF_TABLE|PortChannel#|",
+                                                       "INTF_TABLE|PortChannel#:10.#.0.1/24|",
+                                                       "NEIGH_TABLE|PortChannel#:10.#.0.2|neigh=02:00:00:00:00:02",
+                                                       "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=PortChannel#",
+                                                       "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#"};
+/// min_links has no effect on the carrier of a static one.
+inline constexpr std::array<std::string_view, 2> kLagChange{"LAG_TABLE|PortChannel#|mtu=1400", "LAG_TABLE|PortChannel1#|min_links=2"};
+inline constexpr std::array<std::string_view, 8> kLagGone{"-LAG_TABLE|PortChannel#",
+                                                          "-LAG_MEMBER_TABLE|PortChannel#:swp#",
+                                                          "-LAG_MEMBER_TABLE|PortChannel#:swp1#",
+                                                          "-INTF_TABLE|PortChannel#",
+                                                          "-INTF_TABLE|PortChannel#:10.#.0.1/24",
+                                                          "-NEIGH_TABLE|PortChannel#:10.#.0.2",
+                                                          "-NEXTHOP_GROUP_TABLE|group#",
+                                                          "-ROUTE_TABLE|20.#.0.0/16"};
+/// The change moves a port to the other LAG, whose mode changes, and takes out the port that was in there.
+inline constexpr std::array<std::string_view, 3> kLagMember{"PORT_TABLE|swp2#|admin_status=up", "LAG_TABLE|PortChannel1#|static=true",
+                                                            "LAG_MEMBER_TABLE|PortChannel1#:swp2#|"};
+inline constexpr std::array<std::string_view, 4> kLagMemberChange{
+    "-LAG_MEMBER_TABLE|PortChannel#:swp1#", "LAG_MEMBER_TABLE|PortChannel1#:swp1#|", "LAG_MEMBER_TABLE|PortChannel1#:swp2#|status=disabled",
+    "LAG_TABLE|PortChannel1#|static=false"};
+inline constexpr std::array<std::string_view, 1> kLagMemberGone{"-LAG_MEMBER_TABLE|PortChannel1#:swp2#"};
+
 }  // namespace rows
 
 inline constexpr std::array<Kind, kObjects> kKinds{{
@@ -201,6 +248,9 @@ inline constexpr std::array<Kind, kObjects> kKinds{{
     {Object::Vrf, "VRF", 8, rows::kVrf, rows::kVrfChange, rows::kVrfGone},
     {Object::Vlan, "VLAN", kVlanPort, rows::kVlan, rows::kVlanChange, rows::kVlanGone},
     {Object::StaticEntry, "static entry", kEntryPort, rows::kEntry, rows::kEntryChange, rows::kEntryGone},
+    {Object::TaggedMember, "tagged member", kTaggedPort, rows::kTagged, rows::kTaggedChange, rows::kTaggedGone},
+    {Object::Lag, "LAG", kLagPort, rows::kLag, rows::kLagChange, rows::kLagGone},
+    {Object::LagMember, "member of a LAG", kLagPort, rows::kLagMember, rows::kLagMemberChange, rows::kLagMemberGone},
 }};
 
 // --- what holds the table against the declarations
@@ -218,11 +268,10 @@ constexpr Object object_of(std::type_identity<LinkSet>) { return Object::Port; }
 constexpr Object object_of(std::type_identity<VrfSet>) { return Object::Vrf; }
 constexpr Object object_of(std::type_identity<DeviceDelete>) { return Object::Vrf; }
 constexpr Object object_of(std::type_identity<BridgeSet>) { return Object::Vlan; }
-constexpr Object object_of(std::type_identity<TaggedPortSet>) { return Object::Vlan; }
+constexpr Object object_of(std::type_identity<TaggedPortSet>) { return Object::TaggedMember; }
 constexpr Object object_of(std::type_identity<FdbSet>) { return Object::StaticEntry; }
 constexpr Object object_of(std::type_identity<FdbDelete>) { return Object::StaticEntry; }
-/// Few test machines have the bonding driver: tests/scenarios/lag_test.cc has its restarts.
-constexpr Object object_of(std::type_identity<BondSet>) { return Object::Vlan; }
+constexpr Object object_of(std::type_identity<BondSet>) { return Object::Lag; }
 constexpr Object object_of(std::type_identity<AddressSet>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<AddressDelete>) { return Object::Address; }
 constexpr Object object_of(std::type_identity<NeighborSet>) { return Object::Neighbor; }
@@ -285,9 +334,13 @@ inline void write_rows(RowTexts texts, int port, Rows& rows) {
   for (const std::string_view text : texts) write_row(text, port, rows);
 }
 
-/// Removes the rows that need VRF devices, for a kernel that has none.
-inline void drop_vrf_rows(Rows& rows) {
-  std::erase_if(rows, [](const auto& row) { return row.first.second.starts_with("Vrf"); });
+/// Removes the rows that only this kind has, for a kernel that has no such object.
+inline void drop_rows_of(const Kind& kind, Rows& rows) {
+  for (const RowTexts texts : {kind.rows, kind.change}) {
+    Rows named;
+    write_rows(texts, kind.port, named);
+    std::erase_if(rows, [&named](const auto& row) { return named.contains(row.first); });
+  }
 }
 
 /// All object kinds together.
