@@ -1,6 +1,6 @@
 // LAGs on the simulated kernel: the rows of LAG_TABLE, LAG_MEMBER_TABLE and of what is above them in any order, what waits for what, what
-// a port that fails or another program changes, and restarts. No kernel with a bonding driver was there to test on: the bytes of the
-// orders are tested in src/dataplane/netlink/message_test.cc, and a kernel without the driver in tests/system/lag_linux_test.cc.
+// a port that fails or another program changes, and restarts. Where the real kernel has a bonding driver, it is tested by
+// src/dataplane/bond_contract_test.cc and in tests/system.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent_testbed.h"
-#include "late_events.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/priorities.h"
+#include "switch_testbed.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -23,33 +22,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// A kernel that stays while agents start and end on it. Ports A and B are members of PortChannel1, which has an address, a neighbour and a
+/// Ports A and B are members of PortChannel1, which has an address, a neighbour and a
 /// route; C is a port beside it.
-class LagTest : public testing::Test {
+class LagTest : public SwitchTest {
  protected:
-  LagTest() {
-    for (const char* const port : {"A", "B", "C"}) plane.add_port(port);
-    start();
-  }
-  ~LagTest() override { stop(); }
-  void start() {
-    RuntimeOptions options;
-    options.clock = &world.clock();
-    options.reactor = &world.reactor();
-    runtime = std::make_unique<Runtime>(std::move(options));
-    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
-    ASSERT_TRUE(agent->start().ok());
-  }
-  void stop() {
-    agent.reset();
-    runtime.reset();
-  }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
-  }
-  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
-  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+  LagTest() : SwitchTest({"A", "B", "C"}) {}
   void ports() {
     for (const char* const port : {"A", "B", "C"}) set("PORT_TABLE", port, {{"admin_status", "up"}, {"mtu", "1600"}});
   }
@@ -76,28 +53,6 @@ class LagTest : public testing::Test {
   }
   void remove_members() {
     for (const char* const key : {"PortChannel1:A", "PortChannel1:B"}) remove("LAG_MEMBER_TABLE", key);
-  }
-  LinkEvent link(std::string_view name) {
-    const auto all = plane.links().value();
-    const auto found = std::ranges::find(all, name, &LinkEvent::name);
-    return found == all.end() ? LinkEvent{} : *found;
-  }
-  bool is_in(std::string_view port, std::string_view device) { return link(port).master && link(port).master == link(device).port; }
-  Lines actual() { return lines_of(plane); }
-  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
-  std::string why(std::string_view table, std::string_view key) {
-    std::string text;
-    for (const WhyLink& one : runtime->why(table, key).chain) {
-      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
-      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
-      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
-    }
-    return text;
-  }
-  std::size_t owed() {
-    std::size_t rows = 0;
-    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
-    return rows;
   }
   void expect_free(const char* port) {
     EXPECT_FALSE(link(port).master) << port;
@@ -127,13 +82,6 @@ class LagTest : public testing::Test {
       EXPECT_EQ(state(table, key), "installed") << table << " " << key << ": " << why(table, key);
     }
   }
-
-  sim::World world{1};
-  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
-  LateEvents late{plane};
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
-  Lines rejects;
 };
 
 TEST_F(LagTest, ALagIsABondWithItsMembersItsAddressesAndItsRoutes) {

@@ -1,48 +1,18 @@
-// The agent on a simulated kernel with ports for VLANs, and the rows of one VLAN: for vlan_test.cc and fdb_test.cc.
+// The switch of switch_testbed.h with the rows of one VLAN: for vlan_test.cc and fdb_test.cc.
 #pragma once
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <initializer_list>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "agent_testbed.h"
-#include "late_events.h"
+#include "switch_testbed.h"
 
 namespace rondo::switch_agent {
 
-/// A kernel that stays while agents start and end on it. Port A is an untagged member of Vlan10, port B a tagged one.
-class VlanTest : public testing::Test {
+/// Port A is an untagged member of Vlan10, port B a tagged one.
+class VlanTest : public SwitchTest {
  protected:
-  VlanTest() {
-    a = plane.add_port("A");
-    b = plane.add_port("B");
-    start();
-  }
-  ~VlanTest() override { stop(); }
-  void start() {
-    RuntimeOptions options;
-    options.clock = &world.clock();
-    options.reactor = &world.reactor();
-    runtime = std::make_unique<Runtime>(std::move(options));
-    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
-    ASSERT_TRUE(agent->start().ok());
-  }
-  void stop() {
-    agent.reset();
-    runtime.reset();
-  }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
-  }
-  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
-  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+  VlanTest() : SwitchTest({"A", "B"}) {}
   void ports() {
     for (const char* const port : {"A", "B"}) set("PORT_TABLE", port, {{"admin_status", "up"}});
   }
@@ -72,28 +42,6 @@ class VlanTest : public testing::Test {
   void remove_members() {
     for (const char* const key : {"Vlan10:A", "Vlan10:B"}) remove("VLAN_MEMBER_TABLE", key);
   }
-  LinkEvent link(std::string_view name) {
-    const auto all = plane.links().value();
-    const auto found = std::ranges::find(all, name, &LinkEvent::name);
-    return found == all.end() ? LinkEvent{} : *found;
-  }
-  bool is_in(std::string_view port, std::string_view bridge) { return link(port).master && link(port).master == link(bridge).port; }
-  Lines actual() { return lines_of(plane); }
-  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
-  std::string why(std::string_view table, std::string_view key) {
-    std::string text;
-    for (const WhyLink& one : runtime->why(table, key).chain) {
-      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
-      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
-      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
-    }
-    return text;
-  }
-  std::size_t owed() {
-    std::size_t rows = 0;
-    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
-    return rows;
-  }
   void expect_whole() {
     EXPECT_THAT(rejects, testing::IsEmpty());
     EXPECT_EQ(owed(), 0U);
@@ -119,13 +67,8 @@ class VlanTest : public testing::Test {
     }
   }
 
-  sim::World world{1};
-  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
-  LateEvents late{plane};
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
-  Lines rejects;
-  IfIndex a, b;
+  const IfIndex a = link("A").port;
+  const IfIndex b = link("B").port;
 };
 
 }  // namespace rondo::switch_agent

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "agent_testbed.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/limits.h"
+#include "switch_testbed.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -24,33 +24,10 @@ Prefix prefix(std::string_view text) { return Prefix::parse_interface(text).valu
 constexpr const char* kLastResort4 = "route 0.0.0.0/0 table 1001 metric 4278198272 unreachable";
 constexpr const char* kLastResort6 = "route ::/0 table 1001 metric 4278198272 unreachable";
 
-/// A kernel that stays while agents start and end on it. Port A is in Vrf1, port B in the default VRF; both have the same subnet.
-class VrfTest : public testing::Test {
+/// Port A is in Vrf1, port B in the default VRF; both have the same subnet.
+class VrfTest : public SwitchTest {
  protected:
-  VrfTest() {
-    a = plane.add_port("A");
-    b = plane.add_port("B");
-    start();
-  }
-  ~VrfTest() override { stop(); }
-  void start() {
-    RuntimeOptions options;
-    options.clock = &world.clock();
-    options.reactor = &world.reactor();
-    runtime = std::make_unique<Runtime>(std::move(options));
-    runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
-    ASSERT_TRUE(agent->start().ok());
-  }
-  void stop() {
-    agent.reset();
-    runtime.reset();
-  }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
-  }
-  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }
-  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+  VrfTest() : SwitchTest({"A", "B"}) {}
   void ports() {
     for (const std::string port : {"A", "B"}) {
       set("PORT_TABLE", port, {{"admin_status", "up"}});
@@ -81,28 +58,7 @@ class VrfTest : public testing::Test {
     remove("INTF_TABLE", "A:2001:db8::1/64");
     remove("INTF_TABLE", "A");
   }
-  LinkEvent link(std::string_view name) {
-    const auto all = plane.links().value();
-    const auto found = std::ranges::find(all, name, &LinkEvent::name);
-    return found == all.end() ? LinkEvent{} : *found;
-  }
-  bool is_in_vrf(std::string_view port) { return link(port).master && link(port).master == link("Vrf1").port; }
-  Lines actual() { return lines_of(plane); }
-  std::string state(std::string_view table, std::string_view key) { return std::string{to_string(runtime->row_state(table, key).plane)}; }
-  std::string why(std::string_view table, std::string_view key) {
-    std::string text;
-    for (const WhyLink& one : runtime->why(table, key).chain) {
-      text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
-      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
-      if (!one.note.empty()) text.append(" (").append(one.note).append(")");
-    }
-    return text;
-  }
-  std::size_t owed() {
-    std::size_t rows = 0;
-    for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
-    return rows;
-  }
+  bool is_in_vrf(std::string_view port) { return is_in(port, "Vrf1"); }
   void expect_whole() {
     EXPECT_THAT(rejects, IsEmpty());
     EXPECT_EQ(owed(), 0U);
@@ -120,12 +76,8 @@ class VrfTest : public testing::Test {
     }
   }
 
-  sim::World world{1};
-  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
-  Lines rejects;
-  IfIndex a, b;
+  const IfIndex a = link("A").port;
+  const IfIndex b = link("B").port;
 };
 
 TEST_F(VrfTest, RoutesOfAVrfAreInItsTableAndThoseOfTheDefaultVrfAreNot) {
