@@ -251,6 +251,46 @@ TEST_P(DataPlaneContract, NexthopsAndGroupsAreReadBackAndReplaced) {
   EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 255}));
 }
 
+TEST_P(DataPlaneContract, ACreationAndADeletionLeaveANexthopOfAnotherProgramAlone) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  constexpr NexthopId kForeign{1'000'050};
+  rig_->add_foreign_nexthop(kForeign, "10.0.0.9");
+  for (const Order& order : {Order{NexthopSet{.id = kForeign, .gateway = ip("10.0.0.3"), .port = swp1_, .create = true}},
+                             Order{GroupSet{.id = kForeign, .create = true, .members = {{.nexthop = kOne}}}}}) {
+    const Status status = apply(order);
+    EXPECT_EQ(status.code(), StatusCode::AlreadyExists) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), EEXIST);
+    EXPECT_THAT(std::string{status.message()}, HasSubstr("held by a next hop or group of protocol static (4)"));
+  }
+  const Status gone = apply(NexthopDelete{.id = kForeign});
+  EXPECT_EQ(gone.code(), StatusCode::NotFound) << gone.to_string();
+  EXPECT_FALSE(nexthop(kForeign)) << "it is not read as ours";
+  EXPECT_TRUE(rig_->remove_foreign_nexthop(kForeign)) << "it is gone";
+}
+
+TEST_P(DataPlaneContract, ACreationReplacesANexthopOrGroupOfOurs) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  std::vector<Operation> ops;
+  ops.push_back({.order = NexthopSet{.id = kOne, .gateway = ip("10.0.0.7"), .port = swp1_, .create = true}, .status = {}});
+  ops.push_back({.order = GroupSet{.id = kGroup, .create = true, .members = {{.nexthop = kTwo}}}, .status = {}});
+  ops.push_back({.order = NexthopSet{.id = NexthopId{1'000'051}, .gateway = ip("10.0.0.8"), .port = swp1_, .create = true}, .status = {}});
+  plane().apply(ops);
+  for (const Operation& op : ops) EXPECT_TRUE(op.status.ok()) << op.status.to_string();
+  EXPECT_EQ(nexthop(kOne)->gateway, ip("10.0.0.7"));
+  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo}));
+  EXPECT_EQ(nexthop(NexthopId{1'000'051})->gateway, ip("10.0.0.8"));
+}
+
+TEST_P(DataPlaneContract, ASetWithoutCreateTakesTheNumberOfAnotherPrograms) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  constexpr NexthopId kForeign{1'000'050};
+  rig_->add_foreign_nexthop(kForeign, "10.0.0.9");
+  must(NexthopSet{.id = kForeign, .gateway = ip("10.0.0.3"), .port = swp1_});
+  EXPECT_EQ(nexthop(kForeign)->gateway, ip("10.0.0.3"));
+  EXPECT_FALSE(rig_->remove_foreign_nexthop(kForeign));
+  must(NexthopDelete{.id = kForeign});
+}
+
 TEST_P(DataPlaneContract, ReplacingANexthopOrGroupKeepsItsRoutes) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});

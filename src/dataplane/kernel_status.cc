@@ -52,9 +52,8 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
   }
 }
 
-}  // namespace
-
-std::string held_words(std::uint8_t protocol) {
+/// "protocol static (4)"
+std::string protocol_words(std::uint8_t protocol) {
   struct Name {
     std::uint8_t number;
     const char* name;
@@ -65,10 +64,15 @@ std::string held_words(std::uint8_t protocol) {
                              {42, "babel"},   {186, "bgp"},  {187, "isis"}, {188, "ospf"}, {189, "rip"},    {192, "eigrp"}};
   const std::string number = std::to_string(protocol);
   for (const Name& one : kNames) {
-    if (one.number == protocol) return std::string{"held by a route of protocol "} + one.name + " (" + number + ")";
+    if (one.number == protocol) return std::string{"protocol "} + one.name + " (" + number + ")";
   }
-  return "held by a route of protocol " + number;
+  return "protocol " + number;
 }
+
+}  // namespace
+
+std::string held_words(std::uint8_t protocol) { return "held by a route of " + protocol_words(protocol); }
+std::string held_nexthop_words(std::uint8_t protocol) { return "held by a next hop or group of " + protocol_words(protocol); }
 
 Status status_from_kernel(const Order& order, int error_number, std::string_view words) {
   const StatusCode code = classify(order, error_number, words);

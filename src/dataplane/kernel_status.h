@@ -14,6 +14,8 @@ Status status_from_kernel(const Order& order, int error_number, std::string_view
 
 /// The text for a prefix at which another program has a route: "held by a route of protocol static (4)".
 std::string held_words(std::uint8_t protocol);
+/// The text for a number under which another program has a next hop or a group.
+std::string held_nexthop_words(std::uint8_t protocol);
 
 /// The texts for an entry of a bridge that an FdbSet does not replace.
 inline constexpr const char* kHeldByControlPlane = "the bridge has an entry of another control plane for this address (extern_learn)";

@@ -25,9 +25,9 @@ class ReconcilerTest : public testing::Test {
   /// Makes a port with an address and a neighbour, a group of one next hop, and a route on the group.
   void SetUp() override {
     port_ = plane_.add_port("A");
-    must(plane_,
-         {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
-          NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteSet{kRoute, NexthopId{100}}});
+    must(plane_, {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
+                  NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}},
+                  RouteSet{kRoute, NexthopId{100}}});
     ASSERT_TRUE(reconciler_.read().ok());
     EXPECT_EQ(reconciler_.counts().found, 5U);
     before_ = plane_.executed();
@@ -57,9 +57,9 @@ class ReconcilerTest : public testing::Test {
 };
 
 TEST_F(ReconcilerTest, WhatIsThereIsNotOrderedAgain) {
-  must(reconciler_,
-       {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
-        NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteSet{kRoute, NexthopId{100}}});
+  must(reconciler_, {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
+                     NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}},
+                     RouteSet{kRoute, NexthopId{100}}});
   EXPECT_EQ(executed(), 0U);
   EXPECT_EQ(reconciler_.counts().kept, 6U);
   const Reconciler::Unwanted unwanted = reconciler_.unwanted();
@@ -102,13 +102,13 @@ TEST_F(ReconcilerTest, ARouteIsThereOnlyWhileItsGroupIs) {
 }
 
 TEST_F(ReconcilerTest, AGroupIsThereOnlyWhileItsMembersAre) {
-  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}});
+  must(reconciler_, {GroupSet{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}}});
   EXPECT_EQ(executed(), 1U) << "nobody has asked for the next hop yet";
 }
 
 TEST_F(ReconcilerTest, AGroupThatIsReplacedKeepsItsRoutes) {
   must(reconciler_, {NexthopSet{NexthopId{2}, kGateway, port_}});
-  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+  must(reconciler_, {GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
   must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
   EXPECT_EQ(executed(), 2U) << "the next hop and the group";
   EXPECT_TRUE(plane_.route(kRoute).has_value());
@@ -118,14 +118,14 @@ TEST_F(ReconcilerTest, AGroupThatWentWithItsLastMemberTookItsRoutesWithIt) {
   must(reconciler_, {NexthopSet{NexthopId{2}, kGateway, port_}});
   must(reconciler_, {NexthopDelete{NexthopId{1}}});
   EXPECT_FALSE(plane_.route(kRoute).has_value());
-  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+  must(reconciler_, {GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
   must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
   EXPECT_TRUE(plane_.route(kRoute).has_value());
 }
 
 TEST_F(ReconcilerTest, WhatTheSameBulkChangedBeforeIsNotBelieved) {
-  must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteDelete{kRoute},
-                     RouteSet{kRoute, NexthopId{100}}});
+  must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}},
+                     RouteDelete{kRoute}, RouteSet{kRoute, NexthopId{100}}});
   EXPECT_EQ(executed(), 2U);
   EXPECT_TRUE(plane_.route(kRoute).has_value());
 }
@@ -227,7 +227,7 @@ TEST_F(BridgedReconcilerTest, APortThatGetsACarrierAfterTheReadingAndLosesItIsNo
   reconciler.link_event(link("B"));
   const IpAddress gateway = IpAddress::parse("10.0.1.2").value();
   must(reconciler, {AddressSet{late, Prefix::parse_interface("10.0.1.1/24").value()}, NexthopSet{NexthopId{2}, gateway, late},
-                    GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+                    GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
   plane_.set_carrier("B", false);
   reconciler.link_event(link("B"));
   ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";

@@ -8,7 +8,6 @@
 #include "rondo/dataplane/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/store/record.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/neighbors.h"
@@ -16,37 +15,6 @@
 #include "switch_agent/program.h"
 
 namespace rondo::switch_agent {
-
-namespace {
-
-std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, const std::set<std::uint32_t>& taken) {
-  while (taken.contains(next)) ++next;
-  if (free.empty()) return next++;
-  const std::uint32_t id = free.back();
-  free.pop_back();
-  return id;
-}
-
-/// The number for a group if no other group has it; otherwise the group gets the next free number.
-std::uint32_t first_choice(const NumberSpace& numbers, const Constraint& fact) {
-  const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
-  return numbers.groups + static_cast<std::uint32_t>(hash % numbers.group_count);
-}
-
-/// True if a group with this number probably belongs to a name with this first choice. Taken numbers shift a group by a few, and builds
-/// that did not number by name counted from the first number. Any other number belongs to another name.
-bool may_be_of(const NumberSpace& numbers, std::uint32_t choice, std::uint32_t id) {
-  constexpr std::uint32_t kMoves = 64;
-  constexpr std::uint32_t kCounted = 1U << 16;
-  const std::uint32_t moved = id >= choice ? id - choice : id + numbers.group_count - choice;
-  return moved < kMoves || id - numbers.groups < kCounted;
-}
-
-std::uint32_t next_choice(const NumberSpace& numbers, std::uint32_t id) {
-  return id + 1 == numbers.groups + numbers.group_count ? numbers.groups : id + 1;
-}
-
-}  // namespace
 
 NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, NumberSpace numbers)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
@@ -132,70 +100,6 @@ NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std:
     ids_.at(fact).id = it->second.id;
   }
   return it->second;
-}
-
-// --- what an earlier run left
-
-void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
-  for (const NexthopEntry& entry : left) {
-    left_ids_.insert(entry.id.value());
-    if (entry.members.empty()) {
-      left_nexthops_.emplace(std::pair{entry.port, entry.gateway}, entry.id);
-      continue;
-    }
-    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
-    for (const GroupMember& member : entry.members) members.emplace_back(member.nexthop.value(), member.weight);
-    std::ranges::sort(members);
-    left_by_number_.emplace(entry.id.value(), members);
-    left_groups_[std::move(members)].insert(entry.id.value());
-  }
-}
-
-void NexthopGroups::end_adoption() {
-  left_nexthops_.clear();
-  left_groups_.clear();
-  left_by_number_.clear();
-}
-
-NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
-  const auto left = left_nexthops_.find({ports_.find(key.first), key.second});
-  if (left == left_nexthops_.end()) return NexthopId{take_id(free_nexthop_ids_, next_nexthop_id_, left_ids_)};
-  const NexthopId id = left->second;
-  left_nexthops_.erase(left);
-  return id;
-}
-
-NexthopId NexthopGroups::take_left(std::uint32_t id) {
-  const auto left = left_by_number_.find(id);
-  const auto equal = left_groups_.find(left->second);
-  equal->second.erase(id);
-  if (equal->second.empty()) left_groups_.erase(equal);
-  left_by_number_.erase(left);
-  return NexthopId{id};
-}
-
-/// Chooses the number of a group. The kernel's group has only the members whose ports had a carrier. If a group with this name's number
-/// exists, it is this group whatever its members were: the members are replaced, and its routes stay. Otherwise, of several groups with
-/// these members, it is the one whose number this name would have reached first.
-NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
-  std::uint32_t id = first_choice(numbers_, fact);
-  if (left_by_number_.contains(id)) return take_left(id);
-  if (!left_groups_.empty()) {
-    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
-    for (const Hop& hop : hops) {
-      if (holds({kCarrier, hop.port})) members.emplace_back(nexthop_at({hop.port, hop.gateway}).id.value(), hop.weight);
-    }
-    std::ranges::sort(members);
-    if (const auto left = left_groups_.find(members); left != left_groups_.end()) {
-      const std::set<std::uint32_t>& ids = left->second;
-      const auto from_here = ids.lower_bound(id);
-      for (const auto nearest : {from_here == ids.end() ? ids.begin() : from_here, ids.begin()}) {
-        if (may_be_of(numbers_, id, *nearest)) return take_left(*nearest);
-      }
-    }
-  }
-  while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(numbers_, id);
-  return NexthopId{id};
 }
 
 void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
@@ -288,13 +192,18 @@ void NexthopGroups::ask(Nexthop& nexthop) {
   if (!nexthop.resolved || !has_port(nexthop.key)) return;
   nexthop.asking = true;
   nexthop.ordered = true;
-  program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)},
+  program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first), !nexthop.made},
           [this, key = nexthop.key](const Status& status) { answered(key, status); });
 }
 
 void NexthopGroups::answered(const HopKey& key, const Status& status) {
   Nexthop& nexthop = nexthops_.at(key);
   nexthop.asking = false;
+  if (status.ok()) nexthop.made = !nexthop.again;
+  if (is_taken(status)) {
+    take_other_number(nexthop);
+    nexthop.again = true;
+  }
   if (nexthop.users.empty()) {
     drop(nexthop);
     return;
@@ -357,6 +266,7 @@ void NexthopGroups::delete_object(NexthopId id) {
 void NexthopGroups::lost(Nexthop& nexthop) {
   if (nexthop.asking) nexthop.again = true;
   nexthop.present = false;
+  nexthop.made = false;
   nexthop.refused = false;
   nexthop.refusals = {};
   nexthop.retry_at = {};
@@ -367,6 +277,7 @@ void NexthopGroups::lost(Nexthop& nexthop) {
       const auto erased = std::erase_if(members, [&](const GroupMember& member) { return member.nexthop == nexthop.id; });
       emptied = emptied || (erased > 0 && members.empty());
     }
+    if (emptied) group->made = false;
     if (emptied && !group->deleting) become_unusable(*group);
     group->refusals = {};
     group->retry_at = {};
@@ -418,7 +329,8 @@ void NexthopGroups::order(Group& group, std::vector<GroupMember> members) {
   group.asking = true;
   group.possible.push_back(members);
   ++group_replaces_;
-  program(programmer_, GroupSet{group.id, std::move(members)}, [this, fact = group.fact](const Status& status) { answered(fact, status); });
+  program(programmer_, GroupSet{group.id, !group.made, std::move(members)},
+          [this, fact = group.fact](const Status& status) { answered(fact, status); });
 }
 
 void NexthopGroups::order_delete(Group& group) {
@@ -432,8 +344,13 @@ void NexthopGroups::order_delete(Group& group) {
 void NexthopGroups::answered(const Constraint& fact, const Status& status) {
   Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
   group.asking = false;
+  if (is_taken(status)) {
+    take_other_number(group);
+    group.again = true;
+  }
   const unsigned refusals = group.refusals.note(status);
   if (status.ok()) {
+    group.made = !group.possible.back().empty() && !group.again;
     group.retry_at = {};
     group.possible.erase(group.possible.begin(), group.possible.end() - 1);
     group.sure = !group.again;

@@ -98,6 +98,7 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool ordered = false;  // Ordered at least once: the kernel may have it.
+    bool made = false;     // The number is ours: an order replaces what has it.
     std::set<Group*, ById> users;
     Status failure;         // Why the kernel refused it; otherwise ok.
     bool refused = false;   // Refused permanently.
@@ -120,6 +121,7 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool deleting = false;
+    bool made = false;           // As of a Nexthop.
     bool awaits_kernel = false;  // Its row waits until the kernel accepts a next hop (kGroupAccepted, kSetAccepted).
     RefusalCount refusals;       // Of orders for the group itself.
     Instant retry_at;            // Not ordered again by the timer before this time.
@@ -133,7 +135,11 @@ class NexthopGroups final : public Orch {
   Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId number_of_group(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId take_left(std::uint32_t id);
+  NexthopId free_number_from(std::uint32_t id) const;
   NexthopId number_of_nexthop(const HopKey& key);
+  static bool is_taken(const Status& status) noexcept;
+  void take_other_number(Nexthop& nexthop);
+  void take_other_number(Group& group);
   void set_members(Group& group, const std::vector<Hop>& hops);
 
   Nexthop& nexthop_at(const HopKey& key);
@@ -199,7 +205,7 @@ class NexthopGroups final : public Orch {
   std::vector<NexthopId> undeleted_;  // Unused objects whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = numbers_.nexthops;
   std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_.
-  std::set<std::uint32_t> left_ids_;                                  // Numbers of the objects that an earlier run left.
+  std::set<std::uint32_t> taken_ids_;                                 // Numbers that an earlier run or another program has used.
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same groups, by number.

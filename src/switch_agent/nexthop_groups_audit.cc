@@ -16,7 +16,8 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
 }
 
 std::string words_of(const NexthopEntry& entry) {
-  return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port}) : to_string(GroupSet{entry.id, entry.members});
+  return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port})
+                               : to_string(GroupSet{.id = entry.id, .members = entry.members});
 }
 
 /// Finds the entry with this number and marks it as wanted.
@@ -97,12 +98,13 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
   if (actual != nullptr && !wanted.empty() && sorted(actual->members) == sorted(wanted)) return;
   const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
   findings.add(kind, NexthopDelete{group.id}, [&] {
-    return Drift{.kind = kind,
-                 .object = NexthopDelete{group.id},
-                 .table = table_of(group.fact),
-                 .key = group.fact.key,
-                 .wanted = wanted.empty() ? "no group " + std::to_string(group.id.value()) : to_string(GroupSet{group.id, wanted}),
-                 .actual = actual == nullptr ? std::string{} : words_of(*actual)};
+    return Drift{
+        .kind = kind,
+        .object = NexthopDelete{group.id},
+        .table = table_of(group.fact),
+        .key = group.fact.key,
+        .wanted = wanted.empty() ? "no group " + std::to_string(group.id.value()) : to_string(GroupSet{.id = group.id, .members = wanted}),
+        .actual = actual == nullptr ? std::string{} : words_of(*actual)};
   });
 }
 
@@ -133,7 +135,12 @@ void NexthopGroups::program_again(DriftKind kind, std::span<const NexthopDelete>
 
 void NexthopGroups::program_again(DriftKind kind, Nexthop& nexthop) {
   if (nexthop.asking) return;
-  if (kind == DriftKind::Missing) lost(nexthop);
+  if (kind == DriftKind::Missing) {
+    // The number stays ours: another program may have replaced the object, which is missing among those of our protocol.
+    const bool made = nexthop.made;
+    lost(nexthop);
+    nexthop.made = made;
+  }
   nexthop.refused = false;
   if (kind == DriftKind::Changed && !nexthop.present) {
     program(programmer_, NexthopDelete{nexthop.id}, [](const Status&) {});

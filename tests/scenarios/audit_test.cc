@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Meddling{"GroupDeleted", [](DriftTestbed& testbed) { testbed.meddle(NexthopDelete{testbed.number_of("")}); }},
                     Meddling{"GroupChanged",
                              [](DriftTestbed& testbed) {
-                               testbed.meddle(GroupSet{testbed.number_of(""), {{testbed.number_of("10.1.0.2"), 7}}});
+                               testbed.meddle(GroupSet{.id = testbed.number_of(""), .members = {{testbed.number_of("10.1.0.2"), 7}}});
                              }}),
     [](const auto& test) { return test.param.name; });
 
@@ -285,7 +285,7 @@ TEST(Audit, UnwantedObjectsOfEachKindAreDeleted) {
   testbed.meddle(AddressSet{testbed.ports[1], prefix("10.9.0.1/24")});
   testbed.meddle(NeighborSet{testbed.ports[1], address("10.1.0.9"), mac("02:00:00:00:00:09")});
   testbed.meddle(NexthopSet{NexthopId{7}, address("10.1.0.9"), testbed.ports[1]});
-  testbed.meddle(GroupSet{NexthopId{8}, {{NexthopId{7}, 1}}});
+  testbed.meddle(GroupSet{.id = NexthopId{8}, .members = {{NexthopId{7}, 1}}});
   testbed.run_for(65s);
   EXPECT_EQ(testbed.actual(), testbed.wanted);
   EXPECT_EQ(testbed.figures(ObjectKind::Address).unwanted, 1U);

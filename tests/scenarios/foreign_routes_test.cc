@@ -1,9 +1,12 @@
 // Routes of other programs with our metric: a row does not replace such a route, the deletion of a row does not delete it, and the row is
-// programmed when the other route is deleted.
+// programmed when the other route is deleted. Next hops of other programs that have numbers of ours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "agent_testbed.h"
 
@@ -17,8 +20,11 @@ const Prefix kPrefix = Prefix::parse("172.16.0.0/24").value();
 
 class ForeignRoutes : public ::testing::Test {
  protected:
-  ForeignRoutes() {
-    testbed.plane.add_port("A");
+  ForeignRoutes() { begin(testbed); }
+  /// A group of one next hop. Other programs have next hops of the numbers 'taken'.
+  static void begin(AgentTestbed& testbed, const std::vector<NexthopId>& taken = {}) {
+    const IfIndex port = testbed.plane.add_port("A");
+    for (const NexthopId id : taken) testbed.plane.add_foreign_nexthop(id, IpAddress::parse("10.0.0.9").value(), port, kStatic);
     testbed.start();
     testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
     testbed.set("INTF_TABLE", "A", {});
@@ -86,6 +92,56 @@ TEST_F(ForeignRoutes, WhatIsPutBackDoesNotTakeThePlaceOfAnother) {
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix)) << "it was taken";
   testbed.run_for(2s);
   EXPECT_EQ(testbed.plane.route_count(), 1U);
+  EXPECT_EQ(state(), PlaneState::Installed);
+}
+
+std::vector<NexthopId> numbers_of(AgentTestbed& testbed) {
+  std::vector<NexthopId> numbers;
+  const auto nexthops = testbed.plane.nexthops().value();
+  for (const NexthopEntry& entry : nexthops) numbers.push_back(entry.id);
+  return numbers;
+}
+
+TEST_F(ForeignRoutes, NumbersOfOtherProgramsAreLeftAlone) {
+  const std::vector<NexthopId> first = numbers_of(testbed);
+  ASSERT_EQ(first.size(), 2U) << "the numbers that a next hop and a group choose first";
+  AgentTestbed other;
+  ASSERT_NO_FATAL_FAILURE(begin(other, first));
+  other.set("ROUTE_TABLE", "172.16.0.0/24", {{"nexthop_group", "1"}});
+  other.run_for(5s);
+  EXPECT_EQ(other.plane.route_count(), 1U);
+  EXPECT_EQ(other.owed(), 0U);
+  const std::vector<NexthopId> second = numbers_of(other);
+  ASSERT_EQ(second.size(), 2U);
+  for (const NexthopId id : second) EXPECT_EQ(std::ranges::count(first, id), 0) << id.value();
+  // The members change, and everything is deleted.
+  other.set("NEIGH_TABLE", "A:10.0.0.3", {{"neigh", "02:00:00:00:00:03"}});
+  other.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.3"}, {"ifname", "A"}});
+  other.run_for(1s);
+  EXPECT_EQ(other.plane.route_count(), 1U);
+  for (const auto& [table, key] : {std::pair{"ROUTE_TABLE", "172.16.0.0/24"}, std::pair{"NEXTHOP_GROUP_TABLE", "1"}}) {
+    other.remove(table, key);
+    other.run_for(1s);
+  }
+  EXPECT_EQ(numbers_of(other).size(), 0U);
+  for (const NexthopId id : first) EXPECT_TRUE(other.plane.remove_foreign_nexthop(id)) << id.value();
+}
+
+// Between the loss of a next hop with the carrier and its return, another program takes its number.
+TEST_F(ForeignRoutes, ANumberThatAnotherProgramTookMeanwhileIsLeftAlone) {
+  set_route();
+  testbed.run_for(1s);
+  const std::vector<NexthopId> before = numbers_of(testbed);
+  testbed.plane.set_carrier("A", false);
+  testbed.run_for(1s);
+  ASSERT_EQ(numbers_of(testbed).size(), 0U);
+  testbed.plane.add_port("B");
+  for (const NexthopId id : before) testbed.plane.add_foreign_nexthop(id, IpAddress::parse("10.9.0.9").value(), IfIndex{2}, kStatic);
+  testbed.plane.set_carrier("A", true);
+  testbed.run_for(2s);
+  EXPECT_EQ(testbed.plane.route_count(), 1U);
+  for (const NexthopId id : before) EXPECT_TRUE(testbed.plane.remove_foreign_nexthop(id)) << id.value();
+  EXPECT_EQ(numbers_of(testbed).size(), 2U);
   EXPECT_EQ(state(), PlaneState::Installed);
 }
 

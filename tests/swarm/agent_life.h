@@ -627,7 +627,7 @@ class AgentLife final : public Life {
       case 4: meddle(NexthopDelete{id}); break;
       case 5: meddle(NexthopSet{is_group ? foreign : id, other, port}); break;
       case 6: meddle(NexthopSet{kForeign[ipv6 ? 1 : 0], gateway, port}); break;
-      case 7: meddle(GroupSet{is_group ? id : NexthopId{9}, {{foreign, 2}}}); break;
+      case 7: meddle(GroupSet{.id = is_group ? id : NexthopId{9}, .members = {{foreign, 2}}}); break;
       case 8: meddle(RouteSet{.prefix = route, .nexthop = {}, .type = RouteType::Prohibit}); break;
       case 9: meddle(RouteSet{.prefix = route, .nexthop = id}); break;
       default: meddle(RouteDelete{route}); break;

@@ -116,11 +116,13 @@ struct NeighborDelete {
   IfIndex port;
   IpAddress address;
 };
-/// Creates or replaces. The port must be up and have carrier (ENETDOWN otherwise).
+/// Creates or replaces. The port must be up and have carrier (ENETDOWN otherwise). With 'create' a next hop or group of another program is
+/// left alone: AlreadyExists. Without it, that object is replaced.
 struct NexthopSet {
   NexthopId id;
   IpAddress gateway;
   IfIndex port;
+  bool create = false;
 };
 struct GroupMember {
   NexthopId nexthop;
@@ -130,9 +132,10 @@ struct GroupMember {
 /// Creates or replaces. Replacing waits for an RCU grace period in Linux (about 0.1 ms): never replace a group by itself.
 struct GroupSet {
   NexthopId id;
+  bool create = false;               // As of a NexthopSet.
   std::vector<GroupMember> members;  // At least one; each exists.
 };
-/// Deletes a next hop or a group. Linux also deletes the routes that use it, without reporting that.
+/// Deletes a next hop or a group. Linux also deletes the routes that use it, without reporting that. NotFound for one of another program.
 struct NexthopDelete {
   NexthopId id;
 };
@@ -180,8 +183,9 @@ std::string object_name(const DeleteOrder& one);
 ///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in; or a port is up that enters a bond (EPERM)
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
-///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol. A device has the
-///                       name of a new one. Another control plane, or a device, has the address of a static entry
+///   AlreadyExists       another program has a route of this prefix, table and metric, or a next hop or group of this number; the
+///                       message names its protocol. A device has the name of a new one. Another control plane, or a device, has the
+///                       address of a static entry
 ///   Unimplemented       this kernel does not support it (EOPNOTSUPP)
 struct Operation {
   Order order;

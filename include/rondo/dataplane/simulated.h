@@ -72,6 +72,9 @@ class SimDataPlane final : public DataPlane {
   /// Another program adds a blackhole that carries our number, of another metric or type of service.
   void add_stray_route(const RouteDelete& route);
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table = kMainTable);
+  /// Another program adds a next hop; the number must be free. remove_foreign_nexthop() deletes it; false if it is not there any more.
+  void add_foreign_nexthop(NexthopId id, const IpAddress& gateway, IfIndex port, std::uint8_t protocol);
+  bool remove_foreign_nexthop(NexthopId id);
   /// Adds a port: administratively down, MTU 1500, with a signal on its line (set_carrier() can remove it). The name must be new.
   IfIndex add_port(std::string name);
   /// Another program adds the device of a VRF, up. The name must be new.

@@ -76,12 +76,12 @@ struct Encoder {
       members[i].id = group.members[i].nexthop.value();
       members[i].weight = static_cast<std::uint8_t>(group.members[i].weight - 1);
     }
-    begin_nexthop(AF_UNSPEC);
+    begin_nexthop(AF_UNSPEC, group.create);
     writer.attribute(NHA_ID, group.id.value());
     writer.attribute(NHA_GROUP, members, group.members.size() * sizeof members[0]);
   }
   void operator()(const NexthopSet& nexthop) const noexcept {
-    begin_nexthop(family(nexthop.gateway));
+    begin_nexthop(family(nexthop.gateway), nexthop.create);
     writer.attribute(NHA_ID, nexthop.id.value());
     put(writer, NHA_GATEWAY, nexthop.gateway);
     writer.attribute(NHA_OIF, nexthop.port.value());
@@ -214,11 +214,11 @@ struct Encoder {
     header.ndm_flags = NTF_MASTER;  // The bridge that the port is in.
     return header;
   }
-  void begin_nexthop(std::uint8_t nexthop_family) const noexcept {
+  void begin_nexthop(std::uint8_t nexthop_family, bool create) const noexcept {
     nhmsg header{};
     header.nh_family = nexthop_family;
     header.nh_protocol = marks.protocol;
-    writer.begin(RTM_NEWNEXTHOP, kSet, sequence, header);
+    writer.begin(RTM_NEWNEXTHOP, create ? kCreate : kSet, sequence, header);
   }
   static ndmsg neighbor_header(IfIndex port, const IpAddress& address) noexcept {
     ndmsg header{};

@@ -14,7 +14,6 @@ namespace rondo::netlink {
 namespace {
 
 constexpr std::size_t kRequestBytes = 128;
-constexpr Duration kAnswerWait = 5s;
 
 ndmsg header_of(IfIndex port) noexcept {
   ndmsg header{};
@@ -72,9 +71,9 @@ bool FdbEntries::may_delete(Operation& operation) {
 Result<std::optional<FdbRecord>> FdbEntries::find(IfIndex port, const MacAddress& mac) {
   std::byte request[kRequestBytes];
   MessageWriter writer{request};
-  writer.begin(RTM_GETNEIGH, NLM_F_REQUEST, ++sequence_, header_of(port));
+  writer.begin(RTM_GETNEIGH, NLM_F_REQUEST, requests_.next_sequence(), header_of(port));
   writer.attribute(NDA_LLADDR, mac.bytes);
-  const auto answer = ask(writer);
+  const auto answer = requests_.ask(writer);
   if (!answer) return failure(Status{StatusCode::Unavailable, std::string{answer.error().message()}, answer.error().origin_errno()});
   return decode_fdb_answer(*answer);
 }
@@ -85,37 +84,13 @@ Status FdbEntries::replace(const FdbSet& order) {
   ndmsg header = header_of(order.port);
   header.ndm_flags |= NTF_STICKY;
   header.ndm_state = NUD_NOARP;
-  writer.begin(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, ++sequence_, header);
+  writer.begin(RTM_NEWNEIGH, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE, requests_.next_sequence(), header);
   writer.attribute(NDA_LLADDR, order.mac.bytes);
-  const auto answer = ask(writer);
+  const auto answer = requests_.ask(writer);
   if (!answer) return answer.error().with_context(to_string(order));
   const auto end = decode_answer(*answer);
   if (!end) return Status{StatusCode::DataLoss, to_string(order) + ": the answer of the kernel is malformed"};
   return end->error_number == 0 ? Status{} : status_from_kernel(order, end->error_number, end->words);
-}
-
-/// After a failure the next request uses a new socket, so that no late answer is taken for its own.
-Result<Message> FdbEntries::ask(MessageWriter& writer) {
-  if (buffer_ == nullptr) buffer_ = std::make_unique<std::byte[]>(kDatagramBytes);
-  if (!socket_) {
-    auto opened = Socket::open(where_, {});
-    if (!opened) return failure(std::move(opened.error()));
-    socket_ = std::move(*opened);
-  }
-  writer.end();
-  const auto fail = [this](Status status) {
-    socket_.reset();
-    return failure(std::move(status));
-  };
-  if (Status sent = socket_->send(writer.bytes()); !sent.ok()) return fail(std::move(sent));
-  const auto datagram = socket_->receive({buffer_.get(), kDatagramBytes}, kAnswerWait);
-  if (!datagram) return fail(datagram.error());
-  MessageReader reader{*datagram};
-  Message message;
-  if (!reader.next(message) || message.header.nlmsg_seq != sequence_) {
-    return fail(Status{StatusCode::DeadlineExceeded, "the kernel does not answer about an entry of a bridge"});
-  }
-  return message;
 }
 
 }  // namespace rondo::netlink

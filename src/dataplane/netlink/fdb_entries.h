@@ -3,14 +3,11 @@
 // addresses of devices stay. One thread; blocks while the kernel answers, about 5 us an entry.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/message.h"
-#include "dataplane/netlink/network_namespace.h"
-#include "dataplane/netlink/socket.h"
+#include "dataplane/netlink/request_channel.h"
 #include "rondo/dataplane/op.h"
 
 namespace rondo::netlink {
@@ -21,7 +18,7 @@ Result<std::optional<FdbRecord>> decode_fdb_answer(const Message& answer);
 
 class FdbEntries {
  public:
-  explicit FdbEntries(const NetworkNamespace& where) : where_(where) {}
+  explicit FdbEntries(const NetworkNamespace& where) : requests_(where) {}
 
   /// Handles an FdbSet that the kernel refused because an entry is present. An entry that was learned or is static is replaced; for another
   /// one the status is AlreadyExists and says whose it is. Unavailable if the look-up failed.
@@ -34,13 +31,8 @@ class FdbEntries {
   /// The entry of the address in the bridge that the port is in, on any port.
   Result<std::optional<FdbRecord>> find(IfIndex port, const MacAddress& mac);
   Status replace(const FdbSet& order);
-  /// Sends the request in 'writer' and returns the answer.
-  Result<Message> ask(MessageWriter& writer);
 
-  const NetworkNamespace& where_;
-  std::optional<Socket> socket_;
-  std::unique_ptr<std::byte[]> buffer_;
-  std::uint32_t sequence_ = 0;
+  RequestChannel requests_;
 };
 
 }  // namespace rondo::netlink

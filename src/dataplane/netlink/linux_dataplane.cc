@@ -17,6 +17,7 @@
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
 #include "dataplane/netlink/neighbor_monitor.h"
+#include "dataplane/netlink/nexthop_holders.h"
 #include "dataplane/netlink/object_monitor.h"
 #include "dataplane/netlink/order_sender.h"
 #include "dataplane/netlink/route_holders.h"
@@ -51,15 +52,15 @@ class LinuxDataPlane final : public DataPlane {
   void apply(std::span<Operation> ops) override {
     std::size_t begin = 0;  // The first order that is not sent yet.
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      const bool is_delete = std::holds_alternative<FdbDelete>(ops[i].order);
+      const bool is_delete = is_looked_up(ops[i].order);
       if (!is_delete && !std::holds_alternative<FdbSet>(ops[i].order)) continue;
       if (is_delete) {
-        // Carry out other orders that precede it: they may change which bridge and which entry it names.
-        if (i > begin && !std::holds_alternative<FdbDelete>(ops[i - 1].order)) {
+        // Carry out other orders that precede it: they may change which object it names, and whose that is.
+        if (i > begin && !is_looked_up(ops[i - 1].order)) {
           apply_others(ops.subspan(begin, i - begin));
           begin = i;
         }
-        if (entries_.may_delete(ops[i])) continue;
+        if (may_delete(ops[i])) continue;
         apply_others(ops.subspan(begin, i - begin));
       } else {
         apply_others(ops.subspan(begin, i + 1 - begin));
@@ -158,13 +159,20 @@ class LinuxDataPlane final : public DataPlane {
   }
 
  private:
+  /// The orders that are given only after a look at whose their object is: the kernel would delete one of any program.
+  static bool is_looked_up(const Order& order) noexcept {
+    return std::holds_alternative<FdbDelete>(order) || std::holds_alternative<NexthopDelete>(order);
+  }
+  bool may_delete(Operation& operation) {
+    return std::holds_alternative<FdbDelete>(operation.order) ? entries_.may_delete(operation) : nexthop_holders_.may_delete(operation);
+  }
   /// Leaves an FdbSet refused if an entry is present.
   void apply_others(std::span<Operation> ops) {
     if (ops.empty()) return;
     sender_.apply(ops);
     if (sender_.take_existing() != 0) settle_existing(ops);
   }
-  /// Called when the kernel refused to create routes because routes are present: routes of other programs stay, and ours are replaced.
+  /// Called when the kernel refused to create objects because some are present: those of other programs stay, and ours are replaced.
   void settle_existing(std::span<Operation> ops) {
     std::vector<std::size_t> ours = holders_.settle(ops);
     // If a later order of the same send concerns the route, do not replace it here: that would change the order. The caller retries.
@@ -177,11 +185,19 @@ class LinuxDataPlane final : public DataPlane {
       };
       return std::ranges::any_of(ops.subspan(i + 1), is_about_it);
     });
+    replace_ours(ops, nexthop_holders_.settle(ops));
+    replace_ours(ops, ours);
+  }
+  void replace_ours(std::span<Operation> ops, const std::vector<std::size_t>& ours) {
     std::vector<Operation> again;
     again.reserve(ours.size());
     for (const std::size_t i : ours) {
       again.push_back({ops[i].order, {}});
-      std::get<RouteSet>(again.back().order).create = false;
+      std::visit(
+          [](auto& order) {
+            if constexpr (requires { order.create; }) order.create = false;
+          },
+          again.back().order);
     }
     sender_.apply(again);
     for (std::size_t i = 0; i < ours.size(); ++i) ops[ours[i]].status = std::move(again[i].status);
@@ -210,6 +226,7 @@ class LinuxDataPlane final : public DataPlane {
   DumpChannel holder_dumps_;  // Used by the programming thread, which must not share a channel with the thread that reads dumps.
   netlink::RouteHolders holders_;
   netlink::FdbEntries entries_{where_};
+  netlink::NexthopHolders nexthop_holders_{where_, marks_.protocol};
 };
 
 // Deletes a next hop that cannot exist: the answer shows whether we may program here, and whether this kernel has next-hop objects.

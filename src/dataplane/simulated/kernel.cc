@@ -130,6 +130,7 @@ Verdict SimKernel::apply(const NexthopSet& order) {
   if (!device->signal) return {ENETDOWN, "Carrier for nexthop device is down"};
   if (const Verdict verdict = check_gateway(*device, order.gateway); verdict.error_number != 0) return verdict;
   const auto found = nexthops_.find(order.id);
+  if (order.create && found != nexthops_.end() && found->second.foreign != 0) return held(found->second);
   if (found == nexthops_.end()) {
     if (singles_ >= capacity_.nexthops_max) return {ENOSPC, ""};
     ++singles_;
@@ -140,6 +141,7 @@ Verdict SimKernel::apply(const NexthopSet& order) {
   if (!order.gateway.is_v6() && serves_v6_routes(order.id)) return kV6ByV4;
   found->second.gateway = order.gateway;
   found->second.port = order.port;
+  found->second.foreign = 0;
   return kDone;
 }
 
@@ -159,6 +161,7 @@ Verdict SimKernel::check_members(const GroupSet& order) const {
 Verdict SimKernel::apply(const GroupSet& order) {
   if (const Verdict verdict = check_members(order); verdict.error_number != 0) return verdict;
   const auto found = nexthops_.find(order.id);
+  if (order.create && found != nexthops_.end() && found->second.foreign != 0) return held(found->second);
   if (found == nexthops_.end()) {
     if (groups_ >= capacity_.groups_max) return {ENOSPC, ""};
     ++groups_;
@@ -168,13 +171,34 @@ Verdict SimKernel::apply(const GroupSet& order) {
   if (!found->second.is_group()) return {EINVAL, "Can not replace a nexthop with a nexthop group."};
   if (found->second.v6_routes > 0 && has_v4_gateway(order.members)) return kV6ByV4;
   found->second.members = order.members;
+  found->second.foreign = 0;
   return kDone;
 }
 
+Verdict SimKernel::held(const Nexthop& nexthop) {
+  held_words_ = held_nexthop_words(nexthop.foreign);
+  return {EEXIST, held_words_.c_str()};
+}
+
 Verdict SimKernel::apply(const NexthopDelete& order) {
-  if (!nexthops_.contains(order.id)) return {ENOENT, ""};
+  const auto found = nexthops_.find(order.id);
+  if (found == nexthops_.end()) return {ENOENT, ""};
+  if (found->second.foreign != 0) return {ENOENT, held(found->second).words};
   remove_nexthops({order.id});
   return kDone;
+}
+
+void SimKernel::add_foreign_nexthop(NexthopId id, const IpAddress& gateway, IfIndex port, std::uint8_t protocol) {
+  const bool is_new = nexthops_.try_emplace(id, Nexthop{.gateway = gateway, .port = port, .members = {}, .foreign = protocol}).second;
+  RONDO_EXPECT(is_new, "the simulated kernel has a next hop of this number already");
+  ++singles_;
+}
+
+bool SimKernel::remove_foreign_nexthop(NexthopId id) {
+  const auto found = nexthops_.find(id);
+  if (found == nexthops_.end() || found->second.foreign == 0) return false;
+  remove_nexthops({id});
+  return true;
 }
 
 // Removes the next hops from their groups. Groups that become empty are removed too, and so are the routes of all removed objects.
@@ -492,6 +516,7 @@ std::vector<NeighborEntry> SimKernel::neighbors() const {
 std::vector<NexthopEntry> SimKernel::nexthops() const {
   std::vector<NexthopEntry> entries;
   for (const auto& [id, nexthop] : nexthops_) {
+    if (nexthop.foreign != 0) continue;
     entries.push_back({.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members});
   }
   return entries;

@@ -49,6 +49,8 @@ class SimKernel {
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
   void add_stray_route(const RouteDelete& route) { stray_routes_.insert_or_assign(route, RouteType::Blackhole); }
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
+  void add_foreign_nexthop(NexthopId id, const IpAddress& gateway, IfIndex port, std::uint8_t protocol);
+  bool remove_foreign_nexthop(NexthopId id);
   void set_signal(std::string_view name, bool signal);
   void set_mtu_max(std::string_view name, std::uint32_t mtu);
   void set_in_use(std::string_view name, bool in_use);
@@ -109,7 +111,8 @@ class SimKernel {
     IpAddress gateway;
     IfIndex port;
     std::vector<GroupMember> members;
-    std::size_t routes = 0;  // The number of routes that use it, so that an unused next hop is removed without a scan of the table.
+    std::uint8_t foreign = 0;  // The protocol of another program that made it.
+    std::size_t routes = 0;    // The number of routes that use it, so that an unused next hop is removed without a scan of the table.
     std::size_t v6_routes = 0;
     bool is_group() const noexcept { return !members.empty(); }
   };
@@ -149,6 +152,7 @@ class SimKernel {
   std::map<IfIndex, Port>::iterator port_named(std::string_view name);
   Verdict check_gateway(const Port& port, const IpAddress& gateway) const;
   Verdict check_members(const GroupSet& order) const;
+  Verdict held(const Nexthop& nexthop);
   bool serves_v6_routes(NexthopId id) const;
   bool has_v4_gateway(const Nexthop& nexthop) const;
   bool has_v4_gateway(const std::vector<GroupMember>& members) const;

@@ -466,6 +466,16 @@ bool SimDataPlane::remove_foreign_route(const Prefix& prefix, std::uint32_t tabl
   return impl_->kernel.remove_foreign_route(prefix, table);
 }
 
+void SimDataPlane::add_foreign_nexthop(NexthopId id, const IpAddress& gateway, IfIndex port, std::uint8_t protocol) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.add_foreign_nexthop(id, gateway, port, protocol);
+}
+
+bool SimDataPlane::remove_foreign_nexthop(NexthopId id) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.remove_foreign_nexthop(id);
+}
+
 void SimDataPlane::set_carrier(std::string_view name, bool signal) {
   const std::lock_guard lock(impl_->mutex);
   impl_->kernel.set_signal(name, signal);

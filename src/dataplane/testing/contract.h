@@ -32,6 +32,9 @@ class Rig {
   virtual void add_stray_route(const char* prefix) = 0;
   /// Returns false if the route is absent.
   virtual bool remove_foreign_route(const char* prefix) = 0;
+  /// Adds a next hop of another program on swp1, with protocol 4, and deletes it. Returns false if it is absent or of another protocol.
+  virtual void add_foreign_nexthop(NexthopId id, const char* gateway) = 0;
+  virtual bool remove_foreign_nexthop(NexthopId id) = 0;
   /// A frame from the station arrives at the port.
   virtual void hear(int number, const MacAddress& station) = 0;
   /// Another control plane sets an entry in the bridge of the port, and deletes it.
@@ -61,6 +64,11 @@ class SimRig final : public Rig {
   }
   void remove_external_entry(int, const MacAddress& station) override { ASSERT_TRUE(plane_.remove_external_entry("Vlan10", station)); }
   bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
+  void add_foreign_nexthop(NexthopId id, const char* gateway) override {
+    const std::vector<LinkEvent> links = plane_.links().value();
+    plane_.add_foreign_nexthop(id, IpAddress::parse(gateway).value(), std::ranges::find(links, "swp1", &LinkEvent::name)->port, 4);
+  }
+  bool remove_foreign_nexthop(NexthopId id) override { return plane_.remove_foreign_nexthop(id); }
 
  private:
   SimDataPlane plane_;
@@ -100,6 +108,13 @@ class KernelRig final : public Rig {
   }
   bool remove_foreign_route(const char* prefix) override {
     return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 20 proto static");
+  }
+  void add_foreign_nexthop(NexthopId id, const char* gateway) override {
+    ASSERT_TRUE(lab_->ip("nexthop add id " + std::to_string(id.value()) + " via " + gateway + " dev swp1 proto static"));
+  }
+  bool remove_foreign_nexthop(NexthopId id) override {
+    const std::string number = std::to_string(id.value());
+    return lab_->ip("nexthop show id " + number + " | grep -q 'proto static'") && lab_->ip("nexthop del id " + number);
   }
 
  private:
