@@ -76,6 +76,8 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"redis_writes", 100000},
     {"redis_write_bytes", 268435456},
     {"redis_list_items", 4194304},
+    {"redis_item_bytes", 67174400},
+    {"redis_reply_bytes", 536870912},
     {"redis_pop_keys", 1024},
     {"redis_replicas", 100},
     {"redis_replicas_wait_us", 60000000},

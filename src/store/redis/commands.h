@@ -18,6 +18,7 @@ class Commands {
   /// Begins a command of 'words' words, including the command's name. Exactly as many word() calls must follow.
   Commands& begin(std::size_t words) {
     char* const to = room(kHeadBytes);
+    last_ = size_;
     return written(head(to, '*', words));
   }
   Commands& word(std::string_view text) { return word(text, {}); }
@@ -41,6 +42,14 @@ class Commands {
     begin(words.size());
     for (const std::string_view text : words) word(text);
     return *this;
+  }
+
+  /// The name of the last command. Only until bytes are sent.
+  std::string_view last_name() const noexcept {
+    const std::string_view command{bytes_.get() + last_, size_ - last_};
+    const std::size_t head = std::min(command.find("\r\n$"), command.size());
+    const std::size_t name = std::min(command.find("\r\n", head + 2), command.size());
+    return name == command.size() ? std::string_view{} : command.substr(name + 2, command.find('\r', name + 2) - name - 2);
   }
 
   /// The bytes that were not sent yet.
@@ -93,6 +102,7 @@ class Commands {
   std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kSentBytes);
   std::size_t capacity_ = kSentBytes;
   std::size_t size_ = 0;
+  std::size_t last_ = 0;  // Where the last command begins.
   std::size_t sent_ = 0;  // Bytes already sent.
 };
 

@@ -74,6 +74,7 @@ void Connection::give_up(Status why) {
 void Connection::expect(Pending pending) {
   RONDO_ASSERT(state_ >= State::Greeting && pending.answers > 0);
   if (pending_.empty()) heard_ = owner_.now();
+  pending.command = std::string{out_.last_name()};
   pending_.push_back(std::move(pending));
   wake();
 }
@@ -281,12 +282,16 @@ void Connection::read_some() {
     reader_.feed({buffer_.get(), *got});
     while (doomed_.ok()) {
       const Result<const Reply*> reply = reader_.next();
-      if (!reply) return give_up(reply.error());
+      if (!reply) return give_up(unreadable(reply.error()));
       if (*reply == nullptr) break;
       handle(**reply);
     }
     if (turn_is_over()) return;
   }
+}
+
+Status Connection::unreadable(const Status& why) const {
+  return why.with_context(pending_.empty() ? std::string{"a message"} : "the answer to " + pending_.front().command);
 }
 
 void Connection::handle(const Reply& reply) {

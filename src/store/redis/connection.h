@@ -110,6 +110,7 @@ class Connection final : public Source {
     OnReply on_reply;
     Status earlier;
     bool each = false;
+    std::string command{};  // The last one, for errors.
   };
   void expect(Pending pending);
   void attempt();
@@ -121,6 +122,7 @@ class Connection final : public Source {
   void fence();
   void greeted();
   void read_some();
+  Status unreadable(const Status& why) const;
   void handle(const Reply& reply);
   bool fits(const Pending& pending, const Reply& reply);
   void write_some();

@@ -98,6 +98,19 @@ TEST_F(LyingServer, HealthSaysWhatCameAndWhatWasDue) {
   EXPECT_THAT(trouble, HasSubstr("the server answered a list of 0 where"));
 }
 
+/// Four connections kept 500 MB each.
+TEST_F(LyingServer, AnAnswerBeyondTheLimitIsRefusedWithTheCommandAndTheLimit) {
+  server_.lie("*4194305\r\n", 1);
+  std::string trouble;
+  EXPECT_TRUE(driver_->run_until([&] {
+    use();
+    trouble = store().health().to_string();
+    return trouble.find("the answer to ") != std::string::npos;
+  })) << trouble;
+  EXPECT_THAT(trouble, HasSubstr(server_.address().to_string()));
+  EXPECT_THAT(trouble, HasSubstr("Redis sent a list of 4194305 items, above 4194304"));
+}
+
 class EndlessScan : public testing::TestWithParam<TableKind> {};
 
 /// The keys may also repeat.

@@ -46,6 +46,7 @@ struct ReplyReader::Arena {
     std::erase_if(chunks, [](const Chunk& chunk) { return chunk.size > kChunkBytes; });
     if (chunks.size() > kChunksKept) chunks.resize(kChunksKept);
     list_refused = 0;
+    texts = 0;
     current = used = 0;
   }
 
@@ -56,8 +57,9 @@ struct ReplyReader::Arena {
   std::vector<Chunk> chunks;
   std::size_t current = 0;
   std::size_t used = 0;
-  bool spent = false;    // The reply in the arena was returned to the caller.
-  int list_refused = 0;  // The number of items of a refused list; 0: none.
+  bool spent = false;     // The reply in the arena was returned to the caller.
+  std::size_t texts = 0;  // The bytes of the texts of this reply.
+  int list_refused = 0;   // The number of items of a refused list; 0: none.
 };
 
 /// The functions that hiredis calls while it parses; they return null if allocation fails. 'privdata' is the arena. A task's parent is the
@@ -73,6 +75,7 @@ struct ReplyReader::Functions {
     auto* const copy = static_cast<char*>(static_cast<Arena*>(task->privdata)->allocate(std::max<std::size_t>(size, 1)));
     if (reply == nullptr || copy == nullptr) return nullptr;
     std::memcpy(copy, text, size);
+    static_cast<Arena*>(task->privdata)->texts += size;
     reply->text_ = copy;
     reply->size_ = size;
     reply->kind_ = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::Error
@@ -137,6 +140,17 @@ void ReplyReader::feed(std::string_view bytes) {
   static_cast<void>(redisReaderFeed(reader_, bytes.data(), bytes.size()));
 }
 
+/// hiredis keeps the bytes of an item until it is complete, whatever its length.
+Result<const Reply*> ReplyReader::check_room() const {
+  const std::size_t kept = reader_->len - reader_->pos;
+  const auto refused = [](const char* what, std::size_t limit) {
+    return failure(StatusCode::DataLoss, "Redis sent " + std::string{what} + " of more than " + std::to_string(limit) + " bytes");
+  };
+  if (kept > limits::kRedisItemBytes) return refused("an item", limits::kRedisItemBytes);
+  if (arena_->texts + kept > limits::kRedisReplyBytes) return refused("a reply", limits::kRedisReplyBytes);
+  return nullptr;
+}
+
 Result<const Reply*> ReplyReader::next() {
   if (std::exchange(arena_->spent, false)) arena_->reset();
   void* reply = nullptr;
@@ -147,7 +161,7 @@ Result<const Reply*> ReplyReader::next() {
     }
     return failure(StatusCode::DataLoss, std::string{"what Redis sent is not its protocol: "} + reader_->errstr);
   }
-  if (reply == nullptr) return nullptr;
+  if (reply == nullptr) return check_room();
   arena_->spent = true;
   return static_cast<const Reply*>(reply);
 }

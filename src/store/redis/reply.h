@@ -59,7 +59,7 @@ class ReplyReader {
 
   void feed(std::string_view bytes);
   /// The next whole reply, or nullptr if there is none yet. DataLoss when the stream is not RESP, or has a list of more than
-  /// limits::kRedisListItems.
+  /// limits::kRedisListItems, an item of more than limits::kRedisItemBytes, or a reply of more than limits::kRedisReplyBytes.
   Result<const Reply*> next();
   /// Clears all state for a new connection.
   void reset();
@@ -67,6 +67,7 @@ class ReplyReader {
  private:
   struct Arena;
   struct Functions;
+  Result<const Reply*> check_room() const;
   std::unique_ptr<Arena> arena_;
   redisReader* reader_ = nullptr;
 };

@@ -86,5 +86,36 @@ TEST(RedisReply, AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBefore
   EXPECT_EQ((*reader.next())->integer(), 5) << "a new connection has a new reader";
 }
 
+TEST(RedisReply, AnItemOrAReplyBeyondTheLimitIsRefusedBeforeItIsComplete) {
+  const std::string piece(1024 * 1024, 'x');
+  const auto feed_until_refused = [&](ReplyReader& reader, std::size_t most) {
+    for (std::size_t fed = 0; fed < most; fed += piece.size()) {
+      reader.feed(piece);
+      const Result<const Reply*> reply = reader.next();
+      if (!reply) return std::string{reply.error().message()};
+    }
+    return std::string{};
+  };
+  ReplyReader reader;
+  reader.feed("$500000000\r\n");
+  EXPECT_EQ(feed_until_refused(reader, limits::kRedisItemBytes + 2 * piece.size()), "Redis sent an item of more than 67174400 bytes");
+  reader.reset();
+  reader.feed("$" + std::to_string(limits::kValueBytes) + "\r\n");
+  EXPECT_EQ(feed_until_refused(reader, limits::kValueBytes), "");
+  reader.feed("\r\n");
+  EXPECT_EQ((*reader.next())->text().size(), limits::kValueBytes) << "the largest value";
+  reader.reset();
+  reader.feed("*2000\r\n");
+  std::string refused;
+  for (std::size_t items = 0; items < 2000 && refused.empty(); ++items) {
+    reader.feed("$" + std::to_string(piece.size()) + "\r\n");
+    reader.feed(piece);
+    reader.feed("\r\n");
+    const Result<const Reply*> reply = reader.next();
+    if (!reply) refused = std::string{reply.error().message()};
+  }
+  EXPECT_EQ(refused, "Redis sent a reply of more than 536870912 bytes");
+}
+
 }  // namespace
 }  // namespace rondo::redis

@@ -410,6 +410,7 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
   redis::Target* const target = parts.find(table);
   if (target == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
+  if (Status bad = redis::check_text(target->spec.kind, change); !bad.ok()) return bad;
   const redis::Writer& writer = parts.writer;
   if (writer.unanswered() >= parts.options.writes_max || writer.unanswered_bytes() >= parts.options.write_bytes_max) {
     const std::string room = "table " + quoted(table) + ": " + std::to_string(writer.unanswered()) + " writes of " +

@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "rondo/base/text.h"
+#include "rondo/store/redis_limits.h"
 
 namespace rondo::redis {
 
@@ -82,6 +84,17 @@ std::string fields_text(const Change& change) {
 }
 
 std::string queue_operation(const Change& change) { return (change.op() == ChangeOp::Delete ? "D" : "S") + std::string{change.verb()}; }
+
+Status check_text(TableKind kind, const Change& change) {
+  constexpr std::size_t kLongestEscape = 6;
+  if ((kind != TableKind::Channel && kind != TableKind::Queue) || change.record().bytes() < limits::kRedisItemBytes / kLongestEscape / 2) {
+    return {};
+  }
+  const std::size_t size = (kind == TableKind::Channel ? event_text(change) : fields_text(change)).size();
+  if (size <= limits::kRedisItemBytes) return {};
+  return {StatusCode::InvalidArgument, "key " + quoted(change.key()) + ": " + std::to_string(size) +
+                                           " bytes of JSON are over the limit of " + std::to_string(limits::kRedisItemBytes)};
+}
 
 Result<Change> parse_event(std::string_view text) {
   const Result<json::value> value = parse(text);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rondo/store/change.h"
+#include "rondo/store/store.h"
 
 namespace rondo::redis {
 
@@ -14,6 +15,10 @@ std::string event_text(const Change& event);
 std::string fields_text(const Change& change);
 /// The operation of a queue's entry: "SSET", "DDEL", or "S" and the event's verb.
 std::string queue_operation(const Change& change);
+
+/// Returns InvalidArgument if the event or the entry of a queue is longer than readers accept (limits::kRedisItemBytes). O(1) for a change
+/// far below that.
+Status check_text(TableKind kind, const Change& change);
 
 /// Returns InvalidArgument with the reason if the text is malformed.
 Result<Change> parse_event(std::string_view text);
