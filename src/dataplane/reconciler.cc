@@ -68,6 +68,7 @@ struct Reconciler::Known {
   using FdbKey = std::pair<MacAddress, std::uint32_t>;  // Address, port.
   struct Fdb {
     IfIndex bridge;
+    bool is_sticky = true;
     bool wanted = false;
     bool believed = true;
   };
@@ -325,7 +326,8 @@ Status Reconciler::read() {
   const auto entries = plane_.fdb();
   if (!entries) return entries.error();
   for (const FdbEntry& entry : *entries)
-    known.fdb.emplace(Known::FdbKey{entry.mac, entry.port.value()}, Known::Fdb{.bridge = entry.bridge, .believed = entry.is_sticky});
+    known.fdb.emplace(Known::FdbKey{entry.mac, entry.port.value()},
+                      Known::Fdb{.bridge = entry.bridge, .is_sticky = entry.is_sticky, .believed = entry.is_sticky});
   found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size() +
            known.unwanted_devices.size() + known.fdb.size();
   return {};
@@ -406,6 +408,14 @@ Reconciler::UnwantedCounts Reconciler::unwanted_counts() const {
           .fdb = static_cast<std::uint64_t>(std::ranges::count_if(known_->fdb, [](const auto& known) { return !known.second.wanted; }))};
 }
 
+void Reconciler::leave_entries_if(const std::function<bool(const FdbEntry&)>& is_foreign) {
+  if (known_ == nullptr) return;
+  std::erase_if(known_->fdb, [&](const auto& known) {
+    const auto& [key, entry] = known;
+    return is_foreign({entry.bridge, IfIndex{key.second}, key.first, entry.is_sticky});
+  });
+}
+
 void Reconciler::end() {
   known_.reset();
   nexthops_ = {};
@@ -446,8 +456,13 @@ void Reconciler::apply(std::span<Operation> ops) {
       ops[i].status = Status{};
       continue;
     }
+    // An earlier run left it.
     if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
-      route->create = false;  // An earlier run left it.
+      route->create = false;
+    if (auto* const nexthop = std::get_if<NexthopSet>(&ops[i].order); nexthop != nullptr && known_->nexthops.contains(nexthop->id))
+      nexthop->create = false;
+    if (auto* const group = std::get_if<GroupSet>(&ops[i].order); group != nullptr && known_->nexthops.contains(group->id))
+      group->create = false;
     known_->doubt(ops[i].order);
     has_port_owners_ = has_port_owners_ || std::holds_alternative<VrfSet>(ops[i].order) || std::holds_alternative<BondSet>(ops[i].order);
     if (takes_port_down(ops[i].order)) distrust();

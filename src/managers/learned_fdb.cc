@@ -7,7 +7,17 @@ namespace rondo::managers {
 
 std::string LearnedFdb::vlan_of(IfIndex bridge) const {
   const auto device = devices_.find(bridge);
-  return device != devices_.end() && switch_agent::is_vlan_name(device->second.name) ? device->second.name : std::string{};
+  return device != devices_.end() && rows_.contains(device->second.name) ? device->second.name : std::string{};
+}
+
+void LearnedFdb::set_row(std::string_view vlan, bool has_row) {
+  const std::string name{vlan};
+  if (has_row ? !rows_.insert(name).second : rows_.erase(name) == 0) return;
+  const auto bridge = numbers_.find(name);
+  if (bridge == numbers_.end()) return;
+  for (auto it = stations_.lower_bound({bridge->second, {}}); it != stations_.end() && it->first.first == bridge->second; ++it) {
+    note(it->first, name);
+  }
 }
 
 std::string LearnedFdb::port_name(IfIndex device) const {
@@ -80,7 +90,7 @@ void LearnedFdb::link_event(const LinkEvent& event) {
 
 std::optional<std::string> LearnedFdb::port_of(std::string_view key) const {
   const auto parsed = switch_agent::parse_fdb_key(key);
-  if (!parsed) return std::nullopt;
+  if (!parsed || !rows_.contains(parsed->vlan)) return std::nullopt;
   const auto bridge = numbers_.find(parsed->vlan);
   if (bridge == numbers_.end()) return std::nullopt;
   const auto station = stations_.find({bridge->second, parsed->mac});

@@ -30,6 +30,9 @@ class LearnedFdb {
   /// 'changed' is called with the key ("Vlan10:02:00:00:00:00:aa") of each entry that may have changed.
   explicit LearnedFdb(std::function<void(const std::string& key)> changed) : changed_(std::move(changed)) {}
 
+  /// Whether VLAN_TABLE has a row of the VLAN. A bridge without one belongs to another program: its stations are neither shown nor
+  /// flushed. O(stations of the bridge).
+  void set_row(std::string_view vlan, bool has_row);
   void fdb_event(const FdbEvent& event);
   /// O(stations of the bridge, or behind the device).
   void link_event(const LinkEvent& event);
@@ -47,7 +50,7 @@ class LearnedFdb {
     std::uint16_t vlan = 0;
     IfIndex lower{};
   };
-  /// Empty for a bridge without the name of a VLAN.
+  /// Empty for a bridge that no row names.
   std::string vlan_of(IfIndex bridge) const;
   std::string port_name(IfIndex device) const;
   void note(const Place& place, std::string_view vlan) const;
@@ -60,6 +63,7 @@ class LearnedFdb {
   std::map<IfIndex, Device> devices_;
   std::map<IfIndex, std::set<IfIndex>> tagged_;  // The 802.1Q devices of each port that has some.
   std::map<std::string, IfIndex, std::less<>> numbers_;
+  std::set<std::string, std::less<>> rows_;  // The VLANs that have a row.
 };
 
 }  // namespace rondo::managers

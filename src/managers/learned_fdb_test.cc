@@ -36,6 +36,7 @@ class LearnedFdbTest : public testing::Test {
     fdb.link_event(event);
   }
   void devices() {
+    for (const char* const vlan : {"Vlan10", "Vlan20"}) fdb.set_row(vlan, true);
     device(kPort, "Ethernet0");
     device(kTagged, "Ethernet0.20", 20, kPort);
     device(kVlan10, "Vlan10");
@@ -72,6 +73,22 @@ TEST_F(LearnedFdbTest, ATaggedMemberIsShownAsItsPortWhateverComesFirst) {
   changed.clear();
   devices();
   EXPECT_THAT(changed, IsEmpty()) << "nothing is new";
+}
+
+TEST_F(LearnedFdbTest, ABridgeThatNoRowNamesIsNeitherShownNorFlushed) {
+  devices();
+  stations();
+  changed.clear();
+  fdb.set_row("Vlan20", false);
+  EXPECT_THAT(changed, UnorderedElementsAre("Vlan20:02:00:00:00:00:01", "Vlan20:02:00:00:00:00:02")) << "their rows end";
+  EXPECT_FALSE(fdb.port_of("Vlan20:02:00:00:00:00:01"));
+  EXPECT_THAT(flushed("", ""), ElementsAre("delete entry 02:00:00:00:00:01 on port 1"));
+  EXPECT_THAT(flushed("", "Vlan20"), IsEmpty());
+  EXPECT_THAT(flushed("Ethernet0", "Vlan20"), IsEmpty());
+  changed.clear();
+  fdb.set_row("Vlan20", true);
+  EXPECT_EQ(changed.size(), 2U);
+  EXPECT_EQ(fdb.port_of("Vlan20:02:00:00:00:00:01"), "Ethernet0");
 }
 
 TEST_F(LearnedFdbTest, AStationMovesAndIsForgotten) {

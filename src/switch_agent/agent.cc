@@ -131,6 +131,7 @@ bool Agent::rows_are_handled() const {
 /// answer.
 bool Agent::deletions_are_held() {
   if (is_allowed_ || quiet_polls_ + 1 < kQuietPolls) return false;
+  leave_foreign_entries();
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
   std::string parts;
   for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
@@ -149,6 +150,7 @@ bool Agent::deletions_are_held() {
 void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
+  leave_foreign_entries();
   const std::vector<DeleteOrder> deletes = unwanted();
   if (journal_ != nullptr) journal_->unwanted(deletes);
   std::vector<Operation> neighbors;
@@ -163,6 +165,10 @@ void Agent::delete_unwanted() {
     programmer_.submit(of_routes ? OrderLane::Bulk : OrderLane::Urgent, std::move(stage), ignore);
   }
   if (programmer_.in_flight() == 0) end_restart();
+}
+
+void Agent::leave_foreign_entries() {
+  reconciler_.leave_entries_if([this](const FdbEntry& entry) { return fdb_.is_foreign(entry); });
 }
 
 /// Returns the neighbours, and the objects of the first later stage that has any.

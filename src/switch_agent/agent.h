@@ -125,6 +125,7 @@ class Agent {
   bool rows_are_handled() const;
   bool deletions_are_held();
   void delete_unwanted();
+  void leave_foreign_entries();
   std::vector<DeleteOrder> unwanted();
   void end_restart();
   Status begin_audits();

@@ -37,6 +37,9 @@ class Fdb final : public Orch {
   PlaneCounts state_counts() const;
   /// Compares about 'limit' of the requested entries with those read. Returns true at the end of both.
   bool compare(FdbLook& look, std::size_t limit, Findings& findings) const;
+  /// True if the entry is another program's: it is on a device that no row names, such as that of a virtual machine, and it is not as
+  /// orders make it.
+  bool is_foreign(const FdbEntry& entry) const;
   /// Orders again an entry that another program deleted or changed. Rows that wait for the end of such an entry are retried.
   void program_again(const FdbDelete& object);
   /// True if a row asks for a static entry of this address in the bridge that the port is in.

@@ -42,13 +42,19 @@ bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
   for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
     const FdbEntry& entry = look.actual[look.next_actual];
     const FdbDelete object{entry.port, entry.mac};
-    if (look.wanted[look.next_actual] || has(object)) continue;
+    if (look.wanted[look.next_actual] || has(object) || is_foreign(entry)) continue;
     findings.add(DriftKind::Unwanted, object, [&] {
       const std::string actual = words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port), entry.is_sticky);
       return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
     });
   }
   return look.walked && look.next_actual == look.actual.size();
+}
+
+bool Fdb::is_foreign(const FdbEntry& entry) const {
+  const std::string_view port = ids_.name(entry.port);
+  const PortIds::Device device = ids_.device(port);
+  return !entry.is_sticky && !holds(configured(port)) && !(device.ours && device.vlan != 0);
 }
 
 const Fdb::Entry* Fdb::find(const FdbDelete& object, Place& place) const {

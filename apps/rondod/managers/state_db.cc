@@ -72,6 +72,11 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
                                  .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!rows) return failure(rows.error());
   state->rows_ = std::move(*rows);
+  auto vlans = runtime.tap("VLAN_TABLE", [state = state.get()](const RowEvent& event) {
+    if (event.what == RowEvent::What::Done) state->fdb_.set_row(event.key, event.op != ChangeOp::Delete);
+  });
+  if (!vlans) return failure(vlans.error());
+  state->vlan_rows_ = std::move(*vlans);
   state->scheduler_ = &runtime.scheduler();
   state->redis_ = &redis;
   return state;

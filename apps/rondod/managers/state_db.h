@@ -9,6 +9,7 @@
 #include "managers/managers.h"
 #include "managers/restart_channel.h"
 #include "managers/state_rows.h"
+#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"
 #include "rondod/configuration/config.h"
@@ -55,6 +56,7 @@ class StateDb {
   managers::LearnedFdb fdb_{[this](const std::string& station) {
     if (rows_ != nullptr) rows_->station_changed(station);
   }};
+  std::unique_ptr<RowTap> vlan_rows_;
   std::unique_ptr<FdbWatch> fdb_watch_;
   std::unique_ptr<managers::FlushChannel> flushes_;
 };

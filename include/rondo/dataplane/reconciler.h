@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -65,6 +66,8 @@ class Reconciler final : public DataPlane {
   };
   /// Numbers of these objects. O(neighbours).
   UnwantedCounts unwanted_counts() const;
+  /// Forgets the static entries of bridges for which 'is_foreign' returns true: they are not unwanted. O(entries).
+  void leave_entries_if(const std::function<bool(const FdbEntry&)>& is_foreign);
   /// Ends the restart: drops the dump and passes every order through.
   void end();
 
