@@ -54,8 +54,9 @@ void Lease::answered(const Reply& reply, Instant sent) {
   if (reply.is_error()) {
     trouble_ = status_of(reply, "the lease of the database");
     if (trouble_.code() == StatusCode::FailedPrecondition) {
-      trouble_ = {trouble_.code(), std::string{trouble_.message()} + ": " + std::string{kLeaseKey} + " or " + std::string{kEpochKey} +
-                                       " was written by another program, and no row is consumed until that key is deleted"};
+      trouble_ = {trouble_.code(), std::string{trouble_.message()} +
+                                       "; another program wrote it, and no row is consumed until it is deleted (redis-cli -n " +
+                                       std::to_string(link_.options.address.database) + " DEL, and the key)"};
     }
     // A later attempt may take it; a held lease may be renewed until it ends. Only a server that forbids the script will go on refusing.
     if (trouble_.code() != StatusCode::PermissionDenied) return;

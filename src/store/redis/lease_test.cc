@@ -248,6 +248,11 @@ TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
     produce("1", "1");
     const auto names_it = [&] { return std::string{member->driver->store().health().message()}.find(key) != std::string::npos; };
     EXPECT_TRUE(member->driver->run_until(names_it)) << member->driver->store().health().to_string();
+    if (key == "RONDO_LEASE") {
+      const std::string trouble = member->driver->store().health().to_string();
+      EXPECT_THAT(trouble, HasSubstr("the key RONDO_LEASE has the type hash and must be a string"));
+      EXPECT_THAT(trouble, HasSubstr("until it is deleted (redis-cli -n 0 DEL"));
+    }
     member->driver->run_until([] { return false; }, 1500ms);
     EXPECT_THAT(take(*member->routes), IsEmpty()) << "without the lease";
     server().command({"DEL", key});
@@ -256,6 +261,12 @@ TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
     EXPECT_TRUE(member->driver->run_until([&] { return member->driver->store().release_lease(); }));
     server().command({"DEL", "ROUTE_TABLE:1", "RONDO_INFLIGHT@ROUTE_TABLE"});
   }
+}
+
+TEST_F(RedisLeaseTest, AValueThatIsNoHolderIsNamedWithItsKey) {
+  server().command({"SET", "RONDO_LEASE", "garbage", "PX", "3000"});
+  const auto member = join_as(State::Standby);
+  EXPECT_THAT(member->driver->store().lease().described, HasSubstr("another program has set RONDO_LEASE to 'garbage': delete that key"));
 }
 
 /// Otherwise the holder would renew a value that its own fence refuses.

@@ -422,5 +422,19 @@ TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {
   }
 }
 
+TEST_F(RedisFaults, HealthNamesEveryTableThatIsStopped) {
+  open();
+  declare(driver(), "T2");
+  const auto one = subscribe(driver(), "T");
+  const auto two = subscribe(driver(), "T2");
+  driver().settle();
+  for (const std::string table : {"T", "T2"}) {
+    server().command({"SET", "RONDO_INFLIGHT@" + table, "text"});
+    set(driver(), table, "k", {{"n", "1"}});
+  }
+  const auto names = [this](const char* what) { return store().health().to_string().find(what) != std::string::npos; };
+  EXPECT_TRUE(driver().run_until([&] { return names("table 'T'") && names("table 'T2'"); })) << store().health().to_string();
+}
+
 }  // namespace
 }  // namespace rondo::redis

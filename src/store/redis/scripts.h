@@ -323,7 +323,16 @@ local function cut(text)
   if #text <= 512 then return text end
   return 'another program (a value of ' .. #text .. ' bytes)'
 end
-local now = call('GET', KEYS[1])
+local function other_type(key, answer, due)
+  if type(answer) ~= 'table' or not answer.err or not string.find(answer.err, 'WRONGTYPE', 1, true) then return nil end
+  local kind = redis.pcall('TYPE', key)
+  return redis.error_reply('WRONGTYPE the key ' .. key .. ' has ' .. (kind.ok and 'the type ' .. kind.ok or 'another type') ..
+    ' and must be a ' .. due)
+end
+local now = redis.pcall('GET', KEYS[1])
+local wrong = other_type(KEYS[1], now, 'string') or other_type(KEYS[2], redis.pcall('HMGET', KEYS[2], 'lease'), 'hash')
+if wrong then return wrong end
+if type(now) == 'table' then now = call('GET', KEYS[1]) end  -- Raises the error.
 local mine = now and string.match(now, '^([1-9]%d*) ')
 if mine and #mine <= 13 and now == mine .. ' ' .. me then
   call('PEXPIRE', KEYS[1], ARGV[2])

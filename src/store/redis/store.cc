@@ -120,6 +120,7 @@ struct RedisStore::Parts final : Connection::User {
   void tick();
   /// Continues the work for which subscriptions had no time in an earlier turn.
   void go_on();
+  Status trouble_of_tables();
   std::vector<std::shared_ptr<RemoteSubscription>> living();
 
   std::shared_ptr<RemoteSubscription> find_or_make(redis::Target& target);
@@ -335,6 +336,25 @@ void RedisStore::Parts::tick() {
   }
 }
 
+/// Names each table that has trouble, up to a few.
+Status RedisStore::Parts::trouble_of_tables() {
+  constexpr std::size_t kNamed = 4;
+  Status first;
+  std::string others;
+  std::size_t found = 0;
+  for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
+    Status trouble = subscription->is_open() ? subscription->trouble() : Status{};
+    if (trouble.ok()) continue;
+    if (++found == 1) {
+      first = std::move(trouble);
+    } else if (found <= kNamed) {
+      others.append("; ").append(trouble.message());
+    }
+  }
+  if (found > kNamed) others.append("; and ").append(std::to_string(found - kNamed)).append(" more tables");
+  return others.empty() ? first : Status{first.code(), std::string{first.message()} + others, first.origin_errno()};
+}
+
 void RedisStore::Parts::go_on() {
   for (const std::weak_ptr<RemoteSubscription>& known : std::exchange(link.unfinished, {})) {
     if (const std::shared_ptr<RemoteSubscription> subscription = known.lock()) subscription->go_on();
@@ -478,10 +498,7 @@ Status RedisStore::health() const {
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{StatusCode::Unavailable, "subscribing"} : parts_->events.trouble();
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
   if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
-  for (const std::shared_ptr<RemoteSubscription>& subscription : parts_->living()) {
-    if (Status trouble = subscription->is_open() ? subscription->trouble() : Status{}; !trouble.ok()) return trouble;
-  }
-  return {};
+  return parts_->trouble_of_tables();
 }
 
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }

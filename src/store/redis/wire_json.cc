@@ -86,8 +86,8 @@ std::string fields_text(const Change& change) {
 std::string queue_operation(const Change& change) { return (change.op() == ChangeOp::Delete ? "D" : "S") + std::string{change.verb()}; }
 
 Status check_text(TableKind kind, const Change& change) {
-  constexpr std::size_t kLongestEscape = 6;
-  if ((kind != TableKind::Channel && kind != TableKind::Queue) || change.record().bytes() < limits::kRedisItemBytes / kLongestEscape / 2) {
+  constexpr std::size_t kEscapeBytes = 6;
+  if ((kind != TableKind::Channel && kind != TableKind::Queue) || change.record().bytes() < limits::kRedisItemBytes / kEscapeBytes / 2) {
     return {};
   }
   const std::size_t size = (kind == TableKind::Channel ? event_text(change) : fields_text(change)).size();
