@@ -50,6 +50,8 @@ class FdbBook {
   }
   /// How often a station was left out.
   std::uint64_t left_out() const noexcept { return left_out_; }
+  /// False again after take_room().
+  bool leaves_out() const noexcept { return has_left_out_; }
 
  private:
   const std::size_t max_;

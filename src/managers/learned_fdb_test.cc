@@ -106,6 +106,7 @@ TEST_F(LearnedFdbTest, AStationMovesAndIsForgotten) {
 
 TEST_F(LearnedFdbTest, ADeviceThatIsRenamedOrGoesTakesItsNameAlong) {
   devices();
+  fdb.set_row("Vlan30", true);
   stations();
   changed.clear();
   device(kVlan10, "Vlan30");
@@ -144,6 +145,7 @@ TEST_F(LearnedFdbTest, AnEventOfADeviceConcernsItsStationsOnly) {
     LinkEvent event;
     event.port = IfIndex{1000 + bridge};
     event.name = "Vlan" + std::to_string(1 + bridge);
+    counted.set_row(event.name, true);
     counted.link_event(event);
     for (unsigned station = 0; station < 100; ++station) {
       const MacAddress mac{{2, 0, 0, 0, static_cast<std::uint8_t>(bridge), static_cast<std::uint8_t>(station)}};

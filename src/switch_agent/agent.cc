@@ -213,7 +213,8 @@ Status Agent::begin_audits() {
                       [this](std::string_view table) { return audit_->differing(table); });
   Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
     const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
-    if (entry != nullptr && !event->is_set && fdb_.is_awaited(*entry)) repair(DriftKind::Missing, std::array<DeleteOrder, 1>{*entry});
+    if (entry != nullptr && !event->is_set && !event->is_learned && fdb_.is_awaited(*entry))
+      repair(DriftKind::Missing, std::array<DeleteOrder, 1>{*entry});
     audit_->notice(event);
   });
   if (!monitor) return monitor.error().with_context("following changes by other programs");
@@ -255,6 +256,8 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
 /// them under the new name. The orders are given before any other Orch handles the event: if the device gets its old name back, their
 /// orders for the same objects are queued behind.
 void Agent::clear_device(const std::string& port, IfIndex device) {
+  std::erase_if(renamed_, [this](const auto& known) { return port_ids_.name(known.first).empty(); });
+  if (port_ids_.device(port).ours) renamed_.insert_or_assign(device, port);
   std::vector<DeleteOrder> objects;
   nexthop_groups_.add_objects_on(port, objects);
   neighbors_.add_objects_on(port, device, objects);
@@ -267,6 +270,19 @@ void Agent::clear_device(const std::string& port, IfIndex device) {
   programmer_.submit(OrderLane::Urgent, std::move(operations), [](std::span<Operation>) {});
   if (audit_ == nullptr) return;
   for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) audit_->notice(kind);
+}
+
+std::vector<std::string> Agent::renamed() const {
+  std::vector<std::string> all;
+  for (const auto& [device, before] : renamed_) {
+    const std::string name{port_ids_.name(device)};
+    if (name.empty() || name == before || !port_ids_.device(name).ours) continue;
+    const auto has_row = [&](std::string_view table) { return runtime_.row_state(table, name).plane == PlaneState::Installed; };
+    if (has_row("VLAN_TABLE") || has_row("LAG_TABLE") || has_row("VRF_TABLE")) continue;
+    all.push_back("the device " + name + " was " + before +
+                  " of rondod until another program renamed it; it is left as it is: 'ip link del " + name + "' deletes it");
+  }
+  return all;
 }
 
 std::string Agent::vrf_of_table(std::uint32_t table) const {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rondo/dataplane/dataplane.h"
@@ -101,6 +103,8 @@ class Agent {
   /// operator who takes a port down by hand may have a reason.
   std::vector<Drift> port_differences() const;
 
+  /// Devices of ours that another program has renamed and that no row names now, as text for operators. They stay. O(such devices).
+  std::vector<std::string> renamed() const;
   const Ports& ports() const noexcept { return ports_; }
   const VrfTables& vrf_tables() const noexcept { return vrf_tables_; }
   /// The VRF that has the table of the kernel: by its row of VRF_TABLE, or by a device with the name of a VRF. Empty if there is none.
@@ -160,6 +164,7 @@ class Agent {
   std::unique_ptr<Source> object_monitor_;
   TimerSource restart_timer_;
   SafetyStop safety_;
+  std::map<IfIndex, std::string> renamed_;  // Devices of ours that have lost the name, with the name.
   Instant started_;
   unsigned quiet_polls_ = 0;
   bool is_allowed_ = false;  // The agent may delete objects that no row asks for.

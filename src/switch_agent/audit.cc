@@ -120,15 +120,15 @@ void Audit::notice(const std::optional<ObjectEvent>& event) {
   if (const auto* const route = std::get_if<RouteDelete>(&object)) return notice_route(*route);
   struct IsOurs {
     const AuditParts& parts;
-    const bool is_set;
+    const ObjectEvent& event;
     bool operator()(const RouteDelete&) const { return false; }  // See notice_route().
     bool operator()(const NexthopDelete& one) const { return parts.nexthop_groups.may_have(one); }
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
     bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
-    bool operator()(const FdbDelete& one) const { return parts.fdb.is_changed_by(one, is_set); }
+    bool operator()(const FdbDelete& one) const { return parts.fdb.is_changed_by(one, event); }
   };
-  if (!std::visit(IsOurs{parts_, event->is_set}, object)) return;
+  if (!std::visit(IsOurs{parts_, *event}, object)) return;
   notice(kind_of(object));
   // The kernel drops the neighbours of a family with the last address of that family.
   if (kind_of(object) == ObjectKind::Address) notice(ObjectKind::Neighbor);

@@ -47,7 +47,7 @@ class Fdb final : public Orch {
   /// True if a row waits for the end of an entry of this address, in any bridge, or is being retried.
   bool is_awaited(const FdbDelete& object) const;
   /// True if the event of such an entry is a difference from its row, and not only what the row asks for.
-  bool is_changed_by(const FdbDelete& object, bool is_set) const;
+  bool is_changed_by(const FdbDelete& object, const ObjectEvent& event) const;
 
  private:
   using Place = std::pair<std::string, MacAddress>;    // VLAN, address.

@@ -100,10 +100,12 @@ bool Fdb::has(const FdbDelete& object) const {
   return find(object, place) != nullptr;
 }
 
-bool Fdb::is_changed_by(const FdbDelete& object, bool is_set) const {
+bool Fdb::is_changed_by(const FdbDelete& object, const ObjectEvent& event) const {
   Place place;
   const Entry* const entry = find(object, place);
-  return entry != nullptr && !entry->leaving && entry->holder.empty() && !(is_set && object.port == entry->device);
+  if (entry == nullptr || entry->leaving || !entry->holder.empty()) return false;
+  if (event.is_learned) return entry->present && entry->orders == 0;  // Otherwise it was learned before the order.
+  return !(event.is_set && object.port == entry->device);
 }
 
 RowInPlane Fdb::state_of(std::string_view key) const {

@@ -49,6 +49,8 @@ class Interfaces final : public Orch {
   }
   /// Words about a key of NEIGH_TABLE whose address is one of this machine, so that no host answers for it; empty if it is none.
   std::string own_address_words(std::string_view neighbor_key) const;
+  /// Ports of rows that another program has put into a bridge or a bond, as text for operators. O(ports).
+  std::vector<std::string> taken() const;
   /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).
   void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
@@ -69,6 +71,7 @@ class Interfaces final : public Orch {
   Outcome set_base(const std::string& port, const Fields& fields);
   std::optional<IfIndex> master_to_order(const std::string& port, const std::string& vrf) const;
   std::optional<IfIndex> master_to_leave(const std::string& port, const std::string& vrf) const;
+  std::string taken_words(const std::string& port) const;
   bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
   void set_vrf(Interface& interface, std::string vrf);
   void provide_vrf_facts();

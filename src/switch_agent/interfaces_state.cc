@@ -19,6 +19,7 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
     if (!is_in_its_vrf(parsed->port, it->second)) {
       return {PlaneState::Pending, "another program took it out of " + it->second.vrf + "; it is being put back", {}};
     }
+    if (std::string taken = taken_words(parsed->port); !taken.empty()) return {PlaneState::Lost, std::move(taken), {}};
     const bool is_lost = mtus_.interface_row(parsed->port) && mtus_.is_changed(parsed->port);
     return {is_lost ? PlaneState::Lost : PlaneState::Installed, is_lost ? mtus_.trouble(parsed->port) : std::string{}, {}};
   }
@@ -52,6 +53,23 @@ bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interfa
   return interface.vrf.empty() || ids_.is_in(port, interface.vrf);
 }
 
+/// Why a port that is there does not route: another program has put it into a bridge or a bond, which gets its frames. Empty otherwise.
+std::string Interfaces::taken_words(const std::string& port) const {
+  const std::string_view master = ids_.name(ids_.device(port).master);
+  const PortIds::Device device = ids_.device(master);
+  if (master.empty() || device.ours || (!device.bridge && !device.is_bond())) return {};
+  return "another program has put " + port + " into the " + (device.bridge ? "bridge " : "bond ") + std::string{master} +
+         ", which gets its frames: 'ip link set " + port + " nomaster' makes it a port of the router again";
+}
+
+std::vector<std::string> Interfaces::taken() const {
+  std::vector<std::string> all;
+  for (const auto& [port, interface] : interfaces_) {
+    if (std::string words = interface.applied ? taken_words(port) : std::string{}; !words.empty()) all.push_back(std::move(words));
+  }
+  return all;
+}
+
 PlaneCounts Interfaces::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, interface] : interfaces_) {
@@ -60,7 +78,8 @@ PlaneCounts Interfaces::state_counts() const {
     if (!has_device && interface.applied) ++counts.withdrawn;
     const bool is_in_place = is_in_its_vrf(port, interface);
     if (has_device && interface.applied && !is_in_place) ++counts.pending;
-    if (has_device && interface.applied && is_in_place && mtus_.interface_row(port) && mtus_.is_changed(port)) ++counts.lost;
+    const bool has_lost_mtu = mtus_.interface_row(port) && mtus_.is_changed(port);
+    if (has_device && interface.applied && is_in_place && (has_lost_mtu || !taken_words(port).empty())) ++counts.lost;
     for (const auto& [prefix, address] : interface.addresses) {
       const bool is_dropped = !has_device || (prefix.address.is_v6() && !is_up) || (!address.present && !address.trouble.empty());
       if (address.applied && is_dropped) ++counts.withdrawn;

@@ -109,8 +109,9 @@ constexpr std::array<TableReference, 11> kTables{{
      .key_help = "The bytes of the address are separated by ':', or by '-' as SONiC writes some.",
      .canonical_key = canonical_fdb_key,
      .fields = kFdbFields,
-     .rule = "port is required. The bridge gets a static entry, which it neither ages nor moves. What bridges learn is in STATE_DB "
-             "([managers] state_db), not here. rondod deletes static entries of its bridges that no row asks for.",
+     .rule =
+         "port is required. The bridge gets a static entry, which it neither ages nor moves. What bridges learn is in STATE_DB "
+         "([managers] state_db), not here. rondod deletes static entries of its bridges that no row asks for, on devices that rows name.",
      .ignored = kFdbIgnored,
      .example = "rondo set FDB_TABLE Vlan10:02:00:00:00:00:aa port=Ethernet0 type=static"},
     {.name = "INTF_TABLE",

@@ -2,6 +2,7 @@
 // is tested in tests/system/vlan_linux_test.cc.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -227,6 +228,39 @@ TEST_F(FdbTest, AnEntryThatAFrameMayMoveIsSetAgain) {
   plane.hear("B.10", kA);
   EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A"));
   EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).changed, 1U);
+}
+
+/// The next periodic audit found it, a minute later.
+TEST_F(FdbTest, AnEntryThatAnotherProgramMakesDynamicIsSetAgain) {
+  everything_with_entries();
+  plane.add_dynamic_entry("A", kA);
+  run_for(3s);
+  expect_entries();
+  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).repaired, 1U);
+}
+
+/// Such as a device of a virtual machine, with an entry that the program which manages it has made.
+TEST_F(FdbTest, AnEntryOfAnotherProgramOnADeviceWithoutARowStays) {
+  everything_with_entries();
+  const IfIndex guest = plane.add_port("vnet0");
+  ASSERT_TRUE(plane.meddle(LinkSet{.port = guest, .up = true, .master = link("Vlan10").port}).ok());
+  constexpr MacAddress kGuest{{2, 0, 0, 0, 0, 0xee}};
+  plane.add_movable_entry("vnet0", kGuest);
+  const auto stays = [&] {
+    const auto entries = plane.fdb().value();
+    return std::ranges::count(entries, kGuest, &FdbEntry::mac) == 1;
+  };
+  run_for(130s);
+  EXPECT_TRUE(stays());
+  EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).unwanted, 0U);
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  everything_with_entries();
+  run_for(70s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(stays());
+  expect_entries();
 }
 
 TEST_F(FdbTest, AnEntryWithTheAddressOfADeviceOfTheBridgeWaits) {

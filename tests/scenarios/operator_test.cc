@@ -170,6 +170,20 @@ TEST_F(Operator, APortThatAnotherProgramTookDownIsNotCalledInstalled) {
   EXPECT_EQ(testbed.stats("PORT_TABLE").plane->lost, 0U);
 }
 
+TEST_F(Operator, ARoutedPortThatAnotherProgramPutsIntoABridgeIsNamed) {
+  const IfIndex bridge = testbed.plane.add_bridge("br0");
+  const IfIndex port = testbed.links().front().port;
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .master = bridge}).ok());
+  testbed.run_for(2s);
+  EXPECT_EQ(state("INTF_TABLE", "A"), "lost");
+  EXPECT_THAT(testbed.why("INTF_TABLE", "A"),
+              AllOf(HasSubstr("another program has put A into the bridge br0"), HasSubstr("'ip link set A nomaster'")));
+  EXPECT_EQ(testbed.stats("INTF_TABLE").plane.value_or(PlaneCounts{}).lost, 1U);
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .master = IfIndex{}}).ok());
+  testbed.run_for(2s);
+  EXPECT_EQ(state("INTF_TABLE", "A"), "installed");
+}
+
 TEST_F(Operator, ADeleteAndASetOfARouteChangeItInOneStep) {
   testbed.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
   testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});

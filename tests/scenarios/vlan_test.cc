@@ -15,6 +15,7 @@ namespace rondo::switch_agent {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -176,6 +177,10 @@ TEST_F(VlanTest, ARenamedBridgeIsReplaced) {
   plane.rename_port("Vlan10", "Other");
   run_for(3s);
   expect_whole();
+  EXPECT_THAT(agent->renamed(), ElementsAre(HasSubstr("the device Other was Vlan10 of rondod until another program renamed it")));
+  ASSERT_TRUE(plane.meddle(DeviceDelete{link("Other").port}).ok());
+  run_for(1s);
+  EXPECT_THAT(agent->renamed(), IsEmpty());
 }
 
 TEST_F(VlanTest, MembersThatAnotherProgramTakesOutOrDeletesArePutBack) {

@@ -258,6 +258,14 @@ TEST_F(DriftOnLinux, ARouteThatOthersDeleteIsBackWithinTwoSecondsWithoutAnAudit)
   EXPECT_EQ(audits(), 1);
 }
 
+TEST_F(DriftOnLinux, AStaticEntryThatOthersMakeDynamicIsBackWithoutAPeriodicAudit) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const Cell cell{Object::StaticEntry, Deed::Changed, "bridge fdb replace 02:00:00:00:00:aa dev swp3 master dynamic", "", "FDB_TABLE"};
+  ASSERT_NO_FATAL_FAILURE(meddle(cell));
+  ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell);
+}
+
 TEST_F(DriftOnLinux, RoutesOfOurNumberWithAnotherMetricOrTypeOfServiceAreDeleted) {
   start_with_rows("audit_s = 0\n");
   if (IsSkipped() || HasFatalFailure()) return;

@@ -211,6 +211,16 @@ void add_lost(const CommandContext& context, json::array& troubles) {
   }
 }
 
+/// Reports ports of the router that are in a bridge, and devices of ours that another program has renamed.
+void add_moved(const CommandContext& context, json::array& troubles, json::array& notes) {
+  const auto add_all = [](const std::vector<std::string>& all, json::array& to) {
+    for (std::size_t i = 0; i < std::min(kPortsNamed, all.size()); ++i) to.push_back(sentence(all[i]));
+    if (all.size() > kPortsNamed) to.push_back(sentence("the same of " + std::to_string(all.size() - kPortsNamed) + " more devices"));
+  };
+  add_all(context.agent->interfaces().taken(), troubles);
+  add_all(context.agent->renamed(), notes);
+}
+
 }  // namespace
 
 void add_stats(const CommandContext& context, json::object& stats) {
@@ -259,6 +269,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   }
   add_withdrawn(context, notes);
   add_lost(context, troubles);
+  add_moved(context, troubles, notes);
   add_refused(context, troubles);
   add_resources_health(context, troubles);
   add_audit_health(context, troubles);

@@ -50,7 +50,7 @@ void add_managers_health(const CommandContext& context, json::array& troubles, j
   }
   context.repaired.note(context.runtime.clock().now(), notes);
   const Status health = context.state_db == nullptr ? Status{} : context.state_db->health();
-  if (context.state_db != nullptr && context.state_db->stations_left_out() > 0) {
+  if (context.state_db != nullptr && context.state_db->leaves_stations_out()) {
     notes.push_back(sentence("bridges have learned more stations than rondod follows, " + std::to_string(context.state_db->stations()) +
                              ": the others are not in STATE_DB"));
   }

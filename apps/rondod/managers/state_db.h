@@ -39,6 +39,8 @@ class StateDb {
   }
   std::size_t stations() const noexcept { return fdb_.stations(); }
   std::uint64_t stations_left_out() const noexcept { return fdb_watch_ == nullptr ? 0 : fdb_watch_->left_out(); }
+  /// Now, not only at some time since the start.
+  bool leaves_stations_out() const noexcept { return fdb_watch_ != nullptr && fdb_watch_->leaves_out(); }
   std::size_t rows() const noexcept { return rows_->rows(); }
   std::uint64_t refused() const noexcept { return rows_->refused(); }
   std::uint64_t repaired() const noexcept { return rows_->repaired(); }

@@ -96,6 +96,8 @@ class FdbWatch : public Source {
   using Source::Source;
   /// How often a station was left out, because limits::kLearnedStations were known already.
   virtual std::uint64_t left_out() const noexcept = 0;
+  /// True from then on until a quarter of the room is free and the stations have been read again.
+  virtual bool leaves_out() const noexcept = 0;
 };
 
 /// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
@@ -143,6 +145,8 @@ struct ObjectEvent {
   /// A static entry of a bridge: it exists, as an FdbSet makes it. The kernel names no sender of these changes, so our own orders are
   /// reported, too.
   bool is_set = false;
+  /// An entry that the bridge has learned: of interest only in the place of a static one, which another program has made dynamic.
+  bool is_learned = false;
 };
 
 class DataPlane {

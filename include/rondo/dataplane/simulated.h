@@ -92,6 +92,8 @@ class SimDataPlane final : public DataPlane {
   /// Another program sets a static entry in the bridge that the port is in, in place of any other. A frame of the station that arrives at
   /// another port moves it.
   void add_movable_entry(std::string_view port, const MacAddress& station);
+  /// Another program makes the entry of the station one that the bridge has learned, in place of any other.
+  void add_dynamic_entry(std::string_view port, const MacAddress& station);
   /// The control plane deletes its entry; false if there is none.
   bool remove_external_entry(std::string_view bridge, const MacAddress& station);
   /// Sets the signal on the port's line. As on Linux the carrier is visible only while the port is up. An unknown name is a fault of the

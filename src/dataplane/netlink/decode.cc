@@ -89,8 +89,10 @@ std::optional<DeleteOrder> changed_neighbor(const Message& message) {
 /// An entry that a program set or deleted. Bridges also report what they learn and age, thousands at a time.
 std::optional<ObjectEvent> changed_fdb(const Message& message) {
   const std::optional<FdbRecord> record = decode_fdb(message);
-  if (!record || record->is_learned || record->vlan != 0) return std::nullopt;
-  return ObjectEvent{FdbDelete{.port = record->port, .mac = record->mac}, record->is_static && record->is_sticky && !record->removed};
+  if (!record || record->vlan != 0 || (record->is_learned && record->removed)) return std::nullopt;
+  return ObjectEvent{.object = FdbDelete{.port = record->port, .mac = record->mac},
+                     .is_set = record->is_static && record->is_sticky && !record->removed,
+                     .is_learned = record->is_learned};
 }
 
 std::optional<ObjectEvent> event_of(std::optional<DeleteOrder> object) {

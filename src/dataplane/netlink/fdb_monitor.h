@@ -23,6 +23,7 @@ class FdbMonitor final : public EventMonitor<FdbWatch, FdbEvent> {
                                                   int receive_buffer_bytes, std::size_t max = limits::kLearnedStations);
 
   std::uint64_t left_out() const noexcept override { return book_.left_out(); }
+  bool leaves_out() const noexcept override { return book_.leaves_out(); }
 
  private:
   FdbMonitor(const NetworkNamespace& where, Scheduler& scheduler, Priority priority, Handler handler, Socket events, std::size_t max);

@@ -139,10 +139,12 @@ TEST_F(FdbMonitorOnLinux, StationsBeyondTheLimitAreLeftOutUntilThereIsRoom) {
   EXPECT_TRUE(wait_until([&] { return known.size() >= 7 && monitor->left_out() >= 5; })) << known.size();
   const std::size_t most = known.size();
   EXPECT_LE(most, 8U);
+  EXPECT_TRUE(monitor->leaves_out());
   std::vector<MacAddress> all;
   for (const auto& [mac, port] : known) all.push_back(mac);
   for (const MacAddress& mac : all) ASSERT_TRUE(apply(FdbDelete{index_of("swp1"), mac}).ok());
   EXPECT_TRUE(wait_until([&] { return known.size() == 13 - most; })) << known.size();
+  EXPECT_FALSE(monitor->leaves_out()) << "all are known again";
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class SimKernel {
     return add_entry(port, station, Port::EntryKind::External);
   }
   IfIndex add_movable_entry(std::string_view port, const MacAddress& station) { return add_entry(port, station, Port::EntryKind::Movable); }
+  IfIndex add_dynamic_entry(std::string_view port, const MacAddress& station) { return add_entry(port, station, Port::EntryKind::Learned); }
   IfIndex remove_external_entry(std::string_view bridge, const MacAddress& station);
   /// Returns true if it replaced a route of ours.
   bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);

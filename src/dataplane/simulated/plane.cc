@@ -118,6 +118,10 @@ class SimFdbMonitor final : public FdbWatch {
     const std::lock_guard lock(mutex_);
     return book_.left_out();
   }
+  bool leaves_out() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    return book_.leaves_out();
+  }
 
   Turn run(const Budget& budget) override {
     Turn turn;
@@ -442,6 +446,13 @@ void SimDataPlane::add_movable_entry(std::string_view port, const MacAddress& st
   const IfIndex of = impl_->kernel.add_movable_entry(port, station);
   impl_->publish();
   impl_->report({FdbDelete{of, station}});
+}
+
+void SimDataPlane::add_dynamic_entry(std::string_view port, const MacAddress& station) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex of = impl_->kernel.add_dynamic_entry(port, station);
+  impl_->publish();
+  impl_->report({.object = FdbDelete{of, station}, .is_learned = true});
 }
 
 bool SimDataPlane::remove_external_entry(std::string_view bridge, const MacAddress& station) {
