@@ -146,7 +146,10 @@ void EventLog::look(const std::vector<ConsumerStats>& consumers) {
     if (!consumer.plane) continue;
     const std::size_t now = consumer.plane->withdrawn;
     const std::size_t before = std::exchange(withdrawn_[consumer.table], now);
-    if (now > before) {
+    if (now > before && consumer.table == "FDB_TABLE" && ports.empty()) {
+      // A row that made the port a member was deleted. What another program takes out is put back.
+      log_.info("static entries of VLANs went with the membership of their ports, and wait for it", {{"rows", now - before}});
+    } else if (now > before) {
       log_.warn("rows were withdrawn from the data plane: 'rondo why' says what each lacks",
                 {{"table", consumer.table}, {"rows", now - before}, {"withdrawn", now}, {"ports", list_of(ports)}});
     } else if (now == 0 && before != 0) {

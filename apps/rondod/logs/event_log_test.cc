@@ -119,6 +119,14 @@ TEST_F(Events, WithdrawnRowsAreToldWithThePortsThatWent) {
   tables[0].plane = PlaneCounts{.installed = 100};
   events.look(tables);
   EXPECT_THAT(told(), HasSubstr("info withdrawn rows are back in the data plane table=ROUTE_TABLE rows=90"));
+  clock.advance(2s);
+  tables[0].table = "FDB_TABLE";
+  tables[0].plane = PlaneCounts{.installed = 1};
+  events.look(tables);
+  static_cast<void>(told());
+  tables[0].plane = PlaneCounts{.withdrawn = 1};
+  events.look(tables);
+  EXPECT_THAT(told(), AllOf(HasSubstr("info static entries of VLANs went"), Not(HasSubstr("warn")))) << "a row was deleted";
 }
 
 TEST_F(Events, ARefusedOrderIsToldWithItsObjectAndItsError) {
