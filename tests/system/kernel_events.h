@@ -35,7 +35,14 @@ inline bool is_foreign(const std::string& line) {
          line.find(" lo") != std::string::npos;
 }
 
-/// The kernel's content: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
+/// "link swp1 up mtu 1500", and of a bond also its mode and its min_links.
+inline std::string link_text(const LinkEvent& link) {
+  std::string text = "link " + link.name + (link.admin_up ? " up" : " down") + " mtu " + std::to_string(link.mtu);
+  if (link.bond == BondMode::None) return text;
+  return text + (link.bond == BondMode::Lacp ? " lacp" : " static") + " min_links " + std::to_string(link.min_links);
+}
+
+/// The kernel's content: the lines of agent_lines.h and of link_text(). Without the IPv6 addresses of devices that are down: the
 /// kernel drops them then, and accepts new ones.
 inline Lines kernel_lines(DataPlane& plane) {
   Lines lines = switch_agent::lines_of(plane);
@@ -45,7 +52,7 @@ inline Lines kernel_lines(DataPlane& plane) {
       std::erase_if(lines, [&link](const std::string& line) {
         return line.starts_with("address " + link.name + " ") && line.find(':') != std::string::npos;
       });
-    lines.push_back("link " + link.name + (link.admin_up ? " up" : " down") + " mtu " + std::to_string(link.mtu));
+    lines.push_back(link_text(link));
   }
   std::erase_if(lines, is_foreign);
   std::ranges::sort(lines);
@@ -147,8 +154,7 @@ class KernelEvents {
     const bool gone = type == RTM_DELLINK || type == RTM_DELADDR || type == RTM_DELNEIGH || type == RTM_DELNEXTHOP || type == RTM_DELROUTE;
     if (const auto link = netlink::decode_link(message)) {
       ports_[link->event.port] = link->event.name;
-      return (gone ? "gone: link " : "link ") + link->event.name + (link->event.admin_up ? " up" : " down") + " mtu " +
-             std::to_string(link->event.mtu);
+      return (gone ? "gone: " : "") + link_text(link->event);
     }
     if (gone) --type;  // RTM_DELx follows RTM_NEWx.
     std::string line = object_line(message);
@@ -196,6 +202,7 @@ inline Lines needless(const Lines& events, const Lines& before, const Lines& aft
     if (!line.starts_with("port ")) continue;  // "port swp9 in Vlan9": it entered or left, which is an event of both devices.
     const std::size_t in = line.find(" in ");
     changed.insert("link " + line.substr(5, in - 5));
+    changed.insert("link " + line.substr(5, std::min(in, line.find('.')) - 5));  // The port below an 802.1Q device.
     changed.insert("link " + line.substr(in + 4));
   }
   Lines found;

@@ -45,7 +45,11 @@ class Expected {
     for (const auto& [name, fields] : rows_) {
       if (name.first == "VLAN_TABLE") lines_.push_back(link_line(made_link(name.second, 1500)));
       if (name.first == "VLAN_MEMBER_TABLE") add_member(name.second);
-      if (name.first == "LAG_TABLE") lines_.push_back(link_line(made_link(name.second, 1500)));
+      if (name.first == "LAG_TABLE") {
+        const std::string least = text(fields, "min_links");
+        lines_.push_back(link_line(made_link(name.second, 1500)) + (text(fields, "static") == "true" ? " static" : " lacp") +
+                         " min_links " + (least.empty() ? "1" : least));
+      }
       if (name.first == "LAG_MEMBER_TABLE" && !lag_of(port_of(name.second)).empty())
         lines_.push_back("port " + port_of(name.second) + " in " + lag_of(port_of(name.second)));
       if (name.first == "FDB_TABLE") add_entry(name.second, fields);

@@ -92,9 +92,10 @@ int signal_of(const std::tuple<StoreKind, bool, End>& cell) {
 }
 
 /// A port that goes down invalidates everything that a restart has read (reconciler.h), so what takes one down is in ends of its own. A
-/// port is down when it enters a bond.
-bool change_takes_a_port_down(Object object) { return object == Object::PortState || object == Object::LagMember; }
-bool takes_a_port_down(End end) { return end == End::PortTakenDown || end == End::BondsChanged; }
+/// port is down when it enters a bond, and the 802.1Q device of a member that becomes untagged is a port that goes.
+bool change_takes_a_port_down(Object object) {
+  return object == Object::PortState || object == Object::TaggedMember || object == Object::LagMember;
+}
 
 Rows rows_after(End end) {
   if (end == End::StoreEmptied) return {};
@@ -191,6 +192,11 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     ASSERT_TRUE(lab->remove_port(1));
   }
   bool has(Object object) const { return !missing_.contains(object); }
+  /// True if the restart orders everything anew. Where there are VRFs or bonds, a device that is made again is taken for one of them.
+  bool reads_in_vain(End end) const {
+    if (end == End::KernelChanged) return has(Object::Vrf) || has(Object::Lag);
+    return end == End::PortTakenDown || end == End::BondsChanged;
+  }
   std::string sections() const {
     std::string text = "[store]\nurl = \"" + store_->url() + "\"\n";
     if (std::get<bool>(GetParam())) text += "[journal]\nfile = \"" + file("day.journal") + "\"\n";
@@ -437,7 +443,7 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   if (end == End::StoreEmptied) {
     EXPECT_LT(stats().at("agent").at("restart_found").to_number<int>(), 100) << "a restart holds where it would delete so many objects";
   }
-  if (in_time && !takes_a_port_down(end)) {
+  if (in_time && !reads_in_vain(end)) {
     const Lines told = events.take();
     EXPECT_THAT(needless(told, before, held), testing::IsEmpty()) << log_text();
     if (end == End::Terminated || end == End::Killed) {
