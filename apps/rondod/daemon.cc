@@ -497,6 +497,9 @@ StandardCommandsOptions Daemon::command_options() {
     const switch_agent::TableReference* const reference = switch_agent::find_table(table);
     return reference != nullptr ? reference->canonical_key : nullptr;
   };
+  options.claim_of = [this](std::string_view table, std::string_view key) {
+    return fpm_ == nullptr ? RowClaim{} : fpm_->claim_of(table, key);
+  };
   options.standby_for = [this] { return standby_for(); };
   options.log = &kept_;
   options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };

@@ -181,6 +181,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"fpm_members", 4194304},
     {"fpm_under_way", 512},
     {"fpm_vrfs", 1000},
+    {"fpm_other_rows", 1000000},
     {"workers", 16},
     {"worker_offers", 256},
     {"worker_runs", 256},

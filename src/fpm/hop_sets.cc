@@ -69,25 +69,20 @@ std::uint32_t HopSets::find_or_add(std::vector<NamedHop> hops) {
   }
 }
 
-void HopSets::adopt(const Record& row) {
-  const std::uint32_t set = find_or_add_name(row.key());
-  Set& known = sets_[set];
-  known.gateways = row.fields().find("nexthop").value_or("");
-  known.devices = row.fields().find("ifname").value_or("");
-  known.weights = row.fields().find("weight").value_or("");
-  rows_ += known.written ? 0 : 1;
-  known.has_row = known.written = true;
-}
-
 Status HopSets::write(std::uint32_t set) {
   Set& one = sets_[set];
   if ((one.written && !one.lost) || !one.has_row) return {};
   std::vector<Field> fields{{"nexthop", one.gateways}, {"ifname", one.devices}};
   if (!one.weights.empty()) fields.push_back({"weight", one.weights});
-  if (Status status = store_.write(table_, Change::set(one.name, std::span<const Field>{fields})); !status.ok()) return status;
+  if (one.changed) {  // The row may have further fields.
+    if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
+  }
+  const Change change = Change::set(one.name, std::span<const Field>{fields});
+  if (Status status = store_.write(table_, change, ended(one.name)); !status.ok()) return status;
   rows_ += one.written ? 0 : 1;
   one.written = true;
-  one.lost = false;
+  one.lost = one.changed = false;
+  one.reading = reading_;
   return {};
 }
 
@@ -110,7 +105,7 @@ Status HopSets::delete_unused() {
     Set& one = sets_[set];
     if (one.references == 0) {
       if (one.written) {
-        if (Status status = store_.write(table_, Change::remove(one.name)); !status.ok()) return status;
+        if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
         --rows_;
       }
       by_name_.erase(one.name);
@@ -122,6 +117,106 @@ Status HopSets::delete_unused() {
     unused_.pop_back();
   }
   return {};
+}
+
+// --- the rows as the table holds them
+
+bool HopSets::has_row(std::string_view name) const {
+  const auto known = by_name_.find(name);
+  return known != by_name_.end() && sets_[known->second].written;
+}
+
+bool HopSets::is_as_written(const Set& set, const Fields& fields) {
+  return fields.size() == (set.weights.empty() ? 2 : 3) && fields.find("nexthop") == set.gateways && fields.find("ifname") == set.devices &&
+         fields.find("weight").value_or("") == set.weights;
+}
+
+void HopSets::read(const Record& row) {
+  const bool is_new = !by_name_.contains(row.key());
+  const std::uint32_t set = find_or_add_name(row.key());
+  Set& known = sets_[set];
+  const Fields fields = row.fields();
+  if (known.written) {
+    if (std::exchange(known.reading, reading_) != reading_ && !is_as_written(known, fields)) differs(set, true);
+    return;
+  }
+  if (is_new) {
+    known.gateways = fields.find("nexthop").value_or("");
+    known.devices = fields.find("ifname").value_or("");
+    known.weights = fields.find("weight").value_or("");
+    known.has_row = true;
+  }
+  if (!known.has_row) return;  // The name of what routes wait for.
+  ++rows_;
+  known.written = true;
+  known.reading = reading_;
+  if (!is_as_written(known, fields)) differs(set, true);
+}
+
+void HopSets::end_reading() {
+  for (std::uint32_t set = 0; set < sets_.limit(); ++set) {
+    if (sets_[set].written && sets_[set].reading != reading_) differs(set, false);
+  }
+}
+
+bool HopSets::taken(const Change& change) {
+  if (removed_ && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
+  settle_removed();
+  if (change.op() == ChangeOp::Delete) {
+    removed_ = change.key();
+  } else if (const auto known = by_name_.find(change.key()); known != by_name_.end()) {
+    const Set& set = sets_[known->second];
+    if (set.written && !is_as_written(set, change.fields())) differs(known->second, true);
+  }
+  return has_repairs();
+}
+
+/// A Delete that was not followed by a Set: was the row ours?
+void HopSets::settle_removed() {
+  if (!removed_) return;
+  if (const auto known = by_name_.find(*removed_); known != by_name_.end() && sets_[known->second].written) differs(known->second, false);
+  removed_.reset();
+}
+
+void HopSets::differs(std::uint32_t set, bool changed) {
+  sets_[set].changed = sets_[set].changed || changed;
+  if (std::exchange(sets_[set].lost, true)) return;
+  repairs_.push_back(set);
+  ++repaired_;
+}
+
+Status HopSets::repair() {
+  settle_removed();
+  for (; !repairs_.empty(); repairs_.pop_back()) {
+    const std::uint32_t set = repairs_.back();
+    if (!sets_[set].lost) continue;  // A route has had it written, or it is gone.
+    if (Status status = write(set); !status.ok()) return status;
+  }
+  return {};
+}
+
+WriteDone HopSets::ended(const std::string& name) {
+  return [ends = ends_, name](const Status& end) {
+    if (!end.ok() && ends->sets != nullptr) ends->sets->refuse(name, end);
+  };
+}
+
+void HopSets::refuse(const std::string& name, const Status& why) {
+  on_refused_(why);
+  refused_.push_back(name);
+}
+
+bool HopSets::repeat_refused() {
+  for (const std::string& name : std::exchange(refused_, {})) {
+    const auto known = by_name_.find(name);
+    if (known == by_name_.end() || !sets_[known->second].written) {
+      refused_deletes_ = true;
+    } else {
+      sets_[known->second].changed = true;
+      if (!std::exchange(sets_[known->second].lost, true)) repairs_.push_back(known->second);
+    }
+  }
+  return std::exchange(refused_deletes_, false);
 }
 
 }  // namespace rondo::fpm

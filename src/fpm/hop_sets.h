@@ -1,10 +1,13 @@
 // HopSets: the sets of next hops that routes of FPM use, each with one row of NEXTHOP_GROUP_TABLE. The name of a set follows from its
 // content, not from zebra's number: the numbers change when zebra restarts, and then neither a row nor the kernel changes. Routes count
-// their references; a set without one is deleted. One thread.
+// their references; a set without one is deleted. A row that is not as it was written is written again. One thread.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,15 +35,38 @@ class HopSets {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  /// 'table' must be declared in 'store'; both must outlive the sets.
-  HopSets(Store& store, std::string_view table) : store_(store), table_(table) {}
+  /// 'table' must be declared in 'store', which must outlive the sets. 'on_refused' is called for each write that the store refuses after
+  /// it accepted it.
+  HopSets(Store& store, std::string_view table, std::function<void(const Status& why)> on_refused)
+      : store_(store), table_(table), on_refused_(std::move(on_refused)), ends_(std::make_shared<Ends>(Ends{this})) {}
+  ~HopSets() { ends_->sets = nullptr; }
+  HopSets(const HopSets&) = delete;
+  HopSets& operator=(const HopSets&) = delete;
 
   /// Returns the set with these hops, which may be in any order and repeat. O(hops log sets).
   std::uint32_t find_or_add(std::vector<NamedHop> hops);
   /// Returns the set of this name without a row: routes that name it wait for a row, or need none.
   std::uint32_t find_or_add_name(std::string_view name);
-  /// Takes over a row that an earlier run wrote. It is deleted at the next delete_unused() unless a route refers to it.
-  void adopt(const Record& row);
+  // --- the rows as the table holds them. See RouteBook.
+
+  void begin_reading(std::uint8_t reading) { reading_ = reading; }
+  /// Takes over a row that an earlier run wrote; it is deleted at the next delete_unused() unless a route refers to it. A known row that is
+  /// not as it was written is written again by repair().
+  void read(const Record& row);
+  /// Finds rows that are missing. O(sets).
+  void end_reading();
+  /// The consumer of the table takes this change. Returns whether repair() has something to do.
+  bool taken(const Change& change);
+  bool has_repairs() const noexcept { return !repairs_.empty() || removed_; }
+  /// Writes rows that are not as they were written. Stops at the first error of Store::write(), which it returns.
+  Status repair();
+  bool has_refused() const noexcept { return !refused_.empty() || refused_deletes_; }
+  std::size_t refused() const noexcept { return refused_.size(); }
+  /// Has rows written again whose write the store refused. Returns whether it refused Deletes, too: a reading finds their rows.
+  bool repeat_refused();
+  /// Rows written again because they were not as they were written.
+  std::uint64_t repaired() const noexcept { return repaired_; }
+  bool has_row(std::string_view name) const;
 
   /// Writes the row of the set unless it is written, or was lost since. An error is that of Store::write().
   Status write(std::uint32_t set);
@@ -65,17 +91,35 @@ class HopSets {
     std::uint32_t references = 0;
     bool has_row = false;  // The table should have a row.
     bool written = false;
-    bool lost = false;    // After it was written: its consumer has the row, and the store does not.
-    bool unused = false;  // In 'unused_'.
+    bool lost = false;         // After it was written: its consumer has the row, and the store does not have it as it was written.
+    bool changed = false;      // Lost, and the store may have another row in its place.
+    bool unused = false;       // In 'unused_'.
+    std::uint8_t reading = 0;  // The newest reading that found the row, or before whose end it was written.
+  };
+  struct Ends {
+    HopSets* sets;
   };
   std::uint32_t add(std::string name);
   void note_unused(std::uint32_t set);
+  static bool is_as_written(const Set& set, const Fields& fields);
+  void differs(std::uint32_t set, bool changed);
+  void settle_removed();
+  WriteDone ended(const std::string& name);
+  void refuse(const std::string& name, const Status& why);
 
   Store& store_;
   const std::string table_;
+  const std::function<void(const Status&)> on_refused_;
+  std::shared_ptr<Ends> ends_;  // The store's answers may come after the end of this object.
   Slab<Set> sets_;
   std::map<std::string, std::uint32_t, std::less<>> by_name_;
   std::vector<std::uint32_t> unused_;
+  std::vector<std::uint32_t> repairs_;  // Sets that are lost, and must be written without a route that asks for it.
+  std::vector<std::string> refused_;    // Names of rows whose write was refused.
+  bool refused_deletes_ = false;        // Of names that are not known any more.
+  std::optional<std::string> removed_;  // See RouteBook.
+  std::uint8_t reading_ = 0;
+  std::uint64_t repaired_ = 0;
   std::size_t rows_ = 0;
 };
 

@@ -39,4 +39,10 @@ inline constexpr std::size_t kFpmUnderWay = 512;
 /// `stats.fpm.skipped.table`. Test: `VrfSlotsTest.AVrfBeyondTheLimitIsSkippedUntilAnotherIsEmpty`. Shown: `fpm_vrfs`.
 inline constexpr std::size_t kFpmVrfs = 1000;
 
+/// Rows of ROUTE_TABLE that FPM did not write and whose keys the FPM server knows, so that it does not write a route of zebra over one of
+/// them. A key costs about 100 bytes.
+/// Reached: the server writes zebra's route of a further prefix over such a row. `health` reports it. Figure:
+/// `stats.fpm.other_rows_unknown`. Test: `FpmRows.RowsOfOthersBeyondTheLimitAreCounted`. Shown: `fpm_other_rows`.
+inline constexpr std::size_t kFpmOtherRows = 1'000'000;
+
 }  // namespace rondo::limits

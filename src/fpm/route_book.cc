@@ -35,9 +35,12 @@ RouteBook::RouteBook(Store& store, BookOptions options)
     : store_(store),
       options_(std::move(options)),
       vrfs_(options_.table, options_.vrf_name),
-      sets_(store, options_.groups),
+      sets_(store, options_.groups, [this](const Status& why) { note_refusal(why); }),
       members_(options_.members_max),
-      lists_(options_.nexthops_max, members_) {}
+      lists_(options_.nexthops_max, members_),
+      ends_(std::make_shared<Ends>(Ends{this})) {}
+
+RouteBook::~RouteBook() { ends_->book = nullptr; }
 
 // --- the session
 
@@ -67,6 +70,7 @@ void RouteBook::devices_changed() {
 void RouteBook::rows_were_lost() {
   ++losses_;
   sets_.rows_were_lost();
+  others_.clear();
   examined_ = 0;
 }
 
@@ -141,8 +145,10 @@ void RouteBook::set_lack(Route& route, Lack lack) {
 
 void RouteBook::reset(Route& route) {
   const bool asked_for = route.asked_for;
+  const bool refused = route.refused;
   route = Route{};
   route.asked_for = asked_for;
+  route.refused = refused;
 }
 
 /// Ends the route's use of a list of its own. Only of a route of this session.
@@ -325,17 +331,25 @@ void RouteBook::note_waiting(Route& route, bool waits) {
   waits ? ++waiting_ : --waiting_;
 }
 
-Status RouteBook::set_row(Route& route, const Target& target) {
-  if (Status status = sets_.write(target.set); !status.ok()) return status;
+Status RouteBook::set_row(std::uint32_t place, const Target& target) {
+  Route& route = routes_[place];
   const std::string key = key_of(route);
+  if (route.written == HopSets::kNone && others_.contains(key)) {
+    conflicts_.insert(place);
+    return {};
+  }
+  if (Status status = sets_.write(target.set); !status.ok()) return status;
   const std::string_view group = sets_.name(target.set);
   const std::string protocol = protocol_name(route.protocol);
   const bool black = route.way != Way::Unicast || group == "fpm:blackhole";
   std::array<Field, 3> fields{Field{"nexthop_group", group}, Field{"protocol", protocol}, Field{"blackhole", black ? "true" : "false"}};
   // Most rows never have the third field; a row that had it needs its other value.
-  const std::size_t count = black || route.black ? 3 : 2;
-  if (Status status = store_.write(options_.routes, Change::set(key, std::span<const Field>{fields}.first(count))); !status.ok())
-    return status;
+  const std::size_t count = black || (route.black && !route.differs) ? 3 : 2;
+  if (route.differs) {
+    if (Status status = store_.write(options_.routes, Change::remove(key), set_ended(place)); !status.ok()) return status;
+  }
+  const Change change = Change::set(key, std::span<const Field>{fields}.first(count));
+  if (Status status = store_.write(options_.routes, change, set_ended(place)); !status.ok()) return status;
   ++figures_.written;
   sets_.refer(target.set);
   if (route.written != HopSets::kNone) sets_.release(route.written);
@@ -343,16 +357,22 @@ Status RouteBook::set_row(Route& route, const Target& target) {
   route.written_protocol = route.protocol;
   route.loss = losses_;
   route.black = black;
+  route.differs = false;
+  route.reading = reading_;
+  if (!conflicts_.empty()) conflicts_.erase(place);
   return {};
 }
 
-Status RouteBook::delete_row(Route& route) {
+Status RouteBook::delete_row(std::uint32_t place) {
+  Route& route = routes_[place];
+  if (!conflicts_.empty()) conflicts_.erase(place);
   if (route.written == HopSets::kNone) return {};
-  if (Status status = store_.write(options_.routes, Change::remove(key_of(route))); !status.ok()) return status;
+  const std::string key = key_of(route);
+  if (Status status = store_.write(options_.routes, Change::remove(key), delete_ended(key)); !status.ok()) return status;
   ++figures_.deleted;
   sets_.release(route.written);
   route.written = HopSets::kNone;
-  route.black = false;
+  route.black = route.differs = false;
   return {};
 }
 
@@ -373,7 +393,7 @@ void RouteBook::forget(std::uint32_t place) {
 Status RouteBook::write_route(std::uint32_t place) {
   Route& route = routes_[place];
   if (route.aim == Aim::NoRow) {
-    if (Status status = delete_row(route); !status.ok()) return status;
+    if (Status status = delete_row(place); !status.ok()) return status;
     forget(place);
     return {};
   }
@@ -382,15 +402,15 @@ Status RouteBook::write_route(std::uint32_t place) {
   if (target.kind == Target::Kind::Unusable) {
     skip(target.why);
     note_waiting(route, false);
-    return delete_row(route);
+    return delete_row(place);
   }
   note_waiting(route, target.kind == Target::Kind::Waits);
-  if (route.written == target.set && route.written_protocol == route.protocol && route.loss == losses_) {
+  if (route.written == target.set && route.written_protocol == route.protocol && route.loss == losses_ && !route.differs) {
     ++figures_.unchanged;
-  } else if (Status status = set_row(route, target); !status.ok()) {
+  } else if (Status status = set_row(place, target); !status.ok()) {
     return status;
   }
-  if (route.unanswered && target.kind == Target::Kind::Set) ask_for(place);
+  if (route.unanswered && target.kind == Target::Kind::Set && route.written != HopSets::kNone) ask_for(place);
   return {};
 }
 
@@ -423,6 +443,8 @@ void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_program
 }
 
 RouteBook::Written RouteBook::write(std::size_t most) {
+  settle_removed();
+  judge(most);
   retry_refused(most);
   examine(most);
   sweep_some(most);
@@ -439,7 +461,8 @@ RouteBook::Written RouteBook::write(std::size_t most) {
     note_wait();
     order_.pop();
   }
-  result.refused = sets_.delete_unused();
+  result.refused = sets_.repair();
+  if (result.refused.ok()) result.refused = sets_.delete_unused();
   return result;
 }
 
@@ -478,38 +501,6 @@ void RouteBook::sweep_some(std::size_t most) {
   }
 }
 
-// --- rows of an earlier run
-
-void RouteBook::adopt_group(const Record& row) {
-  if (row.key().starts_with(kOwned)) sets_.adopt(row);
-}
-
-void RouteBook::adopt_route(const Record& row) {
-  const std::string_view group = row.fields().find("nexthop_group").value_or("");
-  const std::size_t name = row.key().starts_with("Vrf") ? row.key().find(':') : 0;
-  if (!group.starts_with(kOwned) || name == std::string_view::npos) return;
-  const Result<Prefix> prefix = Prefix::parse(row.key().substr(name == 0 ? 0 : name + 1));
-  const std::uint16_t vrf = prefix ? vrfs_.of_name(row.key().substr(0, name)) : VrfSlots::kNone;
-  if (vrf == VrfSlots::kNone || find(vrf, *prefix) != RowIndex::kNone) return;
-  const std::uint32_t place = find_or_add(vrf, *prefix);
-  Route& route = routes_[place];
-  route.aim = Aim::Row;
-  route.written = sets_.find_or_add_name(group);
-  route.loss = losses_;
-  sets_.refer(route.written);
-  route.black = row.fields().find("blackhole").value_or("false") == "true";
-  const std::string_view protocol = row.fields().find("protocol").value_or("");
-  for (unsigned number = 0; number < 256; ++number) {
-    if (protocol_name(static_cast<std::uint8_t>(number)) != protocol) continue;
-    route.written_protocol = static_cast<std::uint8_t>(number);
-    if (number != 4) break;  // Two numbers are called static; FRR uses the higher one.
-  }
-  set_protocol(route, route.written_protocol);
-  route.session = session_ - 1;
-  ++stale_;
-  vrfs_.add_stale(route.vrf, route.protocol);
-}
-
 BookFigures RouteBook::figures() const {
   BookFigures figures = figures_;
   figures.routes = routes_.live();
@@ -525,6 +516,12 @@ BookFigures RouteBook::figures() const {
   figures.unanswered = unanswered_;
   figures.groups = sets_.rows();
   figures.vrfs = vrfs_.used();
+  figures.to_repeat = refused_.size() + sets_.refused() + (refused_deletes_ ? 1 : 0);
+  figures.other_rows = others_.size();
+  figures.other_rows_unknown = others_unknown_;
+  figures.conflicts = conflicts_.size();
+  if (!conflicts_.empty()) figures.conflict = key_of(routes_[*conflicts_.begin()]);
+  figures.repaired += sets_.repaired();
   figures.unknown_tables = vrfs_.unknown_tables();
   return figures;
 }

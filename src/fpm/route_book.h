@@ -8,9 +8,15 @@
 // Limits: a route whose next hops find no room has a row that waits for the group "fpm:limit", and keeps its earlier next hops until then.
 // It is taken up when a route with other next hops has given up its place. So no route looks done while it is not.
 //
-// Owner: a row belongs to FPM if its nexthop_group begins with "fpm:". adopt() takes over such rows of an earlier run, and no others.
+// Owner: a row belongs to FPM if its nexthop_group begins with "fpm:". The book takes over such rows of an earlier run, and no others. It
+// knows the keys of the other rows of ROUTE_TABLE, and does not write a row of zebra's over one of them: the route is in conflict until
+// that row is deleted (docs/adr/0027-rows-of-fpm.md).
 //
-// Cost: O(1) for a route. Threads: one.
+// A row of FPM must stay as the book wrote it. Three sources report a difference: the changes that the consumers of the tables take
+// (route_taken, group_taken), a reading of all rows (row_reader.h), and a write that the store refuses after it accepted it. A row that
+// differs is deleted and written again, in one step for its consumer.
+//
+// Cost: O(1) for a route, and O(log(other rows)) for its first row if there are others. Threads: one.
 #pragma once
 
 #include <array>
@@ -18,6 +24,9 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,6 +54,7 @@ struct BookOptions {
   std::size_t routes_max = limits::kFpmRoutes;
   std::size_t nexthops_max = limits::kFpmNexthops;
   std::size_t members_max = limits::kFpmMembers;
+  std::size_t other_rows_max = limits::kFpmOtherRows;
   /// Whether routes wait for take_programmed() after their rows are written.
   bool answers = false;
   /// Returns the name of zebra's device; empty if it is unknown, and then device_named() tells of its arrival.
@@ -69,6 +79,15 @@ struct BookFigures {
   std::uint64_t deleted = 0;                // Deletes of routes written.
   std::uint64_t unchanged = 0;              // Changes that left the row as it was written.
   std::uint64_t refused = 0;                // Times that the store refused a write; it was repeated.
+  std::uint64_t refused_later = 0;          // Writes that the store accepted and then refused, or whose end is unknown.
+  std::size_t to_repeat = 0;                // Of these, rows that are not written again yet.
+  std::string refusal;                      // The newest reason.
+  std::uint64_t repaired = 0;               // Rows written again because they were not as FPM wrote them.
+  std::string last_repaired;                // The key of the newest one.
+  std::size_t other_rows = 0;               // Rows of ROUTE_TABLE that FPM did not write.
+  std::size_t other_rows_unknown = 0;       // Further ones beyond the limit, as the last reading found them.
+  std::size_t conflicts = 0;                // Routes without a row, because another row has their key.
+  std::string conflict;                     // The key of one of them.
   std::uint64_t rejects_as_blackholes = 0;  // Unreachable and prohibit routes, which become blackholes.
   Duration longest_wait{0};                 // From a change to having written its row, while the store accepted rows.
   std::array<std::uint64_t, kSkips> skipped{};
@@ -80,6 +99,9 @@ class RouteBook {
  public:
   /// 'store' must outlive the book; both tables are declared.
   RouteBook(Store& store, BookOptions options);
+  ~RouteBook();
+  RouteBook(const RouteBook&) = delete;
+  RouteBook& operator=(const RouteBook&) = delete;
 
   /// Sets the time from which and until which rows wait, for BookFigures::longest_wait. It must not decrease.
   void set_now(Instant now) noexcept { now_ = now; }
@@ -94,9 +116,27 @@ class RouteBook {
   /// The store has lost its rows, as a Redis that was emptied: the rows of this session's routes are written again. O(groups).
   void rows_were_lost();
 
-  /// Takes over a row of ROUTE_TABLE or NEXTHOP_GROUP_TABLE of an earlier run, if it is FPM's. It is stale.
-  void adopt_group(const Record& row);
-  void adopt_route(const Record& row);
+  // --- the rows as the tables hold them (route_book_rows.cc)
+
+  /// A reading of all rows begins, groups before routes. A row of FPM that the book does not know is taken over, and is stale. A row that
+  /// differs from what the book wrote before begin_reading(), or is missing when end_reading() is called, is written again.
+  void begin_reading();
+  void read_group(const Record& row);
+  void read_route(const Record& row);
+  void end_reading();
+  /// The consumer of ROUTE_TABLE or NEXTHOP_GROUP_TABLE takes a change of any writer. Returns whether write() has something to do.
+  bool route_taken(const Change& change);
+  bool group_taken(const Change& change);
+  /// Whether repeat_refused() has something to do: rows whose write the store refused after it had accepted it.
+  bool has_refused() const noexcept { return !refused_.empty() || sets_.has_refused() || refused_deletes_; }
+  /// Has them written again. Returns whether Deletes are among them whose rows only a reading finds.
+  bool repeat_refused();
+  std::uint64_t refused_later() const noexcept { return figures_.refused_later; }
+  /// Whether 'key' is a row of ROUTE_TABLE that FPM did not write, and zebra has a route for it.
+  bool is_in_conflict(std::string_view key) const;
+  /// Whether 'key' is a row that the book wrote.
+  bool owns_route(std::string_view key) const;
+  bool owns_group(std::string_view key) const { return sets_.has_row(key); }
 
   /// Writes at most 'most' rows, and returns how many of them it examined. An error of the store leaves the rest for later.
   struct Written {
@@ -104,7 +144,9 @@ class RouteBook {
     Status refused;
   };
   Written write(std::size_t most);
-  bool has_unwritten() const noexcept { return !order_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit(); }
+  bool has_unwritten() const noexcept {
+    return !order_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit() || is_judging() || removed_ || sets_.has_repairs();
+  }
 
   /// Begins the removal of stale routes, without those of silent protocols unless 'all': write() removes them step by step until
   /// is_sweeping() is false.
@@ -133,6 +175,8 @@ class RouteBook {
 
   const BookOptions& options() const noexcept { return options_; }
   std::size_t unwritten() const noexcept { return order_.size(); }
+  std::size_t stale() const noexcept { return stale_; }
+  std::size_t silent() const noexcept { return vrfs_.silent(); }
   BookFigures figures() const;
 
  private:
@@ -152,6 +196,9 @@ class RouteBook {
     bool black = false;                           // The written row has blackhole=true.
     bool unanswered = false;                      // Valid while 'session' is the book's: zebra is to be told when the data plane has it.
     bool asked_for = false;                       // In 'asked_for_'. It stays when the place is freed.
+    bool refused = false;                         // In 'refused_'. It stays, too.
+    bool differs = false;                         // The written row is not as it was written: it is deleted and written again.
+    std::uint8_t reading = 0;                     // The newest reading that found the row, or before whose end it was written.
     Lack lack = Lack::Nothing;                    // Valid, like 'inline_hops', while 'session' is the book's.
     std::uint32_t nexthop = 0;                    // zebra's number; 0: 'inline_hops'.
     std::uint32_t inline_hops = HopLists::kNone;  // The route refers to this list.
@@ -197,12 +244,30 @@ class RouteBook {
   Target waits_for(std::string_view name);
   Target waits_for(std::uint32_t id);
   Status write_route(std::uint32_t place);
-  Status set_row(Route& route, const Target& target);
-  Status delete_row(Route& route);
+  Status set_row(std::uint32_t place, const Target& target);
+  Status delete_row(std::uint32_t place);
   void forget(std::uint32_t place);
   void note_waiting(Route& route, bool waits);
   void examine(std::size_t most);
   void sweep_some(std::size_t most);
+  std::uint32_t find_key(std::string_view key) const;
+  bool is_as_written(const Route& route, const Fields& fields) const;
+  void adopt(const Record& row, std::string_view group);
+  void repair(std::uint32_t place);
+  bool note_other(std::string_view key);
+  void forget_other(std::string_view key);
+  void settle_removed();
+  bool is_judging() const noexcept { return judged_ < routes_.limit() || judges_others_; }
+  void judge(std::size_t most);
+  void judge_others(std::size_t most);
+  WriteDone set_ended(std::uint32_t place);
+  WriteDone delete_ended(const std::string& key);
+  void note_refusal(const Status& why);
+
+  /// What the store's answers refer to: they may come after the book's end.
+  struct Ends {
+    RouteBook* book;
+  };
 
   Store& store_;
   const BookOptions options_;
@@ -232,6 +297,17 @@ class RouteBook {
   std::size_t waiting_ = 0;
   std::size_t without_room_ = 0;
   std::size_t left_out_ = 0;
+  std::shared_ptr<Ends> ends_;
+  std::vector<std::uint32_t> refused_;                       // Routes whose Set the store refused, each once.
+  bool refused_deletes_ = false;                             // The store refused a Delete whose key the book does not know any more.
+  std::map<std::string, std::uint8_t, std::less<>> others_;  // Keys of rows that FPM did not write; the newest reading that found each.
+  std::size_t others_unknown_ = 0;
+  std::set<std::uint32_t> conflicts_;   // Routes that have no row because of one of these.
+  std::optional<std::string> removed_;  // The key of a Delete that was taken last: a Set of the key may follow.
+  std::uint8_t reading_ = 0;
+  std::uint32_t judged_ = UINT32_MAX;  // The walk that finds rows which the last reading did not find.
+  std::string judged_other_;           // The same for the other rows: the next key.
+  bool judges_others_ = false;
   BookFigures figures_;
 };
 

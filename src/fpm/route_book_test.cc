@@ -9,9 +9,9 @@
 #include <set>
 
 #include "base/testing/sanitized.h"
-#include "fpm/adoption.h"
 #include "fpm/fpm_kit.h"
 #include "fpm/frame_reader.h"
+#include "fpm/row_reader.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
 #include "sim/test_source.h"
@@ -247,7 +247,7 @@ TEST_F(RouteBookTest, AnEarlierRunsRowsAreAdoptedAndOthersAreNot) {
   write();
   make();  // Another process.
   bool adopted = false;
-  const Adoption adoption{*store_, *book_, [&](const Status& status) { adopted = status.ok(); }};
+  const RowReader reader{*store_, *book_, [&](const Status& status) { adopted = status.ok(); }};
   EXPECT_TRUE(world_.run_until(
       scheduler_, [&] { return adopted; }, 10s));
   book_->begin_session();
@@ -535,12 +535,12 @@ TEST_F(RouteBookTest, RowsOfVrfsOfAnEarlierRunAreAdoptedBeforeTheirTablesAreKnow
   const Field mine[] = {{"nexthop_group", "fpm:10.0.0.2@v0"}, {"protocol", "bgp"}};
   const Field of_others[] = {{"nexthop_group", "mine"}};
   const Field group[] = {{"nexthop", "10.0.0.2"}, {"ifname", "v0"}};
-  book_->adopt_group(Record::make("fpm:10.0.0.2@v0", group));
-  book_->adopt_route(Record::make("Vrf1:10.1.0.0/16", mine));
-  book_->adopt_route(Record::make("Vrf1:fc00::/16", mine));
-  book_->adopt_route(Record::make("Vrf1:10.3.0.0/16", of_others));
-  book_->adopt_route(Record::make("Vrf1", mine));
-  book_->adopt_route(Record::make("Vrf1:none", mine));
+  book_->read_group(Record::make("fpm:10.0.0.2@v0", group));
+  book_->read_route(Record::make("Vrf1:10.1.0.0/16", mine));
+  book_->read_route(Record::make("Vrf1:fc00::/16", mine));
+  book_->read_route(Record::make("Vrf1:10.3.0.0/16", of_others));
+  book_->read_route(Record::make("Vrf1", mine));
+  book_->read_route(Record::make("Vrf1:none", mine));
   EXPECT_EQ(book_->figures().stale, 2U);
   book_->begin_session();
   vrfs_ = {{1001, "Vrf1"}};

@@ -32,6 +32,13 @@ constexpr Duration kRefusalsSilent = 60s;
 constexpr int kAcceptsATurn = 16;
 /// The receive buffer asked for, so that zebra can send while a long turn runs.
 constexpr int kSessionBuffer = 4 * 1024 * 1024;
+/// Between two pages of a comparison, which take about a millisecond each.
+constexpr Duration kPagePause = 20ms;
+/// How soon a comparison begins again that could not read the rows.
+constexpr Duration kCompareAgain = 1s;
+/// When writes are repeated that the store refused after it had accepted them.
+constexpr Duration kFirstRepeat = 500ms;
+constexpr Duration kLastRepeat = 32s;
 
 struct Endpoint {
   sockaddr_storage address{};
@@ -96,10 +103,13 @@ std::string_view to_string(Resync resync) noexcept {
 Server::Server(Scheduler& scheduler, Store& store, ServerOptions options)
     : Source("fpm", options.priority),
       scheduler_(scheduler),
+      store_(store),
       options_(std::move(options)),
       book_(store, book_options(options_)),
+      repeat_wait_(kFirstRepeat),
       timer_("fpm resync", options_.priority, [this] { look(); }),
-      room_timer_("fpm room", options_.priority, [this] { wake(); }) {}
+      room_timer_("fpm room", options_.priority, [this] { wake(); }),
+      page_timer_("fpm comparison", options_.priority, [this] { rows_->go_on(); }) {}
 
 Server::~Server() {
   if (scheduler() != nullptr) scheduler_.reactor().unwatch_all(*this);
@@ -110,6 +120,7 @@ Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, Store& store,
   scheduler.add(*server);
   scheduler.add(server->timer_);
   scheduler.add(server->room_timer_);
+  scheduler.add(server->page_timer_);
   if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
   server->timer_.arm_every(kLook, scheduler.now() + kLook);
   return server;
@@ -164,6 +175,74 @@ void Server::rows_were_lost() {
 
 void Server::routes_answered() {
   if (book_.has_unanswered() || (!has_room_ && room() >= limits::kFpmUnderWay / 4)) wake();
+}
+
+// --- the rows in the tables
+
+void Server::adopt(std::function<void(const Status&)> done) {
+  rows_ = std::make_unique<RowReader>(store_, book_, [this, done = std::move(done)](const Status& status) {
+    can_compare_ = status.ok() && options_.compare > Duration{0};
+    next_comparison_ = scheduler_.now() + options_.compare;
+    // The reader calls this: it is destroyed by the next reading.
+    done(status.code() == StatusCode::Unimplemented ? Status{} : status);
+  });
+}
+
+void Server::compared(const Status& status) {
+  is_reading_ = false;
+  comparisons_ += status.ok() ? 1U : 0U;
+  next_comparison_ = scheduler_.now() + (status.ok() ? options_.compare : kCompareAgain);
+  if (std::exchange(compares_again_, false)) next_comparison_ = scheduler_.now();
+  wake();
+}
+
+/// A comparison that is under way has read some rows already.
+void Server::compare_soon() {
+  compares_again_ = is_reading_;
+  next_comparison_ = scheduler_.now();
+}
+
+/// The time doubles while the store goes on to refuse.
+void Server::repeat_refused(Instant now) {
+  if (!book_.has_refused()) {
+    if (refuses_ && now >= repeat_at_) {
+      refuses_ = false;
+      repeat_wait_ = kFirstRepeat;
+    }
+    return;
+  }
+  if (!std::exchange(refuses_, true)) repeat_at_ = now + repeat_wait_;
+  if (now < repeat_at_) return;
+  if (book_.repeat_refused()) compare_soon();
+  wake();
+  if (book_.has_refused()) return;  // Too many for one turn.
+  repeat_wait_ = std::min(2 * repeat_wait_, kLastRepeat);
+  repeat_at_ = now + repeat_wait_;
+}
+
+/// Removes rows of FPM that a comparison found and this session has no route for, such as one whose Delete the store refused.
+void Server::sweep_found() {
+  const bool all = scheduler_.now() - since_ >= options_.silence;
+  const std::size_t due = book_.stale() - (all ? 0 : book_.silent());
+  if (due == 0) {
+    if (std::exchange(found_held_, false) && options_.none_stale) options_.none_stale();
+    return;
+  }
+  found_held_ = true;
+  if (options_.may_delete && !options_.may_delete(due, book_.figures().routes)) return;
+  book_.sweep(all);
+  wake();
+}
+
+void Server::look_at_rows() {
+  const Instant now = scheduler_.now();
+  repeat_refused(now);
+  if (can_compare_ && !is_reading_ && now >= next_comparison_) {
+    is_reading_ = true;
+    rows_ = std::make_unique<RowReader>(
+        store_, book_, [this](const Status& status) { compared(status); }, [this] { page_timer_.arm_at(scheduler_.now() + kPagePause); });
+  }
+  if (resync_ == Resync::Done && !book_.is_sweeping() && (book_.stale() > 0 || found_held_)) sweep_found();
 }
 
 // --- sessions
@@ -234,7 +313,7 @@ void Server::end_session(Event::Kind kind, std::string why) {
 // --- reading
 
 Result<Backlog> Server::collect() {
-  may_accept_ = true;
+  may_accept_ = static_cast<bool>(listener_);  // Otherwise no accept() ends it.
   may_read_ = static_cast<bool>(session_);
   return Backlog::More;
 }
@@ -408,6 +487,7 @@ bool Server::may_sweep(const BookFigures& figures) {
 /// A resend without a message is none: a stranger that connects removes nothing.
 void Server::look() {
   if (store_refuses_) wake();
+  look_at_rows();
   const bool is_complete = resync_ == Resync::Done || resync_ == Resync::Silent;
   if (is_complete && book_.wants_resend() && scheduler_.now() - since_ >= kResendPause) {
     return end_session(Event::Kind::Closed, "zebra is to send again what there was no room for");
@@ -431,6 +511,7 @@ void Server::finish_resync() {
     return;
   }
   resync_ = Resync::Done;
+  compare_soon();
   ++resyncs_;
   if (options_.none_stale) options_.none_stale();
   tell({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = std::exchange(stale_at_sweep_, 0)});
@@ -453,6 +534,9 @@ ServerFigures Server::figures() const {
           .nexthops_set = nexthops_set_,
           .nexthops_deleted = nexthops_deleted_,
           .answers = answered_,
+          .comparisons = comparisons_,
+          .compares = can_compare_ && (is_reading_ || scheduler_.now() >= next_comparison_),
+          .refuses = refuses_,
           .book = book_.figures()};
 }
 

@@ -10,6 +10,9 @@
 // after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the server removes the routes that the
 // session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect to it later than zebra to the
 // server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
+// Rows: after each resend, and ServerOptions::compare after the last time, the server reads all rows, a page at a time, and the book writes
+// again what is not as it was written. Writes that the store accepts and then refuses are repeated, the first time after kFirstRepeat, then
+// after twice the time each.
 //
 // Threads: the scheduler's.
 #pragma once
@@ -22,6 +25,7 @@
 #include "base/unique_fd.h"
 #include "fpm/frame_reader.h"
 #include "fpm/route_book.h"
+#include "fpm/row_reader.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
@@ -38,6 +42,8 @@ struct ServerOptions {
   Duration quiet = 3s;
   /// From a connect on, the routes of a protocol that sends nothing stay so long.
   Duration silence = 120s;
+  /// From the end of one comparison of the rows with what was written to the begin of the next one. 0: it never compares.
+  Duration compare = 60s;
   BookOptions book = {};
   /// Whether the program at the other end of an accepted connection may be zebra. An error refuses it, and the current session goes on.
   /// Empty: each may.
@@ -93,6 +99,9 @@ struct ServerFigures {
   std::uint64_t nexthops_set = 0;
   std::uint64_t nexthops_deleted = 0;
   std::uint64_t answers = 0;  // Sent to zebra, each for one route.
+  std::uint64_t comparisons = 0;
+  bool compares = false;  // A comparison is under way, or due.
+  bool refuses = false;   // The store has refused writes that it had accepted, and their repetition has not shown yet that it takes them.
   BookFigures book;
 };
 
@@ -101,6 +110,8 @@ class Server final : public Source {
   /// Binds its address; begin() accepts sessions. 'scheduler' and 'store' must outlive the server.
   static Result<std::unique_ptr<Server>> open(Scheduler& scheduler, Store& store, ServerOptions options);
   ~Server() override;
+  /// Takes over the rows of an earlier run. Call before the first session; 'done' is called once, in a later turn.
+  void adopt(std::function<void(const Status&)> done);
   /// Accepts sessions from now on. Until then zebra waits, or tries again.
   void begin();
   /// 'socket' is a session, as if it had been accepted. It does not block. For simulation.
@@ -111,13 +122,20 @@ class Server final : public Source {
   void devices_changed();
   /// The store has lost its rows: they are written again.
   void rows_were_lost();
+  /// The consumer of ROUTE_TABLE or NEXTHOP_GROUP_TABLE takes a change of any writer.
+  void route_taken(const Change& change) {
+    if (book_.route_taken(change)) wake();
+  }
+  void group_taken(const Change& change) {
+    if (book_.group_taken(change)) wake();
+  }
   /// The data plane has answered routes: ServerOptions::under_way returns fewer now.
   void routes_answered();
   /// Whether a session's resend is complete and everything else of FPM is removed.
   bool has_resynced() const noexcept { return resyncs_ > 0; }
   /// Accepts no more sessions and ends the current one.
   void stop();
-  RouteBook& book() noexcept { return book_; }
+  const RouteBook& book() const noexcept { return book_; }
   std::uint16_t port() const noexcept { return port_; }
   ServerFigures figures() const;
 
@@ -142,11 +160,17 @@ class Server final : public Source {
   void send_answers();
   void arm_timer(Duration wait);
   void look();
+  void look_at_rows();
+  void repeat_refused(Instant now);
+  void sweep_found();
+  void compared(const Status& status);
+  void compare_soon();
   bool may_sweep(const BookFigures& figures);
   void finish_resync();
   void tell(Event event) const;
 
   Scheduler& scheduler_;
+  Store& store_;
   const ServerOptions options_;
   RouteBook book_;
   std::function<void(const Event&)> on_event_;
@@ -185,8 +209,19 @@ class Server final : public Source {
   std::uint64_t routes_deleted_ = 0;
   std::uint64_t nexthops_set_ = 0;
   std::uint64_t nexthops_deleted_ = 0;
+  std::unique_ptr<RowReader> rows_;  // While rows are read.
+  bool can_compare_ = false;         // The rows were read once.
+  bool is_reading_ = false;          // For a comparison.
+  bool compares_again_ = false;      // Another one is due when it ends.
+  Instant next_comparison_;
+  std::uint64_t comparisons_ = 0;
+  Instant repeat_at_;
+  Duration repeat_wait_;
+  bool refuses_ = false;
+  bool found_held_ = false;  // The safety stop holds what a comparison found.
   TimerSource timer_;
   TimerSource room_timer_;
+  TimerSource page_timer_;
 };
 
 }  // namespace rondo::fpm

@@ -57,6 +57,12 @@ std::uint16_t VrfSlots::of_name(std::string_view name) {
   return vrf;
 }
 
+std::uint16_t VrfSlots::find(std::string_view name) const {
+  if (name.empty()) return kDefault;
+  const auto known = by_name_.find(name);
+  return known == by_name_.end() ? kNone : known->second;
+}
+
 bool VrfSlots::is_bound(std::uint16_t vrf) const {
   return std::ranges::any_of(by_table_, [vrf](const auto& entry) { return entry.second == vrf; });
 }

@@ -38,6 +38,8 @@ class VrfSlots {
   std::uint16_t of_table(std::uint32_t table);
   /// Returns kNone if there are limits::kFpmVrfs others.
   std::uint16_t of_name(std::string_view name);
+  /// Returns kNone if no slot has the name.
+  std::uint16_t find(std::string_view name) const;
   /// Compares the tables that zebra has named with their VRFs.
   void look();
   bool wants_resend() const noexcept { return wants_resend_; }

@@ -40,6 +40,12 @@ std::unique_ptr<RowTap> RowObservers::tap(RowTap::Listener listener) {
   return tap;
 }
 
+std::unique_ptr<RowTap> RowObservers::tap_taken(RowTap::TakenListener listener) {
+  std::unique_ptr<RowTap> tap{new RowTap(*this, clock_, std::move(listener))};
+  all_.push_back(tap.get());
+  return tap;
+}
+
 void RowObservers::tell(RowEvent event) const {
   event.table = table_;
   event.table_number = number_;
@@ -51,6 +57,10 @@ RowTap::~RowTap() {
 }
 
 void RowTap::row(const RowEvent& event) {
+  if (taken_) {
+    if (event.what == RowEvent::What::Taken) taken_(*event.change);
+    return;
+  }
   RowEvent told = event;
   switch (event.what) {
     case RowEvent::What::Merged:

@@ -103,6 +103,7 @@ class RowObservers {
 
   /// See RowTap.
   std::unique_ptr<RowTap> tap(RowTap::Listener listener);
+  std::unique_ptr<RowTap> tap_taken(RowTap::TakenListener listener);
 
  private:
   friend class RowTap;

@@ -117,6 +117,18 @@ TEST_F(RowTaps, OrdersDelaysAndRejectsAreTold) {
   EXPECT_THAT(taken(), ElementsAre("taken S x", "rejected S x: bad field"));
 }
 
+TEST_F(RowTaps, ATapOfTakenChangesHearsThoseAlone) {
+  const std::unique_ptr<RowTap> changes =
+      std::move(runtime.tap_taken("ROUTE", [this](const Change& change) { heard.push_back(call(change.op(), change.key())); }).value());
+  set("ROUTE", "r", {{"group", "102"}});
+  run();
+  remove("ROUTE", "r");
+  set("ROUTE", "r", {{"does", "reject"}});
+  run();
+  EXPECT_THAT(taken(), ElementsAre("S r", "D r", "S r"));
+  EXPECT_EQ(runtime.tap_taken("NO_TABLE", [](const Change&) {}).error().code(), StatusCode::NotFound);
+}
+
 TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {
   listen();
   tap.reset();

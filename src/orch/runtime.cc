@@ -321,10 +321,20 @@ const ForgottenFacts& Runtime::forgotten_facts() const { return parts_->forgotte
 
 std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); }
 
+namespace {
+Status no_consumer(std::string_view table) { return {StatusCode::NotFound, "nobody here consumes the table " + quoted(table)}; }
+}  // namespace
+
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
   const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(StatusCode::NotFound, "nobody here consumes the table " + quoted(table));
+  if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
   return consumer->second->observers().tap(std::move(listener));
+}
+
+Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, RowTap::TakenListener listener) {
+  const auto consumer = parts_->consumers.find(table);
+  if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
+  return consumer->second->observers().tap_taken(std::move(listener));
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {

@@ -6,7 +6,6 @@
 #include <cerrno>
 
 #include "dataplane/netlink/message.h"
-#include "fpm/adoption.h"
 #include "fpm/server.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/timer.h"
@@ -29,6 +28,12 @@ std::string port_name(std::uint64_t port) { return "Eth" + std::to_string(port);
 std::string gateway_of(std::uint64_t port, std::uint64_t host, bool v6) {
   const std::string number = std::to_string(port + 1);
   return v6 ? "2001:db8:" + number + "::1" + std::to_string(host) : "10." + number + ".0.1" + std::to_string(host);
+}
+
+/// The key of zebra's route; empty if its table has no VRF.
+std::string row_key(const Zebra::Key& key, bool has_vrf) {
+  if (key.first == Zebra::kMain) return key.second;
+  return key.first == Zebra::kVrf && has_vrf ? "Vrf1:" + key.second : std::string{};
 }
 
 std::vector<std::string> split(const std::string& list) {
@@ -68,6 +73,7 @@ struct FpmLife::Process {
     options.address.clear();
     options.quiet = kQuiet;
     options.silence = kSilence;
+    options.compare = broken == Broken::NeverLooksAtRows ? 0s : 1s;
     options.book.routes_max = routes_max;
     options.book.vrf_name = [this](std::uint32_t table) { return agent.vrf_of_table(table); };
     options.book.device_name = [this](std::uint32_t device) {
@@ -93,10 +99,14 @@ struct FpmLife::Process {
     server = std::move(fpm::Server::open(runtime.scheduler(), runtime.store(), server_options()).value());
     agent.on_route_answers([this] { server->routes_answered(); });
     runtime.scheduler().add(timer);
+    if (broken != Broken::NeverLooksAtRows) {
+      taps.push_back(std::move(runtime.tap_taken(kRoutes, [this](const Change& change) { server->route_taken(change); }).value()));
+      taps.push_back(std::move(runtime.tap_taken(kGroups, [this](const Change& change) { server->group_taken(change); }).value()));
+    }
     adopt();
   }
   void adopt() {
-    adoption = std::make_unique<fpm::Adoption>(runtime.store(), server->book(), [this](const Status& status) {
+    server->adopt([this](const Status& status) {
       accepts = status.ok();
       if (!accepts) timer.arm_at(runtime.scheduler().now() + 20ms);
     });
@@ -108,7 +118,7 @@ struct FpmLife::Process {
   const Instant wait_until;
   switch_agent::Agent agent;
   std::unique_ptr<fpm::Server> server;
-  std::unique_ptr<fpm::Adoption> adoption;
+  std::vector<std::unique_ptr<RowTap>> taps;
   TimerSource timer;
   bool accepts = false;
 };
@@ -139,7 +149,6 @@ sim::WorldOptions FpmLife::drawn_world(Random& random, std::uint64_t seed) {
   options.seed = seed;
   options.store = static_cast<sim::StoreKind>(random.below(3));
   if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
-  options.faults.write_refused = 0;  // A Redis store sends such a write again by itself, and the server does not wait for the answers.
   options.policy = drawn_policy(random);
   options.deletes_before_rewriting = false;
   options.rest = switch_agent::kSlowestRefusedRetry + 1s;
@@ -213,6 +222,7 @@ void FpmLife::set_user_rows() {
 // --- what happens
 
 void FpmLife::act() {
+  if (is_calm_) change_user_row();
   if (is_calm_) world_->set_faults(faults_);
   is_calm_ = is_whole_ = false;
   listen();
@@ -220,6 +230,7 @@ void FpmLife::act() {
 }
 
 void FpmLife::operate() {
+  if (random_.chance(0.1)) meddle_with_rows();
   switch (random_.below(12)) {
     case 0: operate_box(); break;
     case 1:
@@ -271,12 +282,57 @@ void FpmLife::operate_box() {
   }
 }
 
+/// A user changes or deletes what FPM wrote, by mistake.
+void FpmLife::meddle_with_rows() {
+  const std::vector<Zebra::Key> keys = zebra_->keys();
+  if (keys.empty() || process_.expired()) return;
+  Store& store = world_->runtime().store();
+  const std::string row = row_key(keys[random_.below(keys.size())], has_vrf_);
+  if (row.empty() || has_user_row(row)) return;
+  if (random_.chance(0.3)) {
+    static_cast<void>(store.write(kGroups, Change::remove("fpm:" + gateway_of(random_.below(Zebra::kPorts), 0, random_.chance(0.5)) + "@" +
+                                                          port_name(random_.below(Zebra::kPorts)))));
+  } else if (random_.chance(0.5)) {
+    static_cast<void>(store.write(kRoutes, Change::remove(row)));
+  } else {
+    static_cast<void>(store.write(kRoutes, Change::set(row, {{"blackhole", "true"}, {"note", "a user's"}})));
+  }
+}
+
+/// Called while nothing fails, so that it is known whose row comes first.
+void FpmLife::change_user_row() {
+  if (!user_row_.empty()) {
+    if (random_.chance(0.5)) return;
+    user_.routes.erase(user_row_);
+    world_->remove(kRoutes, std::exchange(user_row_, {}));
+  } else if (random_.chance(0.3)) {
+    const std::string row = zebra_->free_prefix();
+    if (row.empty() || rows_[0].contains(row)) return;
+    user_row_ = row;
+    user_.routes[row] = {};
+    world_->set(kRoutes, row, {{"blackhole", "true"}});
+  }
+  world_->run_for(1s);
+}
+
+/// A user's change of a row that FPM had deleted made a row of the user.
+void FpmLife::remove_left_rows() {
+  read_rows();
+  for (const auto& [row, fields] : rows_[0]) {
+    const bool is_fpm = fields.contains("nexthop_group") && fields.at("nexthop_group").starts_with("fpm:");
+    if (!is_fpm && !has_user_row(row)) world_->remove(kRoutes, row);
+  }
+  world_->run_for(1s);
+}
+
 // --- zebra's end
 
-/// A session that is open is replaced. False: the process does not accept sessions yet.
+/// A session that is open is replaced. False: the process does not accept sessions yet, or the user has not written the row again that an
+/// embedded store has lost: whose row comes first is its owner.
 bool FpmLife::connect() {
   const auto process = process_.lock();
   if (process == nullptr || !process->accepts) return false;
+  if (!user_row_.empty() && process->server->figures().book.other_rows < user_.routes.size()) return false;
   std::array<int, 2> ends{};
   RONDO_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
   process->server->connected(UniqueFd{ends[1]}, "zebra");
@@ -333,6 +389,7 @@ void FpmLife::calm_down() {
   world_->set_faults({});
   for (int kind = 0; kind < 7; ++kind) world_->plane().fail_by_chance(static_cast<OrderKind>(kind), 0.0, 0);
   world_->run_for(1s + switch_agent::kSlowestRefusedRetry);
+  remove_left_rows();
   zebra_->repair(routes_max_ / 2);
   settle();
 }
@@ -355,6 +412,8 @@ std::string FpmLife::unsettled() const {
   const fpm::ServerFigures figures = process->server->figures();
   if (figures.resync != fpm::Resync::Done) return "the resync is " + std::string{to_string(figures.resync)};
   const fpm::BookFigures& book = figures.book;
+  if (figures.refuses || book.to_repeat > 0) return "the store refuses writes";
+  if (broken_ != Broken::NeverLooksAtRows && figures.comparisons < comparisons_ + 2) return "the rows were not compared";
   if (book.stale + book.silent + book.unwritten + book.waiting + book.without_room + book.left_out > 0) return "the book waits";
   return process->agent.has_restarted() ? "" : "the agent keeps what an earlier run left";
 }
@@ -382,6 +441,7 @@ void FpmLife::settle() {
 }
 
 void FpmLife::wait_until_settled() {
+  comparisons_ = process_.lock()->server->figures().comparisons;
   int calm = 0;  // Looks at which nothing was to be done.
   for (int look = 0; look < 600 && calm < 8 && !world_->violation(); ++look) {
     listen();
@@ -435,12 +495,6 @@ std::multiset<Zebra::Hop> hops_of(const std::map<std::string, std::string>& grou
   return hops;
 }
 
-/// The key of zebra's route; empty if its table has no VRF.
-std::string row_key(const Zebra::Key& key, bool has_vrf) {
-  if (key.first == Zebra::kMain) return key.second;
-  return key.first == Zebra::kVrf && has_vrf ? "Vrf1:" + key.second : std::string{};
-}
-
 }  // namespace
 
 /// A next hop keeps the row of its group, so that a route which comes back finds it: until it is deleted, or the session ends.
@@ -449,7 +503,7 @@ std::string FpmLife::rows_wrong() const {
   for (const Zebra::Key& key : zebra_->keys()) {
     const Zebra::Meaning meant = zebra_->meaning(key);
     const std::string row = row_key(key, has_vrf_);
-    if (row.empty() || meant.kind == Zebra::Meaning::Kind::NoRow) continue;
+    if (row.empty() || meant.kind == Zebra::Meaning::Kind::NoRow || has_user_row(row)) continue;
     const auto found = rows_[0].find(row);
     if (found == rows_[0].end()) return "the row of " + row + " is missing";
     routes.insert(row);
@@ -482,7 +536,7 @@ std::string FpmLife::kernel_wrong() const {
   for (const Zebra::Key& key : zebra_->keys()) {
     const Zebra::Meaning meant = zebra_->meaning(key);
     const std::string row = row_key(key, has_vrf_);
-    if (row.empty() || meant.kind == Zebra::Meaning::Kind::NoRow) continue;
+    if (row.empty() || meant.kind == Zebra::Meaning::Kind::NoRow || has_user_row(row)) continue;
     DesiredState::Route& route = wanted.routes[row];
     if (meant.kind == Zebra::Meaning::Kind::Hops) route.group = rows_[0].at(row).at("nexthop_group");
   }
@@ -520,7 +574,7 @@ std::string FpmLife::unanswered() const {
   for (const Zebra::Key& key : zebra_->keys()) {
     const std::string row = row_key(key, has_vrf_);
     if (row.empty()) continue;
-    const bool has_row = zebra_->meaning(key).kind != Zebra::Meaning::Kind::NoRow;
+    const bool has_row = zebra_->meaning(key).kind != Zebra::Meaning::Kind::NoRow && !has_user_row(row);
     without_row += has_row ? 0 : 1;
     if (has_row && !told_.contains({key.second, key.first != Zebra::kMain})) return "zebra was not told of " + row;
   }

@@ -1,5 +1,6 @@
 // FpmLife: a random life of the FPM server and the switch agent behind it. A zebra sends next hops, groups and routes, connects anew,
-// breaks off anywhere, sends again, falls silent and lies; ports lose their carrier, orders fail, the process ends. When the world has
+// breaks off anywhere, sends again, falls silent and lies; ports lose their carrier, orders fail, the store refuses writes that it had
+// accepted, a user deletes and changes rows of FPM and has a row that zebra announces later, the process ends. When the world has
 // calmed down, a zebra sends all that it has in one session: then the tables and the kernel are as that session says, and the rows of a
 // user are as they were.
 #pragma once
@@ -24,7 +25,7 @@ namespace rondo::swarm {
 class FpmLife final : public Life {
  public:
   /// A server that is not as it should be, so that a test sees that the checks find it.
-  enum class Broken : std::uint8_t { No, TakesOneDeviceForAnother, NeverSweeps, AnswersNothing };
+  enum class Broken : std::uint8_t { No, TakesOneDeviceForAnother, NeverSweeps, AnswersNothing, NeverLooksAtRows };
 
   explicit FpmLife(std::uint64_t seed, Broken broken = Broken::No);
   ~FpmLife() override;
@@ -44,6 +45,9 @@ class FpmLife final : public Life {
   void operate();
   void operate_session();
   void operate_box();
+  void meddle_with_rows();
+  void change_user_row();
+  void remove_left_rows();
 
   // --- zebra's end of the connection.
   bool connect();
@@ -55,6 +59,7 @@ class FpmLife final : public Life {
   void settle();
   void wait_until_settled();
   bool is_settled() const;
+  bool has_user_row(const std::string& row) const { return user_.routes.contains(row); }
   std::string unsettled() const;
   void read_rows();
 
@@ -85,7 +90,9 @@ class FpmLife final : public Life {
       told_;             // Prefix, and whether it is of Vrf1: the server said in this session that the kernel has it.
   std::string trouble_;  // Why the clean session did not come to its end.
   using Rows = std::map<std::string, std::map<std::string, std::string>>;
-  std::array<Rows, 2> rows_;  // Of the routes and of the groups.
+  std::array<Rows, 2> rows_;       // Of the routes and of the groups.
+  std::string user_row_;           // A row of the user for a prefix that zebra may have; empty: none.
+  std::uint64_t comparisons_ = 0;  // Of the server, when the clean session began.
 };
 
 }  // namespace rondo::swarm

@@ -155,6 +155,7 @@ TEST(Swarm, AnFpmServerThatIsBrokenIsNoticed) {
   EXPECT_THAT(found(FpmLife::Broken::TakesOneDeviceForAnother), testing::HasSubstr("the next hops of "));
   EXPECT_THAT(found(FpmLife::Broken::NeverSweeps), testing::HasSubstr("the resync is held"));
   EXPECT_THAT(found(FpmLife::Broken::AnswersNothing), testing::HasSubstr("zebra was not told of "));
+  EXPECT_THAT(found(FpmLife::Broken::NeverLooksAtRows), testing::HasSubstr("the row of "));
 }
 
 // --- The checkers of events: each fault that they are for

@@ -72,6 +72,14 @@ std::string Zebra::change() {
   }
 }
 
+std::string Zebra::free_prefix() {
+  for (int look = 0; look < 20; ++look) {
+    const std::string prefix = prefix_of(random_.below(kPrefixes));
+    if (!routes_.contains({kMain, prefix})) return prefix;
+  }
+  return {};
+}
+
 Zebra::Object Zebra::drawn_gateway(bool v6) {
   const std::uint64_t port = random_.chance(0.03) ? kPorts : random_.below(kPorts);
   return {.kind = Object::Kind::Gateway, .v6 = v6, .port = port, .host = random_.below(kHosts), .members = {}};

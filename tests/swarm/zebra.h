@@ -48,6 +48,9 @@ class Zebra {
   /// tell of it.
   std::string repair(std::size_t routes);
 
+  /// A prefix of the default VRF that zebra has no route for; empty if there is none.
+  std::string free_prefix();
+
   Meaning meaning(const Key& key) const;
   std::vector<Key> keys() const;
 

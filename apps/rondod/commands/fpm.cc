@@ -55,6 +55,28 @@ void add_tables_health(const CommandContext& context, const fpm::BookFigures& bo
                " were skipped, because no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf"));
 }
 
+void add_rows_health(const fpm::ServerFigures& figures, const std::string& who, json::array& troubles, json::array& notes) {
+  const fpm::BookFigures& book = figures.book;
+  if (figures.refuses) {
+    troubles.push_back(sentence(who + "the store refused " + std::to_string(book.refused_later) + " writes of rows since the start (" +
+                                book.refusal + "); they are tried again"));
+  }
+  if (book.other_rows_unknown != 0) {
+    troubles.push_back(sentence(who + std::to_string(book.other_rows_unknown) +
+                                " rows of ROUTE_TABLE are beyond the limit of those that it knows and spares: a route of zebra for one of "
+                                "their prefixes overwrites the row"));
+  }
+  if (book.conflicts != 0) {
+    notes.push_back(sentence(who + std::to_string(book.conflicts) +
+                             " routes of zebra are not written, because ROUTE_TABLE has a row of another writer for the prefix, such as " +
+                             book.conflict + "; `rondo del` of that row gives zebra's route its place"));
+  }
+  if (book.repaired != 0) {
+    notes.push_back(sentence(who + std::to_string(book.repaired) + " of its rows were changed or deleted by others since the start" +
+                             (book.last_repaired.empty() ? "" : ", the last one " + book.last_repaired) + ", and written again"));
+  }
+}
+
 }  // namespace
 
 json::value fpm_json(const CommandContext& context) {
@@ -99,6 +121,13 @@ json::value fpm_json(const CommandContext& context) {
       {"deleted", book.deleted},
       {"unchanged", book.unchanged},
       {"store_refused", book.refused},
+      {"store_refused_later", book.refused_later},
+      {"to_repeat", book.to_repeat},
+      {"repaired", book.repaired},
+      {"comparisons", figures.comparisons},
+      {"other_rows", book.other_rows},
+      {"other_rows_unknown", book.other_rows_unknown},
+      {"conflicts", book.conflicts},
       {"rejects_as_blackholes", book.rejects_as_blackholes}};
 }
 
@@ -130,8 +159,9 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
     notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
                              " next hops were refused since the start"));
   }
+  add_rows_health(figures, who, troubles, notes);
   add_tables_health(context, figures.book, who, notes);
-  if (figures.resync == fpm::Resync::Silent) {
+  if (figures.resync == fpm::Resync::Silent && figures.book.silent != 0) {
     notes.push_back(sentence(who + std::to_string(figures.book.silent) +
                              " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));
   }

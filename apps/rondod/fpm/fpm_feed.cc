@@ -36,6 +36,7 @@ Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::A
   agent.on_route_answers([server = feed->server_.get()] { server->routes_answered(); });
   redis.on_loss([server = feed->server_.get()] { server->rows_were_lost(); });
   feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
+  feed->tap();
   runtime.scheduler().add(feed->adopt_timer_);
   feed->adopt();
   return feed;
@@ -43,7 +44,28 @@ Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::A
 
 void FpmFeed::adopt() {
   if (redis_.waits_for_lease()) return adopt_timer_.arm_at(runtime_.scheduler().now() + kAdoptLook);
-  adoption_ = std::make_unique<fpm::Adoption>(runtime_.store(), server_->book(), [this](const Status& status) { adopted(status); });
+  server_->adopt([this](const Status& status) { adopted(status); });
+}
+
+/// So that the server learns of changes of its rows, and of rows of others. Without taps, as for tables that a worker consumes, it learns
+/// of them from its comparisons.
+void FpmFeed::tap() {
+  const fpm::BookOptions& tables = server_->book().options();
+  auto routes = runtime_.tap_taken(tables.routes, [server = server_.get()](const Change& change) { server->route_taken(change); });
+  auto groups = runtime_.tap_taken(tables.groups, [server = server_.get()](const Change& change) { server->group_taken(change); });
+  if (routes) routes_tap_ = std::move(*routes);
+  if (groups) groups_tap_ = std::move(*groups);
+}
+
+RowClaim FpmFeed::claim_of(std::string_view table, std::string_view key) const {
+  const fpm::RouteBook& book = server_->book();
+  const bool is_route = table == book.options().routes;
+  if (is_route && book.is_in_conflict(key)) {
+    return {.owner = {}, .note = "zebra has a route for this prefix, too: it takes the row's place when the row is deleted"};
+  }
+  const bool owns = is_route ? book.owns_route(key) : table == book.options().groups && book.owns_group(key);
+  if (!owns) return {};
+  return {.owner = "it belongs to the FPM server, which would write it again: change the route in FRR", .note = {}};
 }
 
 /// Without the rows of the earlier run, those that zebra does not send would stay: so a store that is not there yet is asked again. Rows

@@ -6,9 +6,9 @@
 #include <memory>
 #include <set>
 
-#include "fpm/adoption.h"
 #include "fpm/server.h"
 #include "rondo/base/log.h"
+#include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
@@ -26,6 +26,8 @@ class FpmFeed {
   static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
                                                Log& log);
 
+  /// Whether the row belongs to the FPM server, or stands where zebra has a route.
+  RowClaim claim_of(std::string_view table, std::string_view key) const;
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event);
   /// Whether zebra has sent its routes since the start, or the time for that is over.
@@ -42,6 +44,7 @@ class FpmFeed {
   fpm::ServerOptions options(const Store& store);
   void adopt();
   void adopted(const Status& status);
+  void tap();
   void tell(const fpm::Event& event);
 
   Runtime& runtime_;
@@ -52,7 +55,8 @@ class FpmFeed {
   Log& log_;
   Instant wait_until_;
   std::unique_ptr<fpm::Server> server_;
-  std::unique_ptr<fpm::Adoption> adoption_;
+  std::unique_ptr<RowTap> routes_tap_;
+  std::unique_ptr<RowTap> groups_tap_;
   TimerSource adopt_timer_;
 };
 

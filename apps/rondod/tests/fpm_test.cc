@@ -100,6 +100,29 @@ TEST_F(RondodWithFpm, ZebrasRoutesReachTheDataPlane) {
   EXPECT_TRUE(becomes([&] { return why().find("fpm:nexthop-99") != std::string::npos; })) << why();
 }
 
+TEST_F(RondodWithFpm, RowsHaveOneOwnerThatCommandsHeed) {
+  start(settings());
+  set_port();
+  set("ROUTE_TABLE", "10.2.0.0/16", {json::array{"blackhole", "true"}});
+  EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16"); }));
+  const UniqueFd zebra = connect();
+  send(zebra, routes({"10.1.0.0/16", "10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16"); })) << log_text();
+  for (const auto& [table, key] : {std::pair{"ROUTE_TABLE", "10.1.0.0/16"}, std::pair{"NEXTHOP_GROUP_TABLE", "fpm:10.0.0.2@swp1"}}) {
+    const auto refused = client().call("del", {{"table", table}, {"key", key}});
+    ASSERT_FALSE(refused.has_value()) << key;
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("it belongs to the FPM server, which would write it again"));
+  }
+  const auto why = [this] { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}})); };
+  EXPECT_TRUE(becomes([&] { return why().find("zebra has a route for this prefix, too") != std::string::npos; })) << why();
+  EXPECT_THAT(json::serialize(call("health")),
+              HasSubstr("1 routes of zebra are not written, because ROUTE_TABLE has a row of another writer"));
+  EXPECT_EQ(fpm().at("conflicts").as_int64(), 1);
+  call("del", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}});
+  const auto group = [this] { return json::serialize(call("get", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}})); };
+  EXPECT_TRUE(becomes([&] { return group().find("fpm:10.0.0.2@swp1") != std::string::npos; })) << group();
+}
+
 TEST_F(RondodWithFpm, AfterARestartOnlyDifferencesAreWritten) {
   const std::string store = "url = \"file://" + file("tables") + "?durability=every-batch\"\n";
   start(settings(store));

@@ -309,6 +309,8 @@ class Runtime {
   /// Calls 'listener' for each event at the consumer of 'table' from now on. NotFound if no Orch of this runtime consumes it; Orchs of its
   /// workers do not count.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
+  /// The same for the changes that the consumer takes, before they are merged with what waits.
+  Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, RowTap::TakenListener listener);
   /// Sets the function that tells `why` which row makes a fact of 'kind' true.
   void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
   /// The same where any one of several rows would make the fact true: `why` follows each, and shows at most limits::kWhyDepth of them.
