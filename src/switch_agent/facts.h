@@ -44,6 +44,7 @@ inline constexpr ConstraintKind kVrfRoutesGone{"vrf-routes-gone"};  // name     
 inline constexpr ConstraintKind kVlan{"vlan"};                      // name      vlans         its bridge is as its row asks
 inline constexpr ConstraintKind kVlanMembersGone{"vlan-members-gone"};  // name  vlan-members  no port is in it
 inline constexpr ConstraintKind kVlanMember{"vlan-member"};             // vlan:port   vlan-members  the port is in the bridge of the VLAN
+inline constexpr ConstraintKind kTaggedMember{"tagged-member"};         // vlan:port   vlan-members  the member is an 802.1Q device
 inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port          vlan-members  no VLAN has the port
 inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
 inline constexpr ConstraintKind kLag{"lag"};                            // name           lags          its bond is as its row asks

@@ -35,9 +35,10 @@ Fdb::Fdb(Runtime& runtime, Programmer& programmer, const PortIds& ids)
   runtime.explain(kFdbSpelling, [this](std::string_view key) { return FactOrigin{"", "", spellings_.explain("entry", "FDB_TABLE", key)}; });
 }
 
-/// The device of the member in the bridge of the VLAN: the port, or its 802.1Q device.
+/// The device of the member in the bridge of the VLAN: the port, or its 802.1Q device. The port of a tagged member may be in the bridge,
+/// too: an earlier run or another program put it there.
 IfIndex Fdb::device_of(const Place& place, std::string_view port) const {
-  if (ids_.is_in(port, place.first)) return ids_.find(port);
+  if (!holds({kTaggedMember, place.first + ":" + std::string{port}})) return ids_.is_in(port, place.first) ? ids_.find(port) : IfIndex{};
   const Result<std::uint16_t> number = parse_vlan_name(place.first);
   const std::string tagged = number ? tagged_port_name(port, *number) : std::string{};
   return ids_.is_in(tagged, place.first) ? ids_.find(tagged) : IfIndex{};

@@ -43,12 +43,21 @@ void VlanMembers::follow_mtu(const Place& place, const Member& member) {
   });
 }
 
+const VlanMembers::Member* VlanMembers::find(std::string_view key) const {
+  const std::size_t colon = key.find(':');
+  if (colon == std::string_view::npos) return nullptr;
+  const auto it = members_.find({std::string{key.substr(0, colon)}, std::string{key.substr(colon + 1)}});
+  return it == members_.end() ? nullptr : &it->second;
+}
+
 void VlanMembers::provide_facts() {
   provide(kVlanMember, [this](std::string_view key) {
-    const std::size_t colon = key.find(':');
-    if (colon == std::string_view::npos) return false;
-    const auto it = members_.find({std::string{key.substr(0, colon)}, std::string{key.substr(colon + 1)}});
-    return it != members_.end() && it->second.present;
+    const Member* const member = find(key);
+    return member != nullptr && member->present;
+  });
+  provide(kTaggedMember, [this](std::string_view key) {
+    const Member* const member = find(key);
+    return member != nullptr && member->tagged;
   });
   provide(kVlanMembersGone, [this](std::string_view vlan) { return !of_vlan_.contains(vlan); });
   provide(kInNoVlan, [this](std::string_view port) { return !of_port_.contains(port); });

@@ -53,6 +53,7 @@ class VlanMembers final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   void provide_facts();
+  const Member* find(std::string_view key) const;
   void note_place(const Place& place, Member& member);
   bool is_in_place(const Place& place, const Member& member) const;
   Member& claim(const Place& place, bool tagged, std::string device);

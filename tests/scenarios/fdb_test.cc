@@ -356,6 +356,33 @@ TEST_F(FdbTest, AnEntryIsSetInTheVlanToWhichARestartMovesItsPort) {
   EXPECT_EQ(agent->audit()->figures(ObjectKind::Fdb).missing, 0U) << "the restart itself sets it";
 }
 
+/// Entries were set on the port, and went when it left the bridge at the end of the restart.
+TEST_F(FdbTest, AnEntryIsOnTheTaggedDeviceWhenAnEarlierRunLeftThePortInTheBridge) {
+  everything_with_entries();
+  ASSERT_TRUE(is_in("A", "Vlan10"));
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10");
+  ports();
+  set("VLAN_MEMBER_TABLE", "Vlan10:A", {{"tagging_mode", "tagged"}});
+  entries();
+  run_for(10s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_FALSE(link("A").master);
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:aa A.10"));
+  EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "installed");
+}
+
+TEST_F(FdbTest, AnEntryIsOnTheTaggedDeviceWhenAnotherProgramPutThePortIntoTheBridge) {
+  everything();
+  ASSERT_TRUE(plane.meddle(LinkSet{b, {}, {}, link("Vlan10").port}).ok());
+  run_for(1s);
+  entries();
+  run_for(1s);
+  EXPECT_TRUE(is_in("B", "Vlan10"));
+  EXPECT_THAT(actual(), Contains("entry Vlan10 02:00:00:00:00:bb B.10"));
+}
+
 TEST_F(FdbTest, WrongRowsAreRejectedWithTheReason) {
   set("FDB_TABLE", "Vlan10:01:00:5e:00:00:01", {{"port", "A"}});
   set("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
