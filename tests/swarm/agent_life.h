@@ -571,9 +571,21 @@ class AgentLife final : public Life {
     for (const auto& [port, lag] : std::map{desired_.lag_members}) {
       if (!desired_.lags.contains(lag)) erase_lag_member(port);
     }
+    take_out_strange_ports();
     for (const std::string& lag : desired_.lags) world_->set("LAG_TABLE", lag, {{"min_links", "1"}});
     const bool has_members = std::ranges::any_of(desired_.lag_members, [](const auto& member) { return member.second == kLagNames[0]; });
     if (!has_members) erase_lag_interface();
+  }
+  /// A port without a row that another program puts into a bond of ours stays there until the next restart (docs/guide/from-sonic.md).
+  /// The other program takes it out, and sets it up again.
+  void take_out_strange_ports() {
+    const std::vector<LinkEvent> links = plane().links().value();
+    for (const LinkEvent& link : links) {
+      const bool is_lag_port = std::ranges::find(kLagPortNames, link.name) != kLagPortNames.end();
+      if (!is_lag_port || !link.master || desired_.lag_members.contains(link.name)) continue;
+      static_cast<void>(plane().meddle(LinkSet{link.port, {}, {}, IfIndex{}}));
+      static_cast<void>(plane().meddle(LinkSet{link.port, true}));
+    }
   }
   void raise_lag_ports() {
     for (const char* const port : kLagPortNames) {

@@ -406,6 +406,21 @@ TEST(SwarmFound, ASetOfNextHopsWasForgottenWhenItWasWantedAgainAndRefused) {
   EXPECT_EQ(box.sets(), 0U);
 }
 
+// A crash came between two modes of a member: the port was in the bridge, and so was its 802.1Q device, which the row asks for. Static
+// entries were set on the port. It left the bridge at the end of the restart, the entries went with it, and no audit repaired them.
+TEST(SwarmFound, StaticEntriesWereSetOnTheDeviceOfAnEarlierTaggingMode) {
+  const std::unique_ptr<Life> life = make_life("vlans", 1423);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
+// A fault of this model: it expected that rondod takes out a port without a row that another program put into a bond of rondod.
+TEST(SwarmFound, APortThatAnotherProgramPutIntoABondStaysThere) {
+  const std::unique_ptr<Life> life = make_life("lags", 1014);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 /// The world was at rest a second after the last event, and routes that the kernel had refused until then were ordered again after up to
 /// five.
 TEST(SwarmFound, RoutesThatTheKernelRefusedWereNotWaitedFor) {
