@@ -21,6 +21,9 @@ bool makes_device(const Order& order) noexcept {
          std::holds_alternative<TaggedPortSet>(order) || std::holds_alternative<BondSet>(order);
 }
 
+/// A VRF or a bond takes its ports down.
+bool is_port_owner(const LinkEvent& device) noexcept { return device.vrf_table != 0 || device.bond != BondMode::None; }
+
 }  // namespace
 
 /// The objects read from the kernel whose reading is still valid, and which of them no row has asked for.
@@ -133,10 +136,11 @@ struct Reconciler::Known {
     const LinkEvent& device = found->second;
     return device.vlan == order.vlan && device.lower == order.port && device.master == order.bridge;
   }
+  /// An order without a device only creates, so a bond with other min_links meets it.
   bool meets(const BondSet& order) const {
     const auto found = devices.find(order.name.text());
-    if (found == devices.end() || (order.device && order.device != found->second.port)) return false;
-    return found->second.bond == order.mode && found->second.min_links == order.min_links;
+    if (found == devices.end() || found->second.bond != order.mode) return false;
+    return !order.device || (order.device == found->second.port && order.min_links == found->second.min_links);
   }
   bool meets(const FdbSet& order) const {
     const auto found = fdb.find(key_of(order));
@@ -322,7 +326,6 @@ Status Reconciler::read() {
   }
   ports_ = *links;
   for (const LinkEvent& link : ports_) seen_.emplace(link.port, Seen{.last = link});
-  has_port_owners_ = std::ranges::any_of(ports_, [](const LinkEvent& link) { return link.vrf_table != 0 || link.bond != BondMode::None; });
   const auto entries = plane_.fdb();
   if (!entries) return entries.error();
   for (const FdbEntry& entry : *entries)
@@ -339,7 +342,14 @@ void Reconciler::distrust() noexcept { trusts_.store(false, std::memory_order_re
 
 void Reconciler::link_event(const LinkEvent& event) {
   const auto it = seen_.find(event.port);
-  if (it == seen_.end()) return;
+  if (it == seen_.end()) {
+    const std::lock_guard lock(mutex_);
+    if (event.removed)
+      made_.erase(event.port);
+    else
+      made_.insert_or_assign(event.port, Device{event.master, is_port_owner(event)});
+    return;
+  }
   Seen& seen = it->second;
   const LinkEvent before = std::exchange(seen.last, event);
   const bool is_renamed = before.name != event.name;  // Its objects are deleted under the old name.
@@ -421,28 +431,34 @@ void Reconciler::end() {
   nexthops_ = {};
   ports_ = {};
   seen_ = {};
+  const std::lock_guard lock(mutex_);
+  made_ = {};
 }
 
 Reconciler::Counts Reconciler::counts() const noexcept {
   return {found_, kept_.load(std::memory_order_relaxed), changed_.load(std::memory_order_relaxed)};
 }
 
-/// Whether the kernel drops the objects on a port: it goes down, enters or leaves a VRF, or leaves a bond. A device that was made since the
-/// reading is taken for one of these if there is any.
-bool Reconciler::takes_port_down(const Order& order) const {
-  const auto find = [this](IfIndex device) { return std::ranges::find(ports_, device, &LinkEvent::port); };
-  const auto may_take_down = [&](IfIndex device) {
-    const auto known = find(device);
-    return known == ports_.end() ? has_port_owners_ : known->vrf_table != 0 || known->bond != BondMode::None;
-  };
-  if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return may_take_down(gone->device);
+/// A device that no reading and no event has reported is assumed to take its ports down.
+Reconciler::Device Reconciler::device(IfIndex index) {
+  if (const auto known = std::ranges::find(ports_, index, &LinkEvent::port); known != ports_.end())
+    return {known->master, is_port_owner(*known)};
+  const std::lock_guard lock(mutex_);
+  const auto made = made_.find(index);
+  return made == made_.end() ? Device{.master = {}, .takes_ports_down = true} : made->second;
+}
+
+/// Whether the kernel drops the objects on a port: it goes down, enters or leaves a VRF, or leaves a bond. An order for the master that the
+/// port has does nothing. Another program that moved the port meanwhile took it down, which link_event() reported.
+bool Reconciler::takes_port_down(const Order& order) {
+  if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return device(gone->device).takes_ports_down;
   const auto* const link = std::get_if<LinkSet>(&order);
   if (link == nullptr) return false;
   if (link->up == false) return true;
   if (!link->master) return false;
-  const auto port = find(link->port);
-  const IfIndex before = port == ports_.end() ? IfIndex{} : port->master;
-  return (before && may_take_down(before)) || (*link->master && may_take_down(*link->master));
+  const IfIndex before = device(link->port).master;
+  const IfIndex after = *link->master;
+  return before != after && ((before && device(before).takes_ports_down) || (after && device(after).takes_ports_down));
 }
 
 void Reconciler::apply(std::span<Operation> ops) {
@@ -464,7 +480,6 @@ void Reconciler::apply(std::span<Operation> ops) {
     if (auto* const group = std::get_if<GroupSet>(&ops[i].order); group != nullptr && known_->nexthops.contains(group->id))
       group->create = false;
     known_->doubt(ops[i].order);
-    has_port_owners_ = has_port_owners_ || std::holds_alternative<VrfSet>(ops[i].order) || std::holds_alternative<BondSet>(ops[i].order);
     if (takes_port_down(ops[i].order)) distrust();
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);

@@ -251,6 +251,84 @@ TEST_F(BridgedReconcilerTest, AnEntryGoesWithItsBridge) {
   EXPECT_THAT(plane_.fdb().value(), SizeIs(1));
 }
 
+/// Two bonds; the port is in the first one.
+class BondedReconcilerTest : public ReconcilerTest {
+ protected:
+  void SetUp() override {
+    ReconcilerTest::SetUp();
+    must(plane_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 1}, BondSet{.name = DeviceName{"PortChannel2"}},
+                  LinkSet{port_, false, {}}});
+    bond_ = link("PortChannel1").port;
+    other_ = link("PortChannel2").port;
+    must(plane_, {LinkSet{port_, {}, {}, bond_}, AddressSet{bond_, kOnBond}});
+    ASSERT_TRUE(bonded_.read().ok());
+    before_ = plane_.executed();
+  }
+  LinkEvent link(std::string_view name) {
+    const std::vector<LinkEvent> all = plane_.links().value();
+    return *std::ranges::find(all, name, &LinkEvent::name);
+  }
+  /// True if the reading of an address is still used.
+  bool trusts() {
+    const std::uint64_t executed = plane_.executed();
+    must(bonded_, {AddressSet{bond_, kOnBond}});
+    return plane_.executed() == executed;
+  }
+  const Prefix kOnBond = Prefix::parse_interface("10.0.2.1/24").value();
+  Reconciler bonded_{plane_};
+  IfIndex bond_, other_;
+};
+
+TEST_F(BondedReconcilerTest, AnOrderForTheBondOfAPortWhoseMtuChangedTakesNothingDown) {
+  must(bonded_, {LinkSet{bond_, {}, 1400}});
+  ASSERT_EQ(link("A").mtu, 1400U);
+  bonded_.link_event(link("A"));
+  must(bonded_, {LinkSet{port_, {}, {}, bond_}});
+  EXPECT_EQ(executed(), 2U);
+  EXPECT_TRUE(trusts());
+}
+
+TEST_F(BondedReconcilerTest, AnOrderForAnotherBondTakesThePortDown) {
+  must(bonded_, {LinkSet{port_, {}, {}, other_}});
+  EXPECT_FALSE(trusts());
+}
+
+TEST_F(BondedReconcilerTest, ABondWithOtherMinLinksIsNotCreatedAgain) {
+  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 2}});
+  EXPECT_EQ(executed(), 0U);
+  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 2, .device = bond_}});
+  EXPECT_EQ(executed(), 1U);
+  EXPECT_EQ(link("PortChannel1").min_links, 2U);
+}
+
+TEST_F(BondedReconcilerTest, ABridgeThatIsMadeAfterTheReadingTakesNoPortDown) {
+  const IfIndex late = plane_.add_port("B");
+  bonded_.link_event(link("B"));
+  must(bonded_, {BridgeSet{DeviceName{"Vlan30"}}});
+  bonded_.link_event(link("Vlan30"));
+  must(bonded_, {LinkSet{late, {}, {}, link("Vlan30").port}, DeviceDelete{link("Vlan30").port}});
+  EXPECT_TRUE(trusts());
+}
+
+TEST_F(BondedReconcilerTest, AVrfThatIsMadeAfterTheReadingTakesItsPortsDown) {
+  const IfIndex late = plane_.add_port("B");
+  must(bonded_, {VrfSet{DeviceName{"Vrf1"}, 1001}});
+  bonded_.link_event(link("Vrf1"));
+  EXPECT_TRUE(trusts());
+  must(bonded_, {LinkSet{late, {}, {}, link("Vrf1").port}});
+  EXPECT_FALSE(trusts());
+}
+
+TEST_F(BondedReconcilerTest, APortThatLeavesAVrfAfterTheReadingGoesDown) {
+  const IfIndex late = plane_.add_port("B");
+  must(plane_, {VrfSet{DeviceName{"Vrf1"}, 1001}});
+  must(plane_, {LinkSet{late, {}, {}, link("Vrf1").port}});
+  bonded_.link_event(link("B"));
+  bonded_.link_event(link("Vrf1"));
+  must(bonded_, {LinkSet{late, {}, {}, IfIndex{}}});
+  EXPECT_FALSE(trusts());
+}
+
 TEST_F(ReconcilerTest, AfterTheEndEverythingPassesThrough) {
   reconciler_.end();
   must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}});

@@ -39,7 +39,8 @@ class Reconciler final : public DataPlane {
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
   /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed, also if
-  /// it became usable after the reading. If the port changes otherwise, orders for the port are executed from now on. O(log(ports)).
+  /// it became usable after the reading. If the port changes otherwise, orders for the port are executed from now on. A device that was
+  /// made after the reading is known from its first event on. O(log(ports)).
   void link_event(const LinkEvent& event);
 
   /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups,
@@ -107,9 +108,14 @@ class Reconciler final : public DataPlane {
     bool is_moved = false;  // Into another VRF or bridge, or out of one.
     bool has_new_mac = false;
   };
-  bool takes_port_down(const Order& order) const;
+  /// What is known of a device that takes part in an order.
+  struct Device {
+    IfIndex master;
+    bool takes_ports_down = false;  // It is a VRF or a bond.
+  };
+  Device device(IfIndex index);
+  bool takes_port_down(const Order& order);
   void take_doubts();
-  bool has_port_owners_ = false;  // There is a VRF or a bond, which takes its ports down, or one was ordered.
   std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
   /// A port of the reading, as the last event reported it. Used by link_event() alone.
   struct Seen {
@@ -125,7 +131,8 @@ class Reconciler final : public DataPlane {
   std::atomic<bool> trusts_{true};
   std::atomic<bool> has_doubts_{false};
   std::mutex mutex_;
-  std::vector<Doubt> doubts_;  // Guarded by mutex_.
+  std::vector<Doubt> doubts_;       // Guarded by mutex_.
+  std::map<IfIndex, Device> made_;  // Guarded by mutex_. Devices that the reading does not have, as the last event reported them.
   std::atomic<std::uint64_t> kept_{0};
   std::atomic<std::uint64_t> changed_{0};
   std::uint64_t found_ = 0;
