@@ -40,11 +40,11 @@ class RowWaits {
     Reply reply;
   };
   void look();
+  void look_at_unconfirmed();
 
   Runtime& runtime_;
   TimerSource timer_;
   TimerSource store_timer_;
-  void look_at_unconfirmed();
   std::vector<std::unique_ptr<Wait>> waits_;
   std::deque<Unconfirmed> unconfirmed_;  // In the order of their times.
   bool is_soon_ = false;                 // A check is due.

@@ -84,8 +84,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
         done_.erase(next_);
         link.note +=
             "the table has the row, and its consumer knows nothing of it: no consumer was notified, as when a row is written by HSET "
-            "alone, "
-            "without the message to the table's channel; it is read at the next start";
+            "alone, without the message to the table's channel; it is read at the next start";
         return;
       }
       link.note += next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";

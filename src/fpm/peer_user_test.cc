@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <iostream>
+
 #include "base/unique_fd.h"
 
 namespace rondo::fpm {
@@ -63,7 +65,7 @@ bool kernel_says() {
 }
 
 TEST(PeerUser, IsTheUserWhoseProgramHasTheOtherEnd) {
-  if (!kernel_says()) GTEST_SKIP();
+  if (!kernel_says()) GTEST_SKIP() << "this kernel does not say who has a socket";
   for (const auto& [family, mapped] : {std::pair{AF_INET, false}, std::pair{AF_INET, true}, std::pair{AF_INET6, false}}) {
     const Ends ends{family, mapped};
     ASSERT_TRUE(ends.server) << family << mapped;
@@ -74,8 +76,11 @@ TEST(PeerUser, IsTheUserWhoseProgramHasTheOtherEnd) {
 }
 
 TEST(PeerUser, IsAnotherUserIfThatOneMadeTheSocket) {
-  if (!kernel_says()) GTEST_SKIP();
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  if (!kernel_says()) GTEST_SKIP() << "this kernel does not say who has a socket";
+  if (::geteuid() != 0) {
+    std::cerr << "SKIPPED: only root can become another user\n";
+    GTEST_SKIP() << "only root can become another user";
+  }
   const UniqueFd listener{::socket(AF_INET, SOCK_STREAM, 0)};
   sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
@@ -100,7 +105,7 @@ TEST(PeerUser, IsAnotherUserIfThatOneMadeTheSocket) {
 }
 
 TEST(PeerUser, IsUnknownOfAnEndThatWasClosed) {
-  if (!kernel_says()) GTEST_SKIP();
+  if (!kernel_says()) GTEST_SKIP() << "this kernel does not say who has a socket";
   Ends ends{AF_INET};
   ::send(ends.client.get(), "x", 1, 0);
   ends.client.reset();

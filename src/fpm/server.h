@@ -10,9 +10,9 @@
 // after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the server removes the routes that the
 // session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect to it later than zebra to the
 // server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
-// Rows: after each resend, and ServerOptions::compare after the last time, the server reads all rows, a page at a time, and the book writes
-// again what is not as it was written. Writes that the store accepts and then refuses are repeated, the first time after kFirstRepeat, then
-// after twice the time each.
+// Rows: after each resend, and ServerOptions::compare after the last comparison, the server reads all rows, a page at a time. The book
+// repeats each write whose row differs. It also repeats a write that the store accepts and then refuses: after kFirstRepeat, and each time
+// after twice the time before.
 //
 // Threads: the scheduler's.
 #pragma once

@@ -322,7 +322,7 @@ const ForgottenFacts& Runtime::forgotten_facts() const { return parts_->forgotte
 std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); }
 
 namespace {
-Status no_consumer(std::string_view table) { return {StatusCode::NotFound, "nobody here consumes the table " + quoted(table)}; }
+Status no_consumer(std::string_view table) { return {StatusCode::NotFound, "no Orch of this program consumes the table " + quoted(table)}; }
 }  // namespace
 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
