@@ -15,6 +15,8 @@ namespace rondo::managers {
 namespace {
 
 constexpr Duration kTick = 100ms;
+/// The longest time between two writes of a row that the store refuses.
+constexpr Duration kLastWait = 5s;
 constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::size_t kPage = 256;  // Rows of an earlier process that one turn reads.
 
@@ -44,6 +46,13 @@ bool is_end(RowEvent::What what) {
 
 /// The key of the row of MANAGED_ROWS.
 std::string owner_key(const std::pair<std::string, std::string>& name) { return name.first + "|" + name.second; }
+
+/// The row of STATE_DB that the row is, or whose owner it is.
+std::pair<std::string, std::string> name_of(const OwnRow& row) {
+  const std::size_t bar = row.table == kManagedTable ? row.key.find('|') : std::string::npos;
+  if (bar == std::string::npos) return {row.table, row.key};
+  return {row.key.substr(0, bar), row.key.substr(bar + 1)};
+}
 
 Record record_of(const std::string& key, const std::map<std::string, std::string>& content) {
   std::vector<Field> fields;
@@ -75,7 +84,7 @@ Result<std::unique_ptr<StateRows>> StateRows::open(Runtime& runtime, Store& stor
   if (Status followed = rows->follow(); !followed.ok()) return failure(std::move(followed));
   runtime.scheduler().add(*rows);
   runtime.scheduler().add(rows->timer_);
-  rows->timer_.arm_at(runtime.scheduler().now());
+  rows->arm_timer(runtime.scheduler().now());
   rows->check_.start(runtime.scheduler());
   return rows;
 }
@@ -206,7 +215,7 @@ Turn StateRows::run(const Budget& budget) {
     if (!refresh(name)) later_.insert(name);
     ++turn.items;
   }
-  if (!later_.empty() && settled_) timer_.arm_at(runtime_.scheduler().now() + kTick);
+  if (!later_.empty()) arm_timer(runtime_.scheduler().now() + kTick);
   turn.backlog = changed_.empty() ? Backlog::Empty : Backlog::More;
   return turn;
 }
@@ -216,8 +225,14 @@ bool StateRows::refresh(const Name& name) {
   const Look look = look_at(name, content);
   if (look == Look::AsIs || look == Look::Later) return look == Look::AsIs;
   const auto row = written_.find(name);
-  if (look == Look::NoRow) return (row == written_.end() && !owned_.contains(name)) || remove(name);
-  return (row != written_.end() && row->second == content) || write(name, content);
+  if (look == Look::Row) {
+    if (row == written_.end() || row->second != content) write(name, content);
+  } else if (row != written_.end() || owned_.contains(name)) {
+    remove(name);
+  } else {
+    refused_rows_.erase(name);
+  }
+  return true;
 }
 
 StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
@@ -299,48 +314,61 @@ StateRows::Look StateRows::look_at_row(std::string_view table, std::string_view 
 WriteDone StateRows::answered(const Name& name, std::function<void()> then) {
   return [this, name, then = std::move(then), life = std::weak_ptr{life_}](const Status& status) {
     if (life.expired()) return;
-    if (status.ok()) return then ? then() : void();
+    if (status.ok()) {
+      refused_rows_.erase(name);
+      return then ? then() : void();
+    }
     written_[name] = std::nullopt;
-    try_again(name);
+    try_again(name, status);
   };
 }
 
-void StateRows::try_again(const Name& name) {
+void StateRows::try_again(const Name& name, const Status& why) {
   ++refused_;
-  later_.insert(name);
-  timer_.arm_at(runtime_.scheduler().now() + kTick);
+  Refused& row = refused_rows_[name];
+  row.wait = std::clamp(2 * row.wait, kTick, kLastWait);
+  row.due = runtime_.scheduler().now() + row.wait;
+  row.why = why;
+  arm_timer(row.due);
 }
 
-bool StateRows::write(const Name& name, const Content& content) {
+std::string StateRows::trouble() const {
+  if (refused_rows_.empty()) return {};
+  const auto& [name, row] = *refused_rows_.begin();
+  return "rows of STATE_DB that are refused and tried again: " + std::to_string(refused_rows_.size()) +
+         "; the first of them: " + owner_key(name) + ": " + std::string{row.why.message()};
+}
+
+void StateRows::arm_timer(Instant due) {
+  if (timer_.is_armed() && timer_due_ <= due) return;
+  timer_due_ = due;
+  timer_.arm_at(due);
+}
+
+void StateRows::write(const Name& name, const Content& content) {
   if (!owned_.contains(name)) return write_owner(name, content);
-  if (!store_.write(name.first, Change{ChangeOp::Set, record_of(name.second, content)}, answered(name)).ok()) {
-    ++refused_;
-    return false;
-  }
+  const Status written = store_.write(name.first, Change{ChangeOp::Set, record_of(name.second, content)}, answered(name));
+  if (!written.ok()) return try_again(name, written);
   written_[name] = content;
-  return true;
 }
 
 /// The row follows when the store has its owner.
-bool StateRows::write_owner(const Name& name, const Content& content) {
+void StateRows::write_owner(const Name& name, const Content& content) {
   const auto stored = [this, name, life = std::weak_ptr{life_}](const Status& status) {
     if (life.expired()) return;
-    if (!status.ok()) return try_again(name);
+    if (!status.ok()) return try_again(name, status.with_context("its owner in MANAGED_ROWS"));
+    refused_rows_.erase(name);
     owned_.insert(name);
     note(name.first, name.second);
   };
-  if (store_.write(kManagedTable, Change{ChangeOp::Set, owner_record(name, content)}, stored).ok()) return true;
-  ++refused_;
-  return false;
+  const Status written = store_.write(kManagedTable, Change{ChangeOp::Set, owner_record(name, content)}, stored);
+  if (!written.ok()) try_again(name, written);
 }
 
-bool StateRows::remove(const Name& name) {
-  if (!store_.write(name.first, Change::remove(name.second), answered(name, [this, name] { removed(name); })).ok()) {
-    ++refused_;
-    return false;
-  }
+void StateRows::remove(const Name& name) {
+  const Status written = store_.write(name.first, Change::remove(name.second), answered(name, [this, name] { removed(name); }));
+  if (!written.ok()) return try_again(name, written);
   written_.erase(name);
-  return true;
 }
 
 void StateRows::removed(const Name& name) {
@@ -350,6 +378,7 @@ void StateRows::removed(const Name& name) {
 
 /// Runs every kTick until the start is over, and then while rows have to be compared again.
 void StateRows::tick() {
+  const Instant now = runtime_.scheduler().now();
   if (!may_write_ && options_.may_write()) {
     may_write_ = true;
     for (auto& [port, carrier] : carriers_) tell_carrier(port, carrier);
@@ -357,13 +386,19 @@ void StateRows::tick() {
   if (may_write_) {
     changed_.merge(later_);
     later_.clear();
+    for (auto& [name, row] : refused_rows_) {
+      if (row.due <= now) changed_.insert(name);
+    }
     if (!changed_.empty()) wake();
     if (!settled_ && !is_adopting_ && options_.is_settled()) {
       is_adopting_ = true;
       adopt({});
     }
   }
-  if (!settled_) timer_.arm_at(runtime_.scheduler().now() + kTick);
+  if (!settled_) arm_timer(now + kTick);
+  for (const auto& [name, row] : refused_rows_) {
+    if (row.due > now) arm_timer(row.due);
+  }
 }
 
 void StateRows::adopt(const std::string& cursor) {
@@ -417,22 +452,32 @@ void StateRows::page_of_rows(std::string& cursor, std::size_t max, std::vector<O
 }
 
 bool StateRows::is_current(const OwnRow& row) const {
-  const bool is_owner = row.table == kManagedTable;
-  const std::size_t bar = is_owner ? row.key.find('|') : 0;
-  const Name name = is_owner ? Name{row.key.substr(0, bar), row.key.substr(bar + 1)} : Name{row.table, row.key};
+  const Name name = name_of(row);
   const auto found = written_.find(name);
   if (found == written_.end() || !found->second || !owned_.contains(name)) return false;
-  const Record now = is_owner ? owner_record(name, *found->second) : record_of(row.key, *found->second);
+  const Record now = row.table == kManagedTable ? owner_record(name, *found->second) : record_of(row.key, *found->second);
   return now.content_hash() == row.content.content_hash();
 }
 
+/// What the store refuses is not compared until it is written.
 void StateRows::repair(const OwnRow& row) {
-  if (!store_.write(row.table, Change{ChangeOp::Set, row.content}).ok()) ++refused_;  // The next comparison repeats it.
+  const Name name = name_of(row);
+  const auto refused = [this, name, is_owner = row.table == kManagedTable](const Status& why) {
+    if (is_owner) owned_.erase(name);
+    written_[name] = std::nullopt;
+    try_again(name, is_owner ? why.with_context("its owner in MANAGED_ROWS") : why);
+  };
+  const Status written =
+      store_.write(row.table, Change{ChangeOp::Set, row.content}, [refused, life = std::weak_ptr{life_}](const Status& end) {
+        if (!life.expired() && !end.ok()) refused(end);
+      });
+  if (!written.ok()) refused(written);
 }
 
 void StateRows::write_again() {
   lost_ += written_.size();
   owned_.clear();
+  refused_rows_.clear();
   for (const auto& [name, content] : std::exchange(written_, {})) note(name.first, name.second);
 }
 

@@ -85,6 +85,8 @@ class StateRows final : public Source {
 
   std::size_t rows() const noexcept { return written_.size(); }
   std::uint64_t refused() const noexcept { return refused_; }
+  /// Which rows the store refuses now, and why; empty: none.
+  std::string trouble() const;
   /// Rows that another program changed or deleted, or that were lost with the data of a Redis, and that were written again.
   std::uint64_t repaired() const noexcept { return lost_ + check_.repaired(); }
   /// The newest of them, for people.
@@ -106,6 +108,12 @@ class StateRows final : public Source {
     Later,  // An order is under way, and nothing tells of its end.
   };
 
+  /// A row that the store has refused since it took it last.
+  struct Refused {
+    Duration wait{0};
+    Instant due;
+    Status why;
+  };
   struct Carrier {
     IfIndex device;
     bool told = false;  // By the last event.
@@ -126,13 +134,15 @@ class StateRows final : public Source {
   Look look_at_lag_member(const std::string& key, Content& content) const;
   Look look_at_interface(std::string key, Content& content) const;
   Look look_at_row(std::string_view table, std::string_view key) const;
-  bool write(const Name& name, const Content& content);
-  bool write_owner(const Name& name, const Content& content);
-  bool remove(const Name& name);
+  void write(const Name& name, const Content& content);
+  void write_owner(const Name& name, const Content& content);
+  void remove(const Name& name);
   void removed(const Name& name);
   /// The store's answer to a write of the row: calls 'then' if it succeeded, and tries again otherwise.
   WriteDone answered(const Name& name, std::function<void()> then = {});
-  void try_again(const Name& name);
+  /// Waits longer each time that the store refuses the row.
+  void try_again(const Name& name, const Status& why);
+  void arm_timer(Instant due);
   RowCheckOptions check_options();
   void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
   bool is_current(const OwnRow& row) const;
@@ -162,12 +172,14 @@ class StateRows final : public Source {
   std::set<Name> owned_;                            // The names that MANAGED_ROWS has.
   std::set<Name> changed_;
   std::set<Name> later_;
+  std::map<Name, Refused> refused_rows_;
   bool may_write_ = false;
   bool is_adopting_ = false;
   bool settled_ = false;
   std::uint64_t refused_ = 0;
   std::uint64_t lost_ = 0;  // Rows that a Redis lost.
   TimerSource timer_;
+  Instant timer_due_;
   RowCheck check_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
 };

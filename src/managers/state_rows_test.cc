@@ -333,13 +333,39 @@ TEST_F(StateRowsTest, RefusedWritesAreTriedAgainUntilTheStoreTakesThem) {
   state.set_failure_chance(0.8);
   open();
   configure();
-  run(20s);
+  run(300s);
   EXPECT_GT(rows->refused(), 0U);
   EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
   EXPECT_EQ(content("INTERFACE_TABLE").size(), 2U);
   fixture.remove("INTF_TABLE", "swp1:10.0.0.1/24");
-  run(20s);
+  run(300s);
   EXPECT_EQ(content("INTERFACE_TABLE").size(), 1U);
+}
+
+/// Such as a key of another type in a Redis.
+TEST_F(StateRowsTest, ARowThatTheStoreGoesOnToRefuseIsTriedEverMoreRarelyAndIsATrouble) {
+  open();
+  state.set_failure_chance(1);
+  fixture.set("PORT_TABLE", "swp1");
+  run(60s);
+  EXPECT_LT(rows->refused(), 20U);
+  EXPECT_GT(rows->refused(), 5U);
+  EXPECT_THAT(rows->trouble(), HasSubstr("PORT_TABLE|swp1"));
+  state.set_failure_chance(0);
+  run(35s);
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->trouble(), "");
+  // Another program deletes the row, and the store refuses to take it again.
+  const std::uint64_t before = rows->repaired();
+  other_deletes("PORT_TABLE", "swp1");
+  state.set_failure_chance(1);
+  run(60s);
+  EXPECT_LE(rows->repaired(), before + 1);
+  EXPECT_THAT(rows->trouble(), HasSubstr("PORT_TABLE|swp1"));
+  state.set_failure_chance(0);
+  run(35s);
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->trouble(), "");
 }
 
 TEST_F(StateRowsTest, NothingIsWrittenBeforeItMayWrite) {

@@ -54,6 +54,9 @@ void add_managers_health(const CommandContext& context, json::array& troubles, j
     notes.push_back(sentence("bridges have learned more stations than rondod follows, " + std::to_string(context.state_db->stations()) +
                              ": the others are not in STATE_DB"));
   }
+  if (const std::string refused = context.state_db == nullptr ? "" : context.state_db->trouble(); !refused.empty()) {
+    troubles.push_back(sentence(refused));
+  }
   if (!health.ok()) troubles.push_back(sentence("STATE_DB cannot be reached: " + std::string{health.message()}));
 }
 

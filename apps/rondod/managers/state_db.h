@@ -43,6 +43,7 @@ class StateDb {
   bool leaves_stations_out() const noexcept { return fdb_watch_ != nullptr && fdb_watch_->leaves_out(); }
   std::size_t rows() const noexcept { return rows_->rows(); }
   std::uint64_t refused() const noexcept { return rows_->refused(); }
+  std::string trouble() const { return rows_->trouble(); }
   std::uint64_t repaired() const noexcept { return rows_->repaired(); }
   const std::string& last_repair() const noexcept { return rows_->last_repair(); }
   /// Ok while STATE_DB can be reached.

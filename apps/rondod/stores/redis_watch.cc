@@ -40,16 +40,17 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
     static_cast<void>(notify("STATUS=serving"));
   } else if (figures.lease == "standby") {
     if (place.standby == Standby::Refuse) {
-      return end_(
-          {StatusCode::AlreadyExists, figures.holder + " consumes the tables on " + where +
-                                          " already, and two would split their rows: end that process, or set store.standby = \"wait\""});
+      return end_({StatusCode::AlreadyExists, figures.holder + " has the lease of the tables on " + where +
+                                                  ", and two would split their rows: end that process, or set store.standby = \"wait\""});
     }
-    log_.warn("standby: another process consumes the tables on the Redis, waiting for its lease to end",
+    log_.warn("standby: the lease of the tables on the Redis is not ours, waiting for its end",
               {{"store", where}, {"holder", figures.holder}});
     static_cast<void>(notify("STATUS=standby for " + figures.holder));
   } else if (figures.lease == "lost") {
-    end_({StatusCode::Unavailable, "this process was silent for longer than its lease of the tables on " + where + ", and " +
-                                       figures.holder + " consumes them now: start it again, to stand by"});
+    end_(
+        {StatusCode::Unavailable, figures.holder + " has taken the lease of the tables on " + where +
+                                      " from this process, which was silent for longer than the lease, or whose key was overwritten: start "
+                                      "it again, to stand by"});
   } else if (figures.lease == "refused") {
     log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
               {{"store", where}, {"why", figures.lease_refused}});
@@ -162,8 +163,8 @@ void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, bo
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
     const RedisFigures figures = store->figures();
     if (figures.lease == "standby") {
-      notes.push_back(sentence("standby: " + figures.holder + " consumes the tables on " + store->where() +
-                               "; this rondod goes on when its lease ends"));
+      notes.push_back(sentence("standby: " + figures.holder + " has the lease of the tables on " + store->where() +
+                               "; this rondod goes on when that lease ends"));
     } else if (figures.lease == "refused") {
       notes.push_back(sentence(store->where() +
                                " refuses the lease of the tables, so nothing keeps a second rondod off them: " + figures.lease_refused));

@@ -59,7 +59,7 @@ void Lease::answered(const Reply& reply, Instant sent) {
                                        std::to_string(link_.options.address.database) + " DEL, and the key)"};
     }
     // A later attempt may take it; a held lease may be renewed until it ends. Only a server that forbids the script will go on refusing.
-    if (trouble_.code() != StatusCode::PermissionDenied) return;
+    if (trouble_.code() != StatusCode::PermissionDenied) return expire();
     link_.fence.clear();
     state_.refused = trouble_.message();
     move_to(RedisLease::State::Refused, {});
@@ -72,6 +72,15 @@ void Lease::answered(const Reply& reply, Instant sent) {
     return grant(token, sent);
   }
   held_by_another(reply.items()[1].text());
+}
+
+/// A lease that could not be renewed until its end, or that the server does not know any more, is not held.
+void Lease::expire() {
+  const bool may_be_ours = held_ && link_.taken_until > link_.scheduler.clock().now();
+  if (state_.state != RedisLease::State::Held || may_be_ours) return;
+  held_ = false;
+  move_to(RedisLease::State::Asking, {});
+  hooks_.paused();
 }
 
 void Lease::grant(std::uint64_t token, Instant sent) {

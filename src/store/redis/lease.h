@@ -41,6 +41,7 @@ class Lease {
  private:
   void send(std::string_view gone_holder);
   void answered(const Reply& reply, Instant sent);
+  void expire();
   void grant(std::uint64_t token, Instant sent);
   void held_by_another(std::string_view value);
   void move_to(RedisLease::State state, std::string holder);

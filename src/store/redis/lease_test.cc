@@ -263,10 +263,25 @@ TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
   }
 }
 
+TEST_F(RedisLeaseTest, ALeaseThatCannotBeRenewedBecauseOfAKeyOfAnotherTypeIsNotHeldAfterItsEnd) {
+  const auto member = join(TableKind::Staged, kShortestRedisLease);
+  ASSERT_TRUE(member->becomes(State::Held));
+  server().command({"SET", "RONDO_EPOCH", "text"});
+  server().command({"DEL", "RONDO_LEASE"});
+  EXPECT_TRUE(member->becomes(State::Asking)) << to_string(member->state());
+  EXPECT_THAT(member->driver->store().health().to_string(), HasSubstr("the key RONDO_EPOCH has the type string and must be a hash"));
+  produce("1", "1");
+  server().command({"DEL", "RONDO_EPOCH"});
+  EXPECT_TRUE(member->becomes(State::Held)) << to_string(member->state());
+  EXPECT_TRUE(member->driver->store().health().ok()) << member->driver->store().health().to_string();
+  EXPECT_EQ(take_all(*member->driver, *member->routes).size(), 1U);
+}
+
 TEST_F(RedisLeaseTest, AValueThatIsNoHolderIsNamedWithItsKey) {
   server().command({"SET", "RONDO_LEASE", "garbage", "PX", "3000"});
   const auto member = join_as(State::Standby);
-  EXPECT_THAT(member->driver->store().lease().described, HasSubstr("another program has set RONDO_LEASE to 'garbage': delete that key"));
+  EXPECT_THAT(member->driver->store().lease().described,
+              HasSubstr("another program, which has set RONDO_LEASE to 'garbage' (delete that key)"));
 }
 
 /// Otherwise the holder would renew a value that its own fence refuses.

@@ -25,9 +25,11 @@ Record record_of(std::string_view key, const Reply& fields) {
   return Record::make(key, list);
 }
 
+bool is_of_other_type(const Reply& answer) { return answer.is_error() && answer.text().starts_with("WRONGTYPE"); }
+
 Result<Record> row_of(std::string_view key, const Reply& answer) {
   if (!answer.is_error()) return record_of(key, answer);
-  if (answer.text().starts_with("WRONGTYPE")) return Record{};
+  if (is_of_other_type(answer)) return Record{};
   return failure(status_of(answer, "reading " + quoted(key)));
 }
 

@@ -126,8 +126,9 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
 /// The row in the answer to an HGETALL (or the same from a script). Returns no record if there are no fields. The field that marks an empty
 /// row is removed.
 Record record_of(std::string_view key, const Reply& fields);
-/// The same with error checks, for the answer to an HGETALL. A key of another type is not a row. Every other error is returned, because a
-/// row that could not be read must not be taken for a deleted one.
+/// The same with error checks, for the answer to an HGETALL. A key of another type (is_of_other_type()) is not a row. Every other error is
+/// returned, because a row that could not be read must not be taken for a deleted one.
+bool is_of_other_type(const Reply& answer);
 Result<Record> row_of(std::string_view key, const Reply& answer);
 
 }  // namespace rondo::redis

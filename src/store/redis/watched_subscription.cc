@@ -11,6 +11,8 @@ constexpr std::size_t kRead = 256;
 constexpr std::size_t kReading = 4 * kRead;
 /// Rows compared between two reads of the clock: some tens of microseconds.
 constexpr std::size_t kCompared = 256;
+/// Keys of another type that are remembered for trouble().
+constexpr std::size_t kNoRows = 64;
 }  // namespace
 
 void WatchedSubscription::offline() {
@@ -18,6 +20,7 @@ void WatchedSubscription::offline() {
   reading_ = 0;
   scanning_ = comparing_ = again_ = failed_ = unread_ = false;
   stopped_ = {};
+  no_rows_.clear();
 }
 
 void WatchedSubscription::tick() {
@@ -136,6 +139,21 @@ void WatchedSubscription::fetch() {
   fetch();
 }
 
+void WatchedSubscription::note_type(const std::string& key, bool is_other) {
+  if (!is_other) {
+    no_rows_.erase(key);
+  } else if (no_rows_.size() < kNoRows) {
+    no_rows_.insert(key);
+  }
+}
+
+Status WatchedSubscription::trouble() const {
+  if (!stopped_.ok() || no_rows_.empty()) return stopped_;
+  const std::string others = no_rows_.size() == 1 ? "" : ", and " + std::to_string(no_rows_.size() - 1) + " more such keys";
+  return {StatusCode::FailedPrecondition, "the key " + quoted(keys().rows + *no_rows_.begin()) + " is not a hash, so table " +
+                                              quoted(spec().name) + " has no such row" + others};
+}
+
 void WatchedSubscription::read(const std::shared_ptr<std::vector<std::string>>& wanted,
                                std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {
   for (const std::string& key : *wanted) link().commands.out().begin(2).word("HGETALL").word(keys().rows, key);
@@ -144,6 +162,7 @@ void WatchedSubscription::read(const std::shared_ptr<std::vector<std::string>>& 
       [this, wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
         const std::string& key = (*wanted)[next++];
         Result<Record> row = row_of(key, reply);
+        note_type(key, is_of_other_type(reply));
         if (!row && row.error().code() == StatusCode::Unavailable) link().commands.give_up(row.error());
         each(key, std::move(row));
         if (next == wanted->size()) end();
