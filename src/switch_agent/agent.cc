@@ -89,6 +89,7 @@ Status Agent::start() {
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
+  ports_.begin();
   if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
   RecordedRestart* const recorded = options_.restart;
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;

@@ -13,6 +13,7 @@
 #include "switch_agent/neighbors.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/program.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::switch_agent {
 
@@ -24,6 +25,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
       numbers_(numbers),
       patience_timer_("nexthop-groups neighbors", kNexthopGroups, [this] { give_up_expected(); }),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
+  runtime.reserve(kNexthopSetTable, "rondod writes it from the next hops of ROUTE_TABLE; write the routes");
   runtime.scheduler().add(patience_timer_);
   runtime.scheduler().add(retry_timer_);
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
@@ -77,10 +79,15 @@ NexthopGroups::Counts NexthopGroups::counts() const {
 // --- rows
 
 Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fields& fields) {
-  if (fields.contains("nexthop_group")) {
+  if (kind == kNexthopGroup && fields.contains("nexthop_group")) {
     return Outcome::reject(Status{StatusCode::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
   }
-  const Result<std::vector<Hop>> hops = parse_group(fields);
+  Result<std::vector<Hop>> hops = parse_group(fields);
+  if (kind == kNexthopSet && !(hops && name_of(*hops) == name)) {
+    hops = parse_set_name(name);
+    if (!hops) return Outcome::reject_key(hops.error().with_context("rondod alone writes this table"));
+    repair_set(name, *hops, fields);
+  }
   if (!hops) return Outcome::reject(hops.error());
   if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
   if (std::optional<Constraint> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
@@ -89,6 +96,17 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   set_members(group, *hops);
   refresh(group);
   return Outcome::staged();
+}
+
+/// Another program has changed the row. Its routes use the next hops that are in its name, so the row gets these back.
+void NexthopGroups::repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields) {
+  const std::string found{fields.find(field::kNexthop.name).value_or("")};
+  const Change repaired{ChangeOp::Set, set_row(hops)};
+  const Status written = write(kNexthopSetTable, repaired);
+  runtime().report_reject(kNexthopSetTable, repaired,
+                          Status{StatusCode::FailedPrecondition, "another program wrote nexthop=" + found + " into " + std::string{name} +
+                                                                     ", which rondod alone writes; " +
+                                                                     (written.ok() ? "it is written back" : written.to_string())});
 }
 
 NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {

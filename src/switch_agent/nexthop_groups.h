@@ -132,6 +132,7 @@ class NexthopGroups final : public Orch {
 
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
   Outcome remove(ConstraintKind kind, std::string_view name);
+  void repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields);
   Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId number_of_group(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId take_left(std::uint32_t id);

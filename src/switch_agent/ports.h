@@ -28,6 +28,8 @@ class Ports final : public Orch {
  public:
   Ports(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
+  /// The agent follows the data plane's devices from now on.
+  void begin() noexcept { has_begun_ = true; }
   /// Called by the data plane's monitor with the whole state of one device.
   void link_event(const LinkEvent& event);
 
@@ -98,6 +100,7 @@ class Ports final : public Orch {
   PortIds& ids_;
   MtuRows& mtus_;
   Refusals<std::string> refusals_;
+  bool has_begun_ = false;
   std::map<std::string, Port, std::less<>> ports_;
   std::map<IfIndex, std::string> names_;  // Of the devices that exist.
   std::function<void(const std::string& port, IfIndex device)> on_name_left_;

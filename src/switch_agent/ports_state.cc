@@ -29,6 +29,7 @@ std::string overridden_words(const Ports::Port& port) {
 }  // namespace
 
 std::string Ports::trouble(std::string_view name) const {
+  if (!has_begun_) return "the switch was not started, so no device is known (Switch::start)";
   const auto it = ports_.find(name);
   const Port* const port = it == ports_.end() ? nullptr : &it->second;
   if (port == nullptr || !port->exists) {

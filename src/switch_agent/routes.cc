@@ -301,16 +301,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
   const bool is_wanted = fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone;
   if (Record* const requested = is_wanted ? &requested_sets_[fact.key] : nullptr; requested != nullptr && !*requested) {
     orphan_sets_.erase(fact.key);
-    std::string gateways;
-    std::string ports;
-    std::string weights;
-    for (const Hop& hop : row.hops) {
-      const char* comma = gateways.empty() ? "" : ",";
-      gateways.append(comma).append(hop.gateway.to_string());
-      ports.append(comma).append(hop.port);
-      weights.append(comma).append(std::to_string(hop.weight));
-    }
-    *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
+    *requested = set_row(row.hops);
     const Status written = write_set(Change{ChangeOp::Set, *requested});
     if (!written.ok()) {
       *requested = Record{};  // Request it again. If an earlier one exists, the sweep still deletes it when it is unused.

@@ -45,17 +45,25 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
 }
 
-/// True for an address that one station can have: not 0.0.0.0 or ::, not 255.255.255.255, and no multicast address.
+bool is_loopback(const IpAddress& address) {
+  if (!address.is_v6()) return address.bytes()[0] == 127;
+  const auto used = std::span{address.bytes()}.first(address.size());
+  return used.back() == 1 && std::ranges::all_of(used.first(used.size() - 1), [](std::uint8_t byte) { return byte == 0; });
+}
+
+/// True for an address that one station can have: not 0.0.0.0 or ::, not 255.255.255.255, and no loopback or multicast address.
 bool is_host(const IpAddress& address) {
   const auto& bytes = address.bytes();
   const auto used = std::span{bytes}.first(address.size());
   if (std::ranges::all_of(used, [](std::uint8_t byte) { return byte == 0; })) return false;
+  if (is_loopback(address)) return false;
   if (address.is_v6()) return used[0] != 0xff;
   return used[0] < 224 || (used[0] >= 240 && !std::ranges::all_of(used, [](std::uint8_t byte) { return byte == 255; }));
 }
 
 Status not_a_host(const IpAddress& address) {
-  return Status{StatusCode::InvalidArgument, quoted(address.to_string()) + " is not the address of one station"};
+  const char* const why = is_loopback(address) ? " is a loopback address, which no port has" : " is not the address of one station";
+  return Status{StatusCode::InvalidArgument, quoted(address.to_string()) + why};
 }
 
 /// Adds the first unknown field to the refusal of a row: a misspelt field name may be the cause.
@@ -442,6 +450,33 @@ std::string name_of(const std::vector<Hop>& hops) {
     name.append(hop.gateway.to_string()).append("@").append(hop.port).append("*").append(std::to_string(hop.weight));
   }
   return name;
+}
+
+Record set_row(const std::vector<Hop>& hops) {
+  std::string gateways;
+  std::string ports;
+  std::string weights;
+  for (const Hop& hop : hops) {
+    const char* const comma = gateways.empty() ? "" : ",";
+    gateways.append(comma).append(hop.gateway.to_string());
+    ports.append(comma).append(hop.port);
+    weights.append(comma).append(std::to_string(hop.weight));
+  }
+  return Record::make(name_of(hops), {{field::kNexthop.name, gateways}, {field::kIfname.name, ports}, {field::kWeight.name, weights}});
+}
+
+Result<std::vector<Hop>> parse_set_name(std::string_view name) {
+  std::vector<Hop> hops;
+  for (const std::string_view part : split(name, '+')) {
+    const std::size_t at = std::min(part.find('@'), part.size());
+    const std::size_t star = std::min(part.find('*', at), part.size());
+    Result<Hop> hop = parse_hop(part.substr(0, at), part.substr(std::min(at + 1, star), star - std::min(at + 1, star)),
+                                part.substr(std::min(star + 1, part.size())));
+    if (!hop) return failure(hop.error());
+    hops.push_back(std::move(*hop));
+  }
+  if (hops.empty() || name_of(hops) != name) return failure(StatusCode::InvalidArgument, "the key is not a list ADDRESS@PORT*WEIGHT+...");
+  return hops;
 }
 
 namespace {

@@ -444,7 +444,10 @@ TEST(InterfaceSchema, AnAddressThatNoStationCanHaveIsRejected) {
   for (const char* const bad : {"0.0.0.0", "::", "224.0.0.1", "ff02::1"}) {
     EXPECT_THAT(error_of(parse_neighbor_key("A:" + std::string{bad})), HasSubstr("is not the address of one station")) << bad;
   }
-  for (const char* const good : {"10.0.0.0/24", "0.0.0.1/8", "127.0.0.1/8", "240.0.0.1/24", "::1/128", "fe80::1/64", "fd00::/64"}) {
+  for (const char* const loopback : {"127.0.0.5/8", "::1/128"}) {
+    EXPECT_THAT(error_of(parse_interface_key("A:" + std::string{loopback})), HasSubstr("is a loopback address")) << loopback;
+  }
+  for (const char* const good : {"10.0.0.0/24", "0.0.0.1/8", "126.0.0.1/8", "240.0.0.1/24", "::2/128", "fe80::1/64", "fd00::/64"}) {
     EXPECT_TRUE(parse_interface_key("A:" + std::string{good}).has_value()) << good;
   }
 }

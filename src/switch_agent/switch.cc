@@ -1,5 +1,11 @@
 #include "rondo/switch_agent/switch.h"
 
+#include <utility>
+
+#include "rondo/base/assert.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/orch/runtime_part.h"
+#include "rondo/sched/source.h"
 #include "switch_agent/agent.h"
 
 namespace rondo {
@@ -10,6 +16,25 @@ class Switch::Parts {
   switch_agent::Agent agent;
 };
 
+/// The runtime's part: it asserts the order in which both end.
+class Switch::Tie final : public RuntimePart, public Source {
+ public:
+  Tie() : Source("switch", Priority::p0) { go_before_all(); }
+  void switch_ends() {
+    has_ended_ = true;
+    wake();
+  }
+  Turn run(const Budget&) override {
+    RONDO_EXPECT(!has_ended_, "the Runtime runs a turn after its Switch was destroyed; destroy the Switch after the last turn");
+    return {};
+  }
+  void end() noexcept override { RONDO_EXPECT(has_ended_, "the Runtime is destroyed before its Switch; destroy the Switch first"); }
+  bool was_started = false;
+
+ private:
+  bool has_ended_ = false;
+};
+
 Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options) {
   switch_agent::SwitchAgentOptions given;
   given.mode = options.in_line ? Programmer::Mode::Inline : Programmer::Mode::Thread;
@@ -18,10 +43,17 @@ Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options)
   given.hold = options.hold;
   if (options.operations_max != 0) given.orders_max = options.operations_max;
   parts_ = std::make_unique<Parts>(runtime, plane, std::move(given));
+  auto tie = std::make_unique<Tie>();
+  runtime.scheduler().add(*tie);
+  tie_ = tie.get();
+  runtime.add_part(std::move(tie));
 }
-Switch::~Switch() = default;
+Switch::~Switch() { tie_->switch_ends(); }
 
-Status Switch::start() { return parts_->agent.start(); }
+Status Switch::start() {
+  if (std::exchange(tie_->was_started, true)) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
+  return parts_->agent.start();
+}
 bool Switch::has_restarted() const noexcept { return parts_->agent.has_restarted(); }
 std::size_t Switch::operations_in_flight() const noexcept { return parts_->agent.programmer().in_flight(); }
 

@@ -515,6 +515,29 @@ TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
   EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 0U);
 }
 
+TEST_F(SwitchAgent, AnotherProgramCannotChangeTheNextHopsOfASet) {
+  add_port_rows();
+  add_neighbors();
+  testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+  testbed.run_for(1s);
+  const Lines before = testbed.actual();
+  const std::string name = "10.0.0.2@A*1";
+  testbed.set("NEXTHOP_SET", name, {{"nexthop", "10.1.0.2"}, {"ifname", "B"}});
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.actual(), before);
+  std::string stored;
+  testbed.runtime.store().get("NEXTHOP_SET", name, [&](const Result<Record>& row) { stored = row->fields().find("nexthop").value_or(""); });
+  testbed.run_for(1s);
+  EXPECT_EQ(stored, "10.0.0.2");
+  ASSERT_EQ(testbed.rejects.size(), 1U);
+  EXPECT_THAT(testbed.rejects.front(), HasSubstr("another program wrote nexthop=10.1.0.2"));
+  testbed.set("NEXTHOP_SET", "any", {{"nexthop", "10.1.0.2"}, {"ifname", "B"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.rejects.back(), HasSubstr("rondod alone writes this table"));
+  EXPECT_EQ(testbed.actual(), before);
+  EXPECT_THAT(testbed.runtime.check_reserved("NEXTHOP_SET").to_string(), HasSubstr("write the routes"));
+}
+
 TEST_F(SwitchAgent, ASetThatNobodyCameToUseIsSwept) {
   add_port_rows();
   testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});  // Its neighbour is missing.

@@ -1,5 +1,8 @@
 // Switch: the switch agent for programs that link rondo::switch_agent. It consumes the tables of ports, addresses, neighbours, next-hop
-// groups and routes, and programs a DataPlane until it matches them, as rondod does. Create it after the runtime and destroy it before.
+// groups and routes, and programs a DataPlane until it matches them, as rondod does.
+//
+// Order: create it after the runtime, start it before the first turn, and destroy it before the runtime and after the last turn. A turn
+// after its end, and the end of the runtime before it, are asserted.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +38,9 @@ class Switch {
   Switch(const Switch&) = delete;
   Switch& operator=(const Switch&) = delete;
 
-  /// Subscribes to link events and reads the objects of an earlier run from the data plane. Call it once, before the runtime runs. Blocks
-  /// while the kernel works: O(objects). Errors: those of DataPlane::monitor and of its dumps.
+  /// Subscribes to link events and reads the objects of an earlier run from the data plane. Call it before the runtime runs: until then
+  /// no port exists, and all rows wait. Blocks while the kernel works: O(objects). Errors: those of DataPlane::monitor and of its dumps;
+  /// FailedPrecondition for a second call.
   Status start();
   /// True when each object of an earlier run is in use or deleted. Runtime thread.
   bool has_restarted() const noexcept;
@@ -45,6 +49,8 @@ class Switch {
 
  private:
   class Parts;
+  class Tie;
+  Tie* tie_ = nullptr;  // The runtime owns it.
   std::unique_ptr<Parts> parts_;
 };
 
