@@ -348,7 +348,8 @@ void Daemon::watch_journal() {
                  {{"file", config_.journal_file}, {"why", journal_trouble_}, {"dropped", stats.dropped}});
     }
   } else if (dropped != 0 && journal_trouble_.ok()) {
-    log_.warn("the journal's disk is too slow, records are dropped", {{"file", config_.journal_file}, {"count", dropped}});
+    log_.warn("records of the journal were dropped, because its disk did not take them in time",
+              {{"file", config_.journal_file}, {"count", dropped}, {"write_errors", stats.write_errors}});
   }
 }
 

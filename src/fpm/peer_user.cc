@@ -22,6 +22,8 @@ struct Question {
   inet_diag_req_v2 request;
 };
 
+constexpr const char* kClosed = "the other end has been closed";
+
 /// Writes the port and the address, both in network byte order. Returns the family of the address. An IPv4 address within an IPv6 one is
 /// that IPv4 address.
 std::uint8_t read_end(const sockaddr_storage& end, __be16& port, __be32 (&address)[4]) {
@@ -49,6 +51,7 @@ Result<Question> question_about(int connection) {
   socklen_t local_length = sizeof local;
   if (::getpeername(connection, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 ||
       ::getsockname(connection, reinterpret_cast<sockaddr*>(&local), &local_length) != 0) {
+    if (errno == ENOTCONN) return failure(StatusCode::Unavailable, kClosed);
     return failure(status_from_errno(errno, "reading the ends of a connection"));
   }
   Question question{};
@@ -61,6 +64,12 @@ Result<Question> question_about(int connection) {
   read_end(local, request.id.idiag_dport, request.id.idiag_dst);
   request.id.idiag_cookie[0] = request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   return question;
+}
+
+bool is_established(int connection) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return ::getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || info.tcpi_state == TCP_ESTABLISHED;
 }
 
 bool is_loopback(const inet_diag_req_v2& request) {
@@ -86,6 +95,7 @@ Result<std::uint32_t> user_at_other_end(int connection) {
   const auto size = static_cast<std::size_t>(length);
   if (size >= NLMSG_LENGTH(sizeof(nlmsgerr)) && header->nlmsg_type == NLMSG_ERROR) {
     const int error = -reinterpret_cast<const nlmsgerr*>(NLMSG_DATA(header))->error;
+    if (error == ENOENT && !is_established(connection)) return failure(StatusCode::Unavailable, kClosed);
     if (error == ENOENT && is_loopback(question->request)) {
       return failure(StatusCode::Unimplemented, "the kernel does not say who has a socket (CONFIG_INET_DIAG)");
     }
@@ -98,7 +108,7 @@ Result<std::uint32_t> user_at_other_end(int connection) {
   const auto* const socket = reinterpret_cast<const inet_diag_msg*>(NLMSG_DATA(header));
   // A socket that its program has closed has no inode, and the kernel names user 0 as its owner.
   if (socket->idiag_state != TCP_ESTABLISHED || socket->idiag_inode == 0) {
-    return failure(StatusCode::Unavailable, "the other end has been closed");
+    return failure(StatusCode::Unavailable, kClosed);
   }
   return socket->idiag_uid;
 }

@@ -112,5 +112,13 @@ TEST(PeerUser, IsUnknownOfAnEndThatWasClosed) {
   EXPECT_EQ(user_at_other_end(ends.server.get()).error().code(), StatusCode::Unavailable);
 }
 
+TEST(PeerUser, IsUnknownOfAnEndThatWasReset) {
+  Ends ends{AF_INET};
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(ends.client.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  ends.client.reset();
+  EXPECT_EQ(user_at_other_end(ends.server.get()).error().code(), StatusCode::Unavailable);
+}
+
 }  // namespace
 }  // namespace rondo::fpm

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -264,7 +265,9 @@ void Server::accept_all() {
 bool Server::is_refused(int connection, const std::string& peer) {
   const Status allowed = options_.may_connect ? options_.may_connect(connection) : Status{};
   if (allowed.ok()) return false;
+  if (allowed.code() == StatusCode::Unavailable) return true;
   ++refused_;
+  last_refusal_ = allowed.message();
   const Instant now = scheduler_.now();
   if (now < refusals_silent_until_) return true;
   refusals_silent_until_ = now + kRefusalsSilent;
@@ -286,7 +289,8 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   }
   session_ = std::move(socket);
   peer_ = std::move(peer);
-  since_ = last_frame_ = scheduler_.now();
+  since_ = last_look_ = scheduler_.now();
+  quiet_for_ = {};
   messages_ = 0;
   ++sessions_;
   reader_.clear();
@@ -326,6 +330,7 @@ bool Server::read_some() {
     reader_.add(static_cast<std::size_t>(length));
     bytes_ += static_cast<std::uint64_t>(length);
     has_frames_ = true;
+    quiet_for_ = {};
     book_.set_now(scheduler_.now());
     return true;
   }
@@ -391,7 +396,6 @@ std::uint32_t Server::take_frames(std::uint32_t most) {
     }
     ++frames;
   }
-  if (frames > 0) last_frame_ = scheduler_.now();
   return frames;
 }
 
@@ -484,7 +488,15 @@ bool Server::may_sweep(const BookFigures& figures) {
   return true;
 }
 
-/// A resend without a message is none: a stranger that connects removes nothing.
+/// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A late look counts as
+/// one: this process was stopped or busy, and what arrived meanwhile is not read yet.
+bool Server::is_quiet(Instant now) {
+  quiet_for_ += std::min(now - std::exchange(last_look_, now), kLook);
+  if (!session_ || messages_ == 0 || quiet_for_ < options_.quiet || reader_.partial() > 0 || book_.has_unwritten()) return false;
+  int unread = 0;
+  return ::ioctl(session_.get(), FIONREAD, &unread) != 0 || unread == 0;
+}
+
 void Server::look() {
   if (store_refuses_) wake();
   look_at_rows();
@@ -498,8 +510,7 @@ void Server::look() {
       return end_session(Event::Kind::Closed, "zebra is to send its routes again, because a table has another VRF now");
     }
   }
-  const bool is_quiet = messages_ > 0 && scheduler_.now() - last_frame_ >= options_.quiet && !book_.has_unwritten();
-  if (!session_ || !is_quiet || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;
+  if (!is_quiet(scheduler_.now()) || resync_ == Resync::Sweeping || resync_ == Resync::Done) return;
   if (!may_sweep(book_.figures())) return;
   resync_ = Resync::Sweeping;
   wake();
@@ -526,6 +537,7 @@ ServerFigures Server::figures() const {
           .resyncs = resyncs_,
           .malformed = malformed_,
           .refused = refused_,
+          .last_refusal = last_refusal_,
           .last_end = last_end_,
           .bytes = bytes_,
           .frames = frames_,

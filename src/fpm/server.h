@@ -8,7 +8,8 @@
 // What the book left out at a limit, zebra must send again: when there is room, the server ends the session, at most once a minute. The
 // same happens when a table that zebra has named gets a VRF, or another one, a few seconds after the resend. Resync: zebra sends everything
 // after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the server removes the routes that the
-// session did not name, if 'may_delete' permits. After a restart of zebra its routing protocols connect to it later than zebra to the
+// session did not name, if 'may_delete' permits. A session is not quiet while bytes arrive, while a frame is incomplete, and while this
+// process does not run. After a restart of zebra its routing protocols connect to it later than zebra to the
 // server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
 // Rows: after each resend, and ServerOptions::compare after the last comparison, the server reads all rows, a page at a time. The book
 // repeats each write whose row differs. It also repeats a write that the store accepts and then refuses: after kFirstRepeat, and each time
@@ -46,7 +47,7 @@ struct ServerOptions {
   Duration compare = 60s;
   BookOptions book = {};
   /// Whether the program at the other end of an accepted connection may be zebra. An error refuses it, and the current session goes on.
-  /// Empty: each may.
+  /// Unavailable: it has closed the connection, which is then not counted. Empty: each may.
   std::function<Status(int connection)> may_connect = {};
   /// Asked before stale routes are removed, and again every 100 ms while it returns false.
   std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
@@ -91,6 +92,7 @@ struct ServerFigures {
   std::uint64_t resyncs = 0;    // Completed.
   std::uint64_t malformed = 0;  // Sessions closed for malformed input.
   std::uint64_t refused = 0;    // Connections that ServerOptions::may_connect refused.
+  std::string last_refusal;     // Why it refused the newest of them.
   std::string last_end;         // Why the newest session ended.
   std::uint64_t bytes = 0;
   std::uint64_t frames = 0;
@@ -160,6 +162,7 @@ class Server final : public Source {
   void send_answers();
   void arm_timer(Duration wait);
   void look();
+  bool is_quiet(Instant now);
   void look_at_rows();
   void repeat_refused(Instant now);
   void sweep_found();
@@ -181,7 +184,8 @@ class Server final : public Source {
   std::string peer_;
   std::string last_end_;
   Instant since_;
-  Instant last_frame_;
+  Duration quiet_for_{0};  // Since bytes arrived last.
+  Instant last_look_;
   Instant next_vrf_look_;
   Instant retry_at_;  // The store refused a write: when to try again.
   FrameReader reader_;
@@ -202,6 +206,7 @@ class Server final : public Source {
   std::uint64_t resyncs_ = 0;
   std::uint64_t malformed_ = 0;
   std::uint64_t refused_ = 0;
+  std::string last_refusal_;
   Instant refusals_silent_until_;
   std::uint64_t bytes_ = 0;
   std::uint64_t frames_ = 0;

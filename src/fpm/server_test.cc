@@ -22,12 +22,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The real clock until 'step' is set; then each reading is later than the one before by that.
+/// The real clock and 'ahead' until 'step' is set; then each reading is later than the one before by that.
 class SteppedClock final : public Clock {
  public:
-  Instant now() const noexcept override { return step == Duration{0} ? real_.now() : at = at + step; }
+  Instant now() const noexcept override { return step == Duration{0} ? real_.now() + ahead : at = at + step; }
   WallTime wall_now() const noexcept override { return real_.wall_now(); }
   Duration step{0};
+  Duration ahead{0};  // Of the real clock.
   mutable Instant at;
 
  private:
@@ -148,6 +149,47 @@ TEST_F(FpmServer, WhatZebraDoesNotSendAgainIsRemoved) {
   EXPECT_LT(server_->figures().book.longest_wait, 10s);
   EXPECT_EQ(events_.back().removed, 1U);
   EXPECT_THAT(written(), testing::IsSupersetOf({"-10.1.0.0/16"}));
+}
+
+/// A session of two routes, and another one that has sent the first of them again.
+class FpmServerInAResend : public FpmServer {
+ protected:
+  FpmServerInAResend() {
+    first_ = connect();
+    send(first_, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
+    EXPECT_TRUE(becomes([&] { return resync() == Resync::Done && routes() == 2; }));
+    second_ = connect();
+    send(second_, one_route("10.1.0.0/16"));
+    EXPECT_TRUE(becomes([&] { return server_->figures().sessions == 2 && server_->figures().book.stale == 1; }));
+  }
+
+  UniqueFd first_;
+  UniqueFd second_;
+};
+
+TEST_F(FpmServerInAResend, BytesOfAFrameThatIsIncompleteKeepTheResendGoing) {
+  for (const char byte : one_route("10.2.0.0/16")) {
+    send(second_, std::string_view{&byte, 1});
+    const Instant next = clock_.now() + 10ms;
+    ASSERT_TRUE(becomes([&] { return clock_.now() >= next; }));
+    ASSERT_EQ(resync(), Resync::Receiving);
+  }
+  EXPECT_TRUE(becomes([&] { return resync() == Resync::Done; }));
+  EXPECT_EQ(routes(), 2U);
+}
+
+TEST_F(FpmServerInAResend, AStallOfThisProcessDoesNotEndTheResend) {
+  clock_.ahead = 60s;  // From here on the scheduler does not sleep: the reactor would sleep by the real clock.
+  const auto spins_until = [this](const std::function<bool()>& done) {
+    for (const Instant deadline = clock_.now() + 20s; !done() && clock_.now() < deadline;) scheduler_.run_until_idle();
+    return done();
+  };
+  const Instant next = clock_.now() + 50ms;
+  ASSERT_TRUE(spins_until([&] { return clock_.now() >= next; }));
+  ASSERT_EQ(resync(), Resync::Receiving);
+  send(second_, one_route("10.2.0.0/16"));
+  EXPECT_TRUE(spins_until([&] { return resync() == Resync::Done; }));
+  EXPECT_EQ(routes(), 2U);
 }
 
 TEST_F(FpmServer, RoutesOfAProtocolThatHasSentNothingStay) {
@@ -405,6 +447,7 @@ TEST_F(FpmServer, ARefusedConnectionEndsNoSessionAndIsReportedOnceAMinute) {
     const UniqueFd stranger = connect();
     ASSERT_TRUE(becomes([&] { return server_->figures().refused == refused; }));
   }
+  EXPECT_EQ(server_->figures().last_refusal, "not you");
   EXPECT_EQ(server_->figures().sessions, 1U);
   EXPECT_FALSE(server_->figures().peer.empty());
   EXPECT_EQ(std::ranges::count(events_, Event::Kind::Refused, &Event::kind), 1);

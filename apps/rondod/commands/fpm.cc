@@ -143,8 +143,8 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
     notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
   }
   if (figures.refused != 0) {
-    notes.push_back(sentence(who + std::to_string(figures.refused) +
-                             " connections of users that [fpm] users does not name were refused since the start"));
+    notes.push_back(sentence(who + std::to_string(figures.refused) + " connections were refused since the start; the newest, because " +
+                             figures.last_refusal));
   }
   if (figures.book.without_room != 0) {
     troubles.push_back(sentence(who + std::to_string(figures.book.without_room) +

@@ -275,7 +275,7 @@ TEST_F(RondodWithFpm, AProgramOfAnotherUserIsRefusedAndTheSessionGoesOn) {
   EXPECT_LE(::recv(stranger.get(), &byte, 1, 0), 0) << "rondod closes it";
   EXPECT_EQ(fpm().at("refused_connections").as_int64(), 1);
   EXPECT_EQ(fpm().at("sessions").as_int64(), 1);
-  EXPECT_THAT(json::serialize(call("health")), HasSubstr("users that [fpm] users does not name"));
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("because [fpm] users does not name"));
   EXPECT_THAT(log_text(), HasSubstr("refused a connection"));
   send(zebra, routes({"10.2.0.0/16"}));
   EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16"); })) << log_text();
