@@ -334,7 +334,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.choice("on_drift", kOnDrift, config.repairs_drift);
     s.flag("learn_neighbors", config.learn_neighbors);
     if (config.learn_neighbors && config.plane != PlaneKind::Linux) s.complain("learn_neighbors", "needs kind = \"linux\"");
-    s.texts("simulated_ports", config.simulated_ports);
+    read_simulated_ports(s, config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);

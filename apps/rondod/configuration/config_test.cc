@@ -134,6 +134,10 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   }
   EXPECT_EQ(parse_config("[dataplane]\nsafety_share = 1\n", "x")->safety_share, 1.0);
   EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [1]\n"), HasSubstr("list of texts"));
+  EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [\"a\", \"b\", \"a\"]\n"), HasSubstr("names 'a' twice"));
+  for (const char* const port : {"", "a/b", "lo", "Ethernet123456789"}) {
+    EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [\"" + std::string{port} + "\"]\n"), HasSubstr("a port that cannot be")) << port;
+  }
   EXPECT_THAT(message_of("[scheduler]\nnice = -21\n"), AllOf(HasSubstr("scheduler.nice"), HasSubstr("from -20 to 19")));
   EXPECT_THAT(message_of("[scheduler]\ncpus = 1\n"), AllOf(HasSubstr("scheduler.cpus"), HasSubstr("list of CPU numbers")));
   EXPECT_THAT(message_of("[dataplane]\ncpus = [0, -1]\n"), HasSubstr("list of CPU numbers"));

@@ -4,9 +4,13 @@
 #include <cerrno>
 #include <limits>
 #include <memory>
+#include <set>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "rondod/configuration/simulated_section.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::daemon {
 
@@ -20,6 +24,16 @@ constexpr std::array kKinds{OrderKind::Route,   OrderKind::Group, OrderKind::Nex
 std::size_t room(std::int64_t most) { return most == 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(most); }
 
 }  // namespace
+
+void read_simulated_ports(SectionReader& s, std::vector<std::string>& ports) {
+  s.texts("simulated_ports", ports);
+  std::set<std::string_view> names;
+  for (const std::string& port : ports) {
+    if (Status name = switch_agent::check_port_key(port); !name.ok())
+      s.complain("simulated_ports", "names a port that cannot be: " + std::string{name.message()});
+    if (!names.insert(port).second) s.complain("simulated_ports", "names '" + port + "' twice");
+  }
+}
 
 void read_simulated(SectionReader s, SimulatedChoice& simulated) {
   s.integer("routes", 0, kBillion, simulated.routes);
