@@ -251,7 +251,9 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
   const WallTime now = parts_->wall_now();
   Status facts;
   std::vector<JobEdit::Running> running;
+  std::vector<std::string> names;
   for (const JobEdit& edit : edits) {
+    names.push_back(edit.job.name);
     if (facts.ok()) facts = parts_->check_facts(edit.job).with_context("job '" + edit.job.name + "'");
     running.push_back(edit.running);
   }
@@ -264,9 +266,14 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
         if (!facts.ok()) return failure(facts);
         return put_jobs(store, planner, edits, now, is_dry);
       },
-      [this, is_dry, running = std::move(running), done = std::move(done)](const Result<std::vector<StoredJob>>& stored) {
+      [this, is_dry, running = std::move(running), names = std::move(names),
+       done = std::move(done)](const Result<std::vector<StoredJob>>& stored) {
+        if (!stored && !is_dry && !done) {
+          for (const std::string& name : names) parts_->not_stored.insert_or_assign(name, stored.error());
+        }
         if (stored && !is_dry) {
           for (std::size_t i = 0; i < stored->size(); ++i) {
+            parts_->not_stored.erase(names[i]);
             if (running[i] == JobEdit::Running::Stopped) parts_->end_runs_of_stopped((*stored)[i].id);
             parts_->take_over((*stored)[i]);
           }
@@ -551,6 +558,10 @@ Status Jobs::health() const {
   if (!parts_->was_started) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
   if (!parts_->plan_status.ok()) return parts_->plan_status;
   if (!parts_->ends_status.ok()) return parts_->ends_status;
+  if (!parts_->not_stored.empty()) {
+    const auto& [name, why] = *parts_->not_stored.begin();
+    return why.with_context("job '" + name + "' is not as it was defined, define it again");
+  }
   if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
   if (const LiveRun* const stuck = parts_->stuck_run(); stuck != nullptr) {
     const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";

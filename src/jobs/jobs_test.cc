@@ -410,6 +410,27 @@ TEST_F(JobsTest, ARunWithoutAnEndRunsAgainAfterARestartWithTheSameId) {
   EXPECT_EQ(jobs->stats().recovered, 1U);
 }
 
+TEST_F(JobsTest, ADefinitionThatIsNotStoredIsInHealthUntilItIs) {
+  jobs->handle_in_turn("note", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return jobs->health().ok(); }));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open((folder / "jobs.db").c_str(), &other), SQLITE_OK);
+  while (sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_BUSY) runtime->scheduler().run_for(1ms);
+  const Job job{.name = "often", .handler = "note", .schedule = {.when = "every 1h"}};
+  bool refused = false;
+  runtime->on_reject([&refused](std::string_view, const Change&, const Status&) { refused = true; });
+  jobs->define(job);
+  const bool was_refused = becomes([&refused] { return refused; });
+  ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  ASSERT_TRUE(was_refused);
+  const auto says = [this] { return jobs->health().to_string().find("job 'often' is not as it was defined") != std::string::npos; };
+  EXPECT_TRUE(becomes(says)) << jobs->health().to_string();
+  jobs->define(job);
+  EXPECT_TRUE(becomes([this] { return jobs->health().ok(); })) << jobs->health().to_string();
+}
+
 TEST_F(JobsTest, WhileTheDatabaseIsLockedNothingFiresAndThenNoInstantIsMissing) {
   std::size_t ran = 0;
   jobs->handle_in_turn("note", [&ran](const JobContext&) {

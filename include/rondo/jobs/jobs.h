@@ -261,8 +261,8 @@ class Jobs {
   bool is_recovered() const noexcept;
 
   const JobsStats& stats() const;
-  /// Ok, or why nothing is planned or stored at present: also before start(). FailedPrecondition, too, if a handler has not returned, or
-  /// ended its attempt, a minute after it was asked to stop. O(runs that were asked to stop).
+  /// Ok, or why nothing is planned or stored at present, also before start(), or why a definition without 'done' failed. FailedPrecondition
+  /// if a handler has not returned, or ended its attempt, a minute after it was asked to stop. O(runs that were asked to stop).
   Status health() const;
 
  private:
