@@ -30,6 +30,29 @@ TEST_F(MisuseDeathTest, ATableIsWrittenByTheRuntimesThreadAlone) {
   EXPECT_TRUE(table.set("k", {}).ok());
 }
 
+TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
+  const std::pair<const char*, std::function<void()>> uses[] = {
+      {"consumers", [&] { runtime.consumers(); }},
+      {"parked_constraints", [&] { runtime.parked_constraints(1); }},
+      {"parked_rows", [&] { runtime.parked_rows("T", 1); }},
+      {"rejected_rows", [&] { runtime.rejected_rows("T", 1); }},
+      {"awaited_facts", [&] { runtime.awaited_facts(); }},
+      {"forgotten_facts", [&] { runtime.forgotten_facts(); }},
+      {"why", [&] { runtime.why("T", "k"); }},
+      {"row_state", [&] { runtime.row_state("T", "k"); }},
+      {"tap", [&] { static_cast<void>(runtime.tap("T", [](const RowEvent&) {})); }},
+      {"explain", [&] { runtime.explain(kGroup, [](std::string_view) { return FactOrigin{}; }); }},
+      {"explain_state", [&] { runtime.explain_state("T", {}); }},
+      {"reserve", [&] { runtime.reserve("T", "mine"); }},
+      {"check_reserved", [&] { static_cast<void>(runtime.check_reserved("T")); }},
+      {"find_part", [&] { runtime.find_part(typeid(int)); }},
+      {"on_reject", [&] { runtime.on_reject({}); }}};
+  for (const auto& [name, use] : uses) {
+    EXPECT_DEATH(elsewhere(use), "Runtime::" + std::string{name} + " was called on another thread than the runtime's; use Runtime::post");
+    use();
+  }
+}
+
 TEST_F(MisuseDeathTest, AnOrchIsTouchedByTheRuntimesThreadAlone) {
   orch.provide(kGroup, [](std::string_view) { return true; });
   EXPECT_DEATH(elsewhere([&] {

@@ -143,7 +143,7 @@ void Runtime::Parts::notify_fact_observers(const Constraint& fact, bool holds) {
 }
 
 Runtime::Adding::Adding(Runtime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.parts_->adding, this)) {
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), from_elsewhere("Runtime::add"));
+  runtime_.parts_->expect_here("add");
 }
 
 Runtime::Adding::~Adding() { runtime_.parts_->adding = outer_; }
@@ -164,7 +164,7 @@ void Runtime::adopt(std::unique_ptr<Orch> orch) {
 
 Table Runtime::table(std::string_view name) {
   Parts& p = *parts_;
-  RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::table of " + std::string{name}));
+  p.expect_here("table", name);
   if (p.written_tables.contains(name)) return Table{*this, std::string{name}};
   const std::vector<TableSpec> known = p.store->tables();
   if (std::ranges::none_of(known, [&](const TableSpec& spec) { return spec.name == name; })) {
@@ -197,11 +197,13 @@ Status Runtime::Parts::write(std::string_view table, Change change, WriteDone do
 }
 
 void Runtime::add_part(std::unique_ptr<RuntimePart> part) {
+  parts_->expect_here("add_part");
   RONDO_EXPECT(find_part(typeid(*part)) == nullptr, std::string{"the runtime has a part of this type: "} + typeid(*part).name());
   parts_->parts.push_back(std::move(part));
 }
 
 RuntimePart* Runtime::find_part(const std::type_info& type) const noexcept {
+  parts_->expect_here("find_part");
   const auto found = std::ranges::find_if(parts_->parts, [&](const auto& part) { return typeid(*part) == type; });
   return found != parts_->parts.end() ? found->get() : nullptr;
 }
@@ -223,7 +225,7 @@ void Runtime::Parts::log_rejects() {
 
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
   Parts& p = *parts_;
-  RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::run_elsewhere"));
+  p.expect_here("run_elsewhere");
   if (p.is_ending) return {StatusCode::Cancelled, "the runtime ends"};
   if (p.elsewhere == nullptr) {
     // A runtime whose clock is simulated is deterministic, so its pool has no threads.
@@ -247,14 +249,17 @@ std::uint64_t Runtime::run_until_idle(std::uint64_t max_turns) { return parts_->
 void Runtime::stop() noexcept { parts_->scheduler->stop(); }
 
 void Runtime::on_reject(std::function<void(std::string_view, const Change&, const Status&)> callback) {
+  parts_->expect_here("on_reject");
   parts_->on_reject = std::move(callback);
 }
 
 void Runtime::report_reject(std::string_view table, const Change& change, const Status& why) const {
+  parts_->expect_here("report_reject");
   if (parts_->on_reject) parts_->on_reject(table, change, why);
 }
 
 std::vector<ConsumerStats> Runtime::consumers() const {
+  parts_->expect_here("consumers");
   std::vector<ConsumerStats> all;
   for (const auto& [table, consumer] : parts_->consumers) {
     all.push_back(consumer->stats());
@@ -268,6 +273,7 @@ std::vector<ConsumerStats> Runtime::consumers() const {
 }
 
 std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const {
+  parts_->expect_here("parked_constraints");
   std::vector<ParkedConstraint> found;
   const Parts& p = *parts_;
   const Instant now = p.scheduler->clock().now();
@@ -292,6 +298,7 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const
 }
 
 std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::uint32_t& place) const {
+  parts_->expect_here("parked_constraints");
   std::vector<ParkedConstraint> found;
   const Parts& p = *parts_;
   const Instant now = p.scheduler->clock().now();
@@ -317,27 +324,36 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::
   return found;
 }
 
-const ForgottenFacts& Runtime::forgotten_facts() const { return parts_->forgotten; }
+const ForgottenFacts& Runtime::forgotten_facts() const {
+  parts_->expect_here("forgotten_facts");
+  return parts_->forgotten;
+}
 
-std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); }
+std::size_t Runtime::awaited_facts() const {
+  parts_->expect_here("awaited_facts");
+  return parts_->constraints.size();
+}
 
 namespace {
 Status no_consumer(std::string_view table) { return {StatusCode::NotFound, "no Orch of this program consumes the table " + quoted(table)}; }
 }  // namespace
 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
+  parts_->expect_here("tap");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
   return consumer->second->observers().tap(std::move(listener));
 }
 
 Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, RowTap::TakenListener listener) {
+  parts_->expect_here("tap_taken");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
   return consumer->second->observers().tap_taken(std::move(listener));
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
+  parts_->expect_here("parked_rows");
   std::vector<ParkedRow> found;
   const auto it = parts_->consumers.find(table);
   if (it == parts_->consumers.end()) {
@@ -356,6 +372,7 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const {
+  parts_->expect_here("parked_rows");
   const auto it = parts_->consumers.find(table);
   if (it == parts_->consumers.end()) {  // The table may belong to a worker, which is queried once.
     place = kNoPlace;
@@ -374,6 +391,7 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
 }
 
 std::vector<RejectedRow> Runtime::rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after) const {
+  parts_->expect_here("rejected_rows");
   const auto it = parts_->consumers.find(table);
   if (it != parts_->consumers.end()) return it->second->rejections().rows(after, max);
   using Found = std::vector<RejectedRow>;
@@ -385,22 +403,29 @@ std::vector<RejectedRow> Runtime::rejected_rows(std::string_view table, std::siz
 }
 
 void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
+  parts_->expect_here("explain");
   explain(kind, [origin_of = std::move(origin_of)](std::string_view key) { return std::vector<FactOrigin>{origin_of(key)}; });
 }
 
 void Runtime::explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
+  parts_->expect_here("explain");
   parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
 }
 
-void Runtime::reserve(std::string_view table, std::string why) { parts_->reserved.insert_or_assign(std::string{table}, std::move(why)); }
+void Runtime::reserve(std::string_view table, std::string why) {
+  parts_->expect_here("reserve");
+  parts_->reserved.insert_or_assign(std::string{table}, std::move(why));
+}
 
 Status Runtime::check_reserved(std::string_view table) const {
+  parts_->expect_here("check_reserved");
   const auto found = parts_->reserved.find(table);
   if (found == parts_->reserved.end()) return {};
   return {StatusCode::FailedPrecondition, "table " + found->first + " is not for commands: " + found->second};
 }
 
 void Runtime::explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts) {
+  parts_->expect_here("explain_state");
   parts_->states.insert_or_assign(std::string{table}, Parts::StateTeller{std::move(state_of), std::move(counts)});
 }
 

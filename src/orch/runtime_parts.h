@@ -20,6 +20,7 @@
 #include "orch/observers.h"
 #include "orch/post_box.h"
 #include "orch/runtime_executors.h"
+#include "rondo/base/assert.h"
 #include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/worker.h"
@@ -47,6 +48,8 @@ struct Runtime::Parts {
     }
     return accepted;
   }
+  /// Asserts that Runtime::'function' is called on the runtime's thread.
+  void expect_here(std::string_view function, std::string_view of = {}) const;
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
@@ -91,6 +94,11 @@ struct Runtime::Parts {
 /// The message of an assertion: 'call' was made on a wrong thread.
 inline std::string from_elsewhere(std::string call) {
   return std::move(call) + " was called on another thread than the runtime's; use Runtime::post";
+}
+
+inline void Runtime::Parts::expect_here(std::string_view function, std::string_view of) const {
+  RONDO_EXPECT(scheduler->is_here(),
+               from_elsewhere("Runtime::" + std::string{function} + (of.empty() ? std::string{} : " of " + std::string{of})));
 }
 
 /// The workers known to be busy, for a caller with many questions.

@@ -272,16 +272,19 @@ struct Runtime::WhyWalk {
 };
 
 WhyLink Runtime::row_state(std::string_view table, std::string_view key) const {
+  parts_->expect_here("row_state");
   BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
   return why_step_anywhere(FactOrigin{std::string{table}, std::string{key}, {}}, busy).link;
 }
 
 WhyLink Runtime::row_state(std::string_view table, const Record& row) const {
+  parts_->expect_here("row_state");
   BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
   return why_step_anywhere(FactOrigin{std::string{table}, std::string{row.key()}, {}}, busy, &row).link;
 }
 
 Why Runtime::why(std::string_view table, std::string_view key) const {
+  parts_->expect_here("why");
   WhyWalk walk{*this, {.until = parts_->clock->now() + limits::kWhyWait}};
   walk.open.push_back({FactOrigin{std::string{table}, std::string{key}, {}}});
   while (!walk.open.empty()) {

@@ -60,7 +60,11 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
   charged_until_ = policy_since_ = now_;
 }
 
-Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ == nullptr); }
+Scheduler::~Scheduler() {
+  RONDO_EXPECT(first_added_ == nullptr,
+               "a Scheduler is destroyed before its source '" + first_added_->name_ + "'; destroy first what owns the source");
+  RONDO_ASSERT(first_inbox_ == nullptr);
+}
 
 void Scheduler::add(Source& source) {
   RONDO_EXPECT(source.scheduler() == nullptr, "source '" + source.name_ + "' is added to a scheduler and belongs to one");

@@ -28,9 +28,9 @@ class [[nodiscard]] Outcome {
   /// A Set was applied and depends on 'fact': when the fact ends (Orch::withdraw), the handler is called again with the whole row. If a
   /// newer change of the row waits at that time, the handler is called with that one instead. Any later outcome of the row replaces this
   /// one, so the handler names the facts each time. Needs a Set and ConsumeOptions::rows = Rows::Whole; otherwise the change is rejected.
-  /// If the fact does not hold, the handler is called again, from the second time on after limits::kSpuriousWaitDelay. Both are faults of
-  /// the handler. Cost: at most 40 bytes a row beside its record, which the embedded store shares. When a fact ends, its whole list of rows
-  /// is moved in O(1).
+  /// If the fact does not hold, the handler is called again: eight times immediately, as the fact may just have ended, then after each
+  /// limits::kSpuriousWaitDelay. Both are faults of the handler. Cost: at most 40 bytes a row beside its record, which the embedded store
+  /// shares. When a fact ends, its whole list of rows is moved in O(1).
   static Outcome done_while(Constraint fact) { return Outcome{Kind::DoneWhile, std::move(fact)}; }
   /// The same for several facts, up to limits::kWaitsPerChange: the row is handled again when any of them ends.
   static Outcome done_while(std::vector<Constraint> facts) {

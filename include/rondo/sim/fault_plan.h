@@ -39,7 +39,7 @@ struct FaultPlan {
   Duration disk_stalls_for{0};
 
   // --- The data plane.
-  /// Chance that an order fails, with one of these errnos. The kind of order and the errno are drawn again every simulated second.
+  /// Chance that an order fails, with one of these errnos; without any, none fails. Kind and errno are drawn again every simulated second.
   double order_fails = 0;
   std::vector<int> order_errnos = {};
   /// The longest additional time of an apply(), beyond the costs of its orders.
