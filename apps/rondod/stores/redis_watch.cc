@@ -49,7 +49,7 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
   } else if (figures.lease == "lost") {
     end_(
         {StatusCode::Unavailable, figures.holder + " has taken the lease of the tables on " + where +
-                                      " from this process, which was silent for longer than the lease, or whose key was overwritten: start "
+                                      " from this process, which was silent for longer than its lease, or whose key was overwritten: start "
                                       "it again, to stand by"});
   } else if (figures.lease == "refused") {
     log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
