@@ -338,16 +338,30 @@ Status Reconciler::read() {
 
 const std::vector<NexthopEntry>& Reconciler::known_nexthops() const noexcept { return nexthops_; }
 
+std::vector<AddressEntry> Reconciler::known_addresses() const {
+  std::vector<AddressEntry> entries;
+  if (known_ == nullptr) return entries;
+  for (const Known::AddressKey& key : known_->addresses) {
+    const auto& [port, address, length] = key;
+    entries.push_back({IfIndex{port}, {address, length}, known_->unwanted_addresses.contains(key)});
+  }
+  return entries;
+}
+
 void Reconciler::distrust() noexcept { trusts_.store(false, std::memory_order_relaxed); }
 
 void Reconciler::link_event(const LinkEvent& event) {
   const auto it = seen_.find(event.port);
   if (it == seen_.end()) {
     const std::lock_guard lock(mutex_);
+    const auto known = made_.find(event.port);
+    const Device last = known == made_.end() ? Device{} : known->second;
+    const bool is_lost = (last.carrier && !event.carrier) || (last.admin_up && !event.admin_up) || (event.removed && known != made_.end());
+    if (is_lost && !event.ours) distrust();  // A new bridge of ours has a carrier for a moment, before anything is on it.
     if (event.removed)
       made_.erase(event.port);
     else
-      made_.insert_or_assign(event.port, Device{event.master, is_port_owner(event)});
+      made_.insert_or_assign(event.port, Device{event.master, is_port_owner(event), event.admin_up, event.carrier});
     return;
   }
   Seen& seen = it->second;
@@ -356,16 +370,17 @@ void Reconciler::link_event(const LinkEvent& event) {
   if ((before.carrier && !event.carrier) || (before.admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
   const bool is_moved = before.master != event.master;
   const bool has_new_mac = before.mac != event.mac;
-  const bool is_changed = before.admin_up != event.admin_up || before.mtu != event.mtu || has_new_mac;
-  // Each kind of doubt once.
-  if (!(is_moved && !seen.is_moved) && !(has_new_mac && !seen.has_new_mac) && !(is_changed && !seen.is_doubted)) return;
+  const bool has_new_links = before.min_links != event.min_links;
+  const bool is_changed = has_new_links || before.admin_up != event.admin_up || before.mtu != event.mtu || has_new_mac;
+  // Each kind of doubt once; the last event tells the min_links of a bond.
+  if (!has_new_links && !(is_moved && !seen.is_moved) && !(has_new_mac && !seen.has_new_mac) && !(is_changed && !seen.is_doubted)) return;
   // Without trust only a move counts: the entries that were read on the port are not those of the other bridge, so they are not deleted.
   if (!is_moved && !trusts_.load(std::memory_order_relaxed)) return;
   seen.is_moved = seen.is_moved || is_moved;
   seen.has_new_mac = seen.has_new_mac || has_new_mac;
   seen.is_doubted = true;
   const std::lock_guard lock(mutex_);
-  doubts_.push_back({event.port, is_moved, has_new_mac});
+  doubts_.push_back({event.port, is_moved, has_new_mac, event.min_links});
   has_doubts_.store(true, std::memory_order_relaxed);
 }
 
@@ -381,6 +396,9 @@ void Reconciler::take_doubts() {
   for (const Doubt& doubt : doubts) {
     known_->disbelieve_link(doubt.port, doubt.is_moved);
     if (doubt.has_new_mac) known_->disbelieve_neighbors(doubt.port);
+    for (auto& [name, device] : known_->devices) {
+      if (device.port == doubt.port) device.min_links = doubt.min_links;
+    }
   }
 }
 
@@ -442,7 +460,7 @@ Reconciler::Counts Reconciler::counts() const noexcept {
 /// A device that no reading and no event has reported is assumed to take its ports down.
 Reconciler::Device Reconciler::device(IfIndex index) {
   if (const auto known = std::ranges::find(ports_, index, &LinkEvent::port); known != ports_.end())
-    return {known->master, is_port_owner(*known)};
+    return {.master = known->master, .takes_ports_down = is_port_owner(*known)};
   const std::lock_guard lock(mutex_);
   const auto made = made_.find(index);
   return made == made_.end() ? Device{.master = {}, .takes_ports_down = true} : made->second;

@@ -236,6 +236,23 @@ TEST_F(BridgedReconcilerTest, APortThatGetsACarrierAfterTheReadingAndLosesItIsNo
   EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
 }
 
+TEST_F(BridgedReconcilerTest, APortThatIsMadeAfterTheReadingAndLosesItsCarrierIsNoticed) {
+  Reconciler reconciler(plane_);
+  ASSERT_TRUE(reconciler.read().ok());
+  const IfIndex late = plane_.add_port("B");
+  ASSERT_TRUE(plane_.meddle(LinkSet{late, true, {}}).ok());
+  reconciler.link_event(link("B"));
+  must(reconciler, {AddressSet{late, Prefix::parse_interface("10.0.1.1/24").value()},
+                    NexthopSet{NexthopId{2}, IpAddress::parse("10.0.1.2").value(), late},
+                    GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
+  plane_.set_carrier("B", false);
+  reconciler.link_event(link("B"));
+  ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";
+  std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{100}}});
+  reconciler.apply(bulk);
+  EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
+}
+
 TEST_F(BridgedReconcilerTest, AnEntryDoesNotMoveWithItsPort) {
   must(bridged_, {LinkSet{port_, {}, {}, second_}, FdbSet{port_, kStation}});
   const std::vector<FdbEntry> entries = plane_.fdb().value();
@@ -299,6 +316,14 @@ TEST_F(BondedReconcilerTest, ABondWithOtherMinLinksIsNotCreatedAgain) {
   must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 2, .device = bond_}});
   EXPECT_EQ(executed(), 1U);
   EXPECT_EQ(link("PortChannel1").min_links, 2U);
+}
+
+TEST_F(BondedReconcilerTest, MinLinksThatAnotherProgramChangesAfterTheReadingAreSetAgain) {
+  ASSERT_TRUE(plane_.meddle(BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 0, .device = bond_}).ok());
+  bonded_.link_event(link("PortChannel1"));
+  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 1, .device = bond_}});
+  EXPECT_EQ(link("PortChannel1").min_links, 1U);
+  EXPECT_TRUE(trusts());
 }
 
 TEST_F(BondedReconcilerTest, ABridgeThatIsMadeAfterTheReadingTakesNoPortDown) {

@@ -125,6 +125,10 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   // RecordedRestart
   std::uint64_t found() override { return objects_found; }
   std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
+  std::string note(std::string_view name) override {
+    const auto found = notes.find(name);
+    return found == notes.end() ? std::string{} : found->second;
+  }
   bool rows_are_handled() override { return kind() == Kind::RestartLook && record(0).flag; }
   void on_drift(OnDrift handler) override { plane.on_drift(std::move(handler)); }
   std::vector<DeleteOrder> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<DeleteOrder>{}; }

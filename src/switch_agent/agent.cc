@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 #include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,6 +25,10 @@ namespace {
 constexpr Duration kLook = 100ms;
 /// This many checks in a row must find every row handled.
 constexpr unsigned kQuietPolls = 5;
+/// After this many of them, rows that ask for another use of a port than the data plane shows need not wait any more.
+constexpr unsigned kPollsForRows = 3;
+/// Under this name the journal has the numbers of the ports that had an address.
+constexpr std::string_view kAddressedNote = "agent.addressed";
 /// Routes deleted per check: making their orders takes well below a millisecond of one turn.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
@@ -55,11 +62,20 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
-  runtime.explain(kNeighbor, [&interfaces = interfaces_](std::string_view key) {
-    return FactOrigin{"NEIGH_TABLE", std::string{key}, interfaces.own_address_words(key)};
-  });
+  runtime.explain(kNeighbor, [this](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, neighbor_words(key)}; });
   ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
   if (journal_ != nullptr) note_settings();
+}
+
+/// Words about a neighbour that is missing. A row of it tells what it waits for. Without a row, the kernel learns none on a port that
+/// cannot be used.
+std::string Agent::neighbor_words(std::string_view key) const {
+  std::string words = interfaces_.own_address_words(key);
+  const Result<NeighborKey> parsed = parse_neighbor_key(key);
+  if (!words.empty() || !parsed || runtime_.row_state("NEIGH_TABLE", key).state != WhyLink::State::Absent) return words;
+  words = ports_.trouble(parsed->port);
+  if (!words.empty() || is_link_local(parsed->address)) return words;
+  return interfaces_.no_address_words(parsed->port, parsed->address.is_v6());
 }
 
 /// Records the settings that decisions depend on.
@@ -95,6 +111,7 @@ Status Agent::start() {
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
   const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
   if (journal_ != nullptr) journal_->kernel_found(found, nexthops);
+  if (found > 0) begin_restart();
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
   if (Status audits = begin_audits(); !audits.ok()) return audits;
@@ -106,6 +123,24 @@ Status Agent::start() {
   return {};
 }
 
+/// Notes the ports that have an address: a replay decides by them, too.
+void Agent::begin_restart() {
+  std::set<IfIndex> ports;
+  std::string noted;
+  if (options_.restart != nullptr) {
+    noted = options_.restart->note(kAddressedNote);
+    std::istringstream numbers{noted};
+    for (std::uint32_t number = 0; numbers >> number;) ports.insert(IfIndex{number});
+  } else {
+    for (const AddressEntry& entry : reconciler_.known_addresses()) {
+      if (entry.ours || !is_link_local(entry.address.address)) ports.insert(entry.port);
+    }
+    for (const IfIndex port : ports) noted.append(noted.empty() ? "" : " ").append(std::to_string(port.value()));
+  }
+  if (journal_ != nullptr && !noted.empty()) journal_->note(kAddressedNote, noted);
+  port_ids_.begin_restart(std::move(ports));
+}
+
 void Agent::look_at_restart() {
   // A replay has no store that could tell what waits in it: it repeats the recorded answers.
   const bool is_quiet =
@@ -113,6 +148,7 @@ void Agent::look_at_restart() {
   if (journal_ != nullptr) journal_->restart_look(is_quiet);
   // Several checks in a row: a row may be on its way through a store, or between two states.
   if (quiet_polls_ < kQuietPolls) quiet_polls_ = is_quiet ? quiet_polls_ + 1 : 0;
+  if (quiet_polls_ == kPollsForRows) interfaces_.rows_have_come();
   if (quiet_polls_ >= kQuietPolls && programmer_.in_flight() == 0) delete_unwanted();
 }
 
@@ -281,7 +317,7 @@ std::vector<std::string> Agent::renamed() const {
     const auto has_row = [&](std::string_view table) { return runtime_.row_state(table, name).plane == PlaneState::Installed; };
     if (has_row("VLAN_TABLE") || has_row("LAG_TABLE") || has_row("VRF_TABLE")) continue;
     all.push_back("the device " + name + " was " + before +
-                  " of rondod until another program renamed it; it is left as it is: 'ip link del " + name + "' deletes it");
+                  " of rondod until another program renamed it; it is left as it is until rondod starts again, which deletes it");
   }
   return all;
 }

@@ -114,6 +114,7 @@ class Agent {
   /// nothing to order.
   bool flush(std::vector<Operation> deletes, std::function<void()> answered);
   const Interfaces& interfaces() const noexcept { return interfaces_; }
+  const Fdb& fdb() const noexcept { return fdb_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
   /// See Routes::on_answers.
@@ -124,6 +125,8 @@ class Agent {
   Withdrawals withdrawals() const { return switch_agent::withdrawals(ports_, nexthop_groups_, routes_); }
 
  private:
+  std::string neighbor_words(std::string_view key) const;
+  void begin_restart();
   void look_at_restart();
   bool rows_have_come();
   bool rows_are_handled() const;

@@ -23,6 +23,8 @@ inline constexpr ConstraintKind kAddressFree{
     "address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address exists
 inline constexpr ConstraintKind kRestartOver{
     "restart-over"};  // kDataPlane      interfaces      everything that an earlier run left is in use or deleted
+inline constexpr ConstraintKind kRowsCome{
+    "rows-come"};  // kDataPlane      interfaces      the rows that an earlier run had programmed have come and are handled
 inline constexpr ConstraintKind kNeighborsGone{"neighbors-gone"};    // port   neighbors       no neighbour is left on it
 inline constexpr ConstraintKind kNeighbor{"neighbor"};               // port:address    neighbors       it is in the kernel
 inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
@@ -49,7 +51,6 @@ inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port 
 inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
 inline constexpr ConstraintKind kLag{"lag"};                            // name           lags          its bond is as its row asks
 inline constexpr ConstraintKind kLagMembersGone{"lag-members-gone"};    // name           lag-members   no port is in it
-inline constexpr ConstraintKind kLagMember{"lag-member"};               // lag:port       lag-members   the port is in the bond of the LAG
 inline constexpr ConstraintKind kInNoLag{"in-no-lag"};                  // port           lag-members   no LAG has the port
 inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};           // vlan:mac      fdb     no row has it under another spelling
 inline constexpr ConstraintKind kFdbFree{

@@ -35,6 +35,12 @@ class Fdb final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(rows).
   PlaneCounts state_counts() const;
+  /// Rows that wait for the end of an entry of another program, or because the address is that of a device. O(rows).
+  struct HeldByOthers {
+    std::size_t rows = 0;
+    std::string first;  // Who has the first such address.
+  };
+  HeldByOthers held_by_others() const;
   /// Compares about 'limit' of the requested entries with those read. Returns true at the end of both.
   bool compare(FdbLook& look, std::size_t limit, Findings& findings) const;
   /// True if the entry is another program's: it is on a device that no row names, such as that of a virtual machine, and it is not as

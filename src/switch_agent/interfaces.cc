@@ -59,6 +59,10 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, M
   runtime.explain(kRestartOver, [](std::string_view) {
     return FactOrigin{"", "", "what an earlier run left in the data plane stays until the rows have been compared with it"};
   });
+  provide(kRowsCome, [this](std::string_view) { return !ids_.awaits_rows(); });
+  runtime.explain(kRowsCome, [](std::string_view) {
+    return FactOrigin{"", "", "an earlier run used the port in another way, and the row that asks for that may still come"};
+  });
   provide(kAddressSpelling, [this](std::string_view key) {
     const Result<InterfaceKey> parsed = parse_interface_key(key);
     return !parsed || !parsed->address || !is_wanted(parsed->port, *parsed->address);
@@ -74,10 +78,9 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, M
     return FactOrigin{"", "", std::string{key} + " is the last address of its family, and the port still has neighbours of it"};
   });
   runtime.explain(kInterface, [](std::string_view port) { return FactOrigin{"INTF_TABLE", std::string{port}, ""}; });
-  runtime.explain(kAddressed, [](std::string_view key) {
-    const std::string port{key.substr(0, key.rfind(':'))};
-    return FactOrigin{"", "",
-                      "no address of that family on " + port + ": a row INTF_TABLE:" + port + ":<address>/<length> is missing or waits"};
+  runtime.explain(kAddressed, [this](std::string_view key) {
+    const std::string_view port = key.substr(0, key.rfind(':'));
+    return FactOrigin{"", "", no_address_words(port, key.ends_with(":ipv6"))};
   });
   runtime.explain(kPortUnused, [](std::string_view port) {
     return FactOrigin{"", "", "INTF_TABLE still has rows for " + std::string{port}};
@@ -98,6 +101,12 @@ bool Interfaces::addressed(std::string_view key) const {
            const auto& [prefix, address] = entry;
            return address.applied && !address.leaving && prefix.address.is_v6() == ipv6;
          });
+}
+
+std::string Interfaces::no_address_words(std::string_view port, bool ipv6) const {
+  if (addressed(family_key(port, ipv6))) return {};
+  const std::string name{port};
+  return "no address of that family on " + name + ": a row INTF_TABLE:" + name + ":<address>/<length> is missing or waits";
 }
 
 Outcome Interfaces::set(std::string_view key, const Fields& fields) {
@@ -129,6 +138,8 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
   const Constraint in_no_lag{kInNoLag, port};
   if (!holds(in_no_lag)) return Outcome::wait_for(in_no_lag);
+  if (!interfaces_.contains(port) && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Interface}))
+    return Outcome::wait_for({kRowsCome, std::string{kDataPlane}});
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   const std::string vrf_before = interfaces_[port].vrf;
   const std::optional<IfIndex> master = master_to_order(port, row->vrf);
@@ -259,7 +270,14 @@ Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& addres
   return Outcome::staged();
 }
 
+void Interfaces::rows_have_come() {
+  if (!ids_.awaits_rows()) return;
+  ids_.rows_have_come();
+  announce({kRowsCome, std::string{kDataPlane}});
+}
+
 void Interfaces::end_restart() {
+  rows_have_come();
   restarted_ = true;
   release_ports();
   announce({kRestartOver, std::string{kDataPlane}});

@@ -30,6 +30,9 @@ class Interfaces final : public Orch {
  public:
   Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
+  /// Called when the rows of an earlier run have come and are handled. Until then a row waits that asks for another use of a port than the
+  /// data plane shows.
+  void rows_have_come();
   /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
   /// port with the last address of a family, and the row of another address may still arrive.
   void end_restart();
@@ -49,6 +52,8 @@ class Interfaces final : public Orch {
   }
   /// Words about a key of NEIGH_TABLE whose address is one of this machine, so that no host answers for it; empty if it is none.
   std::string own_address_words(std::string_view neighbor_key) const;
+  /// Words about a port without an address of the family; empty if it has one.
+  std::string no_address_words(std::string_view port, bool ipv6) const;
   /// Ports of rows that another program has put into a bridge or a bond, as text for operators. O(ports).
   std::vector<std::string> taken() const;
   /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).

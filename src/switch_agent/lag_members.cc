@@ -66,6 +66,8 @@ std::vector<Constraint> LagMembers::find_missing(const Place& place) const {
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   if (const std::string* const other = lag_of(port); other != nullptr && *other != lag) missing.push_back({kInNoLag, port});
+  if (!members_.contains(place) && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Lag, lag}))
+    missing.push_back({kRowsCome, std::string{kDataPlane}});
   return missing;
 }
 

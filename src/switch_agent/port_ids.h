@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -105,6 +106,22 @@ class PortIds {
   void for_each_device(Visit visit) const {
     for (const auto& [name, device] : devices_) visit(name, device);
   }
+  /// A restart begins: the ports that had an address when the data plane was read.
+  void begin_restart(std::set<IfIndex> addressed) { addressed_ = std::move(addressed); }
+  /// The rows of the earlier run have been handled.
+  void rows_have_come() { addressed_.reset(); }
+  bool awaits_rows() const noexcept { return addressed_.has_value(); }
+
+  /// What a port is used for.
+  struct Use {
+    enum class Kind : std::uint8_t { None, Interface, Vlan, Lag };
+    Kind kind = Kind::None;
+    std::string_view device{};  // The VLAN of an untagged member, or the LAG.
+  };
+  /// True if the rows of the earlier run have yet to come, and the data plane shows the port in another use: a row that asks for that use
+  /// has the port, whichever comes first. O(log(devices)).
+  bool is_left_in_another_use(std::string_view port, const Use& wanted) const;
+
   void erase(std::string_view name) {
     if (const auto device = devices_.find(name); device != devices_.end()) {
       forget_tagged(name, device->second);
@@ -146,6 +163,7 @@ class PortIds {
   }
 
  private:
+  Use use_of(std::string_view port) const;
   void forget_tagged(std::string_view name, const Device& device) {
     const auto it = tagged_.find({device.lower, device.vlan});
     if (it != tagged_.end() && it->second == name) tagged_.erase(it);
@@ -161,6 +179,7 @@ class PortIds {
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::map<std::string, bool, std::less<>> wanted_up_;  // By the names of rows.
   std::uint64_t last_up_ = 0;
+  std::optional<std::set<IfIndex>> addressed_;  // Empty after the restart.
 };
 
 }  // namespace rondo::switch_agent

@@ -17,11 +17,13 @@ VlanMembers::VlanMembers(Runtime& runtime, Programmer& programmer, PortIds& ids)
     : Orch(runtime, "vlan members", kVlanMembers),
       programmer_(programmer),
       ids_(ids),
-      mtu_retries_(runtime, "vlan member mtu", kVlanMembers, [this](const std::string& key) {
-        const Result<VlanMemberKey> parsed = parse_vlan_member_key(key);
-        const auto it = parsed ? members_.find({parsed->vlan, parsed->port}) : members_.end();
-        if (it != members_.end() && it->second.present) follow_mtu(it->first, it->second);
-      }) {
+      mtu_retries_(runtime, "vlan member mtu", kVlanMembers,
+                   [this](const std::string& key) {
+                     const Result<VlanMemberKey> parsed = parse_vlan_member_key(key);
+                     const auto it = parsed ? members_.find({parsed->vlan, parsed->port}) : members_.end();
+                     if (it != members_.end() && it->second.present) follow_mtu(it->first, it->second);
+                   }),
+      freed_(runtime, "ports of no vlan", kVlanMembers, [this](const std::string& port) { free_port(port); }) {
   consume("VLAN_MEMBER_TABLE", this, &VlanMembers::set, &VlanMembers::remove, {.set_replaces_delete = true});
   provide_facts();
   ids_.on_mtu([this](const std::string& port) {
@@ -71,9 +73,9 @@ void VlanMembers::provide_facts() {
   runtime().explain(kInNoVlan, [this](std::string_view port) {
     const auto one = std::ranges::find_if(members_, [port](const auto& entry) { return entry.first.second == port; });
     if (one == members_.end()) return FactOrigin{};
-    return FactOrigin{
-        "", "",
-        "VLAN_MEMBER_TABLE " + vlan_member_key(one->first.first, port) + " has the port, and a member of a VLAN has no row of INTF_TABLE"};
+    return FactOrigin{"", "",
+                      "VLAN_MEMBER_TABLE " + vlan_member_key(one->first.first, port) +
+                          " has the port, and a member of a VLAN is in no LAG, and has no row of INTF_TABLE"};
   });
   runtime().explain(kUntaggedFree, [this](std::string_view port) {
     const std::string* const vlan = untagged_vlan(port);
@@ -118,6 +120,8 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
   }
   const std::string* const other = *tagged ? nullptr : untagged_vlan(place.second);
   if (other != nullptr && *other != place.first) missing.push_back({kUntaggedFree, place.second});
+  const PortIds::Use use{PortIds::Use::Kind::Vlan, *tagged ? std::string_view{} : std::string_view{place.first}};
+  if (known == members_.end() && ids_.is_left_in_another_use(place.second, use)) missing.push_back({kRowsCome, std::string{kDataPlane}});
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   if (known != members_.end() && known->second.device != device) return change_mode(place);
@@ -255,12 +259,23 @@ std::vector<Operation> VlanMembers::orders_to_leave(const Place& place, const Me
 }
 
 void VlanMembers::end_restart() {
-  ids_.for_each_device([this](const std::string& name, const PortIds::Device& device) {
-    const std::string_view master = ids_.name(device.master);
-    const PortIds::Device bridge = ids_.device(master);
-    if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds(configured(name))) return;
-    if (const std::string* const vlan = untagged_vlan(name); vlan != nullptr && *vlan == master) return;
-    program(programmer_, LinkSet{ids_.find(name), std::nullopt, std::nullopt, IfIndex{}}, [](const Status&) {});
+  ids_.for_each_device([this](const std::string& name, const PortIds::Device&) { free_port(name); });
+}
+
+/// A port that no row puts into the bridge of ours in which it is.
+bool VlanMembers::is_left_in_bridge(const std::string& port) const {
+  const PortIds::Device device = ids_.device(port);
+  const std::string_view master = ids_.name(device.master);
+  const PortIds::Device bridge = ids_.device(master);
+  if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds(configured(port))) return false;
+  const std::string* const vlan = untagged_vlan(port);
+  return vlan == nullptr || *vlan != master;
+}
+
+void VlanMembers::free_port(const std::string& port) {
+  if (!is_left_in_bridge(port)) return;
+  program(programmer_, LinkSet{ids_.find(port), std::nullopt, std::nullopt, IfIndex{}}, [this, port](const Status& status) {
+    if (!status.ok() && is_passing(status)) freed_.add(port, kForeignRetry);
   });
 }
 

@@ -64,6 +64,8 @@ class VlanMembers final : public Orch {
   std::vector<Operation> orders_to_leave(const Place& place, const Member& member) const;
   Outcome answered(const Place& place, IfIndex device, IfIndex bridge, const Status& status);
   const std::string* untagged_vlan(std::string_view port) const;
+  bool is_left_in_bridge(const std::string& port) const;
+  void free_port(const std::string& port);
   void follow_mtu(const Place& place, const Member& member);
 
   Programmer& programmer_;
@@ -74,6 +76,7 @@ class VlanMembers final : public Orch {
   std::map<std::string, std::size_t, std::less<>> of_port_;   // The number of VLANs of each port that is in one.
   std::map<std::string, std::string, std::less<>> untagged_;  // The VLAN of each port that is an untagged member.
   RetryTimer mtu_retries_;
+  RetryTimer freed_;  // Ports that have to leave a bridge, and that no row names.
 };
 
 }  // namespace rondo::switch_agent

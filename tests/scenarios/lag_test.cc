@@ -690,6 +690,31 @@ TEST_F(LagTest, ARestartTakesOutThePortsThatNoRowPutsIntoALag) {
   expect_free("A");
 }
 
+/// Of two rows for one port either won, as their order at the start had it.
+TEST_F(LagTest, ARestartLeavesAPortToTheRowThatHadIt) {
+  everything();
+  set("INTF_TABLE", "A");
+  set("INTF_TABLE", "A:10.9.0.1/24");
+  set("LAG_TABLE", "PortChannel2");
+  set("LAG_MEMBER_TABLE", "PortChannel2:B");
+  run_for(2s);
+  const std::uint64_t orders = plane.executed();
+  stop();
+  start();
+  ports();
+  set("LAG_TABLE", "PortChannel2");
+  set("LAG_MEMBER_TABLE", "PortChannel2:B");
+  set("INTF_TABLE", "A");
+  set("INTF_TABLE", "A:10.9.0.1/24");
+  run_for(100ms);
+  everything();
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+  EXPECT_TRUE(is_in("B", "PortChannel1"));
+  EXPECT_EQ(plane.executed(), orders) << "needless orders";
+}
+
 /// Its rows have changed while no rondod ran: a member has become an interface, and the mode is another one.
 TEST_F(LagTest, ARestartFollowsRowsThatChangedMeanwhile) {
   everything();

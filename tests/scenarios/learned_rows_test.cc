@@ -53,6 +53,19 @@ TEST_F(LearnedRows, ANextHopThatIsAnAddressOfThisMachineIsNamedSo) {
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "20.0.0.0/8"), testing::Not(testing::HasSubstr("of this machine")));
 }
 
+/// The chain ended at the row of NEIGH_TABLE, which no program can write.
+TEST_F(LearnedRows, WhyANeighbourCannotBeLearnedIsTheDeviceOrTheAddressThatIsMissing) {
+  testbed.set("ROUTE_TABLE", "30.0.0.0/8", {{"nexthop", "10.7.0.2"}, {"ifname", "C"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "30.0.0.0/8"), testing::HasSubstr("the kernel has no device named 'C'"));
+  const IfIndex c = testbed.plane.add_port("C");
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{c, true}).ok());
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "30.0.0.0/8"), testing::HasSubstr("no address of that family on C"));
+  learn(kMac);
+  EXPECT_THAT(testbed.why("NEIGH_TABLE", kRow), testing::Not(testing::HasSubstr("device")));
+}
+
 TEST_F(LearnedRows, NextHopsRelyOnARowForWhichNothingIsOrdered) {
   EXPECT_THAT(of("route "), IsEmpty());
   learn(kMac);

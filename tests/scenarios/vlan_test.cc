@@ -473,6 +473,54 @@ TEST_F(VlanTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
   }
 }
 
+/// Of two rows for one port either won, as their order at the start had it.
+TEST_F(VlanTest, ARestartLeavesAPortToTheRowThatHadIt) {
+  const auto interfaces = [this] {
+    for (const char* const key : {"A", "A:10.1.0.1/24", "B", "B:10.2.0.1/24"}) set("INTF_TABLE", key);
+  };
+  for (const bool interfaces_had_them : {true, false}) {
+    SCOPED_TRACE(interfaces_had_them ? "interfaces" : "members");
+    const auto rows = [&](bool interfaces_first) {
+      set("VLAN_TABLE", "Vlan10");
+      ports();
+      interfaces_first ? interfaces() : members();
+      run_for(100ms);
+      interfaces_first ? members() : interfaces();
+      run_for(5s);
+    };
+    const auto expect_kept = [&] {
+      EXPECT_EQ(is_in("A", "Vlan10"), !interfaces_had_them);
+      EXPECT_EQ(is_in("B.10", "Vlan10"), !interfaces_had_them);
+      for (const char* const line : {"address A 10.1.0.1/24", "address B 10.2.0.1/24"})
+        EXPECT_EQ(testing::Value(actual(), Contains(line)), interfaces_had_them) << line;
+    };
+    rows(interfaces_had_them);
+    expect_kept();
+    const std::uint64_t orders = plane.executed();
+    for (const bool interfaces_first : {true, false}) {
+      stop();
+      start();
+      rows(interfaces_first);
+      EXPECT_TRUE(agent->has_restarted());
+      expect_kept();
+      EXPECT_EQ(plane.executed(), orders) << "needless orders";
+    }
+    // Without the row that had the ports, the others have them.
+    stop();
+    start();
+    set("VLAN_TABLE", "Vlan10");
+    ports();
+    interfaces_had_them ? members() : interfaces();
+    run_for(5s);
+    EXPECT_EQ(is_in("A", "Vlan10"), interfaces_had_them);
+    EXPECT_EQ(owed(), 0U);
+    for (const char* const key : {"Vlan10:A", "Vlan10:B"}) remove("VLAN_MEMBER_TABLE", key);
+    for (const char* const key : {"A:10.1.0.1/24", "B:10.2.0.1/24", "A", "B"}) remove("INTF_TABLE", key);
+    run_for(2s);
+    EXPECT_EQ(owed(), 0U);
+  }
+}
+
 /// The reading of the restart was believed.
 TEST_F(VlanTest, ADeviceThatAnotherProgramMovesDuringARestartIsPutBack) {
   everything();
@@ -514,6 +562,19 @@ TEST_F(VlanTest, ARestartTakesOutThePortsThatNoRowPutsIntoAVlan) {
   EXPECT_TRUE(link("Vlan10").port);
   EXPECT_FALSE(link("A").master);
   EXPECT_FALSE(link("B.10").port);
+}
+
+/// A refusal left such a port in the bridge.
+TEST_F(VlanTest, ARestartTakesOutPortsAlthoughTheOrderIsRefused) {
+  everything();
+  stop();
+  start();
+  set("VLAN_TABLE", "Vlan10", {{"mtu", "9000"}, {"mac", "02:00:00:00:10:10"}});
+  ports();
+  plane.fail_nth(OrderKind::Link, 1, ENOBUFS);
+  run_for(5s);
+  EXPECT_TRUE(agent->has_restarted());
+  EXPECT_FALSE(link("A").master);
 }
 
 /// A restart took the devices of virtual machines out of their VLAN.

@@ -36,11 +36,13 @@ class Reconciler final : public DataPlane {
   /// The next hops and groups of the dump. A caller that assigns ids should give an equal object the same id, and must not give that id to
   /// another.
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
+  /// The addresses of the dump, also those of other programs. Empty after end(). O(addresses).
+  std::vector<AddressEntry> known_addresses() const;
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
   /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed, also if
-  /// it became usable after the reading. If the port changes otherwise, orders for the port are executed from now on. A device that was
-  /// made after the reading is known from its first event on. O(log(ports)).
+  /// it became usable, or was made, after the reading. If the port changes otherwise, orders for the port are executed from now on. A
+  /// device that was made after the reading is known from its first event on. O(log(ports)).
   void link_event(const LinkEvent& event);
 
   /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups,
@@ -107,11 +109,14 @@ class Reconciler final : public DataPlane {
     IfIndex port;
     bool is_moved = false;  // Into another VRF or bridge, or out of one.
     bool has_new_mac = false;
+    std::uint16_t min_links = 0;  // Of a bond, as the event has it.
   };
   /// What is known of a device that takes part in an order.
   struct Device {
     IfIndex master;
     bool takes_ports_down = false;  // It is a VRF or a bond.
+    bool admin_up = false;
+    bool carrier = false;
   };
   Device device(IfIndex index);
   bool takes_port_down(const Order& order);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/dataplane/dataplane.h"
@@ -18,6 +20,8 @@ class RecordedRestart {
   virtual std::uint64_t found() = 0;
   /// The next hops and groups among them.
   virtual std::vector<NexthopEntry> nexthops() = 0;
+  /// The text that the recorded run noted under 'name' before its first turn; empty: none.
+  virtual std::string note(std::string_view name) = 0;
   /// Whether the check in the current turn found that all rows of the earlier run have arrived and are handled.
   virtual bool rows_are_handled() = 0;
   /// The orders of the current turn that delete unwanted objects.
