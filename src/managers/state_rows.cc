@@ -306,8 +306,9 @@ StateRows::Look StateRows::look_at_row(std::string_view table, std::string_view 
   using Row = WhyLink::State;
   if (row.state == Row::Queued || row.state == Row::InFlight) return Look::AsIs;
   if (row.state == Row::Parked && row.op == ChangeOp::Delete) return Look::AsIs;
-  if (row.plane == PlaneState::Pending) return Look::Later;
-  const bool is_there = row.plane == PlaneState::Installed || row.plane == PlaneState::Lost;
+  const PlaneState plane = row.state == Row::Rejected ? row.before : row.plane;  // A rejected change leaves what was there.
+  if (plane == PlaneState::Pending) return Look::Later;
+  const bool is_there = plane == PlaneState::Installed || plane == PlaneState::Lost;
   return is_there ? Look::Row : Look::NoRow;
 }
 

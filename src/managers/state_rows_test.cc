@@ -32,7 +32,11 @@ class StateRowsTest : public testing::Test {
     for (const char* const table :
          {"PORT_TABLE", "LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
       agent.consume(
-          table, [this, table](std::string_view key, const Fields&) { return applied(table, key, true); },
+          table,
+          [this, table](std::string_view key, const Fields& fields) {
+            if (fields.contains("bad")) return Outcome::reject(Status{StatusCode::InvalidArgument, "field 'bad' is not known"});
+            return applied(table, key, true);
+          },
           [this, table](std::string_view key) { return applied(table, key, false); });
     }
     for (const std::string table : {"LAG_TABLE", "LAG_MEMBER_TABLE", "VLAN_TABLE", "VLAN_MEMBER_TABLE", "VRF_TABLE", "INTF_TABLE"}) {
@@ -196,7 +200,13 @@ TEST_F(StateRowsTest, AVlanAndItsMembersAreShownAsVlanmgrdShowsThem) {
   run();
   EXPECT_THAT(content("VLAN_TABLE"), ElementsAre(Pair("VLAN_TABLE|Vlan10", "state=ok")));
   EXPECT_THAT(content("VLAN_MEMBER_TABLE"), ElementsAre(Pair("VLAN_MEMBER_TABLE|Vlan10|Ethernet0", "state=ok")));
+  fixture.set("VLAN_MEMBER_TABLE", "Vlan10:Ethernet0", {{"bad", "1"}});
+  fixture.set("VLAN_MEMBER_TABLE", "Vlan10:Ethernet4", {{"bad", "1"}});
+  run();
+  EXPECT_THAT(content("VLAN_MEMBER_TABLE"), ElementsAre(Pair("VLAN_MEMBER_TABLE|Vlan10|Ethernet0", "state=ok")))
+      << "a refused change leaves what was there";
   fixture.remove("VLAN_MEMBER_TABLE", "Vlan10:Ethernet0");
+  fixture.remove("VLAN_MEMBER_TABLE", "Vlan10:Ethernet4");
   fixture.remove("VLAN_TABLE", "Vlan10");
   run();
   EXPECT_THAT(content("VLAN_TABLE"), IsEmpty());

@@ -297,7 +297,7 @@ void Consumer::note_latency(std::uint32_t row) {
   stats_.latency_ns.add(static_cast<std::uint64_t>(std::max<Duration::rep>(took.count(), 0)));
 }
 
-/// A done row that is handled again does not end the rejection of a newer change.
+/// Called when a change is done or waits. A done row that is handled again does not end the rejection of a newer change.
 void Consumer::forget_rejection(std::uint32_t row) {
   if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.forget(ledger_.key(row));
 }
@@ -328,6 +328,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   if (is_asked_again(row, change)) return;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
+    forget_rejection(row);
     const bool gives_way = ledger_.gives_way(row);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
@@ -403,6 +404,7 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
   if (is_asked_again(row, change)) return;
+  forget_rejection(row);
   const Instant now = services_.scheduler.now();
   const Instant due = now + std::max(delay, Duration{0});
   if (ledger_.park_until(row, due, why.ok() ? std::string{} : why.to_string(), now)) {

@@ -74,6 +74,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
 void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const ConstraintIndex& constraints) {
   const bool is_owed = link.state != WhyLink::State::Absent;
   const bool is_delete = link.op == ChangeOp::Delete;
+  if (is_owed) link.before = in.state;
   if (is_owed && !is_delete && (in.state == PlaneState::Installed || in.state == PlaneState::Withdrawn)) {
     add_note(link, "what was asked for before is " + std::string{to_string(in.state)});
   }

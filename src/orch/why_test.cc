@@ -417,6 +417,30 @@ TEST_F(RejectedDeletes, OfAKeyOfWhichNoRowCanStandAreToldAndLeaveNothing) {
   EXPECT_EQ(runtime.why("T", "k").chain.at(0).state, WhyLink::State::Absent);
 }
 
+/// Such a row was counted, and told, as rejected.
+TEST_F(RejectedDeletes, ARejectedRowThatIsCorrectedToOneThatWaitsIsNotRejected) {
+  for (const bool on_time : {false, true}) {
+    const auto wait = [on_time] {
+      return on_time ? Outcome::retry_after(1h, {StatusCode::Unavailable, "later"}) : Outcome::wait_for({ConstraintKind{"group"}, "1"});
+    };
+    orch.consume(
+        on_time ? "T" : "U",
+        [wait](std::string_view, const Fields& fields) {
+          return fields.find("bad") == "1" ? Outcome::reject({StatusCode::InvalidArgument, "field 'bad' is not known"}) : wait();
+        },
+        [](std::string_view) { return Outcome::done(); });
+    const char* const table = on_time ? "T" : "U";
+    set(table, "k", {{"bad", "1"}});
+    run();
+    ASSERT_EQ(stats(table).rejected_rows, 1U);
+    set(table, "k", {{"bad", "0"}});
+    run();
+    EXPECT_EQ(stats(table).rejected_rows, 0U);
+    EXPECT_EQ(runtime.why(table, "k").chain.at(0).state, WhyLink::State::Parked);
+    EXPECT_THAT(runtime.why(table, "k").chain.at(0).note, testing::Not(HasSubstr("rejected")));
+  }
+}
+
 TEST_F(RejectedDeletes, TheNewestIsOneThatStillStands) {
   consume({StatusCode::InvalidArgument, "field 'bad' is not known"}, {StatusCode::PermissionDenied, "in use"});
   for (const char* const key : {"b", "c", "a", "d"}) {

@@ -124,12 +124,14 @@ struct WhyLink {
   std::string key;
   State state = State::Absent;
   PlaneState plane = PlaneState::Unknown;  // Runtime::explain_state().
-  std::optional<ChangeOp> op = {};         // The operation that is unsettled, if there is one.
-  std::vector<Constraint> facts;  // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
-  std::size_t missing = 0;        // How many of 'facts' do not hold.
-  std::string provider;           // Orch that provides the first fact; empty if there is none.
-  std::string note;               // For people: further explanation.
-  std::string origin_note = {};   // The part of 'note' that is FactOrigin::note.
+  /// Of a row with an unsettled or rejected change: the state of what was asked for before.
+  PlaneState before = PlaneState::Unknown;
+  std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
+  std::vector<Constraint> facts;    // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
+  std::size_t missing = 0;          // How many of 'facts' do not hold.
+  std::string provider;             // Orch that provides the first fact; empty if there is none.
+  std::string note;                 // For people: further explanation.
+  std::string origin_note = {};     // The part of 'note' that is FactOrigin::note.
   /// Index of the link whose row waits for this one; the first link is its own parent. 'fact' is the fact that row waits for.
   std::size_t parent = 0;
   std::optional<Constraint> fact = {};
