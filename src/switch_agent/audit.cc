@@ -362,7 +362,9 @@ void Audit::count_repaired(AuditResult& result) {
     }
   }
   for (const Drift& drift : findings_->kept()) {
-    if (kind_ != ObjectKind::Route && drift.kind != DriftKind::Unwanted && !is_there(drift)) ++result.not_repaired;
+    if (kind_ == ObjectKind::Route || drift.kind == DriftKind::Unwanted || is_there(drift)) continue;
+    const bool is_held = kind_ == ObjectKind::Fdb && parts_.fdb.state_of(drift.key).state == PlaneState::Foreign;
+    ++(is_held ? result.held_by_others : result.not_repaired);
   }
   result.repaired = ordered_ - std::min(ordered_, result.held_by_others + result.not_repaired);
 }

@@ -87,7 +87,7 @@ struct AuditResult {
   std::uint64_t fresh = 0;               // Differences that the previous audit did not find.
   std::array<std::uint64_t, 3> found{};  // Indexed by DriftKind.
   std::uint64_t repaired = 0;            // Ordered again or deleted, and the data plane carried out the order.
-  std::uint64_t held_by_others = 0;      // Not repaired, because another program has a route there.
+  std::uint64_t held_by_others = 0;      // Not repaired, because another program has an object there.
   std::uint64_t not_repaired = 0;        // Not repaired, because the data plane refused the order or has not answered.
   unsigned attempt = 0;                  // Consecutive audits, including this one, that repaired and found more to repair.
   Status status;

@@ -51,6 +51,15 @@ bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
   return look.walked && look.next_actual == look.actual.size();
 }
 
+Fdb::HeldByOthers Fdb::held_by_others() const {
+  HeldByOthers held;
+  for (const auto& [place, entry] : entries_) {
+    if (entry.holder.empty() || entry.leaving) continue;
+    if (held.rows++ == 0) held.first = fdb_key(place.first, place.second) + ": " + entry.holder;
+  }
+  return held;
+}
+
 bool Fdb::is_foreign(const FdbEntry& entry) const {
   const std::string_view port = ids_.name(entry.port);
   const PortIds::Device device = ids_.device(port);

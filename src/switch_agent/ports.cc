@@ -54,6 +54,7 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   ports_[name].name = name;
   ports_[name].has_row = true;
   if (!is(name, &Port::exists)) {
+    if (ports_[name].missing_since == Instant{}) ports_[name].missing_since = runtime().scheduler().now();
     refusals_.forget(name);
     return Outcome::wait_for({kDevice, name});
   }
@@ -198,6 +199,7 @@ void Ports::device_gone(Port& port) {
   const bool had_ipv6_mtu = has_ipv6_mtu(port.name);
   const PortIds::Device device = ids_.device(port.name);
   port.exists = false;
+  port.missing_since = runtime().scheduler().now();
   port.exists_since = runtime().clock().wall_now();
   ids_.set_master(port.name, {});
   ids_.erase(port.name);
@@ -256,6 +258,14 @@ std::vector<Drift> Ports::differences() const {
 const Ports::Port* Ports::find(std::string_view name) const {
   const auto it = ports_.find(name);
   return it == ports_.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> Ports::without_device(Instant since) const {
+  std::vector<std::string> found;
+  for (const auto& [name, port] : ports_) {
+    if (port.has_row && !port.exists && port.missing_since <= since) found.push_back(name);
+  }
+  return found;
 }
 
 std::vector<Ports::Port> Ports::ports() const {

@@ -52,6 +52,7 @@ class Ports final : public Orch {
     /// True if the administrative status differs from the row's because another program changed it.
     bool is_overridden() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
     std::uint64_t carrier_changes = 0;
+    Instant missing_since;  // Of a row without a device.
     WallTime exists_since;  // When each value last changed, or when the port was first seen.
     WallTime admin_since;
     WallTime carrier_since;
@@ -64,6 +65,8 @@ class Ports final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(ports).
   PlaneCounts state_counts() const;
+  /// The ports that have a row, and have had no device since this instant. O(ports).
+  std::vector<std::string> without_device(Instant since) const;
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
 

@@ -29,6 +29,11 @@ RouteId id_of(const Operation& operation) {
   return {gone.prefix, gone.table};
 }
 
+std::string missing_group_words(const Constraint& fact) {
+  const std::string table = fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET";
+  return "the data plane has lost " + table + " '" + fact.key + "', which it had confirmed";
+}
+
 Duration retry_after(const Outcome& outcome) { return outcome.kind() == Outcome::Kind::RetryAfter ? outcome.delay() : kSoon; }
 }  // namespace
 
@@ -413,12 +418,16 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   // PutBack may have skipped the earlier route while this order was under way.
   const bool is_foreign = operation.status.code() == StatusCode::AlreadyExists;  // Another program has a route there.
   const std::uint32_t slot = routes_.find(id);
-  // The kernel may have dropped the group a moment ago, and the event is still on its way: wait for it. Park the row before giving up the
-  // group, so that a set which only this route uses counts as awaited and stays.
-  const bool group_gone = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
+  // If the group is known to be gone, the row waits for it, and is parked before the group is given up, so that a set which only this route
+  // uses counts as awaited and stays. Otherwise the kernel may have dropped the group a moment ago, and the event is still on its way; or
+  // another program deleted it, and audits only report.
+  const RouteMap::Group& group = routes_.group(ordered.group);
+  const bool has_no_group = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
+  const bool group_gone = has_no_group && !group.entry->usable;
+  const Status why = has_no_group ? operation.status.with_context(missing_group_words(group.fact)) : operation.status;
   const Outcome outcome = is_foreign   ? Outcome::retry_after(kForeignRetry, operation.status)
-                          : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
-                                       : refusals_of(slot).note(id, outcome_of_set(operation.status));
+                          : group_gone ? Outcome::wait_for(group.fact)
+                                       : refusals_of(slot).note(id, outcome_of_set(why));
   if (is_foreign || group_gone) forget_refusal(id);
   if (slot == RouteMap::kNone) {
     tell_free(id);

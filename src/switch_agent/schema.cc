@@ -513,6 +513,8 @@ Result<RouteKey> parse_route_key(std::string_view key) {
     key = parts->second;
   }
   const Result<Prefix> prefix = Prefix::parse(key);
+  if (!prefix && key == "default")
+    return failure(StatusCode::InvalidArgument, "'default' is not an IP prefix: the default routes are 0.0.0.0/0 and ::/0");
   if (!prefix) return failure(prefix.error());
   parsed.prefix = *prefix;
   // In IPv4 only the length may be omitted: Prefix::parse() refuses leading zeros.
@@ -551,6 +553,8 @@ Result<RouteRow> read_route(const Fields& fields) {
     return failure(StatusCode::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
   if (!group.empty() && has_hops)
     return failure(bad_field(field::kNexthopGroup.name, group, "cannot be combined with 'nexthop' or 'ifname'"));
+  if (const std::string_view weight = fields.find(field::kWeight.name).value_or(""); !group.empty() && !weight.empty())
+    return failure(bad_field(field::kWeight.name, weight, "cannot be combined with 'nexthop_group', which has weights of its own"));
   if (blackhole) {
     row.type = RouteType::Blackhole;
     return row;

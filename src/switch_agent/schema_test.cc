@@ -398,6 +398,8 @@ TEST(RouteSchema, BadKeysAreRefusedWithTheirText) {
     EXPECT_FALSE(parse_route_key(bad).has_value()) << bad;
   }
   EXPECT_THAT(error_of(parse_route_key("10.0.0.1/8")), HasSubstr("10.0.0.1/8"));
+  EXPECT_THAT(error_of(parse_route_key("default")), HasSubstr("0.0.0.0/0"));
+  EXPECT_THAT(error_of(parse_route_key("Vrf1:default")), HasSubstr("0.0.0.0/0"));
   EXPECT_LT(error_of(parse_route_key(std::string(60'000, '1'))).size(), 400U);
 }
 
@@ -422,6 +424,9 @@ TEST(RouteSchema, BadFieldsAreNamed) {
   EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "yes"}}.fields())), AllOf(HasSubstr("blackhole"), HasSubstr("yes")));
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"ifname", "A"}}.fields())),
               AllOf(HasSubstr("nexthop_group"), HasSubstr("'7'")));
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"weight", "1,2"}}.fields())),
+              AllOf(HasSubstr("weight"), HasSubstr("'1,2'"), HasSubstr("nexthop_group")));
+  EXPECT_TRUE(parse_route(Row{{"nexthop_group", "7"}, {"weight", ""}}.fields()).has_value());
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop", "10.0.0.1"}}.fields())), HasSubstr("ifname"));
   EXPECT_THAT(error_of(parse_route(Row{{"ifname", "A"}}.fields())), HasSubstr("nexthop"));
 }

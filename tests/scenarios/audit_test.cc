@@ -388,6 +388,23 @@ TEST(Audit, AReportedLossOfAGroupTakesItsRoutesWithIt) {
 }
 
 /// The data plane refuses the repair of a lost object for a while.
+/// Such a route was tried again each 100 ms, and its reason was "internal: the handler waits for nexthop-group:b, which holds".
+TEST(Audit, ANewRouteOverAGroupWhoseLossIsOnlyReportedIsRefusedAndTriedLessAndLessOften) {
+  DriftTestbed testbed{{.period = 60s, .action = OnDrift::Report}};
+  testbed.meddle(NexthopDelete{testbed.number_of("10.1.0.2")});
+  testbed.run_for(2s);
+  const std::uint64_t orders = testbed.plane.executed();
+  testbed.set("ROUTE_TABLE", "40.0.0.0/8", {{"nexthop_group", "b"}});
+  testbed.run_for(20s);
+  EXPECT_LE(testbed.plane.executed() - orders, 12U);
+  EXPECT_EQ(testbed.stats("ROUTE_TABLE").spurious_waits, 0U);
+  EXPECT_EQ(testbed.runtime.row_state("ROUTE_TABLE", "40.0.0.0/8").plane, PlaneState::Refused);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "40.0.0.0/8"), HasSubstr("the data plane has lost NEXTHOP_GROUP_TABLE 'b'"));
+  ASSERT_TRUE(testbed.agent.audit()->request(kAllKinds, OnDrift::Repair, {}).ok());
+  testbed.run_for(6s);
+  EXPECT_EQ(testbed.runtime.row_state("ROUTE_TABLE", "40.0.0.0/8").plane, PlaneState::Installed);
+}
+
 TEST(Audit, ARowIsInstalledAsSoonAsALateRepairHolds) {
   DriftTestbed testbed{{.period = 60s}};
   testbed.plane.fail_by_chance(OrderKind::Neighbor, 1.0, ENOBUFS);

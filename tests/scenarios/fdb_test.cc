@@ -138,9 +138,12 @@ TEST_F(FdbTest, AnEntryOfAnotherControlPlaneStaysAndItsRowWaitsForItsEnd) {
   EXPECT_EQ(entry_count(), 1U);
   EXPECT_EQ(state("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), "foreign");
   EXPECT_THAT(why("FDB_TABLE", "Vlan10:02:00:00:00:00:aa"), HasSubstr("the bridge has an entry of another control plane"));
+  EXPECT_EQ(agent->fdb().held_by_others().rows, 1U);
+  EXPECT_THAT(agent->fdb().held_by_others().first, HasSubstr("Vlan10:02:00:00:00:00:aa: "));
   ASSERT_TRUE(plane.remove_external_entry("Vlan10", kA));
   run_for(2s);
   expect_entries();
+  EXPECT_EQ(agent->fdb().held_by_others().rows, 0U);
 }
 
 TEST_F(FdbTest, ARowThatGoesLeavesTheEntryOfAnotherControlPlane) {

@@ -196,12 +196,16 @@ TEST_F(StatesOfRows, ADeadPortIsForgottenUnlessARowAsksForIt) {
   testbed.set("PORT_TABLE", "B", {{"admin_status", "up"}});
   testbed.run_for(1s);
   EXPECT_EQ(names(), "A(absent) B(absent) ");
+  EXPECT_THAT(testbed.agent.ports().without_device(testbed.world.clock().now() - 10s), testing::IsEmpty());
+  testbed.run_for(10s);
+  EXPECT_THAT(testbed.agent.ports().without_device(testbed.world.clock().now() - 10s), testing::ElementsAre("A", "B"));
   testbed.remove("PORT_TABLE", "B");
   testbed.run_for(1s);
   EXPECT_EQ(names(), "A(absent) ");
   testbed.plane.add_port("A");
   testbed.run_for(1s);
   EXPECT_EQ(names(), "A ");
+  EXPECT_THAT(testbed.agent.ports().without_device(testbed.world.clock().now() - 10s), testing::IsEmpty());
   EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "installed");
 }
 

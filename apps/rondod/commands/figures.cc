@@ -170,6 +170,9 @@ std::string counted(std::size_t number, const std::string& what) { return std::t
 /// The most ports named, so that they fit on a screen.
 constexpr std::size_t kPortsNamed = 10;
 
+/// A port that the kernel has not had for this long is a trouble. At a start the devices may come after their rows.
+constexpr Duration kPortMissing = 10s;
+
 /// Reports finished rows that the data plane has dropped because a port is down. It is a note, because only the operator knows whether
 /// that is intended.
 void add_withdrawn(const CommandContext& context, json::array& notes) {
@@ -209,6 +212,16 @@ void add_lost(const CommandContext& context, json::array& troubles) {
                                 ": another program changed the device, which is reported and not repaired; 'rondo why " + table +
                                 " KEY' names the difference, and writing the row again repairs it"));
   }
+}
+
+/// Reports rows of ports whose device the kernel has not had for a while: a wrong name, or a module that is not plugged in.
+void add_without_device(const CommandContext& context, json::array& troubles) {
+  const std::vector<std::string> ports = context.agent->ports().without_device(context.runtime.clock().now() - kPortMissing);
+  if (ports.empty()) return;
+  std::string told = counted(ports.size(), "row") + " of PORT_TABLE " + (ports.size() == 1 ? "has" : "have") + " no device in the kernel: ";
+  for (std::size_t i = 0; i < std::min(kPortsNamed, ports.size()); ++i) told.append(i == 0 ? "" : ", ").append(ports[i]);
+  if (ports.size() > kPortsNamed) told.append(" and more");
+  troubles.push_back(sentence(told + "; what these ports should carry waits for them"));
 }
 
 /// Reports ports of the router that are in a bridge, and devices of ours that another program has renamed.
@@ -267,6 +280,11 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
     troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +
                                 ", which wait until they go: " + held.first));
   }
+  if (const auto held = context.agent->fdb().held_by_others(); held.rows != 0) {
+    troubles.push_back(sentence("entries that rondod must not replace are in the place of " + counted(held.rows, "row") +
+                                " of FDB_TABLE, which wait until they go: " + held.first));
+  }
+  add_without_device(context, troubles);
   add_withdrawn(context, notes);
   add_lost(context, troubles);
   add_moved(context, troubles, notes);
