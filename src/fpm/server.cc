@@ -268,6 +268,7 @@ bool Server::is_refused(int connection, const std::string& peer) {
   if (allowed.code() == StatusCode::Unavailable) return true;
   ++refused_;
   last_refusal_ = allowed.message();
+  if (!session_) last_end_ = "a connection was refused: " + std::string{allowed.message()};
   const Instant now = scheduler_.now();
   if (now < refusals_silent_until_) return true;
   refusals_silent_until_ = now + kRefusalsSilent;

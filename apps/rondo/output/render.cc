@@ -160,8 +160,8 @@ std::string waits_for(const json::object& link) {
   std::string line = ", waits for ";
   for (std::size_t i = 0; i < std::min(shown, facts.size()); ++i) line.append(i == 0 ? "" : ", ").append(cell_text(facts[i]));
   const std::size_t others = facts.size() - std::min(shown, facts.size());
-  if (others == 1) line.append(" (the other one is there)");
-  if (others > 1) line.append(" (the other ").append(std::to_string(others)).append(" are there)");
+  if (others == 1) line.append(" (").append(cell_text(facts[shown])).append(" is there)");
+  if (others > 1) line.append(" (").append(std::to_string(others)).append(" other facts are there)");
   return line;
 }
 

@@ -114,7 +114,7 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
     {"table":"P","key":"x","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":1},
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
-            "G 1: parked, waits for n a, n b (the other one is there) (provided by p)\n"
+            "G 1: parked, waits for n a, n b (n c is there) (provided by p)\n"
             "├ N a: parked, waits for port x: nobody provides it\n"
             "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"

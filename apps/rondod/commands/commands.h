@@ -48,7 +48,8 @@ struct CommandContext {
   const JobService* jobs;                         // Null if this rondod runs no jobs.
   std::unique_ptr<EarlierVersions> earlier = {};  // Set by add_restart_command().
   commands::Incident refused_orders{"orders that the data plane refused"};
-  commands::Incident repaired{"rows of the managers that another program changed or deleted, and that were written again"};
+  commands::Incident repaired{
+      "rows of the managers that were changed or deleted, by another program or with data of a Redis, and that were written again"};
   std::uint64_t repaired_told = 0;
 };
 

@@ -39,7 +39,8 @@ void look_for_repaired_rows(CommandContext& context, Log& log) {
   if (news == 0) return;
   std::string newest = context.managers->last_repair();
   if (state != nullptr && !state->last_repair().empty()) newest += (newest.empty() ? "" : "; ") + ("STATE_DB " + state->last_repair());
-  log.warn("another program changed or deleted rows of the managers, they are written again", {{"count", news}, {"newest", newest}});
+  log.warn("rows of the managers were changed or deleted, by another program or with data of a Redis, they are written again",
+           {{"count", news}, {"newest", newest}});
   context.repaired.look(all, newest, context.runtime.clock());
 }
 

@@ -36,7 +36,9 @@ void add_stores(const CommandContext& context, std::vector<RestartReason>& reaso
   add(reasons, "writes are not confirmed by a Redis", writes);
   std::uint64_t records = 0;
   for (const auto& file : context.files) records += file->figures().waiting;
-  add(reasons, "times that a Redis was emptied or replaced: a restart removes what is programmed of rows that it lacks",
+  add(reasons,
+      "times that a Redis came back as another server process or without its data: a restart removes what is programmed of rows that it "
+      "lacks",
       context.redis.recent_losses(context.runtime.clock()));
   add(reasons, "records are not in their file", records);
   std::uint64_t changes = 0;

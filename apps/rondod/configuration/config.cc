@@ -20,6 +20,7 @@
 #include "rondo/journal/limits.h"
 #include "rondo/store/redis_limits.h"
 #include "rondo/store/redis_store.h"
+#include "rondod/configuration/protocols.h"
 #include "rondod/configuration/section_reader.h"
 #include "rondod/configuration/simulated_section.h"
 #include "rondod/configuration/user_names.h"
@@ -47,9 +48,7 @@ constexpr std::array<std::pair<std::string_view, PlaneKind>, 3> kKinds{
     {{"linux", PlaneKind::Linux}, {"simulated", PlaneKind::Simulated}, {"none", PlaneKind::None}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kOnDrift{{{"repair", true}, {"report", false}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kWeights{{{"minus-one", false}, {"plain", true}}};
-
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
-
 constexpr std::array<std::pair<std::string_view, Standby>, 2> kStandbys{{{"wait", Standby::Wait}, {"refuse", Standby::Refuse}}};
 constexpr std::int64_t kLeaseLeast = kShortestRedisLease / std::chrono::milliseconds{1};
 constexpr std::int64_t kLeaseMost = 3'600'000;
@@ -276,6 +275,27 @@ void read_resources(SectionReader s, switch_agent::ResourceOptions& resources) {
   if (resources.low_percent > resources.high_percent) s.complain("low_percent", "is above high_percent");
 }
 
+void read_dataplane(SectionReader s, Config& config) {
+  s.choice("kind", kKinds, config.plane);
+  s.text("network_namespace", config.network_namespace);
+  s.integer("protocol", 5, 255, config.protocol);
+  s.complain_if("protocol", check_protocol(config.protocol));
+  s.integer("metric", 1, 0xFFFFFFFF, config.metric);
+  s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
+  s.integer("table", 1, 0xFFFFFFFF, config.table);
+  s.complain_if("table", check_table(config.table));
+  s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
+  s.share("safety_share", config.safety_share);
+  s.integer("safety_least", 1, kObjectsMost, config.safety_least);
+  s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
+  s.integer("audit_s", 0, 86400, config.audit_s);
+  s.choice("on_drift", kOnDrift, config.repairs_drift);
+  s.flag("learn_neighbors", config.learn_neighbors);
+  if (config.learn_neighbors && config.plane != PlaneKind::Linux) s.complain("learn_neighbors", "needs kind = \"linux\"");
+  read_simulated_ports(s, config.simulated_ports);
+  s.cpus("cpus", config.dataplane_cpus);
+}
+
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
@@ -318,25 +338,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   }
   read_store(root["store"].as_table(), file, error, config);
   read_jobs(section("jobs"), config.jobs);
-  {
-    SectionReader s = section("dataplane");
-    s.choice("kind", kKinds, config.plane);
-    s.text("network_namespace", config.network_namespace);
-    s.integer("protocol", 5, 255, config.protocol);
-    s.integer("metric", 1, 0xFFFFFFFF, config.metric);
-    s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
-    s.integer("table", 1, 0xFFFFFFFF, config.table);
-    s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
-    s.share("safety_share", config.safety_share);
-    s.integer("safety_least", 1, kObjectsMost, config.safety_least);
-    s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
-    s.integer("audit_s", 0, 86400, config.audit_s);
-    s.choice("on_drift", kOnDrift, config.repairs_drift);
-    s.flag("learn_neighbors", config.learn_neighbors);
-    if (config.learn_neighbors && config.plane != PlaneKind::Linux) s.complain("learn_neighbors", "needs kind = \"linux\"");
-    read_simulated_ports(s, config.simulated_ports);
-    s.cpus("cpus", config.dataplane_cpus);
-  }
+  read_dataplane(section("dataplane"), config);
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   read_managers(root["managers"].as_table(), file, error, config);
   read_resources(section("resources"), config.resources);

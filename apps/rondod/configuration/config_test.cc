@@ -129,6 +129,10 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler]\ntie = \"random\"\n"), AllOf(HasSubstr("'arrival'"), HasSubstr("'least-recently-served'")));
   EXPECT_THAT(message_of("[dataplane]\nkind = 7\n"), HasSubstr("'simulated'"));
   EXPECT_THAT(message_of("[dataplane]\nprotocol = 256\n"), HasSubstr("from 5 to 255"));
+  EXPECT_THAT(message_of("[dataplane]\nprotocol = 11\n"), HasSubstr("dataplane.protocol cannot be 11, the number of zebra"));
+  EXPECT_THAT(message_of("[dataplane]\nprotocol = 186\n"), HasSubstr("cannot be 186, the number of BGP in FRR"));
+  EXPECT_TRUE(parse_config("[dataplane]\nprotocol = 202\n", "x").has_value());
+  EXPECT_THAT(message_of("[dataplane]\ntable = 255\n"), HasSubstr("dataplane.table cannot be 255"));
   for (const char* const share : {"1.5", "-0.1", "\"0.2\"", "nan", "true"}) {
     EXPECT_THAT(message_of("[dataplane]\nsafety_share = " + std::string{share} + "\n"), HasSubstr("must be a number from 0 to 1"));
   }

@@ -45,6 +45,9 @@ class SectionReader {
         complain(key, node->source(), "must be true or false");
     }
   }
+  void complain_if(std::string_view key, const Status& bad) {
+    if (!bad.ok()) complain(key, std::string{bad.message()});
+  }
   template <class Integer>
   void integer(std::string_view key, std::int64_t low, std::int64_t high, Integer& value) {
     const toml::node* node = take(key);

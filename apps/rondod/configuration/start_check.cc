@@ -24,6 +24,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
+#include "rondod/configuration/user_names.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/stores/registry.h"
 #include "switch_agent/tables.h"
@@ -45,6 +46,7 @@ class StartCheck {
     check_store("store.url", config_.store);
     for (const StoreGroup& group : config_.store_groups) check_group(group);
     check_managers();
+    if (config_.fpm.enabled) check_address("fpm.address", "[" + config_.fpm.address + "]:0");
     check_cpus("scheduler.cpus", config_.scheduler_cpus);
     check_jobs();
     if (config_.plane != PlaneKind::Linux) return std::move(findings_);
@@ -183,7 +185,9 @@ class StartCheck {
     if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return;
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, &::freeaddrinfo};
     const UniqueFd socket{::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0) complain(setting, errno, "listening on '" + host + "'");
+    if (::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0) return;
+    if (errno != EADDRNOTAVAIL) return complain(setting, errno, "listening on '" + host + "'");
+    complain(setting, Status{StatusCode::NotFound, "'" + host + "' is no address of this machine"});
   }
 
   /// Binds this thread to the CPUs, as the start does, and restores its own.
@@ -204,6 +208,17 @@ std::vector<StartFinding> check_start(const Config& config) { return StartCheck{
 
 std::vector<StartFinding> warnings(const Config& config) {
   std::vector<StartFinding> found;
+  const FpmChoice& fpm = config.fpm;
+  if (fpm.enabled && config.plane == PlaneKind::Linux && fpm.table == config.table) {
+    found.push_back({false, "fpm.table",
+                     "is that of [dataplane], " + std::to_string(fpm.table) +
+                         ": if zebra programs the same kernel, it installs its routes there, too, and the kernel uses "
+                         "those. One of the two needs a table of its own: docs/guide/frr.md"});
+  }
+  for (const std::string& name : fpm.users) {
+    if (!fpm.enabled || user_named(name)) continue;
+    found.push_back({false, "fpm.users", "names '" + name + "', and this machine has no such user: no program can connect as that user"});
+  }
   const ManagersChoice& managers = config.managers;
   for (const auto& [setting, url] :
        {std::pair{"managers.config_db", &managers.config_db}, std::pair{"managers.state_db", &managers.state_db}}) {

@@ -34,6 +34,7 @@ class OpenedRedis final : public OpenRedis {
     figures.connects = stats.connects;
     figures.epoch = stats.epoch;
     figures.failovers = stats.failovers;
+    figures.last_failover = stats.last_failover;
     figures.fenced = stats.fenced;
     figures.unfenced = stats.unfenced;
     figures.pops = stats.pops;

@@ -27,6 +27,7 @@ struct RedisFigures {
   std::uint64_t connects = 0;
   std::uint64_t epoch = 0;
   std::uint64_t failovers = 0;
+  std::string last_failover = {};
   std::uint64_t fenced = 0;
   std::uint64_t unfenced = 0;
   std::uint64_t pops = 0;

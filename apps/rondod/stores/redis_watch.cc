@@ -18,8 +18,9 @@ using commands::text;
 RedisHooks RedisWatch::hooks() {
   RedisHooks hooks;
   hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
-    log_.warn("the Redis was emptied or is another one now, what the last one had not saved or replicated is lost",
-              {{"store", where}, {"epoch", epoch}});
+    const auto store = std::ranges::find(stores_, where, [](const std::unique_ptr<OpenRedis>& one) { return one->where(); });
+    log_.warn("the Redis may have lost data, what another server process had not saved or replicated is lost",
+              {{"store", where}, {"epoch", epoch}, {"why", store == stores_.end() ? std::string{} : (*store)->figures().last_failover}});
     if (on_loss_) on_loss_();
   };
   hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
@@ -105,7 +106,7 @@ void RedisWatch::look(const Clock& clock) {
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     const RedisFigures figures = stores_[i]->figures();
     failovers += figures.failovers;
-    if (figures.failovers != 0) replaced += (replaced.empty() ? "" : ", ") + stores_[i]->where();
+    if (figures.failovers != 0) replaced += (replaced.empty() ? "" : ", ") + stores_[i]->where() + ": " + figures.last_failover;
     const std::uint64_t damaged = figures.malformed - figures.bad_events;
     all += damaged;
     if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;

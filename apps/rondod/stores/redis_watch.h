@@ -60,7 +60,7 @@ class RedisWatch {
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_told_;  // By store.
   commands::Incident failovers_{
-      "times that a Redis was emptied or another one took its place; rows of APPL_DB that it lacks are still "
+      "times that a Redis came back as another server process or without its data; rows of APPL_DB that it lacks are still "
       "programmed, and a restart withdraws them unless their producers write them again; rows of CONFIG_DB that it lacks are withdrawn"};
   std::uint64_t bad_events_ = 0;
   std::uint64_t bad_events_logged_ = 0;

@@ -49,7 +49,7 @@ TEST(DirectConfig, AnAddressThatThisMachineDoesNotHaveIsNamedBeforeTheStart) {
   };
   EXPECT_EQ(findings("tcp://127.0.0.1:8100"), "");
   EXPECT_EQ(findings("tcp://*:8100"), "");
-  EXPECT_THAT(findings("tcp://192.0.2.77:8100"), HasSubstr("store.group.direct.endpoint: listening on '192.0.2.77'"));
+  EXPECT_THAT(findings("tcp://192.0.2.77:8100"), HasSubstr("store.group.direct.endpoint: '192.0.2.77' is no address of this machine"));
   EXPECT_THAT(findings("ipc:///not/there/s"), HasSubstr("there is no folder '/not/there'"));
 }
 

@@ -18,6 +18,7 @@
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
+#include "rondod/configuration/start_check.h"
 #include "rondod/tests/rondod_kit.h"
 #include "switch_agent/agent.h"
 #include "switch_agent/facts.h"
@@ -26,10 +27,27 @@ namespace rondo::daemon {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(FpmConfig, AnAddressIsChecked) {
   EXPECT_TRUE(parse_config("[fpm]\nenabled = true\naddress = \"::1\"\nport = 2621\n", "x").has_value());
   EXPECT_THAT(std::string{parse_config("[fpm]\naddress = \"localhost\"\n", "x").error().message()}, HasSubstr("fpm.address"));
+}
+
+TEST(FpmConfig, WhatCannotWorkIsNamedBeforeTheStart) {
+  const auto findings = [](const std::string& fpm, bool of_start) {
+    const auto config = parse_config("[admin]\nsocket = \"/tmp/s\"\n[fpm]\nenabled = true\n" + fpm, "x");
+    EXPECT_TRUE(config.has_value()) << config.error().to_string();
+    std::string all;
+    for (const StartFinding& finding : of_start ? check_start(*config) : warnings(*config))
+      all += finding.setting + ": " + finding.what + "\n";
+    return all;
+  };
+  EXPECT_THAT(findings("address = \"192.0.2.77\"\n", true), HasSubstr("fpm.address: '192.0.2.77' is no address of this machine"));
+  EXPECT_THAT(findings("", true), Not(HasSubstr("fpm.address")));
+  EXPECT_THAT(findings("users = [\"root\", \"no-such-user\"]\n", false), HasSubstr("fpm.users: names 'no-such-user'"));
+  EXPECT_THAT(findings("", false), HasSubstr("fpm.table: is that of [dataplane], 254"));
+  EXPECT_THAT(findings("table = 4242\nusers = [\"root\"]\n", false), "");
 }
 
 class RondodWithFpm : public RondodProcess {
@@ -264,16 +282,21 @@ TEST_F(RondodWithFpm, AProgramOfAnotherUserIsRefusedAndTheSessionGoesOn) {
   }
   start(settings());
   set_port();
+  const auto expect_refused = [this] {
+    ASSERT_EQ(::seteuid(65534), 0);
+    UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};  // The kernel keeps the user who makes it.
+    ASSERT_EQ(::seteuid(0), 0);
+    const UniqueFd stranger = connect(std::move(socket));
+    char byte = 0;
+    EXPECT_LE(::recv(stranger.get(), &byte, 1, 0), 0) << "rondod closes it";
+  };
+  expect_refused();
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("zebra is not connected (a connection was refused: [fpm] users does not name"));
   const UniqueFd zebra = connect();
   send(zebra, routes({"10.1.0.0/16"}));
   EXPECT_TRUE(becomes([this] { return has_route("10.1.0.0/16"); })) << log_text();
-  ASSERT_EQ(::seteuid(65534), 0);
-  UniqueFd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};  // The kernel keeps the user who makes it.
-  ASSERT_EQ(::seteuid(0), 0);
-  const UniqueFd stranger = connect(std::move(socket));
-  char byte = 0;
-  EXPECT_LE(::recv(stranger.get(), &byte, 1, 0), 0) << "rondod closes it";
-  EXPECT_EQ(fpm().at("refused_connections").as_int64(), 1);
+  expect_refused();
+  EXPECT_EQ(fpm().at("refused_connections").as_int64(), 2);
   EXPECT_EQ(fpm().at("sessions").as_int64(), 1);
   EXPECT_THAT(json::serialize(call("health")), HasSubstr("because [fpm] users does not name"));
   EXPECT_THAT(log_text(), HasSubstr("refused a connection"));

@@ -209,8 +209,9 @@ TEST_F(RondodManagers, RowsThatAnotherProgramTakesAwayAreWrittenAgainCountedAndL
   EXPECT_TRUE(becomes(has_all)) << log_text();
   EXPECT_EQ(server->command({"HGET", "PORT_TABLE:swp1", "alias"}), "Eth1");
   EXPECT_GE(figures().at("repaired").as_int64(), 4);
-  EXPECT_TRUE(becomes([this] { return log_text().find("another program changed or deleted rows of the managers") != std::string::npos; }));
-  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("rows of the managers that another program changed"));
+  EXPECT_TRUE(becomes([this] { return log_text().find("rows of the managers were changed or deleted") != std::string::npos; }));
+  EXPECT_THAT(json::serialize(call("health").at("notes")),
+              HasSubstr("rows of the managers that were changed or deleted, by another program or with data of a Redis"));
 }
 
 /// SONiC's SubscriberStateTable: it subscribes to the keyspace, and reads the row of each key that an event names.

@@ -105,6 +105,7 @@ struct RedisStoreStats {
   std::uint64_t connects = 0;       // Times the store became usable.
   std::uint64_t epoch = 0;          // Grows with each server that takes over the tables; the same for all stores. 0: not known, or refused.
   std::uint64_t failovers = 0;      // Times the server or the epoch changed.
+  std::string last_failover;        // What is known of the last of them, as text for operators.
   std::uint64_t fenced = 0;         // Own old connections that the server closed on request; it dropped their unprocessed commands.
   // Connections made without permission for that (CLIENT ID, INFO, CLIENT KILL): commands of the old connection may still be executed.
   std::uint64_t unfenced = 0;

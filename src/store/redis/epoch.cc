@@ -23,8 +23,13 @@ void Epoch::answered(const Reply& reply) {
   const std::string& run_id = commands_.greeting().run_id;
   const bool other_server = !run_id_.empty() && run_id_ != run_id;
   const bool other_number = number_ != 0 && stats_.epoch != 0 && number_ != stats_.epoch;
-  run_id_ = run_id;
+  const std::string before = std::exchange(run_id_, run_id);
   if (stats_.epoch != 0) number_ = stats_.epoch;
+  if (other_server) {
+    stats_.last_failover = "another server process answers (run id " + run_id + ", before " + before + ")";
+  } else if (other_number) {
+    stats_.last_failover = "the same server process answers, without the epoch that it had: its data was deleted or replaced";
+  }
   const bool while_connected = std::exchange(seen_here_, true);
   if (!other_server && !other_number) return;
   ++stats_.failovers;

@@ -51,6 +51,7 @@ TEST_F(RedisEpoch, AServerThatSavedCountsOn) {
   restart();
   EXPECT_EQ(stats().epoch, 3U);
   EXPECT_EQ(stats().failovers, 2U);
+  EXPECT_THAT(stats().last_failover, testing::HasSubstr("another server process answers (run id "));
   EXPECT_THAT(told(), ElementsAre(2U, 3U));
 }
 
