@@ -164,11 +164,12 @@ class ZmqClient::Parts final : public Source {
 
   Status stage(Outgoing& outgoing, Change change) {
     if (change.op() == ChangeOp::Set) change = {ChangeOp::Set, std::move(change).record().with_distinct_names()};
-    const std::size_t before = outgoing.waiting->depth();
+    std::size_t before = outgoing.waiting->depth();
     Status refused = outgoing.staged->write(change);
     if (!refused.ok() && before >= options_.keys_max) {
       // The writer has not yielded its turn, so the client cannot have seen a report of room: try to send now.
       flush();
+      before = outgoing.waiting->depth();
       refused = outgoing.staged->write(std::move(change));
     }
     if (!refused.ok()) {

@@ -295,7 +295,11 @@ TEST_F(ZmqTables, AStoppedConsumerIsBoundedAndLosesNothingStorm) {
     drain();
     while (room && written < kEntries) room = write().ok();
     return written == kEntries && client->is_flushed() && consumer->empty() && server->stats().entries + client->stats().merged == kEntries;
-  }));
+  })) << written
+      << " written, " << server->stats().entries << " arrived, " << client->stats().merged << " merged, " << client->stats().frames
+      << " frames sent, " << server->stats().frames << " arrived, room " << room << ", flushed " << client->is_flushed() << ", paused "
+      << server->is_paused() << ", consumer empty " << consumer->empty() << ", connections " << client->stats().connections << ", faults "
+      << ::testing::PrintToString(faults_);
   EXPECT_EQ(last, expected);
   EXPECT_EQ(last.size(), kKeys + 10);
   EXPECT_GT(client->stats().merged, 0U);
