@@ -161,7 +161,7 @@ Status Daemon::open_agent() {
 void Daemon::open_resources() {
   const auto count = [this] {
     const switch_agent::NexthopGroups::Counts groups = agent_->nexthop_groups().counts();
-    return switch_agent::Resources::Counts{agent_->routes().counts().routes, groups.nexthops, groups.groups,
+    return switch_agent::Resources::Counts{agent_->routes().counts().routes, groups.present_nexthops, groups.usable_groups,
                                            agent_->row_states().counts("NEIGH_TABLE").installed};
   };
   resources_ = std::make_unique<switch_agent::Resources>(config_.resources, count,

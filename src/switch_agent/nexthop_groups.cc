@@ -69,6 +69,7 @@ NexthopGroups::~NexthopGroups() = default;
 NexthopGroups::Counts NexthopGroups::counts() const {
   Counts counts;
   counts.nexthops = nexthops_.size();
+  counts.present_nexthops = static_cast<std::size_t>(std::ranges::count_if(nexthops_, [](const auto& n) { return n.second.present; }));
   counts.groups = groups_.size();
   counts.usable_groups =
       static_cast<std::size_t>(std::ranges::count_if(groups_, [](const auto& g) { return !g.second.possible.front().empty(); }));

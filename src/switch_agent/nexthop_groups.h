@@ -40,7 +40,8 @@ class NexthopGroups final : public Orch {
   ~NexthopGroups() override;
 
   struct Counts {
-    std::size_t nexthops = 0;
+    std::size_t nexthops = 0;  // That rows ask for.
+    std::size_t present_nexthops = 0;
     std::size_t groups = 0;
     std::size_t usable_groups = 0;
     std::uint64_t group_replaces = 0;

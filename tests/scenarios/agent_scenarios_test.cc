@@ -515,6 +515,18 @@ TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
   EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 0U);
 }
 
+TEST_F(SwitchAgent, NextHopsThatAreWantedAndNotThereAreCountedApart) {
+  add_port_rows();
+  add_neighbors();
+  testbed.set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.0.0.2,10.1.0.2"}, {"ifname", "A,B"}});
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.agent.nexthop_groups().counts().present_nexthops, 2U);
+  testbed.plane.set_carrier("A", false);
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.agent.nexthop_groups().counts().nexthops, 2U);
+  EXPECT_EQ(testbed.agent.nexthop_groups().counts().present_nexthops, 1U);
+}
+
 TEST_F(SwitchAgent, AnotherProgramCannotChangeTheNextHopsOfASet) {
   add_port_rows();
   add_neighbors();
