@@ -237,10 +237,13 @@ bool LagMembers::is_left_in_bond(const std::string& port) const {
   return bond.is_bond() && bond.ours && holds({kPort, port}) && lag_of(port) == nullptr;
 }
 
-/// An MTU that the driver refuses does not keep the port down.
+/// A disabled member is not in the bond, so the kernel has set it down like a port of no LAG. An MTU that the driver refuses does not keep
+/// the port down.
 void LagMembers::free_port(const std::string& port) {
   const IfIndex device = ids_.find(port);
-  if (!device || lag_of(port) != nullptr || !holds({kPort, port})) return;
+  const std::string* const lag = lag_of(port);
+  const bool is_enabled = lag != nullptr && members_.find({*lag, port})->second.enabled;
+  if (!device || is_enabled || !holds({kPort, port})) return;
   std::vector<Operation> orders;
   if (is_left_in_bond(port)) orders.push_back({LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}});
   if (const auto up = ids_.wanted_up(port)) orders.push_back({LinkSet{device, up}, {}});

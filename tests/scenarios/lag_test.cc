@@ -737,6 +737,30 @@ TEST_F(LagTest, ARestartFollowsRowsThatChangedMeanwhile) {
   EXPECT_THAT(actual(), Contains("route 20.0.0.0/8 via {PortChannel1 10.0.0.2*1}"));
 }
 
+/// The LAG has another mode, and a member is disabled. The kernel sets down the ports of the bond that goes, in each order of the rows.
+TEST_F(LagTest, ADisabledMemberIsUpAlthoughARestartReplacesItsBond) {
+  std::array<int, 4> order{0, 1, 2, 3};
+  do {
+    everything();
+    stop();
+    start();
+    for (const int part : order) {
+      switch (part) {
+        case 0: ports(); break;
+        case 1: set("LAG_TABLE", "PortChannel1", {{"mtu", "9000"}, {"static", "true"}}); break;
+        case 2: set("LAG_MEMBER_TABLE", "PortChannel1:A"); break;
+        default: set("LAG_MEMBER_TABLE", "PortChannel1:B", {{"status", "disabled"}});
+      }
+    }
+    run_for(8s);
+    EXPECT_TRUE(agent->has_restarted());
+    EXPECT_TRUE(is_in("A", "PortChannel1"));
+    expect_free("B");
+    stop();
+    start();
+  } while (std::ranges::next_permutation(order).found);
+}
+
 class KernelWithoutBonding : public LagTest {
  protected:
   KernelWithoutBonding() {
