@@ -42,8 +42,9 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Serves until SIGTERM or SIGINT. Then it accepts no more requests, finishes the accepted work (for at most limits::kDaemonDrain; a
-  /// second signal ends it immediately) and returns. SIGHUP reopens the journal's file and reads the policy, the log level and the
-  /// password files again. DataLoss: accepted work is lost (unflushed_work.h) or is in no file.
+  /// second signal ends this phase immediately), writes the journal and the files, however long their disks take, and returns. SIGHUP
+  /// reopens the journal's file and reads the policy, the log level and the password files again. DataLoss: accepted work is lost
+  /// (unflushed_work.h) or is in no file.
   Status run();
   /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
   /// the last process left there and consumes the tables.

@@ -257,7 +257,7 @@ inline constexpr Duration kWhyWait = 12ms;
 /// `Why.OfTooManyRejectedRowsSomeAreForgottenAndCounted`.
 inline constexpr std::size_t kRejectionsKept = 1000;
 
-/// A handler that returns "wait for X" while X holds is called again immediately, and from the second time on after this delay.
+/// A handler that waits for a fact that holds is called again: immediately (8 times if the fact may just have changed), then after this.
 /// Reached: the row is delayed. Figure: `stats.consumers.spurious_waits`. Test:
 /// `ConsumerTest.ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown`.
 inline constexpr Duration kSpuriousWaitDelay = 100ms;
