@@ -101,6 +101,22 @@ TEST(Incidents, RowsThatWaitLongerThanAMinuteAreNamed) {
   EXPECT_EQ(notes[0].as_string(), "rows of ROUTE that wait: 3, for group 1, the first for 61 s; provided by groups");
 }
 
+TEST(Incidents, AConsumerAtItsLimitIsNamedWithCountAndLimit) {
+  RuntimeFixture in;
+  OpenOrch& groups = in.add_groups();
+  const auto waits = [] { return Outcome::wait_for({kGroup, "1"}); };
+  groups.consume(
+      "ROUTE", [waits](std::string_view, const Fields&) { return waits(); }, [waits](std::string_view) { return waits(); },
+      {.rows_max = 2});
+  for (const char* const key : {"a", "b"}) in.set("ROUTE", key, {});
+  in.run();
+  EXPECT_EQ(standstill_text(in.stats("ROUTE")), "") << "nothing more to take";
+  in.set("ROUTE", "c", {});
+  in.run();
+  EXPECT_EQ(standstill_text(in.stats("ROUTE")),
+            "ROUTE takes no more changes: 2 of its rows are unsettled, the limit (rows_max); 2 of them wait: rondo parked ROUTE");
+}
+
 TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
   Incidents incidents;

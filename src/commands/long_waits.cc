@@ -47,4 +47,10 @@ void tell_long_waits(const Runtime& runtime, boost::json::array& notes) {
                                          " other facts: rondo parked lists them"));
 }
 
+std::string standstill_text(const ConsumerStats& table) {
+  if (table.full_at == 0) return {};
+  return table.table + " takes no more changes: " + std::to_string(table.full_at) + " of its rows are unsettled, the limit (rows_max); " +
+         std::to_string(table.parked) + " of them wait: rondo parked " + table.table;
+}
+
 }  // namespace rondo::commands

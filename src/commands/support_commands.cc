@@ -40,6 +40,7 @@ void command_health(Context& context, Reply reply) {
   count(journal.dropped, "records of the journal were dropped since the start");
   for (const ConsumerStats& table : runtime.consumers()) {
     if (troubles.size() >= limits::kAdminPageRows) continue;
+    if (const std::string still = standstill_text(table); !still.empty()) troubles.push_back(sentence(still));
     if (table.rejected_rows != 0) {
       troubles.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
                                   "; the newest of them: " + hide_secrets(table.standing_reject)));

@@ -9,6 +9,7 @@
 
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/long_waits.h"
 #include "commands/row_state.h"
 #include "commands/store_sink.h"
 #include "rondo/admin/limits.h"
@@ -112,7 +113,19 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     return consumer != consumers.end() && consumer->caught_up && consumer->plane.has_value();
   }
 
+  /// A row that its consumer does not owe may be one that the consumer does not take.
+  void note_standstills() {
+    for (const ConsumerStats& consumer : runtime_.consumers()) {
+      const std::string still = standstill_text(consumer);
+      if (still.empty()) continue;
+      for (WhyLink& link : why_.chain) {
+        if (link.table == consumer.table && link.state == WhyLink::State::Absent) link.note += (link.note.empty() ? "" : "; ") + still;
+      }
+    }
+  }
+
   void finish() {
+    note_standstills();
     if (!standby_for_.empty() && !why_.chain.empty()) {
       std::string& note = why_.chain.front().note;
       note = standby_note(standby_for_) + (note.empty() ? "" : "; ") + note;

@@ -61,7 +61,7 @@ Turn Consumer::run(const Budget& budget) {
   if (held_) return turn;
   while (turn.items < budget.items && ready() && !step(std::min(step_items_, budget.items - turn.items), budget, turn)) {
   }
-  if (ledger_.size() >= rows_max_ && !subscription_->empty()) ++stats_.full_turns;
+  if (is_full()) ++stats_.full_turns;
   turn.backlog = ready() ? Backlog::More : Backlog::Empty;
   return turn;
 }
@@ -469,6 +469,7 @@ ConsumerStats Consumer::stats() const {
   stats.delayed_rows = delayed;
   if (delayed != 0) stats.first_delay = quoted(ledger_.key(first)) + ": " + std::string{ledger_.why(first)};
   stats.in_flight = ledger_.in_flight();
+  if (is_full()) stats.full_at = rows_max_;
   return stats;
 }
 

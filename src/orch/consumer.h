@@ -70,6 +70,8 @@ class Consumer final : public Source {
   const std::string& table() const noexcept { return table_; }
   const std::string& orch() const noexcept { return stats_.orch; }
   std::size_t rows_max() const noexcept { return rows_max_; }
+  /// It takes no more changes of those that its table has, until rows are settled.
+  bool is_full() const { return ledger_.size() >= rows_max_ && !subscription_->empty(); }
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;

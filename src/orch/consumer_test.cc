@@ -619,9 +619,11 @@ TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
   EXPECT_EQ(stats("T").parked, 10U);
   EXPECT_EQ(stats("T").queued, 15U);
   EXPECT_GE(stats("T").full_turns, 1U);
+  EXPECT_EQ(stats("T").full_at, 10U);
   announce("1");
   run();
   EXPECT_EQ(stats("T").done, 25U);
+  EXPECT_EQ(stats("T").full_at, 0U);
   EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
 }
 

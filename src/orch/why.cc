@@ -35,6 +35,20 @@ void add_note(WhyLink& link, const std::string& note) {
   link.note += note;
 }
 
+/// The Orchs that provide the missing facts, which are the first ones; if none is missing, the first fact.
+std::string providers_of(const WhyLink& link, const ConstraintIndex& constraints) {
+  const std::size_t facts = std::min(std::max<std::size_t>(link.missing, 1), link.facts.size());
+  std::vector<std::string> names;
+  std::string text;
+  for (std::size_t i = 0; i < facts; ++i) {
+    std::string name{constraints.provider(link.facts[i].kind)};
+    if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
+    text += (text.empty() ? "" : ", ") + name;
+    names.push_back(std::move(name));
+  }
+  return text;
+}
+
 /// Fills in the state of link.key in the consumer of link.table.
 void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& constraints, Instant now) {
   if (consumer == nullptr) {
@@ -62,7 +76,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   }
   const auto held = std::ranges::stable_partition(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });
   link.missing = link.facts.size() - held.size();
-  if (!link.facts.empty()) link.provider = std::string{constraints.provider(link.facts.front().kind)};
+  link.provider = providers_of(link, constraints);
   if (ledger.due(row) > now) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(ledger.due(row) - now);
     add_note(link, "tried again in " + std::to_string(left.count()) + " ms");
@@ -108,7 +122,7 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
   add_note(link, in.note);
   link.facts = std::move(in.facts);
   link.missing = link.facts.size();
-  if (!link.facts.empty()) link.provider = std::string{constraints.provider(link.facts.front().kind)};
+  link.provider = providers_of(link, constraints);
 }
 
 }  // namespace

@@ -107,6 +107,19 @@ TEST_F(WhyTest, AnOrchTellsWhereItsDoneRowsStandAndWhyWalksOn) {
   EXPECT_EQ(runtime.row_state("NEIGH", "192.168.1.1").plane, PlaneState::Unknown) << "no Orch tells";
 }
 
+TEST_F(WhyTest, TheProvidersOfAllMissingFactsAreNamed) {
+  auto& orch = runtime.add<OpenOrch>("orch of ROUTE2");
+  orch.consume(
+      "ROUTE2",
+      [](std::string_view, const Fields&) {
+        return Outcome::wait_for({{kGroup, "1"}, {kNeighbor, "a"}, {kNeighbor, "b"}, {ConstraintKind{"unprovided"}, "x"}});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  set("ROUTE2", "r", {});
+  run();
+  EXPECT_EQ(runtime.why("ROUTE2", "r").chain[0].provider, "orch of GROUP, orch of NEIGH");
+}
+
 TEST_F(WhyTest, ACycleIsFoundAndShownOnce) {
   level("STEP", kStep, kStep);
   runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });

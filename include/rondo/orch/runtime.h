@@ -129,7 +129,7 @@ struct WhyLink {
   std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
   std::vector<Constraint> facts;    // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
   std::size_t missing = 0;          // How many of 'facts' do not hold.
-  std::string provider;             // Orch that provides the first fact; empty if there is none.
+  std::string provider;             // Orchs that provide the missing facts, "a, b"; if none is missing, the first fact. Empty if none does.
   std::string note;                 // For people: further explanation.
   std::string origin_note = {};     // The part of 'note' that is FactOrigin::note.
   /// Index of the link whose row waits for this one; the first link is its own parent. 'fact' is the fact that row waits for.
@@ -189,6 +189,9 @@ struct ConsumerStats {
   std::size_t delayed_rows = 0;           // Of 'parked', the rows whose handler tries again after a time.
   std::string first_delay;                // The reason of the row that has waited longest.
   std::optional<PlaneCounts> plane = {};  // States of its rows, if its Orch reports them: Runtime::explain_state().
+  /// ConsumeOptions::rows_max while so many rows are unsettled and the table has more changes, which the consumer does not take; otherwise
+  /// 0.
+  std::size_t full_at = 0;
 };
 
 /// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop). Before the first turn it belongs
