@@ -39,17 +39,18 @@ void Producer::write(Row& row, Change change) {
   const Status accepted = runtime.store().write(row.table->name, std::move(change), [this, &row](const Status& end) {
     --under_way_;
     --row.under_way;
-    if (!end.ok()) doubt(row);
+    if (!end.ok()) doubt(row, end);
   });
   if (accepted.ok()) {
     ++under_way_;
     ++row.under_way;
   } else {
-    doubt(row);
+    doubt(row, accepted);
   }
 }
 
-void Producer::doubt(Row& row) {
+void Producer::doubt(Row& row, const Status& why) {
+  row.why = why;
   if (!std::exchange(row.unsure, true)) unsure_.push_back(&row);
   if (std::exchange(retries_, true)) return;
   const auto soon = static_cast<std::int64_t>(world_.random().between(100'000, 5'000'000));
@@ -61,13 +62,19 @@ void Producer::retry() {
   for (Row* const row : std::exchange(unsure_, {})) {
     row->unsure = false;
     if (row->under_way > 0) {
-      doubt(*row);  // It is written when all answers have arrived.
+      doubt(*row, Status{row->why});  // It is written when all answers have arrived.
       continue;
     }
     if (deletes_first_ || !row->wanted) write(*row, Change::remove(row->key));
     // A refused Delete leaves the row unsure; the Set would have no effect.
     if (row->wanted && !row->unsure) write(*row, Change{ChangeOp::Set, row->wanted});
   }
+}
+
+std::string Producer::doubted() const {
+  if (unsure_.empty()) return {};
+  const Row& row = *unsure_.front();
+  return quoted(row.table->name) + " " + quoted(row.key) + ": " + row.why.to_string();
 }
 
 bool Producer::is_confirmed(std::string_view table, std::string_view key) {
@@ -82,7 +89,7 @@ void Producer::process_ended(bool all) {
     for (auto& [key, row] : table.rows) {
       const bool is_lost = row.under_way > 0 || (all && row.wanted);
       row.under_way = 0;
-      if (is_lost) doubt(row);
+      if (is_lost) doubt(row, {StatusCode::Unavailable, "its process ended"});
     }
   }
 }

@@ -30,6 +30,9 @@ class Producer {
   /// True if every row has its desired content and this is confirmed.
   bool is_content() const noexcept { return under_way_ == 0 && unsure_.empty(); }
 
+  /// Names a row that is written again, and the newest reason; empty if there is none.
+  std::string doubted() const;
+
   bool is_confirmed(std::string_view table, std::string_view key);
 
   /// The process has ended with all writes under way. 'all': its tables are lost too.
@@ -43,12 +46,13 @@ class Producer {
     Record wanted;         // The desired content; empty: no such row.
     std::uint32_t under_way = 0;
     bool unsure = false;
+    Status why;  // While it is unsure.
   };
   using Rows = NodeMap<Row>;
 
   Row& row(std::string_view table, std::string_view key);
   void write(Row& row, Change change);
-  void doubt(Row& row);
+  void doubt(Row& row, const Status& why);
   void retry();
 
   World& world_;

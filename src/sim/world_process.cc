@@ -125,7 +125,10 @@ std::string World::Inside::moving() const {
   if (!ready.empty()) return ready;
   if (const Status health = store->health(); !health.ok()) return "the store is not well: " + std::string{health.message()};
   if (store->unanswered() > 0) return std::to_string(store->unanswered()) + " writes have no answer";
-  if (!producer.is_content()) return "a write is to be repeated";
+  if (!producer.is_content()) {
+    const std::string row = producer.doubted();
+    return row.empty() ? "a write is under way" : "a write is to be repeated: " + row;
+  }
   for (const auto& [table, consumer] : RuntimeView(*runtime).consumers()) {
     const ConsumerStats stats = consumer->stats();
     if (stats.queued > 0) return table + ": " + std::to_string(stats.queued) + " changes are queued";

@@ -14,6 +14,7 @@
 namespace rondo::sim {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -355,6 +356,18 @@ TEST(WorldProcess, ComesToRestBesideTimersThatAreDueForEver) {
     world.run_for(10s);
     EXPECT_GT(due, 2);
   }
+}
+
+TEST(WorldProcess, AWriteThatTheStoreRefusesIsNamedWithItsReason) {
+  World world(7);
+  world.start([](Runtime& runtime) -> std::shared_ptr<void> {
+    EXPECT_TRUE(runtime.store().declare({.name = "SMALL", .kind = TableKind::Watched, .rows_max = 1}).ok());
+    return nullptr;
+  });
+  world.set("SMALL", "first", {});
+  world.set("SMALL", "second", {});
+  EXPECT_FALSE(world.come_to_rest(10s));
+  EXPECT_THAT(world.violation()->what, AllOf(HasSubstr("SMALL"), HasSubstr("second"), HasSubstr("is full"))) << world.report();
 }
 
 TEST(WorldProcess, WhatDoesNotRestSaysWhatMoves) {
