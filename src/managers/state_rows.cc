@@ -317,11 +317,19 @@ WriteDone StateRows::answered(const Name& name, std::function<void()> then) {
     if (life.expired()) return;
     if (status.ok()) {
       refused_rows_.erase(name);
+      // Another write of the row was refused meanwhile.
+      if (const auto row = written_.find(name); row != written_.end() && !row->second) note(name.first, name.second);
       return then ? then() : void();
     }
-    written_[name] = std::nullopt;
-    try_again(name, status);
+    refuse(name, status);
   };
+}
+
+/// The content is then not known, even if nothing was sent: a row that changes back to what was written before is written as well, which
+/// ends the trouble, and the success of an earlier write is not taken for this one's.
+void StateRows::refuse(const Name& name, const Status& why) {
+  written_[name] = std::nullopt;
+  try_again(name, why);
 }
 
 void StateRows::try_again(const Name& name, const Status& why) {
@@ -349,7 +357,7 @@ void StateRows::arm_timer(Instant due) {
 void StateRows::write(const Name& name, const Content& content) {
   if (!owned_.contains(name)) return write_owner(name, content);
   const Status written = store_.write(name.first, Change{ChangeOp::Set, record_of(name.second, content)}, answered(name));
-  if (!written.ok()) return try_again(name, written);
+  if (!written.ok()) return refuse(name, written);
   written_[name] = content;
 }
 
@@ -368,7 +376,7 @@ void StateRows::write_owner(const Name& name, const Content& content) {
 
 void StateRows::remove(const Name& name) {
   const Status written = store_.write(name.first, Change::remove(name.second), answered(name, [this, name] { removed(name); }));
-  if (!written.ok()) return try_again(name, written);
+  if (!written.ok()) return refuse(name, written);
   written_.erase(name);
 }
 
@@ -465,8 +473,7 @@ void StateRows::repair(const OwnRow& row) {
   const Name name = name_of(row);
   const auto refused = [this, name, is_owner = row.table == kManagedTable](const Status& why) {
     if (is_owner) owned_.erase(name);
-    written_[name] = std::nullopt;
-    try_again(name, is_owner ? why.with_context("its owner in MANAGED_ROWS") : why);
+    refuse(name, is_owner ? why.with_context("its owner in MANAGED_ROWS") : why);
   };
   const Status written =
       store_.write(row.table, Change{ChangeOp::Set, row.content}, [refused, life = std::weak_ptr{life_}](const Status& end) {
@@ -478,7 +485,7 @@ void StateRows::repair(const OwnRow& row) {
 void StateRows::write_again() {
   lost_ += written_.size();
   owned_.clear();
-  refused_rows_.clear();
+  for (const auto& [name, row] : std::exchange(refused_rows_, {})) note(name.first, name.second);  // Some were never written.
   for (const auto& [name, content] : std::exchange(written_, {})) note(name.first, name.second);
 }
 

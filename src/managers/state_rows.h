@@ -140,6 +140,8 @@ class StateRows final : public Source {
   void removed(const Name& name);
   /// The store's answer to a write of the row: calls 'then' if it succeeded, and tries again otherwise.
   WriteDone answered(const Name& name, std::function<void()> then = {});
+  /// The store has refused a write or a removal of the row.
+  void refuse(const Name& name, const Status& why);
   /// Waits longer each time that the store refuses the row.
   void try_again(const Name& name, const Status& why);
   void arm_timer(Instant due);

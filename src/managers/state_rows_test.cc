@@ -378,6 +378,76 @@ TEST_F(StateRowsTest, ARowThatTheStoreGoesOnToRefuseIsTriedEverMoreRarelyAndIsAT
   EXPECT_EQ(rows->trouble(), "");
 }
 
+TEST_F(StateRowsTest, ANewRowThatTheStoreHasRefusedIsWrittenToTheNextRedis) {
+  open();
+  state.set_failure_chance(1);
+  fixture.set("PORT_TABLE", "swp1");
+  run(60s);
+  EXPECT_THAT(rows->trouble(), HasSubstr("PORT_TABLE|swp1"));
+  state.set_failure_chance(0);
+  rows->write_again();
+  EXPECT_EQ(rows->trouble(), "");
+  run();
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->trouble(), "");
+}
+
+TEST_F(StateRowsTest, ARowThatChangesBackAfterARefusalIsNoTroubleAnyMore) {
+  open();
+  configure();
+  state.set_send_buffer(0);
+  ports["swp1"].carrier = false;
+  link_event(5, "swp1", false);
+  run();
+  EXPECT_THAT(rows->trouble(), HasSubstr("PORT_TABLE|swp1"));
+  ports["swp1"].carrier = true;
+  link_event(5, "swp1", true);
+  state.set_send_buffer(1000);
+  run(10s);
+  EXPECT_EQ(rows->trouble(), "");
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->repaired(), 0U);
+}
+
+TEST_F(StateRowsTest, ARefusalWhileAnEarlierWriteIsUnderWayIsTriedAgain) {
+  open();
+  configure();
+  state.set_latency(20ms, 20ms);
+  ports["swp1"].carrier = false;
+  link_event(5, "swp1", false);
+  run(5ms);
+  state.set_send_buffer(0);
+  ports["swp1"].carrier = true;
+  link_event(5, "swp1", true);
+  run(5ms);
+  EXPECT_EQ(rows->refused(), 2U) << "the row and the event on NOTIFICATIONS";
+  state.set_send_buffer(1000);
+  run(10s);
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->trouble(), "");
+}
+
+/// Its content was unknown from then on, and what another program did to it stayed.
+TEST_F(StateRowsTest, ARowWhoseEarlierWriteIsRefusedWhileALaterOneSucceedsIsStillChecked) {
+  open();
+  configure();
+  state.set_latency(20ms, 20ms);
+  ports["swp1"].carrier = false;
+  link_event(5, "swp1", false);
+  run(5ms);
+  ports["swp1"].carrier = true;
+  link_event(5, "swp1", true);
+  state.set_failure_chance(1);
+  run(17ms);
+  state.set_failure_chance(0);
+  run(5s);
+  EXPECT_EQ(rows->trouble(), "");
+  other_deletes("PORT_TABLE", "swp1");
+  run(10s);
+  EXPECT_THAT(content("PORT_TABLE"), ElementsAre(Pair("PORT_TABLE|swp1", kUp)));
+  EXPECT_EQ(rows->repaired(), 1U);
+}
+
 TEST_F(StateRowsTest, NothingIsWrittenBeforeItMayWrite) {
   may_write = false;
   open();
