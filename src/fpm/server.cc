@@ -489,8 +489,8 @@ bool Server::may_sweep(const BookFigures& figures) {
   return true;
 }
 
-/// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A late look counts as
-/// one: this process was stopped or busy, and what arrived meanwhile is not read yet.
+/// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A look that is
+/// late adds at most kLook, because what arrived while this process was stopped or busy is not read yet.
 bool Server::is_quiet(Instant now) {
   quiet_for_ += std::min(now - std::exchange(last_look_, now), kLook);
   if (!session_ || messages_ == 0 || quiet_for_ < options_.quiet || reader_.partial() > 0 || book_.has_unwritten()) return false;
@@ -549,6 +549,9 @@ ServerFigures Server::figures() const {
           .answers = answered_,
           .comparisons = comparisons_,
           .compares = can_compare_ && (is_reading_ || scheduler_.now() >= next_comparison_),
+          .is_late = resync_ == Resync::Receiving && scheduler_.now() - since_ >= options_.silence,
+          .messages = messages_,
+          .partial = reader_.partial(),
           .refuses = refuses_,
           .book = book_.figures()};
 }

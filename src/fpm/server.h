@@ -102,8 +102,11 @@ struct ServerFigures {
   std::uint64_t nexthops_deleted = 0;
   std::uint64_t answers = 0;  // Sent to zebra, each for one route.
   std::uint64_t comparisons = 0;
-  bool compares = false;  // A comparison is under way, or due.
-  bool refuses = false;   // The store has refused writes that it had accepted, and their repetition has not shown yet that it takes them.
+  bool compares = false;       // A comparison is under way, or due.
+  bool is_late = false;        // The resend of the session has not ended within ServerOptions::silence.
+  std::uint64_t messages = 0;  // Of the session.
+  std::size_t partial = 0;     // Bytes of a frame that is not complete yet.
+  bool refuses = false;  // The store has refused writes that it had accepted, and their repetition has not shown yet that it takes them.
   BookFigures book;
 };
 

@@ -178,6 +178,18 @@ TEST_F(FpmServerInAResend, BytesOfAFrameThatIsIncompleteKeepTheResendGoing) {
   EXPECT_EQ(routes(), 2U);
 }
 
+TEST_F(FpmServerInAResend, AResendThatDoesNotEndIsLateAfterTheSilence) {
+  const std::string frame = one_route("10.2.0.0/16");
+  send(second_, std::string_view{frame}.substr(0, 10));
+  ASSERT_TRUE(becomes([&] { return server_->figures().partial == 10; }));
+  EXPECT_FALSE(server_->figures().is_late);
+  clock_.ahead = ServerOptions{}.silence;
+  scheduler_.run_until_idle();
+  EXPECT_TRUE(server_->figures().is_late);
+  EXPECT_EQ(server_->figures().messages, 1U);
+  EXPECT_EQ(routes(), 2U) << "nothing is removed";
+}
+
 TEST_F(FpmServerInAResend, AStallOfThisProcessDoesNotEndTheResend) {
   clock_.ahead = 60s;  // From here on the scheduler does not sleep: the reactor would sleep by the real clock.
   const auto spins_until = [this](const std::function<bool()>& done) {

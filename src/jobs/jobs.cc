@@ -310,8 +310,9 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
   parts_->record("remove", name);
   std::string work = "remove " + name;
   parts_->store.submit<StoredJob>(
-      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return remove_job(store, name); },
-      [this, done = std::move(done)](const Result<StoredJob>& removed) {
+      std::move(work), [name](JobStore& store, Planner&) { return remove_job(store, name); },
+      [this, name, done = std::move(done)](const Result<StoredJob>& removed) {
+        if (removed || removed.error().code() == StatusCode::NotFound) parts_->not_stored.erase(name);
         if (removed) {
           parts_->drop_runs(removed->id);
           parts_->note_success(removed->job.name, false);

@@ -397,7 +397,7 @@ struct Jobs::Parts {
   std::vector<ConstraintKind> offered_facts{kJobSucceeded};
   /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;
-  std::map<std::string, Status> not_stored;  // Jobs whose last definition failed without a 'done' that heard of it.
+  std::map<std::string, Status> not_stored;  // Jobs whose last definition failed and had no 'done' callback.
   std::uint64_t next_in_line = 1;
   std::multimap<Instant, std::int64_t> deadlines;
   std::multimap<Instant, std::int64_t> stopping;  // When running handlers were asked to stop. May contain runs that have stopped.

@@ -175,8 +175,16 @@ void Audit::repair_noticed(const std::vector<DeleteOrder>& routes) {
 void Audit::end_round() {
   const std::uint64_t repaired = std::exchange(repaired_in_round_, 0);
   const std::vector<Drift> first = std::exchange(first_of_round_, {});
-  const AuditResult result{
-      .kind = ObjectKind::Route, .fresh = repaired, .found = {repaired}, .repaired = repaired, .attempt = rounds_, .status = {}};
+  const auto is_held = [this](const RouteDelete& route) { return parts_.routes.is_held_by_other(route); };
+  const auto held = std::min(repaired, static_cast<std::uint64_t>(std::ranges::count_if(routes_repaired_, is_held)));
+  figures_[index_of(ObjectKind::Route)].repaired -= held;
+  const AuditResult result{.kind = ObjectKind::Route,
+                           .fresh = repaired,
+                           .found = {repaired},
+                           .repaired = repaired - held,
+                           .held_by_others = held,
+                           .attempt = rounds_,
+                           .status = {}};
   if (repaired != 0 && on_result_) on_result_(result, first);
   routes_repaired_.clear();
   rounds_ = routes_noticed_.empty() ? 0 : rounds_ + 1;

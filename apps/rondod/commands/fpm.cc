@@ -55,6 +55,17 @@ void add_tables_health(const CommandContext& context, const fpm::BookFigures& bo
                " were skipped, because no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf"));
 }
 
+/// A resend that does not end removes nothing.
+void add_resend_health(const CommandContext& context, const fpm::ServerFigures& figures, const std::string& who, json::array& troubles) {
+  if (!figures.is_late) return;
+  const auto seconds = (context.runtime.clock().now() - figures.since) / std::chrono::seconds{1};
+  const std::string partial = figures.partial == 0 ? "" : "; " + std::to_string(figures.partial) + " bytes of an incomplete frame wait";
+  troubles.push_back(sentence(who + "zebra connected " + std::to_string(seconds) +
+                              " s ago, and what it sends has not paused for quiet_ms since" +
+                              (figures.messages == 0 ? ": it has sent nothing" : partial) + "; until then its " +
+                              std::to_string(figures.book.stale) + " routes of before that it has not sent again stay"));
+}
+
 void add_rows_health(const fpm::ServerFigures& figures, const std::string& who, json::array& troubles, json::array& notes) {
   const fpm::BookFigures& book = figures.book;
   if (figures.refuses) {
@@ -159,6 +170,7 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
     notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
                              " next hops were refused since the start"));
   }
+  add_resend_health(context, figures, who, troubles);
   add_rows_health(figures, who, troubles, notes);
   add_tables_health(context, figures.book, who, notes);
   if (figures.resync == fpm::Resync::Silent && figures.book.silent != 0) {

@@ -52,6 +52,10 @@ void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, c
         {StatusCode::Unavailable, figures.holder + " has taken the lease of the tables on " + where +
                                       " from this process, which was silent for longer than its lease, or whose key was overwritten: start "
                                       "it again, to stand by"});
+  } else if (figures.lease == "asking") {
+    log_.warn("the lease of the tables on the Redis has ended, no row is consumed until it is ours again; 'rondo health' says why",
+              {{"store", where}});
+    static_cast<void>(notify("STATUS=waiting for the lease of the tables"));
   } else if (figures.lease == "refused") {
     log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
               {{"store", where}, {"why", figures.lease_refused}});

@@ -11,9 +11,11 @@ namespace rondo::redis {
 
 namespace {
 std::string value_of(std::uint64_t token, std::string_view holder) { return std::to_string(token) + " " + std::string{holder}; }
+/// The value itself if it does not begin with a token: another program wrote it.
 std::string_view holder_of(std::string_view value) {
   const std::size_t space = value.find(' ');
-  return space == std::string_view::npos ? value : value.substr(space + 1);
+  const bool has_token = space != std::string_view::npos && value.find_first_not_of("0123456789") == space;
+  return has_token ? value.substr(space + 1) : value;
 }
 }  // namespace
 

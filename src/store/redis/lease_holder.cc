@@ -99,7 +99,7 @@ bool is_gone(std::string_view holder) {
 
 std::string describe_holder(std::string_view holder) {
   const auto parts = parts_of(holder);
-  if (!parts) return "another program, which has set RONDO_LEASE to '" + visible_text(holder.substr(0, 80)) + "' (delete that key),";
+  if (!parts) return "another program (it has set RONDO_LEASE to '" + visible_text(holder.substr(0, 80)) + "'; delete that key)";
   return "pid " + (*parts)[kPid] + " on host " + visible_text((*parts)[kHost]);
 }
 

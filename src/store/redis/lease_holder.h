@@ -13,7 +13,7 @@ std::string new_lease_holder();
 /// True if the holder was a process of this machine and pid namespace that has ended. False if that cannot be determined.
 bool is_gone(std::string_view holder);
 
-/// For display: "pid 4711 on host leaf1", or, for a text that no holder wrote, whose it is and what to do, with a comma at its end.
+/// For display: "pid 4711 on host leaf1", or, for a text that no holder wrote, that another program wrote it, and the cure in parentheses.
 std::string describe_holder(std::string_view holder);
 
 }  // namespace rondo::redis

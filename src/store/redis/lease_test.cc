@@ -278,10 +278,10 @@ TEST_F(RedisLeaseTest, ALeaseThatCannotBeRenewedBecauseOfAKeyOfAnotherTypeIsNotH
 }
 
 TEST_F(RedisLeaseTest, AValueThatIsNoHolderIsNamedWithItsKey) {
-  server().command({"SET", "RONDO_LEASE", "garbage", "PX", "3000"});
+  server().command({"SET", "RONDO_LEASE", "my backup script", "PX", "3000"});
   const auto member = join_as(State::Standby);
   EXPECT_THAT(member->driver->store().lease().described,
-              HasSubstr("another program, which has set RONDO_LEASE to 'garbage' (delete that key)"));
+              HasSubstr("another program (it has set RONDO_LEASE to 'my backup script'; delete that key)"));
 }
 
 /// Otherwise the holder would renew a value that its own fence refuses.

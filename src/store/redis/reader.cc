@@ -29,7 +29,7 @@ Record written_row(std::string_view key, std::int64_t waits, const Reply& row, c
   Record newer = record_of(key, staged);
   if (now && newer) return Record::merged(now, newer);
   if (newer) return newer;
-  if (now || waits != 1) return now;
+  if (now || waits % kOtherType != 1) return now;
   return Record::make(key, {});  // A Set without fields, as a stock producer stages it.
 }
 

@@ -429,6 +429,17 @@ TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {
   }
 }
 
+TEST_F(RedisFaults, HealthNamesARowOfAStagedTableThatIsNoHash) {
+  open();
+  server().command({"LPUSH", "T:r", "text"});
+  const auto consumer = subscribe(driver(), "T");
+  const auto is_named = [this] { return store().health().to_string().find("the key 'T:r' is not a hash") != std::string::npos; };
+  EXPECT_TRUE(driver().run_until(is_named)) << store().health().to_string();
+  server().command({"DEL", "T:r"});
+  set(driver(), "T", "r", {{"n", "1"}});
+  EXPECT_TRUE(driver().run_until([&] { return !consumer->empty() && store().health().ok(); })) << store().health().to_string();
+}
+
 TEST_F(RedisFaults, HealthNamesAKeyOfAWatchedTableThatIsNoHash) {
   open();
   server().command({"SET", "W:before", "text"});

@@ -2,6 +2,11 @@
 
 namespace rondo::redis {
 
+namespace {
+/// Keys of another type that are remembered.
+constexpr std::size_t kOtherTypes = 64;
+}  // namespace
+
 void RemoteSubscription::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
   auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {
     if (const std::shared_ptr<RemoteSubscription> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
@@ -11,6 +16,21 @@ void RemoteSubscription::ask(std::size_t answers, const Shape& shape, std::funct
   } else {
     link_.commands.expect(answers, shape, std::move(guarded));
   }
+}
+
+void RemoteSubscription::note_type(std::string_view key, bool is_other) {
+  if (!is_other) {
+    if (const auto it = other_types_.find(key); it != other_types_.end()) other_types_.erase(it);
+  } else if (other_types_.size() < kOtherTypes) {
+    other_types_.emplace(key);
+  }
+}
+
+Status RemoteSubscription::trouble_of_types() const {
+  if (other_types_.empty()) return {};
+  const std::string others = other_types_.size() == 1 ? "" : ", and " + std::to_string(other_types_.size() - 1) + " more such keys";
+  return {StatusCode::FailedPrecondition, "the key " + quoted(keys().rows + *other_types_.begin()) + " is not a hash, so table " +
+                                              quoted(spec().name) + " has no such row" + others};
 }
 
 Record record_of(std::string_view key, const Reply& fields) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,12 +115,17 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   Target& target() const noexcept { return target_; }
   RedisStoreStats& stats() const noexcept { return link_.stats; }
   std::uint64_t generation() const noexcept { return generation_; }
+  /// The key of a row was read, and was a hash or of another type. Some keys of other types are remembered, for trouble_of_types().
+  void note_type(std::string_view key, bool is_other);
+  void forget_types() { other_types_.clear(); }
+  Status trouble_of_types() const;
 
  private:
   Link& link_;
   Target& target_;
   std::function<void()> wake_;
   std::uint64_t generation_ = 0;
+  std::set<std::string, std::less<>> other_types_;  // Keys of rows that are no hashes.
   bool open_ = false;
 };
 

@@ -3,6 +3,7 @@
 // needs no special case.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace rondo::redis {
@@ -210,19 +211,25 @@ return {redis.call('SCARD', KEYS[1]), out, damaged, seen}
 ///
 /// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, most seconds, then the keys. Answer, for each key for which there was
 /// time, and at least the first four: 0 if nothing waits, 1 if a change waits, 2 if a Delete waits; the row's fields and values, none if
-/// they will be deleted; the staged fields and values. A key of another type is not a row, and stages nothing.
+/// they will be deleted; the staged fields and values. A key of another type is not a row, and stages nothing; kOtherType is added to the
+/// number if the row is of another type.
+inline constexpr std::int64_t kOtherType = 4;
 inline constexpr std::string_view kReadWritten = RONDO_LUA_CLOCK R"lua(
-local out, n, stop = {}, 0, clock() + ARGV[3]
+local out, n, stop, other = {}, 0, clock() + ARGV[3], 0
 local function fields(hash)
   local found = redis.pcall('HGETALL', hash)
-  if found.err then return {} end
+  if found.err then
+    if string.find(found.err, 'WRONGTYPE', 1, true) then other = 4 end
+    return {}
+  end
   return found
 end
 for i = 4, #ARGV do
   local waits = redis.call('SISMEMBER', KEYS[1], ARGV[i])
   if waits == 1 then waits = 1 + redis.call('SISMEMBER', KEYS[2], ARGV[i]) end
-  out[n + 1] = waits
+  other = 0
   out[n + 2] = waits < 2 and fields(ARGV[1] .. ARGV[i]) or {}
+  out[n + 1] = waits + other
   out[n + 3] = waits > 0 and fields(ARGV[2] .. ARGV[i]) or {}
   n = n + 3
   if i % 4 == 3 and clock() > stop then break end

@@ -42,6 +42,7 @@ void SingleConsumerSubscription::offline() {
   pops_ = 0;
   online_ = recovering_ = counting_ = ready_ = false;
   trouble_ = {};
+  forget_types();
 }
 
 void SingleConsumerSubscription::message(std::string_view) {
@@ -246,6 +247,7 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
         while (!found->entries[*next].unread) ++*next;
         Entry& entry = found->entries[(*next)++];
         Result<Record> row = row_of(entry.key, reply);
+        note_type(entry.key, is_of_other_type(reply));
         if (!row) {  // The row exists but cannot be read. The batch is in flight and is recovered as a whole later.
           coming_.erase(found);
           hand_over();
@@ -277,6 +279,7 @@ void SingleConsumerSubscription::hand_over() {
     std::erase_if(batch.entries, [](const Entry& entry) { return entry.left_out; });
     for (Entry& entry : batch.entries) {
       const bool set = static_cast<bool>(entry.change.record());
+      if (set) note_type(entry.key, false);
       const Instant came = was_read ? Instant{} : now;
       if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read, came});
       if (set) waiting_.push_back({std::move(entry.change), false, false, was_read, came});

@@ -34,7 +34,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
   void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const final;
   /// Standing rows do not count, because nothing is staged for them.
   std::size_t fetched() const final { return waiting_entries_ - waiting_read_; }
-  Status trouble() const final { return trouble_; }
+  Status trouble() const final { return trouble_.ok() ? trouble_of_types() : trouble_; }
 
  protected:
   /// One popped change; a Delete and the Set behind it are one entry.

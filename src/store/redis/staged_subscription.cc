@@ -136,7 +136,9 @@ void StagedSubscription::read_answered(const Keys& wanted, bool again, const Rep
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < answered; ++i) {
     const std::string& key = wanted[i];
-    if (items[3 * i].integer() != 0 || (!again && told_.contains(key))) continue;
+    const std::int64_t waits = items[3 * i].integer() % kOtherType;
+    note_type(key, items[3 * i].integer() >= kOtherType);
+    if (waits != 0 || (!again && told_.contains(key))) continue;
     Entry entry;
     entry.key = key;
     entry.change = Change{ChangeOp::Set, record_of(key, items[3 * i + 1])};

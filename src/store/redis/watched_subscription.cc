@@ -11,8 +11,6 @@ constexpr std::size_t kRead = 256;
 constexpr std::size_t kReading = 4 * kRead;
 /// Rows compared between two reads of the clock: some tens of microseconds.
 constexpr std::size_t kCompared = 256;
-/// Keys of another type that are remembered for trouble().
-constexpr std::size_t kNoRows = 64;
 }  // namespace
 
 void WatchedSubscription::offline() {
@@ -20,7 +18,7 @@ void WatchedSubscription::offline() {
   reading_ = 0;
   scanning_ = comparing_ = again_ = failed_ = unread_ = false;
   stopped_ = {};
-  no_rows_.clear();
+  forget_types();
 }
 
 void WatchedSubscription::tick() {
@@ -50,6 +48,7 @@ void WatchedSubscription::resync() {
   ++stats().resyncs;
   scanning_ = true;
   again_ = unread_ = false;
+  forget_types();
   view_.begin_read();
   bound_.begin();
   scan("0");
@@ -139,20 +138,7 @@ void WatchedSubscription::fetch() {
   fetch();
 }
 
-void WatchedSubscription::note_type(const std::string& key, bool is_other) {
-  if (!is_other) {
-    no_rows_.erase(key);
-  } else if (no_rows_.size() < kNoRows) {
-    no_rows_.insert(key);
-  }
-}
-
-Status WatchedSubscription::trouble() const {
-  if (!stopped_.ok() || no_rows_.empty()) return stopped_;
-  const std::string others = no_rows_.size() == 1 ? "" : ", and " + std::to_string(no_rows_.size() - 1) + " more such keys";
-  return {StatusCode::FailedPrecondition, "the key " + quoted(keys().rows + *no_rows_.begin()) + " is not a hash, so table " +
-                                              quoted(spec().name) + " has no such row" + others};
-}
+Status WatchedSubscription::trouble() const { return stopped_.ok() ? trouble_of_types() : stopped_; }
 
 void WatchedSubscription::read(const std::shared_ptr<std::vector<std::string>>& wanted,
                                std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {

@@ -48,7 +48,6 @@ class WatchedSubscription final : public RemoteSubscription {
   void scanned(const Reply& reply);
   void page_read(const std::string& cursor);
   void compare();
-  void note_type(const std::string& key, bool is_other);
   void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Result<Record> row)> each,
             std::function<void()> end);
 
@@ -56,11 +55,10 @@ class WatchedSubscription final : public RemoteSubscription {
   std::unordered_set<std::string> dirty_;
   std::size_t reading_ = 0;
   ScanBound bound_{link().options.scan_keys_max};
-  Status stopped_;                 // Why the full read was stopped.
-  std::set<std::string> no_rows_;  // Keys that are no hashes, at most kNoRows.
-  bool scanning_ = false;          // A full read is running.
-  bool comparing_ = false;         // All rows were read; the deleted rows are being determined.
-  bool again_ = false;             // Another full read must follow this one.
+  Status stopped_;          // Why the full read was stopped.
+  bool scanning_ = false;   // A full read is running.
+  bool comparing_ = false;  // All rows were read; the deleted rows are being determined.
+  bool again_ = false;      // Another full read must follow this one.
   bool tell_due_ = false;
   bool failed_ = false;  // The full read failed; tick() retries.
   bool unread_ = false;  // Some keys of dirty_ could not be read; tick() retries.
