@@ -66,6 +66,17 @@ TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
 }
 
+TEST_F(ForeignRoutes, ARouteThatAnotherProgramHasReplacedIsNotCountedAsRepaired) {
+  set_route();
+  testbed.run_for(1s);
+  testbed.plane.add_foreign_route(kPrefix, kStatic);
+  testbed.run_for(5s);
+  EXPECT_EQ(state(), PlaneState::Foreign);
+  const AuditFigures& figures = testbed.agent.audit()->figures(ObjectKind::Route);
+  EXPECT_EQ(figures.missing, 1U);
+  EXPECT_EQ(figures.repaired, 0U);
+}
+
 // Another program replaces our route: deleting the row must not delete that route.
 TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
   set_route();
