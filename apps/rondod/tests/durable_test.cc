@@ -298,6 +298,9 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
 
 TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {
   start(store());
+  set("PORT_TABLE", "whole", {json::array{"remark", "x"}});  // A file of which nothing can be read is refused.
+  EXPECT_EQ(end(SIGTERM), 0);
+  start(store());
   constexpr int kRows = 4 * limits::kDamageShown;
   const std::string large(140'000, 'x');  // At most two have one entry of the log: those that are written while the disk is busy.
   for (int i = 0; i < kRows; ++i) set("PORT_TABLE", ("swp" + std::to_string(i)).c_str(), {json::array{"remark", large}});
