@@ -372,7 +372,7 @@ void Reconciler::link_event(const LinkEvent& event) {
   const bool has_new_mac = before.mac != event.mac;
   const bool has_new_links = before.min_links != event.min_links;
   const bool is_changed = has_new_links || before.admin_up != event.admin_up || before.mtu != event.mtu || has_new_mac;
-  // Each kind of doubt once; the last event tells the min_links of a bond.
+  // Each kind of doubt once; the last event has the current min_links of a bond.
   if (!has_new_links && !(is_moved && !seen.is_moved) && !(has_new_mac && !seen.has_new_mac) && !(is_changed && !seen.is_doubted)) return;
   // Without trust only a move counts: the entries that were read on the port are not those of the other bridge, so they are not deleted.
   if (!is_moved && !trusts_.load(std::memory_order_relaxed)) return;

@@ -123,7 +123,7 @@ Status Agent::start() {
   return {};
 }
 
-/// Notes the ports that have an address: a replay decides by them, too.
+/// Notes the ports that have an address, because a replay needs them for the same decisions.
 void Agent::begin_restart() {
   std::set<IfIndex> ports;
   std::string noted;

@@ -30,8 +30,8 @@ class Interfaces final : public Orch {
  public:
   Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
-  /// Called when the rows of an earlier run have come and are handled. Until then a row waits that asks for another use of a port than the
-  /// data plane shows.
+  /// Called when the rows of an earlier run have come and are handled. Until then a row waits if it asks for another use of its
+  /// port than the data plane shows.
   void rows_have_come();
   /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
   /// port with the last address of a family, and the row of another address may still arrive.

@@ -119,7 +119,7 @@ class PortIds {
     std::string_view device{};  // The VLAN of an untagged member, or the LAG.
   };
   /// True if the rows of the earlier run have yet to come, and the data plane shows the port in another use: a row that asks for that use
-  /// has the port, whichever comes first. O(log(devices)).
+  /// has the port, whichever comes first. O(log(devices) + 802.1Q devices of the port).
   bool is_left_in_another_use(std::string_view port, const Use& wanted) const;
 
   void erase(std::string_view name) {

@@ -59,11 +59,11 @@ void add_tables_health(const CommandContext& context, const fpm::BookFigures& bo
 void add_resend_health(const CommandContext& context, const fpm::ServerFigures& figures, const std::string& who, json::array& troubles) {
   if (!figures.is_late) return;
   const auto seconds = (context.runtime.clock().now() - figures.since) / std::chrono::seconds{1};
-  const std::string partial = figures.partial == 0 ? "" : "; " + std::to_string(figures.partial) + " bytes of an incomplete frame wait";
-  troubles.push_back(sentence(who + "zebra connected " + std::to_string(seconds) +
-                              " s ago, and what it sends has not paused for quiet_ms since" +
-                              (figures.messages == 0 ? ": it has sent nothing" : partial) + "; until then its " +
-                              std::to_string(figures.book.stale) + " routes of before that it has not sent again stay"));
+  const std::string partial =
+      figures.partial == 0 ? "" : ", and an incomplete frame of " + std::to_string(figures.partial) + " bytes waits for its end";
+  troubles.push_back(sentence(who + "zebra connected " + std::to_string(seconds) + " s ago, and " +
+                              (figures.messages == 0 ? "has sent no message" : "its resend has not ended") + partial + "; " +
+                              std::to_string(figures.book.stale) + " routes that it has not sent again stay until the resend ends"));
 }
 
 void add_rows_health(const fpm::ServerFigures& figures, const std::string& who, json::array& troubles, json::array& notes) {

@@ -207,13 +207,15 @@ end
 return {redis.call('SCARD', KEYS[1]), out, damaged, seen}
 )lua";
 
+/// See kReadWritten.
+inline constexpr std::int64_t kOtherType = 4;
+
 /// Returns the rows of a Staged table and their waiting changes.
 ///
 /// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, most seconds, then the keys. Answer, for each key for which there was
 /// time, and at least the first four: 0 if nothing waits, 1 if a change waits, 2 if a Delete waits; the row's fields and values, none if
 /// they will be deleted; the staged fields and values. A key of another type is not a row, and stages nothing; kOtherType is added to the
 /// number if the row is of another type.
-inline constexpr std::int64_t kOtherType = 4;
 inline constexpr std::string_view kReadWritten = RONDO_LUA_CLOCK R"lua(
 local out, n, stop, other = {}, 0, clock() + ARGV[3], 0
 local function fields(hash)
