@@ -486,50 +486,50 @@ TEST_F(ReplayTest, ARejectionAndARowThatIsQueuedAgainAreCompared) {
   for (const Kind kind : {Kind::Rejected, Kind::Again}) {
     SCOPED_TRACE(to_string(kind));
     for (const bool last : {false, true}) {
-      std::uint64_t changed = 0;
-      for (std::uint64_t seed = 1; seed <= 50 && changed == 0; ++seed) {
+      std::uint64_t forged = 0;
+      for (std::uint64_t seed = 1; seed <= 50 && forged == 0; ++seed) {
         fs::remove(file);
         live(seed, 150);
         rewrite([&](std::vector<std::string>& records) {
           for (std::size_t i = 0; i < records.size(); ++i) {
-            if (journal::RawRecord{records[i]}.kind() == kind && (last || changed == 0)) changed = i + 1;
+            if (journal::RawRecord{records[i]}.kind() == kind && (last || forged == 0)) forged = i + 1;
           }
-          if (changed != 0) records[changed - 1].back() ^= 1;
+          if (forged != 0) records[forged - 1].back() ^= 1;
         });
       }
-      ASSERT_NE(changed, 0U);
+      ASSERT_NE(forged, 0U);
       const ReplayReport report = replay();
       EXPECT_FALSE(report.same);
-      EXPECT_EQ(report.record, changed);
+      EXPECT_EQ(report.record, forged);
     }
   }
 }
 
 // Texts show the delay in microseconds.
 TEST_F(ReplayTest, WhatTheWordsOfARecordLeaveOutIsToldWhereTheyAreTheSame) {
-  std::uint64_t changed = 0;
-  for (std::uint64_t seed = 1; seed <= 50 && changed == 0; ++seed) {
+  std::uint64_t forged = 0;
+  for (std::uint64_t seed = 1; seed <= 50 && forged == 0; ++seed) {
     fs::remove(file);
     live(seed, 150);
-    rewrite([&changed](std::vector<std::string>& records) {
-      for (std::size_t i = 0; i < records.size() && changed == 0; ++i) {
+    rewrite([&forged](std::vector<std::string>& records) {
+      for (std::size_t i = 0; i < records.size() && forged == 0; ++i) {
         journal::JournalRecord before;
         if (!journal::decode(records[i], before) || before.kind != Kind::Delayed) continue;
-        for (std::size_t byte = 2; byte < records[i].size() && changed == 0; ++byte) {
+        for (std::size_t byte = 2; byte < records[i].size() && forged == 0; ++byte) {
           std::string other = records[i];
           other[byte] ^= 1;
           journal::JournalRecord after;
           if (!journal::decode(other, after) || after.span != before.span + 1ns || after.text != before.text) continue;
           records[i] = other;
-          changed = i + 1;
+          forged = i + 1;
         }
       }
     });
   }
-  ASSERT_NE(changed, 0U);
+  ASSERT_NE(forged, 0U);
   const ReplayReport report = replay();
   EXPECT_FALSE(report.same);
-  EXPECT_EQ(report.record, changed);
+  EXPECT_EQ(report.record, forged);
   EXPECT_NE(report.expected, report.came);
   EXPECT_THAT(report.came, HasSubstr(", bytes "));
 }
