@@ -45,6 +45,7 @@ struct Reconciler::Known {
     NexthopId nexthop;
     RouteType type = RouteType::Unicast;
     bool believed = true;
+    bool flawed = false;  // Another program changed it, or put one of its own before it.
   };
   struct Nexthop {
     NexthopEntry entry;
@@ -97,7 +98,7 @@ struct Reconciler::Known {
     const auto found = routes.find(key_of(order));
     if (found == routes.end()) return false;
     const Route& route = found->second;
-    if (!route.believed || route.type != order.type || route.nexthop != order.nexthop) return false;
+    if (!route.believed || route.flawed || route.type != order.type || route.nexthop != order.nexthop) return false;
     return !order.nexthop || is_wanted(order.nexthop);
   }
   bool meets(const NexthopSet& order) const {
@@ -151,6 +152,11 @@ struct Reconciler::Known {
     return false;
   }
 
+  /// True if an earlier run left the route, and no other program touched it.
+  bool is_whole(const RouteSet& order) const {
+    const auto found = routes.find(key_of(order));
+    return found != routes.end() && !found->second.flawed;
+  }
   void take_up(const RouteSet& order) { forget_route(key_of(order)); }
   void take_up(const VrfSet& order) { forget(order); }
   void take_up(const BridgeSet& order) { forget(order); }
@@ -296,7 +302,8 @@ Reconciler::~Reconciler() = default;
 Status Reconciler::read() {
   Known& known = *known_;
   const Status routes = plane_.routes([&known](const RouteEntry& route) {
-    known.routes.emplace(Known::RouteKey{route.prefix, route.table, route.metric, route.tos}, Known::Route{route.nexthop, route.type});
+    known.routes.emplace(Known::RouteKey{route.prefix, route.table, route.metric, route.tos},
+                         Known::Route{.nexthop = route.nexthop, .type = route.type, .flawed = route.flaw != RouteFlaw::None});
   });
   if (!routes.ok()) return routes;
   auto nexthops = plane_.nexthops();
@@ -491,8 +498,7 @@ void Reconciler::apply(std::span<Operation> ops) {
       continue;
     }
     // An earlier run left it.
-    if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->routes.contains(Known::key_of(*route)))
-      route->create = false;
+    if (auto* const route = std::get_if<RouteSet>(&ops[i].order); route != nullptr && known_->is_whole(*route)) route->create = false;
     if (auto* const nexthop = std::get_if<NexthopSet>(&ops[i].order); nexthop != nullptr && known_->nexthops.contains(nexthop->id))
       nexthop->create = false;
     if (auto* const group = std::get_if<GroupSet>(&ops[i].order); group != nullptr && known_->nexthops.contains(group->id))

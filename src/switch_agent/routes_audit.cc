@@ -17,6 +17,8 @@ constexpr std::size_t kAhead = 16;
 std::string in_words(const RouteEntry& actual) {
   std::string words = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type});
   if (actual.metric != kOwnMetric) words.append(" metric ").append(std::to_string(actual.metric));
+  if (actual.flaw == RouteFlaw::Extras) words.append(" with metrics or a source address");
+  if (actual.flaw == RouteFlaw::Outranked) words.append(" behind a route of another program, which decides the packets");
   if (actual.tos != 0) words.append(" tos ").append(std::to_string(unsigned{actual.tos}));
   return words;
 }
@@ -125,13 +127,15 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
     if (!route.busy && !route.restoring && is_withdrawn) add_unwanted(actual, findings);
     return;
   }
-  const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;
+  const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop && actual.flaw == RouteFlaw::None;
+  const bool is_second = before == RouteMap::Mark::Same;  // Another program made a second one, with our number.
   if (is_same) {
+    if (findings.look() == 1 && before == RouteMap::Mark::Suspect) return;
     mark(route, RouteMap::Mark::Same);
-    routes_.set_drifted(slot, false);
+    if (!is_second) routes_.set_drifted(slot, false);
   } else if (findings.look() == 1) {
     mark(route, RouteMap::Mark::Suspect);
-  } else if (before == RouteMap::Mark::Suspect) {
+  } else if (before == RouteMap::Mark::Suspect || is_second) {
     mark(route, RouteMap::Mark::Same);
     routes_.set_drifted(slot, true);
     findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, route.table},
@@ -155,8 +159,8 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
   }
 }
 
-/// Restores what is missing as after a loss of its group: it only creates, so that a route of another program in its place stays. It
-/// replaces a route that has our protocol number.
+/// Restores what is missing as after a loss of its group. It only creates, so that a route of another program in its place stays: the data
+/// plane replaces one that has our protocol number.
 void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
   std::vector<Operation> operations;
   for (const RouteDelete& object : objects) {
@@ -170,6 +174,7 @@ void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects)
     touch(routes_[slot]);
     routes_.set_restoring(slot, true);
     operations.push_back({order_of(routes_[slot]), {}});
+    std::get<RouteSet>(operations.back().order).create = true;
   }
   if (operations.empty()) return;
   programmer_.submit(OrderLane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });

@@ -102,6 +102,12 @@ class FdbWatch : public Source {
 
 /// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
 /// links, and all addresses, each with a flag that says whether it has our number.
+/// What another program did to a route of ours that the fields of the route do not show.
+enum class RouteFlaw : std::uint8_t {
+  None,
+  Extras,    // It gave the route metrics or a source address, which no order does.
+  Outranked  // Its own route has the same prefix, table, metric and type of service, and the kernel prefers it.
+};
 struct RouteEntry {
   Prefix prefix;
   NexthopId nexthop;  // 0 for the types without one.
@@ -109,6 +115,7 @@ struct RouteEntry {
   RouteType type = RouteType::Unicast;
   std::uint8_t tos = 0;
   std::uint32_t metric = kOwnMetric;
+  RouteFlaw flaw = RouteFlaw::None;
   /// The order that deletes it.
   RouteDelete gone() const noexcept { return {prefix, table, metric, tos}; }
   friend auto operator<=>(const RouteEntry&, const RouteEntry&) = default;
@@ -175,8 +182,8 @@ class DataPlane {
   using ObjectHandler = std::function<void(const std::optional<ObjectEvent>& event)>;
   /// A source that reports changes of addresses, neighbours, next hops, routes and entries of bridges that did not come from apply(); those
   /// from apply() are filtered out, except those of entries. What bridges learn is not reported. A route is reported when another program
-  /// deletes or replaces one of ours, or sets one of our protocol number; not when the kernel drops it with its next hops. The source adds
-  /// itself to 'scheduler'. Null: this data plane reports nothing.
+  /// deletes or replaces one of ours, sets one of our protocol number, or puts one of its own before ours; not when the kernel drops it
+  /// with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// A source that reports every learned neighbour once and then each change, on 'scheduler' (it adds itself). After a gap it reads all

@@ -148,6 +148,8 @@ struct RouteSet {
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
   bool create = false;
+  /// Also removes metrics that another program gave to a route of ours, at the cost of an allocation in the kernel.
+  bool clean = false;
   /// The route has kLastResortMetric in place of the metric of the data plane, so that any other route to the prefix is preferred.
   bool last_resort = false;
 };

@@ -112,6 +112,10 @@ std::optional<DeleteOrder> changed_nexthop(const Message& message) {
 std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMarks& marks) {
   const std::optional<RouteHolder> route = decode_route_holder(message);
   if (!route || route->metric != marks.metric) return std::nullopt;
+  // A route that another program adds changes nothing unless Linux puts it before ours: IPv6 never does.
+  const bool is_added = message.header.nlmsg_type == RTM_NEWROUTE && (message.header.nlmsg_flags & NLM_F_REPLACE) == 0;
+  const bool is_behind = route->prefix.address.is_v6() || (message.header.nlmsg_flags & NLM_F_APPEND) != 0;
+  if (route->protocol != marks.protocol && is_added && is_behind) return std::nullopt;
   return RouteDelete{route->prefix, route->table};
 }
 
@@ -338,6 +342,8 @@ std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks
       case RTA_TABLE: entry.table = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_PRIORITY: entry.metric = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_NH_ID: entry.nexthop = NexthopId{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case RTA_METRICS:
+      case RTA_PREFSRC: entry.flaw = RouteFlaw::Extras; break;
       default: break;
     }
   }
@@ -353,7 +359,7 @@ std::optional<RouteHolder> decode_route_holder(const Message& message) {
   // A route for a type of service does not conflict with ours.
   if ((header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_tos != 0) return std::nullopt;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
-  RouteHolder holder{.prefix = {}, .table = header->rtm_table, .metric = 0, .protocol = header->rtm_protocol};
+  RouteHolder holder{.prefix = {}, .gateway = {}, .table = header->rtm_table, .metric = 0, .protocol = header->rtm_protocol};
   std::optional<IpAddress> destination = any_address(header->rtm_family);
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
@@ -361,6 +367,7 @@ std::optional<RouteHolder> decode_route_holder(const Message& message) {
       case RTA_DST: destination = to_address(attribute, header->rtm_family); break;
       case RTA_TABLE: holder.table = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_PRIORITY: holder.metric = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_GATEWAY: holder.gateway = to_address(attribute, header->rtm_family); break;
       default: break;
     }
   }

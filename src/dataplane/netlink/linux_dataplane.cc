@@ -99,10 +99,11 @@ class LinuxDataPlane final : public DataPlane {
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
-      header.rtm_protocol = marks_.protocol;
-      // Gathered before they are returned, because a dump may have to start again.
-      auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header,
-                                          [this](const Message& m) { return netlink::decode_route(m, marks_); });
+      std::optional<RouteDelete> place_before;
+      // All routes, because one of another program may be before ours. Gathered before they are returned, because a dump may have to start
+      // again.
+      auto entries =
+          read_all<RouteEntry>("read the routes", RTM_GETROUTE, header, [&](const Message& m) { return entry_of(m, place_before); });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
     }
@@ -192,15 +193,40 @@ class LinuxDataPlane final : public DataPlane {
     std::vector<Operation> again;
     again.reserve(ours.size());
     for (const std::size_t i : ours) {
+      delete_stray(ops[i].order);
       again.push_back({ops[i].order, {}});
       std::visit(
           [](auto& order) {
             if constexpr (requires { order.create; }) order.create = false;
+            if constexpr (requires { order.clean; }) order.clean = true;
           },
           again.back().order);
     }
     sender_.apply(again);
     for (std::size_t i = 0; i < ours.size(); ++i) ops[ours[i]].status = std::move(again[i].status);
+  }
+
+  /// Decodes a route of ours. The kernel lists the routes of one place together, the preferred one first; 'other' is the place of the
+  /// preceding one, if that is another program's.
+  std::optional<RouteEntry> entry_of(const Message& message, std::optional<RouteDelete>& other) const {
+    std::optional<RouteEntry> entry = netlink::decode_route(message, marks_);
+    if (entry) {
+      if (other == entry->gone()) entry->flaw = RouteFlaw::Outranked;
+      return entry;
+    }
+    const auto route = netlink::decode_route_holder(message);
+    other.reset();
+    if (route && route->protocol != marks_.protocol && route->metric == marks_.metric) other = RouteDelete{route->prefix, route->table};
+    return std::nullopt;
+  }
+
+  /// Two routes of ours in one place: deletes the route that the kernel prefers, so that the order replaces the other. If more are there,
+  /// the next audit finds them.
+  void delete_stray(const Order& order) {
+    const auto* const route = std::get_if<RouteSet>(&order);
+    if (route == nullptr || !holders_.has_strays(*route)) return;
+    Operation gone{RouteDelete{route->prefix, route->table}, {}};
+    sender_.apply({&gone, 1});
   }
 
   template <class Entry, class Header, class Decode>

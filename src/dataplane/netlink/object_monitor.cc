@@ -19,7 +19,7 @@ Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespac
                                      .groups = {RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_NEXTHOP,
                                                 RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE}});
   if (!socket) return failure(socket.error().with_context("monitor objects"));
-  if (Status filtered = socket->drop_notifications_of(own_port, marks.protocol); !filtered.ok()) {
+  if (Status filtered = socket->drop_notifications_of(own_port, marks); !filtered.ok()) {
     return failure(filtered.with_context("monitor objects"));
   }
   std::unique_ptr<ObjectMonitor> monitor{new ObjectMonitor(scheduler, priority, std::move(handler), marks, std::move(*socket))};

@@ -1,7 +1,7 @@
 // ObjectMonitor: reports addresses, neighbours, next hops, routes and static entries of bridges that another program or the kernel changed.
 // The socket's filter in the kernel drops the notifications of our own orders, except those of entries of bridges, and of routes that
-// others add beside ours, so a full table costs nothing here. After a gap it reports that any object may have changed. Scheduler thread
-// only; about 1 us a notification.
+// others add with another metric, so a full table costs nothing here. After a gap it reports that any object may have changed. Scheduler
+// thread only; about 1 us a notification.
 #pragma once
 
 #include <memory>

@@ -48,7 +48,7 @@ std::vector<std::size_t> RouteHolders::settle(std::span<Operation> ops) {
   for (const auto& [i, place] : refused) {
     const auto other = others_.find(place);
     if (other != others_.end()) {
-      ops[i].status = status_from_kernel(ops[i].order, EEXIST, held_words(other->second) + ", metric " + std::to_string(marks_.metric));
+      ops[i].status = status_from_kernel(ops[i].order, EEXIST, words(other->second));
     } else if (is_ours(place)) {
       ours.push_back(i);
     } else {
@@ -58,6 +58,28 @@ std::vector<std::size_t> RouteHolders::settle(std::span<Operation> ops) {
     }
   }
   return ours;
+}
+
+bool RouteHolders::has_strays(const RouteSet& route) const {
+  return std::ranges::equal_range(ours_, Place{route.prefix, route.table}).size() > 1;
+}
+
+std::string RouteHolders::words(const Other& other) const {
+  std::string words = held_words(other.protocol) + ", metric " + std::to_string(marks_.metric);
+  if (other.gateway) words += " via " + other.gateway->to_string();
+  return other.is_before_ours ? words + ", which is beside the row's and decides the packets" : words;
+}
+
+/// The kernel lists the routes of a place together, the preferred one first.
+void RouteHolders::note(const RouteHolder& route) {
+  const Place place{route.prefix, route.table};
+  if (route.protocol == marks_.protocol) {
+    const auto other = others_.empty() ? others_.end() : others_.find(place);
+    if (other != others_.end()) other->second.is_before_ours = true;
+    ours_.push_back(place);
+  } else if (others_.size() < kOthersMost && (ours_.empty() || ours_.back() != place)) {
+    others_.emplace(place, Other{.protocol = route.protocol, .gateway = route.gateway});
+  }
 }
 
 void RouteHolders::look() {
@@ -80,13 +102,7 @@ void RouteHolders::look() {
          .visit =
              [&](const Message& message) {
                const auto route = decode_route_holder(message);
-               if (!route || route->metric != marks_.metric) return;
-               const Place place{route->prefix, route->table};
-               if (route->protocol != marks_.protocol) {
-                 if (others_.size() < kOthersMost) others_.emplace(place, route->protocol);
-               } else {
-                 ours_.push_back(place);
-               }
+               if (route && route->metric == marks_.metric) note(*route);
              }});
     complete = complete && status.ok();
   }

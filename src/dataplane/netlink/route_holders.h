@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/encode.h"
 #include "rondo/base/clock.h"
@@ -26,6 +29,8 @@ class RouteHolders {
   /// Handles those 'ops' that create routes and that the kernel refused because a route is present. Gives each a Status: AlreadyExists,
   /// with the holder, or Unavailable while the holder is not known. Returns the indexes in 'ops' of those whose holder is this program.
   std::vector<std::size_t> settle(std::span<Operation> ops);
+  /// True if several routes of ours are in this place, so that all but one are strays: another program gave them our number.
+  bool has_strays(const RouteSet& route) const;
 
  private:
   using Place = std::pair<Prefix, std::uint32_t>;  // Prefix, table.
@@ -35,8 +40,16 @@ class RouteHolders {
   DumpChannel& dumps_;
   const ObjectMarks marks_;
   const SystemClock clock_;
-  std::map<Place, std::uint8_t> others_;  // Protocols of routes with our metric that are not ours.
-  std::vector<Place> ours_;               // Our routes when the tables were read, for a second after that. Sorted.
+  struct Other {
+    std::uint8_t protocol = 0;
+    std::optional<IpAddress> gateway;
+    bool is_before_ours = false;  // One of ours is in the same place, and the kernel prefers the other one.
+  };
+  void note(const RouteHolder& route);
+  std::string words(const Other& other) const;
+
+  std::map<Place, Other> others_;  // The routes with our metric that are not ours, unless one of ours is before them.
+  std::vector<Place> ours_;        // Our routes when the tables were read, for a second after that. Sorted.
   Instant looked_;
   Instant believed_until_;
   Instant next_look_;

@@ -16,6 +16,8 @@
 #include <limits>
 #include <utility>
 
+#include "dataplane/netlink/encode.h"
+
 namespace rondo::netlink {
 
 namespace {
@@ -79,18 +81,27 @@ Result<std::uint32_t> Socket::port() const {
   return address.nl_pid;
 }
 
-Status Socket::drop_notifications_of(std::uint32_t port, std::uint8_t protocol) {
+Status Socket::drop_notifications_of(std::uint32_t port, const ObjectMarks& marks) {
   // A filter reads numbers in network order; the kernel writes netlink headers in host order. A jump states how many statements it skips.
+  constexpr std::uint32_t kAttributes = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(rtmsg));
+  constexpr auto kFindAttribute = static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_NLATTR);
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 7, 0),  // Drop.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 14, 0),  // Drop.
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_type)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELROUTE), 3, 0),  // The protocol decides.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWROUTE), 0, 5),  // Other objects pass.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELROUTE), 10, 0),  // The protocol decides.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWROUTE), 0, 12),  // Other objects pass.
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_flags)),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htons(NLM_F_REPLACE), 3, 0),  // Pass.
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htons(NLM_F_REPLACE), 10, 0),  // Pass.
+      BPF_STMT(BPF_LD | BPF_IMM, kAttributes),
+      BPF_STMT(BPF_LDX | BPF_IMM, RTA_PRIORITY),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFindAttribute),  // The place of the attribute, 0 without it.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),        // The protocol decides.
+      BPF_STMT(BPF_MISC | BPF_TAX, 0),
+      BPF_STMT(BPF_LD | BPF_W | BPF_IND, sizeof(rtattr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(marks.metric), 3, 0),  // Pass.
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, NLMSG_HDRLEN + offsetof(rtmsg, rtm_protocol)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, protocol, 1, 0),  // Pass.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, marks.protocol, 1, 0),  // Pass.
       BPF_STMT(BPF_RET | BPF_K, 0),
       BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
   };

@@ -14,6 +14,8 @@
 
 namespace rondo::netlink {
 
+struct ObjectMarks;
+
 /// The kernel fills at most this much of a receive buffer with a dump, and no message of ours is larger.
 inline constexpr std::size_t kDatagramBytes = 32 * 1024;
 
@@ -38,8 +40,8 @@ class Socket {
   /// The number by which the kernel identifies netlink sockets.
   Result<std::uint32_t> port() const;
   /// After this call the kernel drops notifications of the orders of the socket with this port, before they use our buffer. Of other
-  /// routes it passes only replacements and routes with 'protocol'.
-  Status drop_notifications_of(std::uint32_t port, std::uint8_t protocol);
+  /// routes it passes only replacements and new ones with our metric, and those with our protocol number.
+  Status drop_notifications_of(std::uint32_t port, const ObjectMarks& marks);
 
   /// Passes whole messages to the kernel, which executes them before this returns.
   Status send(std::span<const std::byte> messages);
