@@ -52,12 +52,13 @@ void RowCheck::read(OwnRow row, bool is_second) {
   store_.get(table, key, [this, row = std::move(row), is_second, life = std::weak_ptr{life_}](const Result<Record>& found) mutable {
     if (life.expired()) return;
     --unanswered_;
-    if (found) compare(std::move(row), *found, is_second);
+    const bool is_other_type = !found && found.error().code() == StatusCode::FailedPrecondition;
+    if (found || (is_other_type && options_.writes_over_types)) compare(std::move(row), found, is_second);
   });
 }
 
-void RowCheck::compare(OwnRow row, const Record& found, bool is_second) {
-  std::string what = difference(row, found);
+void RowCheck::compare(OwnRow row, const Result<Record>& found, bool is_second) {
+  std::string what = found ? difference(row, *found) : "of another type";
   if (what.empty() || !options_.is_current(row)) return;
   if (!is_second) {
     const bool is_known =
@@ -66,9 +67,11 @@ void RowCheck::compare(OwnRow row, const Record& found, bool is_second) {
     timer_.arm_at(scheduler_->now() + kSecondRead);
     return;
   }
-  ++repaired_;
-  newest_ = row.table + " " + row.key + ": " + std::move(what);
-  options_.repair(row, found);
+  if (found) {
+    ++repaired_;
+    newest_ = row.table + " " + row.key + ": " + std::move(what);
+  }
+  options_.repair(row, found ? *found : Record{});
 }
 
 }  // namespace rondo::managers

@@ -35,6 +35,8 @@ struct RowCheckOptions {
   std::function<bool(const OwnRow& row)> is_current = {};
   /// Writes the row again. 'found' is what the store has; empty (false): no row.
   std::function<void(const OwnRow& row, const Record& found)> repair = {};
+  /// A key that another program gave another type is written again, too: the store refuses that, which repair() reports.
+  bool writes_over_types = false;
 };
 
 class RowCheck {
@@ -56,7 +58,7 @@ class RowCheck {
  private:
   void tick();
   void read(OwnRow row, bool is_second);
-  void compare(OwnRow row, const Record& found, bool is_second);
+  void compare(OwnRow row, const Result<Record>& found, bool is_second);
 
   Store& store_;
   const RowCheckOptions options_;

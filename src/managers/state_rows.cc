@@ -441,7 +441,8 @@ void StateRows::end_start() {
 RowCheckOptions StateRows::check_options() {
   return {.page = [this](std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) { page_of_rows(cursor, max, rows); },
           .is_current = [this](const OwnRow& row) { return is_current(row); },
-          .repair = [this](const OwnRow& row, const Record&) { repair(row); }};
+          .repair = [this](const OwnRow& row, const Record&) { repair(row); },
+          .writes_over_types = true};
 }
 
 /// Of each row also its owner. The cursor is the key of the owner.

@@ -321,6 +321,22 @@ TEST_F(RondodManagers, AMalformedRestartCheckIsCountedAndLoggedAndIsNoTrouble) {
   EXPECT_EQ(log_text().find(line), log_text().rfind(line)) << "one line a minute";
 }
 
+/// No event tells of it, and the row of the port does not change.
+TEST_F(RondodManagers, ARowOfStateDbThatBecomesAKeyOfAnotherTypeIsATrouble) {
+  start(sections_with_state());
+  configure_all();
+  ASSERT_TRUE(state_becomes("INTERFACE_TABLE|swp1", "vrf", "")) << log_text();
+  ASSERT_TRUE(state_becomes("PORT_TABLE|swp1", "state", "ok")) << log_text();
+  state_db->command({"SET", "PORT_TABLE|swp1", "no row"});
+  const auto troubles = [this] { return json::serialize(call("health").at("troubles")); };
+  EXPECT_TRUE(becomes([&] {
+    return troubles().find("refused and tried again: 1; the first of them: PORT_TABLE|swp1") != std::string::npos;
+  })) << troubles();
+  state_db->command({"DEL", "PORT_TABLE|swp1"});
+  EXPECT_TRUE(state_becomes("PORT_TABLE|swp1", "state", "ok")) << log_text();
+  EXPECT_TRUE(becomes([&] { return troubles().find("PORT_TABLE") == std::string::npos; })) << troubles();
+}
+
 TEST_F(RondodManagers, TheUserOfTheGuidesMayDoAllThatTheyDo) {
   for (const char* const page : {"docs/guide/growing-onto-redis.md", "docs/guide/from-sonic.md"}) {
     std::ifstream guide(page);
