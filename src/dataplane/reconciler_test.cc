@@ -184,6 +184,20 @@ class BridgedReconcilerTest : public ReconcilerTest {
     ASSERT_TRUE(plane_.meddle(order).ok());
     bridged_.link_event(link("A"));
   }
+  /// The port gets its carrier and the group of the route, and loses both: the reconciler does not answer an order for the route.
+  void loses_its_group_by(IfIndex port, Reconciler& reconciler) {
+    ASSERT_TRUE(plane_.meddle(LinkSet{port, true, {}}).ok());
+    reconciler.link_event(link("B"));
+    must(reconciler, {AddressSet{port, Prefix::parse_interface("10.0.1.1/24").value()},
+                      NexthopSet{NexthopId{2}, IpAddress::parse("10.0.1.2").value(), port},
+                      GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
+    plane_.set_carrier("B", false);
+    reconciler.link_event(link("B"));
+    ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";
+    std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{100}}});
+    reconciler.apply(bulk);
+    EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
+  }
   static constexpr MacAddress kStation{{2, 0, 0, 0, 0, 0xaa}};
   Reconciler bridged_{plane_};
   IfIndex first_, second_;
@@ -223,34 +237,13 @@ TEST_F(BridgedReconcilerTest, APortThatGetsACarrierAfterTheReadingAndLosesItIsNo
   const IfIndex late = plane_.add_port("B");
   Reconciler reconciler(plane_);
   ASSERT_TRUE(reconciler.read().ok());
-  ASSERT_TRUE(plane_.meddle(LinkSet{late, true, {}}).ok());
-  reconciler.link_event(link("B"));
-  const IpAddress gateway = IpAddress::parse("10.0.1.2").value();
-  must(reconciler, {AddressSet{late, Prefix::parse_interface("10.0.1.1/24").value()}, NexthopSet{NexthopId{2}, gateway, late},
-                    GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
-  plane_.set_carrier("B", false);
-  reconciler.link_event(link("B"));
-  ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";
-  std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{100}}});
-  reconciler.apply(bulk);
-  EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
+  loses_its_group_by(late, reconciler);
 }
 
 TEST_F(BridgedReconcilerTest, APortThatIsMadeAfterTheReadingAndLosesItsCarrierIsNoticed) {
   Reconciler reconciler(plane_);
   ASSERT_TRUE(reconciler.read().ok());
-  const IfIndex late = plane_.add_port("B");
-  ASSERT_TRUE(plane_.meddle(LinkSet{late, true, {}}).ok());
-  reconciler.link_event(link("B"));
-  must(reconciler, {AddressSet{late, Prefix::parse_interface("10.0.1.1/24").value()},
-                    NexthopSet{NexthopId{2}, IpAddress::parse("10.0.1.2").value(), late},
-                    GroupSet{.id = NexthopId{100}, .members = {{NexthopId{2}, 1}}}});
-  plane_.set_carrier("B", false);
-  reconciler.link_event(link("B"));
-  ASSERT_FALSE(plane_.route(kRoute).has_value()) << "it went with the group";
-  std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{100}}});
-  reconciler.apply(bulk);
-  EXPECT_FALSE(bulk[0].status.ok()) << "it is not answered without the kernel";
+  loses_its_group_by(plane_.add_port("B"), reconciler);
 }
 
 TEST_F(BridgedReconcilerTest, AnEntryDoesNotMoveWithItsPort) {

@@ -101,6 +101,11 @@ class StateRowsTest : public testing::Test {
     event.carrier = carrier;
     rows->link_event(event);
   }
+  /// Of swp1.
+  void set_carrier(bool carrier) {
+    ports["swp1"].carrier = carrier;
+    link_event(5, "swp1", carrier);
+  }
   /// Another program.
   void other_sets(const std::string& table, const std::string& key, std::initializer_list<Field> fields) {
     ASSERT_TRUE(state.server().write(table, Change::set(key, fields)).ok());
@@ -315,8 +320,7 @@ TEST_F(StateRowsTest, APortThatFlapsOverASlowStoreCountsNoRepair) {
   open();
   configure();
   for (int i = 0; i < 40; ++i) {
-    ports["swp1"].carrier = i % 2 == 0;
-    link_event(5, "swp1", i % 2 == 0);
+    set_carrier(i % 2 == 0);
     run(170ms);
   }
   run(5s);
@@ -396,12 +400,10 @@ TEST_F(StateRowsTest, ARowThatChangesBackAfterARefusalIsNoTroubleAnyMore) {
   open();
   configure();
   state.set_send_buffer(0);
-  ports["swp1"].carrier = false;
-  link_event(5, "swp1", false);
+  set_carrier(false);
   run();
   EXPECT_THAT(rows->trouble(), HasSubstr("PORT_TABLE|swp1"));
-  ports["swp1"].carrier = true;
-  link_event(5, "swp1", true);
+  set_carrier(true);
   state.set_send_buffer(1000);
   run(10s);
   EXPECT_EQ(rows->trouble(), "");
@@ -413,12 +415,10 @@ TEST_F(StateRowsTest, ARefusalWhileAnEarlierWriteIsUnderWayIsTriedAgain) {
   open();
   configure();
   state.set_latency(20ms, 20ms);
-  ports["swp1"].carrier = false;
-  link_event(5, "swp1", false);
+  set_carrier(false);
   run(5ms);
   state.set_send_buffer(0);
-  ports["swp1"].carrier = true;
-  link_event(5, "swp1", true);
+  set_carrier(true);
   run(5ms);
   EXPECT_EQ(rows->refused(), 2U) << "the row and the event on NOTIFICATIONS";
   state.set_send_buffer(1000);
@@ -432,11 +432,9 @@ TEST_F(StateRowsTest, ARowWhoseEarlierWriteIsRefusedWhileALaterOneSucceedsIsStil
   open();
   configure();
   state.set_latency(20ms, 20ms);
-  ports["swp1"].carrier = false;
-  link_event(5, "swp1", false);
+  set_carrier(false);
   run(5ms);
-  ports["swp1"].carrier = true;
-  link_event(5, "swp1", true);
+  set_carrier(true);
   state.set_failure_chance(1);
   run(17ms);
   state.set_failure_chance(0);
