@@ -64,7 +64,8 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     WhyLink& link = why_.chain[next_];
     link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
     if (!record && record.error().code() != StatusCode::NotFound) {  // A table that the store does not know has no such row.
-      link.note += "the store could not be asked about this row: " + std::string{record.error().message()};
+      const bool has_answer = record.error().code() == StatusCode::FailedPrecondition;  // The key is of another type.
+      link.note += (has_answer ? "" : "the store could not be asked about this row: ") + std::string{record.error().message()};
       return;
     }
     const bool has_row = record && *record;

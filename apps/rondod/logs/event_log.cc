@@ -20,6 +20,16 @@ constexpr std::size_t kNamedPorts = 3;
 /// From a change of a port's VRF to the event that the kernel has set the port down for it, at most. Both are sent by one system call.
 constexpr Duration kMoveTakes = 1s;
 
+/// The port that the text of the order names by its number; 0 if it names none.
+IfIndex port_of(const Order& order) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.port; }) return one.port;
+        return IfIndex{};
+      },
+      order);
+}
+
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -45,6 +55,10 @@ void EventLog::tell_down(const Port& port, bool admin_up, Instant now) {
 }
 
 void EventLog::link(const LinkEvent& event, Instant now) {
+  {
+    const std::lock_guard lock(refused_mutex_);
+    if (!event.removed) names_[event.port] = event.name;  // An order for a device that went may be refused afterwards.
+  }
   const auto known = ports_.find(event.port);
   if (event.removed) {
     if (known == ports_.end()) return;
@@ -120,6 +134,12 @@ void EventLog::tell_refused_left_out() {
             {{"count", std::exchange(refused_left_out_, 0)}});
 }
 
+std::string EventLog::name_of(IfIndex port) {
+  const std::lock_guard lock(refused_mutex_);
+  const auto name = names_.find(port);
+  return name == names_.end() ? "an unknown device" : name->second;
+}
+
 void EventLog::refused(const Operation& operation) {
   // See held_by_others(). An entry of a bridge that another program has is retried, too, and its row is foreign.
   const bool waits_for_other = std::holds_alternative<RouteSet>(operation.order) || std::holds_alternative<FdbSet>(operation.order);
@@ -127,9 +147,10 @@ void EventLog::refused(const Operation& operation) {
   if (!is_worth_a_line(operation)) return;
   const int error = operation.status.origin_errno();
   const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);
-  log_.warn(
-      "the data plane refused an order",
-      {{"order", to_string(operation.order)}, {"errno", static_cast<std::int64_t>(error)}, {"error", text}, {"why", operation.status}});
+  const IfIndex port = port_of(operation.order);
+  const std::string order = to_string(operation.order) + (port ? " (" + name_of(port) + ")" : "");
+  log_.warn("the data plane refused an order",
+            {{"order", order}, {"errno", static_cast<std::int64_t>(error)}, {"error", text}, {"why", operation.status}});
 }
 
 void EventLog::look(const std::vector<ConsumerStats>& consumers) {

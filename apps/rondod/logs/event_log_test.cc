@@ -137,6 +137,14 @@ TEST_F(Events, ARefusedOrderIsToldWithItsObjectAndItsError) {
                             HasSubstr("Operation not permitted")));
 }
 
+TEST_F(Events, ARefusedOrderNamesItsPort) {
+  events.link(port(3, "swp3", true), clock.now());
+  Operation operation{AddressSet{IfIndex{3}, Prefix::parse_interface("10.0.0.1/24").value()}, {}};
+  operation.status = Status{StatusCode::PermissionDenied, "no rights", EPERM};
+  events.refused(operation);
+  EXPECT_THAT(told(), HasSubstr("order=\"address 10.0.0.1/24 on port 3 (swp3)\""));
+}
+
 TEST_F(Events, AnOrderThatIsRefusedAgainAndAgainIsOneLineAndABurstAFew) {
   const auto refuse = [this](int number) {
     Operation operation{RouteDelete{.prefix = Prefix::parse("10." + std::to_string(number) + ".0.0/16").value()}, {}};

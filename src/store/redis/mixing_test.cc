@@ -58,6 +58,8 @@ TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
   const auto consumer = subscribe(driver(), "Q");
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET a x=1", "frobnicate b", "SET d x=4"));
   EXPECT_EQ(driver().store().stats().malformed, 1U);
+  EXPECT_THAT(driver().store().stats().last_damage,
+              testing::HasSubstr("an entry of 'Q_KEY_VALUE_OP_QUEUE': operation '?' begins with neither S nor D"));
 }
 
 TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockConsumers) {

@@ -38,6 +38,7 @@ void QueueSubscription::read_popped(const Reply& content, Batch& batch) {
     Result<Change> change = parse_entry(items[i].text(), items[i + 1].text(), items[i + 2].text());
     if (!change) {
       ++stats().malformed;
+      stats().last_damage = "an entry of " + quoted(keys().queue) + ": " + std::string{change.error().message()};
       continue;
     }
     Entry& entry = batch.entries.emplace_back();

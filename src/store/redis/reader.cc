@@ -62,10 +62,10 @@ void Reader::get(const Target& target, std::string_view key, GetDone done) {
   ask_row(commands_.out(), target, key);
   ask(
       1, shape::kRow,
-      [this, key = std::string{key}, done](const Reply& reply) {
-        Result<Record> record =
-            reply.is_error() ? Result<Record>{failure(status_of(reply, "HGETALL of row " + quoted(key)))} : record_of(key, reply);
-        completions_.post(done, std::move(record));
+      [this, key = std::string{key}, table = target.spec.name, name = target.keys.rows + std::string{key}, done](const Reply& reply) {
+        if (is_of_other_type(reply)) return completions_.post(done, failure(not_a_row(name, table)));
+        if (reply.is_error()) return completions_.post(done, failure(status_of(reply, "HGETALL of row " + quoted(key))));
+        completions_.post(done, record_of(key, reply));
       },
       [this, done](const Status& why) { completions_.post(done, failure(why)); });
 }

@@ -29,8 +29,12 @@ void RemoteSubscription::note_type(std::string_view key, bool is_other) {
 Status RemoteSubscription::trouble_of_types() const {
   if (other_types_.empty()) return {};
   const std::string others = other_types_.size() == 1 ? "" : ", and " + std::to_string(other_types_.size() - 1) + " more such keys";
-  return {StatusCode::FailedPrecondition, "the key " + quoted(keys().rows + *other_types_.begin()) + " is not a hash, so table " +
-                                              quoted(spec().name) + " has no such row" + others};
+  const Status first = not_a_row(keys().rows + *other_types_.begin(), spec().name);
+  return {first.code(), std::string{first.message()} + others};
+}
+
+Status not_a_row(std::string_view key, std::string_view table) {
+  return {StatusCode::FailedPrecondition, "the key " + quoted(key) + " is not a hash, so table " + quoted(table) + " has no such row"};
 }
 
 Record record_of(std::string_view key, const Reply& fields) {

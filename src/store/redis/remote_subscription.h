@@ -135,6 +135,8 @@ Record record_of(std::string_view key, const Reply& fields);
 /// The same with error checks, for the answer to an HGETALL. A key of another type (is_of_other_type()) is not a row. Every other error is
 /// returned, because a row that could not be read must not be taken for a deleted one.
 bool is_of_other_type(const Reply& answer);
+/// Says so. 'key' is the whole key.
+Status not_a_row(std::string_view key, std::string_view table);
 Result<Record> row_of(std::string_view key, const Reply& answer);
 
 }  // namespace rondo::redis

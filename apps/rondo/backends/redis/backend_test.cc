@@ -132,9 +132,9 @@ TEST_F(RedisCli, ARefusedPasswordNamesTheCommandThatFailed) {
   EXPECT_THAT(wrong.out, Not(AnyOf(HasSubstr("secret"), HasSubstr("wrong")))) << "no password";
 }
 
-TEST_F(RedisCli, AReadThatIsRefusedNamesItsCommandAndRow) {
+TEST_F(RedisCli, AKeyOfAnotherTypeIsNoRow) {
   server->command({"SET", "T:k", "no row"});
-  EXPECT_THAT(rondo("get T k").out, HasSubstr("HGETALL of row 'k': WRONGTYPE"));
+  EXPECT_THAT(rondo("get T k").out, HasSubstr("the key 'T:k' is not a hash, so table 'T' has no such row"));
 }
 
 TEST_F(RedisCli, GetAndKeysAnswerAsADaemonDoes) {
