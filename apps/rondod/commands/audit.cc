@@ -101,10 +101,10 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
   }
   answer->drifts = std::move(ports);
   answer->drifts.insert(answer->drifts.end(), report.drifts.begin(), report.drifts.end());
-  answer->result = {{"differences", differences}, {"shown", answer->drifts.size()}};
+  answer->result = {
+      {"differences", differences}, {"shown", answer->drifts.size()}, {"held_by_others", held_by_others(*context.agent, report)}};
   if (repairs) {
     answer->result["repaired"] = repaired;
-    answer->result["held_by_others"] = held_by_others(*context.agent, report);
     answer->result["not_repaired"] = not_repaired;
   }
   send(std::move(reply), answer);
