@@ -79,6 +79,11 @@ TEST_F(ForeignRoutesOnLinux, ARouteThatIsPutBeforeOursIsNamedAndStaysWhenTheRowC
     const auto health = client->call("health", {});
     ASSERT_TRUE(health.has_value());
     EXPECT_THAT(json::serialize(*health), HasSubstr(words));
+    const auto counted = [this] {  // Refused until what the earlier run left is taken over.
+      const auto diff = client->call("diff", {});
+      return diff && diff->at("held_by_others").to_number<int>() == 1;
+    };
+    EXPECT_TRUE(becomes(counted));
     set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.1.0.3"}, {"ifname", "swp1"}});
     json::value resync;
     ASSERT_TRUE(becomes([&] {  // Refused until what the earlier run left is taken over.
