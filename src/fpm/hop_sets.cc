@@ -94,6 +94,10 @@ void HopSets::release(std::uint32_t set) {
   if (--sets_[set].references == 0) note_unused(set);
 }
 
+void HopSets::let_go(std::uint32_t set) {
+  if (--sets_[set].holders == 0 && sets_[set].references == 0) note_unused(set);
+}
+
 void HopSets::note_unused(std::uint32_t set) {
   if (std::exchange(sets_[set].unused, true)) return;
   unused_.push_back(set);
@@ -103,16 +107,16 @@ Status HopSets::delete_unused() {
   while (!unused_.empty()) {
     const std::uint32_t set = unused_.back();
     Set& one = sets_[set];
-    if (one.references == 0) {
-      if (one.written) {
-        if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
-        --rows_;
-      }
+    if (one.references == 0 && one.written) {
+      if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
+      --rows_;
+      one.written = one.lost = one.changed = false;
+    }
+    one.unused = false;
+    if (one.references == 0 && one.holders == 0) {
       by_name_.erase(one.name);
       one = Set{};
       sets_.give_back(set);
-    } else {
-      one.unused = false;
     }
     unused_.pop_back();
   }
@@ -150,6 +154,7 @@ void HopSets::read(const Record& row) {
   ++rows_;
   known.written = true;
   known.reading = reading_;
+  if (known.references == 0) note_unused(set);  // Its Delete may be under way.
   if (!is_as_written(known, fields)) differs(set, true);
 }
 

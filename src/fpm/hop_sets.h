@@ -1,6 +1,6 @@
 // HopSets: the sets of next hops that routes of FPM use, each with one row of NEXTHOP_GROUP_TABLE. The name of a set follows from its
 // content, not from zebra's number: the numbers change when zebra restarts, and then neither a row nor the kernel changes. Routes count
-// their references; a set without one is deleted. A row that is not as it was written is written again. One thread.
+// their references; the row of a set without one is deleted. A row that is not as it was written is written again. One thread.
 #pragma once
 
 #include <cstdint>
@@ -73,9 +73,13 @@ class HopSets {
   /// The store has lost the rows. O(sets).
   void rows_were_lost();
   void refer(std::uint32_t set) { ++sets_[set].references; }
-  /// The set may be deleted by the next delete_unused().
+  /// The row may be deleted by the next delete_unused().
   void release(std::uint32_t set);
-  /// Deletes the rows of sets that no route refers to. Stops at the first error of Store::write(), which it returns.
+  /// Keeps the number of the set, but not its row, for a next hop of zebra that resolves to it.
+  void hold(std::uint32_t set) { ++sets_[set].holders; }
+  void let_go(std::uint32_t set);
+  /// Deletes the rows of sets that no route refers to, and forgets those sets that are not held, too. Stops at the first error of
+  /// Store::write(), which it returns.
   Status delete_unused();
 
   std::string_view name(std::uint32_t set) const noexcept { return sets_[set].name; }
@@ -89,6 +93,7 @@ class HopSets {
     std::string devices;
     std::string weights;  // Empty: 1 each.
     std::uint32_t references = 0;
+    std::uint32_t holders = 0;
     bool has_row = false;  // The table should have a row.
     bool written = false;
     bool lost = false;         // After it was written: its consumer has the row, and the store does not have it as it was written.

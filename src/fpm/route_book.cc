@@ -50,7 +50,7 @@ void RouteBook::begin_session() {
   stale_ = routes_.live();
   vrfs_.begin_session();
   for (const auto& [id, nexthop] : nexthops_) {
-    if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
+    if (nexthop.set != HopSets::kNone) sets_.let_go(nexthop.set);
     members_.give_back(nexthop.content.members.size());
   }
   nexthops_.clear();
@@ -243,7 +243,7 @@ void RouteBook::apply(const NexthopChange& change) {
 
 void RouteBook::forget_nexthop(std::uint32_t id) {
   const auto known = nexthops_.find(id);
-  if (known->second.set != HopSets::kNone) sets_.release(known->second.set);
+  if (known->second.set != HopSets::kNone) sets_.let_go(known->second.set);
   members_.give_back(known->second.content.members.size());
   nexthops_.erase(known);
   has_forgotten_ = true;
@@ -309,8 +309,8 @@ RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
   Target target = target_of_hops(hops);
   if (target.kind == Target::Kind::Waits) return waits_for(id);
   if (target.kind != Target::Kind::Set) return target;
-  sets_.refer(target.set);
-  if (nexthop.set != HopSets::kNone) sets_.release(nexthop.set);
+  sets_.hold(target.set);
+  if (nexthop.set != HopSets::kNone) sets_.let_go(nexthop.set);
   nexthop.set = target.set;
   nexthop.epoch = epoch_;
   return target;

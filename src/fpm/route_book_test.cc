@@ -212,6 +212,24 @@ TEST_F(RouteBookTest, GroupsGoWithTheirLastRoute) {
   EXPECT_EQ(book_->figures().groups, 0U);
 }
 
+/// It stayed until the next restart: zebra keeps a next hop that is a member of a group.
+TEST_F(RouteBookTest, AGroupGoesWithItsLastRouteAlthoughZebraKeepsTheNextHop) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(73, "10.0.1.2", 5) + kit::group(72, {{66, 1}, {73, 1}}));
+  hear(kit::route("10.1.0.0/16", {.nexthop = 66}));
+  write();
+  write_groups();
+  hear(kit::route("10.1.0.0/16", {.nexthop = 72}));
+  write();
+  EXPECT_THAT(write_groups(), ElementsAre("+fpm:10.0.0.2@v0+10.0.1.2@v1 nexthop=10.0.0.2,10.0.1.2 ifname=v0,v1", "-fpm:10.0.0.2@v0"));
+  EXPECT_EQ(book_->figures().groups, 1U);
+  hear(kit::route("10.2.0.0/16", {.nexthop = 66}));
+  write();
+  EXPECT_THAT(write_groups(), ElementsAre("+fpm:10.0.0.2@v0 nexthop=10.0.0.2 ifname=v0"));
+  hear(kit::no_nexthop(66) + kit::no_route("10.2.0.0/16"));
+  write();
+  EXPECT_THAT(write_groups(), ElementsAre("-fpm:10.0.0.2@v0"));
+}
+
 TEST_F(RouteBookTest, WaysToDropPacketsAreBlackholes) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}) +
        kit::route("10.2.0.0/16", {.type = RTN_UNREACHABLE}));
