@@ -113,6 +113,14 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
+std::string shorten(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string{text};
+  std::size_t end = bytes;
+  while (end > 0 && bytes - end < 3 && is_continuation(text, end)) --end;
+  if (is_continuation(text, end)) end = bytes;  // It is not UTF-8.
+  return std::string{text.substr(0, end)} + "...";
+}
+
 std::string escape_text(std::string_view bytes) { return escape(bytes, true, {}); }
 std::string escape_text(std::string_view bytes, std::string_view also) { return escape(bytes, true, also); }
 std::string visible_text(std::string_view text) { return escape(text, false, {}); }

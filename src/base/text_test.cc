@@ -74,5 +74,15 @@ TEST(Text, EveryByteStringComesBack) {
   }
 }
 
+TEST(Text, ALongTextIsCutBetweenTwoCharacters) {
+  EXPECT_EQ(shorten("abc", 3), "abc");
+  EXPECT_EQ(shorten("abcd", 3), "abc...");
+  EXPECT_EQ(shorten("ab\u20acd", 3), "ab...");
+  EXPECT_EQ(shorten("ab\u20acd", 4), "ab...");
+  EXPECT_EQ(shorten("ab\u20acd", 5), "ab\u20ac...");
+  EXPECT_EQ(shorten("\U0001f600", 3), "...");
+  EXPECT_EQ(shorten(std::string(9, '\x80'), 5), std::string(5, '\x80') + "...") << "it is not UTF-8";
+}
+
 }  // namespace
 }  // namespace rondo

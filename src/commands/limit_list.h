@@ -58,6 +58,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"why_links", 64},
     {"why_facts", 1024},
     {"why_wait_us", 12000},
+    {"reason_bytes", 2048},
     {"rejections_kept", 1000},
     {"spurious_wait_delay_us", 100000},
     {"fact_sweep_period_us", 300000},

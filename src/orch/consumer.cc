@@ -402,8 +402,9 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
   ledger_.bind(row, facts, services_.constraints);
 }
 
-void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
+void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& given) {
   if (is_asked_again(row, change)) return;
+  const Status why = with_short_reason(given);
   forget_rejection(row);
   const Instant now = services_.scheduler.now();
   const Instant due = now + std::max(delay, Duration{0});
@@ -421,7 +422,7 @@ void Consumer::note_parked() {
 }
 
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key) {
-  const Status reason = why.ok() ? Status{StatusCode::Internal, "the handler gave no reason"} : why;
+  const Status reason = why.ok() ? Status{StatusCode::Internal, "the handler gave no reason"} : with_short_reason(why);
   observers_.rejected(row, change, reason);
   tell_reject(change, reason);
   // If no Set of this key can be applied, a Delete has nothing to remove, so the key is not rejected any more.
@@ -470,6 +471,7 @@ ConsumerStats Consumer::stats() const {
   if (delayed != 0) stats.first_delay = quoted(ledger_.key(first)) + ": " + std::string{ledger_.why(first)};
   stats.in_flight = ledger_.in_flight();
   if (is_full()) stats.full_at = rows_max_;
+  if (!quarantine().ok()) stats.quarantine = quarantine().to_string();
   return stats;
 }
 

@@ -4,7 +4,9 @@
 #include <exception>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/status.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 
@@ -12,10 +14,16 @@ inline Status status_of_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& error) {
-    return Status{StatusCode::Internal, std::string{"the handler threw: "} + error.what()};
+    return Status{StatusCode::Internal, "the handler threw: " + shorten(error.what(), limits::kReasonBytes)};
   } catch (...) {
     return Status{StatusCode::Internal, "the handler threw something that is no std::exception"};
   }
+}
+
+/// 'why' with a message of at most limits::kReasonBytes.
+inline Status with_short_reason(const Status& why) {
+  if (why.message().size() <= limits::kReasonBytes + 3) return why;
+  return Status{why.code(), shorten(why.message(), limits::kReasonBytes), why.origin_errno()};
 }
 
 }  // namespace rondo

@@ -2,6 +2,8 @@
 // for each rule, that check the message; beside them, permitted uses, which succeed.
 #include <gmock/gmock.h>
 
+#include <future>
+#include <memory>
 #include <thread>
 
 #include "orch/runtime_fixture.h"
@@ -51,6 +53,25 @@ TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
     EXPECT_DEATH(elsewhere(use), "Runtime::" + std::string{name} + " was called on another thread than the runtime's; use Runtime::post");
     use();
   }
+}
+
+TEST_F(MisuseDeathTest, ARuntimeThatAnotherThreadRunsIsNotDestroyed) {
+  EXPECT_DEATH(
+      {
+        auto ran = std::make_unique<Runtime>();
+        std::promise<void> runs;
+        ASSERT_TRUE(ran->post([&] { runs.set_value(); }).ok());
+        std::thread loop([&] { ran->run(); });
+        runs.get_future().wait();
+        ran.reset();
+        loop.join();
+      },
+      "a Runtime is destroyed while another thread runs it; stop\\(\\) it, and join that thread");
+  auto idle = std::make_unique<Runtime>();
+  elsewhere([&] { idle->run_until_idle(); });
+  idle.reset();
+  auto never = std::make_unique<Runtime>();
+  elsewhere([&] { never.reset(); });
 }
 
 TEST_F(MisuseDeathTest, AnOrchIsTouchedByTheRuntimesThreadAlone) {

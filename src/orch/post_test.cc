@@ -116,5 +116,10 @@ TEST(PostOnThreads, ARuntimeThatSleepsIsWokenAndNothingIsLostOrRunTwice) {
   EXPECT_THAT(ran, testing::Each(kEach));
 }
 
+TEST_F(PostTest, AnEmptyFunctionIsRefused) {
+  EXPECT_EQ(runtime.post({}).code(), StatusCode::InvalidArgument);
+  run();
+}
+
 }  // namespace
 }  // namespace rondo

@@ -205,5 +205,61 @@ TEST(RejectLog, ACallbackTakesItsPlaceAndAnEmptyOneSaysNothing) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+class Failing final : public Source {
+ public:
+  Failing() : Source("my device", Priority::p1) {}
+  Turn run(const Budget&) override { throw std::runtime_error(what); }
+  bool has_backlog() const override { return true; }
+  std::string what = "callback threw";
+};
+
+TEST(RejectLog, AQuarantinedSourceIsNamedOnce) {
+  testing::internal::CaptureStderr();
+  {
+    Runtime runtime;
+    Failing source;
+    runtime.scheduler().add(source);
+    runtime.run_until_idle();
+    Runtime silent({.log_rejects = false});
+    Failing other;
+    silent.scheduler().add(other);
+    silent.run_until_idle();
+    EXPECT_EQ(silent.scheduler().stats().quarantined, 1U);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("error source quarantined: it gets no more turns source=\"my device\" why="));
+  EXPECT_THAT(log, HasSubstr("callback threw"));
+  EXPECT_EQ(lines_with(log, "\n"), 1U);
+}
+
+TEST(RejectLog, ALongReasonIsCut) {
+  const std::string text(100'000, 'x');
+  testing::internal::CaptureStderr();
+  Runtime runtime;
+  auto& orch = runtime.add<OpenOrch>("routes");
+  const auto handle = [&](std::string_view key, const Fields&) {
+    if (key == "throws") throw std::runtime_error(text);
+    return Outcome::reject({StatusCode::InvalidArgument, text});
+  };
+  orch.consume("ROUTE", handle, gone);
+  for (const char* const key : {"throws", "rejects"}) ASSERT_TRUE(runtime.table("ROUTE").set(key, {}).ok());
+  Failing source;
+  source.what = text;
+  runtime.scheduler().add(source);
+  runtime.run_until_idle();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(lines_with(log, "xxx...\""), 3U);
+  EXPECT_LT(log.size(), 3 * (limits::kReasonBytes + 200));
+  EXPECT_LT(runtime.why("ROUTE", "rejects").chain.at(0).note.size(), limits::kReasonBytes + 200);
+  runtime.scheduler().remove(source);
+}
+
+TEST(CallLog, AFailedCallIsNoHandler) {
+  testing::internal::CaptureStderr();
+  Runtime runtime;
+  runtime.report_reject("jobs", Change::event("call", "jobs", {}), {StatusCode::InvalidArgument, "no such schedule"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("warn call failed why=\"invalid-argument: no such schedule\""));
+}
+
 }  // namespace
 }  // namespace rondo

@@ -75,6 +75,8 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 RuntimeObserver::~RuntimeObserver() = default;
 
 Runtime::~Runtime() {
+  RONDO_EXPECT(!parts_->scheduler->runs_elsewhere(),
+               "a Runtime is destroyed while another thread runs it; stop() it, and join that thread");
   parts_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
   parts_->is_ending = true;
   parts_->elsewhere.reset();  // First: running jobs may use what is destroyed after it.
@@ -153,7 +155,7 @@ void Runtime::cannot_add(const Status& why) {
 }
 
 Status Runtime::post(std::function<void()> function) {
-  RONDO_EXPECT(static_cast<bool>(function), "Runtime::post was given an empty function");
+  if (!function) return {StatusCode::InvalidArgument, "Runtime::post was given an empty function"};
   return parts_->posted->post(std::move(function));
 }
 
@@ -216,11 +218,18 @@ void Runtime::Parts::log_rejects() {
   log = std::make_unique<Log>(*clock);
   on_reject = [this](std::string_view, const Change& change, const Status& why) {  // 'why' contains table and key.
     if (change.op() == ChangeOp::Event) {
-      log->warn("handler failed", {{"why", why}});
+      log->warn(change.verb() == "call" ? "call failed" : "handler failed", {{"why", why}});
     } else {
       log->warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
     }
   };
+  log_quarantines(*log);
+}
+
+void Runtime::Parts::log_quarantines(Log& to) {
+  scheduler->on_quarantine([&to](const Source& source, const Status& why) {
+    to.error("source quarantined: it gets no more turns", {{"source", source.name()}, {"why", why}});
+  });
 }
 
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {

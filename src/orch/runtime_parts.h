@@ -39,6 +39,8 @@ struct Runtime::Parts {
   /// Passes a handler's exception to on_reject.
   void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
+  /// Logs each source that is quarantined, until the program sets Scheduler::on_quarantine(). 'to' must outlive the turns.
+  void log_quarantines(Log& to);
   /// Writes for an Orch, and reports a refusal.
   Status write(std::string_view table, Change change, WriteDone done);
   /// Reports the store's answer to a write if it is a refusal, and returns it.
@@ -66,7 +68,7 @@ struct Runtime::Parts {
   std::unique_ptr<FactSweep> sweep;
   ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
-  std::unique_ptr<Log> log;  // Used by on_reject until the program sets its own.
+  std::unique_ptr<Log> log;  // RuntimeOptions::log_rejects; null if it is false.
   Adding* adding = nullptr;
   std::uint64_t writes = 0;                           // The number of writes whose end an Orch asked for; counted only with an observer.
   std::set<std::string, std::less<>> written_tables;  // Tables that the store knows.

@@ -84,6 +84,22 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   add_note(link, std::string{ledger.why(row)});
 }
 
+/// Names a quarantined source that a row may wait for: its consumer, or for a row in flight any other, because an executor is a source
+/// and no one knows whose answer the row waits for.
+void note_quarantine(WhyLink& link, const Consumer& consumer, const Scheduler& scheduler) {
+  if (!consumer.quarantine().ok()) {
+    add_note(link, "its consumer is quarantined and gets no more turns: " + consumer.quarantine().to_string());
+  }
+  if (link.state != WhyLink::State::InFlight || scheduler.stats().quarantined == 0) return;
+  const Source* found = nullptr;
+  scheduler.for_each_source([&](const Source& source) {
+    if (&source != &consumer && !source.quarantine().ok()) found = &source;
+  });
+  if (found == nullptr) return;
+  add_note(link,
+           "if " + quoted(found->name()) + " answers for it, no answer will come: it is quarantined: " + found->quarantine().to_string());
+}
+
 /// Adds the Orch's knowledge of the row to the ledger's. 'in' is the state of the earlier orders, even if a change is owed.
 void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const ConstraintIndex& constraints) {
   const bool is_owed = link.state != WhyLink::State::Absent;
@@ -147,6 +163,7 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   if (step.is_consumer && teller != p.states.end()) {
     add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.constraints);
   }
+  if (step.is_consumer && step.link.state != WhyLink::State::Absent) note_quarantine(step.link, *consumer->second, *p.scheduler);
   // A row that the store has but the consumer has not read: no change is owed for it yet.
   const bool is_known = step.link.state != WhyLink::State::Absent || step.link.plane != PlaneState::Unknown;
   if (row != nullptr && step.is_consumer && !is_known && !consumer->second->is_caught_up()) {

@@ -7,6 +7,7 @@
 
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -516,6 +517,35 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   reject(0);
   EXPECT_THAT(runtime.why("T", "0").chain.at(0).note, testing::HasSubstr("SET rejected: "));
   EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "a row that is rejected again is one row";
+}
+
+TEST_F(WhyTest, AQuarantinedSourceIsNamedToTheRowsThatMayWaitForIt) {
+  test::WorkSource device("device", 40, 0);
+  device.on_run = [] { throw std::runtime_error("callback threw"); };
+  runtime.scheduler().add(device);
+  auto& orch = runtime.add<OpenOrch>("owns");
+  orch.consume(
+      "OWN", [](std::string_view, const Fields&) { return Outcome::staged(); }, [](std::string_view) { return Outcome::done(); });
+  runtime.on_reject([](std::string_view, const Change&, const Status&) { throw std::runtime_error("on_reject threw"); });
+  orch.consume(
+      "BAD",
+      [](std::string_view, const Fields&) {
+        return Outcome::reject({StatusCode::Internal, "x"});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  set("OWN", "a");
+  run();
+  EXPECT_EQ(runtime.why("OWN", "a").chain.at(0).note, "");
+  device.left = 1;
+  device.wake();
+  run();
+  EXPECT_THAT(
+      runtime.why("OWN", "a").chain.at(0).note,
+      HasSubstr("if 'device' answers for it, no answer will come: it is quarantined: internal: source 'device' threw in run(): callback"));
+  EXPECT_EQ(stats("BAD").quarantine, "");
+  set("BAD", "b");
+  run();
+  EXPECT_THAT(stats("BAD").quarantine, HasSubstr("on_reject threw"));
 }
 
 }  // namespace

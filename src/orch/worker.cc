@@ -89,6 +89,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   };
   p.runtime = std::make_unique<Runtime>(std::move(inner));
   p.runtime->parts_->bridge = p.bridge;
+  if (home.parts_->log != nullptr) p.runtime->parts_->log_quarantines(*home.parts_->log);
   if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<FactBoard>());
   p.runtime->parts_->join(home.parts_->port->shared_board());
   p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
@@ -115,6 +116,7 @@ void Worker::leave_home() {
   stop();
   p.tell_rejects();
   p.runtime->on_reject({});
+  if (p.home->parts_->log != nullptr) p.runtime->scheduler().on_quarantine({});
   p.rejects.reset();
   p.home_end->close();
   std::erase(p.home->parts_->workers, this);

@@ -10,6 +10,7 @@
 #include "base/pause.h"
 #include "base/prefetch.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 #include "sched/scheduler_inside.h"
 
 namespace rondo {
@@ -37,7 +38,7 @@ bool is_real(const Clock& clock) noexcept { return dynamic_cast<const SystemCloc
 /// Omits the message text if an allocation fails.
 Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
   try {
-    return Status{StatusCode::Internal, about(source, std::string{where}.append(what))};
+    return Status{StatusCode::Internal, about(source, std::string{where}.append(shorten(what, limits::kReasonBytes)))};
   } catch (...) {
     return Status::out_of_memory();
   }

@@ -252,6 +252,11 @@ inline constexpr std::size_t kWhyFacts = 1024;
 /// Reached: "the worker is busy". Figure: `why.cut_short`. Test: `SteppedWorker.WhyAsksWorkersForSoLongAltogether`.
 inline constexpr Duration kWhyWait = 12ms;
 
+/// Bytes of the reason of a reject or a delay, and of the text of an exception: it is logged, kept for `why`, and read by people.
+/// Reached: the rest is replaced by "...". Figure: none: the text ends with "...". Test:
+/// `RejectLog.ALongReasonIsCut`.
+inline constexpr std::size_t kReasonBytes = 2048;
+
 /// Rejected keys whose reason `why` remembers, for each consumer; beyond it reasons are dropped. They mostly have one cause.
 /// Reached: some reasons are dropped; the rows still count as rejected. Figure: `stats.consumers.rejections_forgotten`. Test:
 /// `Why.OfTooManyRejectedRowsSomeAreForgottenAndCounted`.

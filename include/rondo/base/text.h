@@ -32,6 +32,9 @@ std::size_t safe_length(std::string_view text) noexcept;
 /// Whether 'text' is valid UTF-8 (RFC 3629). O(length).
 bool is_utf8(std::string_view text) noexcept;
 
+/// 'text', or its first 'bytes' bytes and "..." if it is longer. The cut is never inside a character of valid UTF-8.
+std::string shorten(std::string_view text, std::size_t bytes);
+
 /// The original bytes of 'text': each \xHH is one byte (upper-case or lower-case digits); other characters are unchanged. Never fails.
 std::string unescape_text(std::string_view text);
 

@@ -51,8 +51,9 @@ struct RuntimeOptions {
   ReplayedRun replayed = {};
   /// Priority of the turns that run posted functions (post()).
   Priority posted = Priority::p7;
-  /// Log a warning for each reject and each exception of a handler, until on_reject() is called. A line has table, key and reason and goes
-  /// to standard error: at most 20 lines in a burst and 5 a second; the next line says how many were left out. A simulated runtime
+  /// Log a warning for each reject and each exception of a handler, until on_reject() is called, and an error for each source that is
+  /// quarantined, until Scheduler::on_quarantine() is called. A line names table, key or source, and the reason, and goes to standard
+  /// error: at most 20 lines in a burst and 5 a second; the next line says how many were left out. A simulated runtime
   /// (sim::World, replay::Replay) logs none.
   bool log_rejects = true;
   /// Threads of run_elsewhere(), 1 to limits::kExecutorThreads; for other numbers open() returns InvalidArgument.
@@ -192,12 +193,14 @@ struct ConsumerStats {
   /// ConsumeOptions::rows_max while so many rows are unsettled and the table has more changes, which the consumer does not take; otherwise
   /// 0.
   std::size_t full_at = 0;
+  std::string quarantine = {};  // Why its consumer gets no more turns (Source::quarantine()); empty while it gets them.
 };
 
 /// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop). Before the first turn it belongs
 /// to the thread that made it. Its functions, those of its Orchs and of its tables may be called on that thread only, which is asserted,
 /// with names. Any thread may call post() and stop(). After stop() one other thread may call the other functions once the owner has left
-/// run(), such as main() after it has joined that thread.
+/// run(), such as main() after it has joined that thread. Any thread may destroy a runtime that no thread runs; while another thread is in
+/// run() or gives turns, its destruction is asserted.
 class Runtime {
  public:
   /// For tests, and for programs that cannot run without a runtime: where open() returns an error, this prints it and ends the process.
@@ -236,10 +239,10 @@ class Runtime {
 
   /// Runs 'function' in a turn of this runtime. Any thread may call it, also the runtime's own, even in a turn. Functions run in the order
   /// in which they were posted, at RuntimeOptions::posted. One that throws is lost and reported to on_reject(). ResourceExhausted when
-  /// limits::kMailboxMessages functions wait; Cancelled after stop(). Functions that still wait when the runtime is destroyed are not run.
-  /// The runtime must not be destroyed during the call. Cost: one mutex and a few instructions; a sleeping runtime is woken. A replay
-  /// repeats the writes of a posted function, but not what it does to an Orch's own state. To reach an Orch in a way that a replay repeats,
-  /// write a row or an event.
+  /// limits::kMailboxMessages functions wait; Cancelled after stop(); InvalidArgument for an empty function. Functions that still wait when
+  /// the runtime is destroyed are not run. The runtime must not be destroyed during the call. Cost: one mutex and a few instructions; a
+  /// sleeping runtime is woken. A replay repeats the writes of a posted function, but not what it does to an Orch's own state. To reach an
+  /// Orch in a way that a replay repeats, write a row or an event.
   Status post(std::function<void()> function);
 
   /// A table for writers. Declares a Staged table if it is unknown. If the store refuses it, for example beyond limits::kTables, each write

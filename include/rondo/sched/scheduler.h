@@ -100,6 +100,10 @@ class Scheduler {
     return owner_.load(std::memory_order_relaxed) == __builtin_thread_pointer() ||
            (stopping() && inside_.load(std::memory_order_acquire) == 0);
   }
+  /// Whether another thread gives turns now, or waits or polls. Any thread.
+  bool runs_elsewhere() const noexcept {
+    return owner_.load(std::memory_order_relaxed) != __builtin_thread_pointer() && inside_.load(std::memory_order_acquire) != 0;
+  }
   /// Makes the calling thread the owner. No thread may be in a call that gives turns. The program ensures that all calls of the previous
   /// owner have ended, for example by joining it.
   void move_here() noexcept { owner_.store(__builtin_thread_pointer(), std::memory_order_relaxed); }
@@ -185,8 +189,8 @@ class Scheduler {
   /// Calls 'visit' for every source, in the order in which they were added. 'visit' must not add or remove sources.
   void for_each_source(const std::function<void(const Source&)>& visit) const;
 
-  /// Called once for each source that is quarantined, with its error. The program should log it; by default there is no callback. The
-  /// callback may remove or destroy the source.
+  /// Called once for each source that is quarantined, with its error. The program should log it. A Runtime sets a callback that logs
+  /// it (RuntimeOptions::log_rejects); otherwise there is none. The callback may remove or destroy the source.
   void on_quarantine(std::function<void(const Source&, const Status&)> callback);
   /// Called after each turn that took longer than limits::kLongTurn, before the next. It must not add, remove or wake sources.
   void on_long_turn(std::function<void(const LongTurn&)> callback);
