@@ -103,6 +103,7 @@ Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks) {
   options.write_bytes_max = limits::kWaitingWriteBytes;
   options.name = "store " + options.address.to_string();
   const std::string where = options.address.to_string();
+  options.log_unreachable = false;  // Daemon::watch_store() logs it.
   options.notify_each_key = place.notify_each_key;
   options.lease = std::chrono::milliseconds{place.lease_ms};
   // Stores on one database with different options are two stores of one holder.

@@ -69,6 +69,9 @@ struct RedisStoreOptions {
   /// fail-over, writes that no replica had are lost. A write that reached fewer replicas ends with DeadlineExceeded and may be lost.
   unsigned replicas = 0;
   Duration replicas_timeout = 1s;
+  /// If the store has not been usable within about a second of its start, log that once to standard error, with address and reason. A
+  /// program that watches health() may do without.
+  bool log_unreachable = true;
   std::uint64_t seed = 1;  // Seed of the jitter.
   /// 0, or at least kShortestRedisLease. Not 0: this store consumes Staged and Queue tables only while it holds the lease of the database.
   /// The lease ends when its holder has not renewed it for this long. Any number of stores may request it: one holds it, the others wait. A

@@ -45,5 +45,21 @@ TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
   }
 }
 
+TEST(RedisStartFaults, AnUnreachableServerIsLoggedOnceWithItsAddressAndTheReason) {
+  RedisStoreOptions options;
+  options.address = parse_redis_address("unix:///nowhere/redis.sock").value();
+  RedisStoreOptions silent = options;
+  silent.log_unreachable = false;
+  testing::internal::CaptureStderr();
+  {
+    StoreDriver driver{options};
+    StoreDriver other{silent};
+    driver.run_until([] { return false; }, 2500ms);
+    other.run_until([] { return false; }, 1200ms);
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::MatchesRegex("[^\n]*the Redis is not usable yet, trying on server=[^\n]*/nowhere/redis.sock[^\n]* why=[^\n]*\n"));
+}
+
 }  // namespace
 }  // namespace rondo::redis

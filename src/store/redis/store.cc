@@ -10,6 +10,7 @@
 
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/log.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/redis_limits.h"
 #include "store/completions.h"
@@ -118,6 +119,14 @@ struct RedisStore::Parts final : Connection::User {
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
+  void tell_unreachable();
+  /// Why the connections are not usable; ok if they are.
+  Status connection_trouble() const {
+    if (finder != nullptr && !commands.is_connected() && !finder->trouble().ok()) return finder->trouble();
+    if (!commands.is_connected()) return commands.trouble();
+    if (link.up) return {};
+    return events.trouble().ok() ? Status{StatusCode::Unavailable, "subscribing"} : events.trouble();
+  }
   /// Continues the work for which subscriptions had no time in an earlier turn.
   void go_on();
   Status trouble_of_tables();
@@ -145,7 +154,8 @@ struct RedisStore::Parts final : Connection::User {
   std::vector<std::weak_ptr<RemoteSubscription>> subscriptions;  // All subscriptions that may be open.
   std::set<std::string, std::less<>> channels;                   // Channels with a confirmed subscription.
   Prefixes tracked;                                              // The prefixes that Redis tracks; none covers another.
-  std::int64_t events_id = 0;                                    // The server's id of our events connection.
+  bool told_unreachable = false;
+  std::int64_t events_id = 0;  // The server's id of our events connection.
 };
 
 // --- connections
@@ -323,8 +333,15 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
   }
 }
 
+/// Without a word a program that begins with an unreachable server would seem to hang.
+void RedisStore::Parts::tell_unreachable() {
+  if (stats.connects != 0 || !options.log_unreachable || std::exchange(told_unreachable, true)) return;
+  Log(scheduler.clock())
+      .warn("the Redis is not usable yet, trying on", {{"server", options.address.to_string()}, {"why", connection_trouble()}});
+}
+
 void RedisStore::Parts::tick() {
-  if (!link.up) return;
+  if (!link.up) return tell_unreachable();
   epoch.ask();
   lease.ask(is_consumed());
   writer.tick();
@@ -493,9 +510,7 @@ Result<Store::Size> RedisStore::size(std::string_view table) const {
 }
 
 Status RedisStore::health() const {
-  if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
-  if (!parts_->commands.is_connected()) return parts_->commands.trouble();
-  if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{StatusCode::Unavailable, "subscribing"} : parts_->events.trouble();
+  if (Status trouble = parts_->connection_trouble(); !trouble.ok() || !parts_->commands.is_connected()) return trouble;
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
   if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
   return parts_->trouble_of_tables();

@@ -167,6 +167,7 @@ Status RedisBackend::open() {
   options.address = session_->address();
   options.separator = separator_;
   options.name = "rondo";
+  options.log_unreachable = false;  // The command's error says it.
   options.connect_timeout = options.answer_timeout = session_->patience();
   store_ = std::make_unique<RedisStore>(session_->scheduler(), std::move(options));
   if (!session_->run_until([this] { return store_->health().ok(); })) return silent("opening the store");
