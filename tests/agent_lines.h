@@ -52,7 +52,9 @@ inline Lines lines_of(DataPlane& plane) {
       lines.push_back("port " + link.name + " in " + master->name);
   }
   const std::vector<AddressEntry> addresses = plane.addresses().value();
-  for (const AddressEntry& entry : addresses) lines.push_back("address " + ports[entry.port] + " " + entry.address.to_string());
+  for (const AddressEntry& entry : addresses) {
+    lines.push_back("address " + ports[entry.port] + " " + entry.address.to_string() + (entry.expires ? " expires" : ""));
+  }
   const std::vector<NeighborEntry> neighbors = plane.neighbors().value();
   for (const NeighborEntry& entry : neighbors) {
     lines.push_back("neighbor " + ports[entry.port] + " " + entry.address.to_string() + " " + entry.mac.to_string());

@@ -12,14 +12,17 @@ namespace {
 /// IPv6 identifies an address by its bits alone, IPv4 by its bits and prefix length.
 bool is_same(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
 
-Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& port, const Prefix* wanted, const Prefix* actual) {
+Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& port, const Prefix* wanted, const AddressEntry* actual) {
   Drift drift{.kind = kind, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = {}};
   if (wanted != nullptr) {
     drift.table = "INTF_TABLE";
     drift.key = port + ":" + wanted->to_string();
     drift.wanted = "address " + wanted->to_string() + " on " + port;
   }
-  if (actual != nullptr) drift.actual = "address " + actual->to_string() + (port.empty() ? "" : " on " + port);
+  if (actual != nullptr) {
+    drift.actual =
+        "address " + actual->address.to_string() + (port.empty() ? "" : " on " + port) + (actual->expires ? " that expires" : "");
+  }
   return drift;
 }
 
@@ -40,7 +43,7 @@ bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& finding
     const AddressDelete object{entry.port, entry.address};
     if (has(object)) continue;  // A row asked for it after the Orch's own addresses were compared.
     const std::string port{ids_.name(entry.port)};
-    findings.add(DriftKind::Unwanted, object, [&] { return drift_of(DriftKind::Unwanted, object, port, nullptr, &entry.address); });
+    findings.add(DriftKind::Unwanted, object, [&] { return drift_of(DriftKind::Unwanted, object, port, nullptr, &entry); });
   }
   return look.next_actual == look.actual.size();
 }
@@ -50,21 +53,21 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
   if (!id) return;
   const auto place = [](const AddressEntry& entry) { return std::pair{entry.port, entry.address}; };
   for (const auto& [prefix, address] : interface.addresses) {
-    const Prefix* actual = nullptr;
+    const AddressEntry* actual = nullptr;
     auto it = std::ranges::lower_bound(look.actual, std::pair{id, Prefix{prefix.address, 0}}, {}, place);
     for (; it != look.actual.end() && it->port == id && it->address.address == prefix.address; ++it) {
       if (!is_same(it->address, prefix)) continue;
       look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-      if (actual == nullptr || it->address == prefix) actual = &it->address;
+      if (actual == nullptr || it->address == prefix) actual = &*it;
     }
     // A device that is down, or has no IPv6, keeps no IPv6 address.
     const bool has_family = !prefix.address.is_v6() || (holds({kAdminUp, port}) && holds({kIpv6, port}));
     const bool is_due = address.applied && !address.leaving && has_family;
     // Refused before: it is retried until the kernel accepts it, and `why` names the cause.
     const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
-    if (!is_due || is_refused || (actual != nullptr && *actual == prefix)) continue;
+    if (!is_due || is_refused || (actual != nullptr && actual->address == prefix && !actual->expires)) continue;
     const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
-    const AddressDelete object{id, actual == nullptr ? prefix : *actual};
+    const AddressDelete object{id, actual == nullptr ? prefix : actual->address};
     findings.add(kind, object, [&, wanted = &prefix] { return drift_of(kind, object, port, wanted, actual); });
   }
 }
@@ -80,7 +83,7 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
     if (prefix.address != object.address.address) break;
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
-    if (kind == DriftKind::Changed) program(programmer_, object, [](const Status&) {});
+    if (kind == DriftKind::Changed && prefix != object.address) program(programmer_, object, [](const Status&) {});
     order_again(port, object.port, prefix);
   }
 }

@@ -192,6 +192,21 @@ TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
   }
 }
 
+/// Such an address went at its time, with the neighbours of its subnet, and until then nothing named it.
+TEST_F(DriftOnLinux, AnAddressThatOthersGiveALifetimeIsAnAddressWithoutOneAgain) {
+  start_with_rows("audit_s = 0\non_drift = \"report\"\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  for (const std::string_view address : {"10.1.0.1/24", "fd00:1::1/64"}) {
+    ASSERT_TRUE(lab->ip("addr change " + std::string{address} + " dev swp1 valid_lft 600 preferred_lft 600"));
+    const json::object told = call("diff", {});
+    EXPECT_THAT(json::serialize(told), HasSubstr("address " + std::string{address} + " on swp1 that expires"));
+    EXPECT_NE(lines(), wanted);
+    static_cast<void>(call("resync", {}));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
+    ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
+  }
+}
+
 /// Another program puts an object of its own in the place of ours. Only routes and entries of bridges tell the owner reliably: rondod
 /// leaves such a route or entry alone.
 TEST_F(DriftOnLinux, WhatOthersPutInOurPlaceIsRepairedOrNamed) {

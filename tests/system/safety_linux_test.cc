@@ -73,6 +73,7 @@ TEST_F(SafetyOnLinux, WithoutItsFileItDeletesNothingUntilConfirm) {
   ASSERT_TRUE(becomes([this] { return health().find("rondo confirm") != std::string::npos; })) << health();
   EXPECT_THAT(health(), HasSubstr("held: 400 of 400 objects of what an earlier run left (400 routes) would be deleted"));
   EXPECT_THAT(log_text(), HasSubstr("error safety stop: nothing is deleted"));
+  EXPECT_THAT(health(), Not(HasSubstr("not taken over yet"))) << "the stop is the reason";
   EXPECT_FALSE(has_restarted());
   // Rows are programmed meanwhile.
   set("ROUTE_TABLE", "30.0.0.0/8", {{"blackhole", "true"}});
@@ -86,6 +87,16 @@ TEST_F(SafetyOnLinux, WithoutItsFileItDeletesNothingUntilConfirm) {
   EXPECT_THAT(health(), Not(HasSubstr("held")));
   EXPECT_THAT(log_text(), AllOf(HasSubstr("warn safety stop: the deletion was confirmed"), HasSubstr("write command=confirm")));
   EXPECT_FALSE(client->call("confirm", {}).has_value()) << "nothing is held any more";
+  end();
+}
+
+/// `verify` and `diff` refer to it meanwhile.
+TEST_F(SafetyOnLinux, HealthNamesWhatAStartWaitsFor) {
+  configure_with("hold_s = 3600\n");
+  start();
+  EXPECT_THAT(client->call("verify", {}).error().to_string(), HasSubstr("'rondo health' says what that waits for"));
+  EXPECT_THAT(health(), HasSubstr("is not taken over yet: that waits until each row has come and is handled"));
+  EXPECT_FALSE(has_restarted());
   end();
 }
 

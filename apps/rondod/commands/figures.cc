@@ -275,6 +275,12 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +
                              std::to_string(context.config.protocol) + "; this rondod takes over when that process ends"));
   }
+  if (holds && context.plane_holder.empty() && (context.safety == nullptr || context.safety->held().empty())) {
+    const bool waits_for_zebra = context.fpm != nullptr && context.fpm->figures().resyncs == 0;
+    notes.push_back(sentence(
+        std::string{"what an earlier run left in the data plane is not taken over yet: that waits until each row has come and is handled"} +
+        (waits_for_zebra ? ", and until zebra's resend has ended" : "")));
+  }
   add_held(context, troubles);
   if (const auto held = context.agent->routes().held_by_others(); held.routes != 0) {
     troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +

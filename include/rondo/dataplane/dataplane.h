@@ -135,7 +135,8 @@ struct NeighborEntry {
 struct AddressEntry {
   IfIndex port;
   Prefix address;
-  bool ours = false;  // It has our protocol number. Kernels before 5.18 give addresses none.
+  bool ours = false;     // It has our protocol number. Kernels before 5.18 give addresses none.
+  bool expires = false;  // Another program gave it a lifetime, which no order does.
 };
 
 /// A static entry of a bridge that an order of our protocol number created. The kernel keeps no number for the entry itself.

@@ -237,7 +237,10 @@ std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t 
   }
   if (local) address = local;  // On a point-to-point link IFA_ADDRESS is the peer.
   if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
-  return AddressEntry{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}, .ours = ours};
+  return AddressEntry{.port = IfIndex{header->ifa_index},
+                      .address = {*address, header->ifa_prefixlen},
+                      .ours = ours,
+                      .expires = (header->ifa_flags & IFA_F_PERMANENT) == 0};
 }
 
 std::optional<FdbRecord> decode_fdb(const Message& message) {
