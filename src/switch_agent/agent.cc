@@ -27,6 +27,8 @@ constexpr Duration kLook = 100ms;
 constexpr unsigned kQuietPolls = 5;
 /// After this many of them, rows that ask for another use of a port than the data plane shows need not wait any more.
 constexpr unsigned kPollsForRows = 3;
+/// So long they wait at most: with a hold, a resend of zebra or many routes under way, the quiet checks may come much later.
+constexpr Duration kWaitForRows = 60s;
 /// Under this name the journal has the numbers of the ports that had an address.
 constexpr std::string_view kAddressedNote = "agent.addressed";
 /// Routes deleted per check: making their orders takes well below a millisecond of one turn.
@@ -148,7 +150,7 @@ void Agent::look_at_restart() {
   if (journal_ != nullptr) journal_->restart_look(is_quiet);
   // Several checks in a row: a row may be on its way through a store, or between two states.
   if (quiet_polls_ < kQuietPolls) quiet_polls_ = is_quiet ? quiet_polls_ + 1 : 0;
-  if (quiet_polls_ == kPollsForRows) interfaces_.rows_have_come();
+  if (quiet_polls_ == kPollsForRows || runtime_.scheduler().now() - started_ >= kWaitForRows) interfaces_.rows_have_come();
   if (quiet_polls_ >= kQuietPolls && programmer_.in_flight() == 0) delete_unwanted();
 }
 

@@ -15,7 +15,9 @@ inline constexpr ConstraintKind kAdminUp{"admin-up"};  // port            ports 
 inline constexpr ConstraintKind kCarrier{"carrier"};   // port            ports           the device is up and running: next hops can use it
 inline constexpr ConstraintKind kIpv6Mtu{"ipv6-mtu"};  // port            ports           the MTU of the device is large enough for IPv6
 inline constexpr ConstraintKind kIpv6{"ipv6"};         // port            interfaces      the same, and IPv6 is not known to be switched off
-inline constexpr ConstraintKind kPortUnused{"port-unused"};            // port            interfaces      no INTF_TABLE row uses it
+inline constexpr ConstraintKind kPortUnused{"port-unused"};  // port            interfaces      no INTF_TABLE row uses it
+inline constexpr ConstraintKind kNoInterfaceNext{
+    "no-interface-next"};  // port  interfaces  no INTF_TABLE row waits for the port alone: it would have the port before a member
 inline constexpr ConstraintKind kInterface{"interface"};               // port            interfaces      its INTF_TABLE row is applied
 inline constexpr ConstraintKind kAddressed{"addressed"};               // port:ipv4|ipv6  interfaces      it has an address of that family
 inline constexpr ConstraintKind kInterfaceUnused{"interface-unused"};  // port   interfaces      no address is left on it
@@ -51,8 +53,10 @@ inline constexpr ConstraintKind kInNoVlan{"in-no-vlan"};                // port 
 inline constexpr ConstraintKind kUntaggedFree{"untagged-free"};         // port      vlan-members  no VLAN has it as an untagged member
 inline constexpr ConstraintKind kLag{"lag"};                            // name           lags          its bond is as its row asks
 inline constexpr ConstraintKind kLagMembersGone{"lag-members-gone"};    // name           lag-members   no port is in it
-inline constexpr ConstraintKind kInNoLag{"in-no-lag"};                  // port           lag-members   no LAG has the port
-inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};           // vlan:mac      fdb     no row has it under another spelling
+inline constexpr ConstraintKind kNoLagMemberNext{
+    "no-lag-member-next"};  // port  lag-members  no LAG_MEMBER_TABLE row waits for the port alone: it would have the port before a VLAN
+inline constexpr ConstraintKind kInNoLag{"in-no-lag"};         // port           lag-members   no LAG has the port
+inline constexpr ConstraintKind kFdbSpelling{"fdb-spelling"};  // vlan:mac      fdb     no row has it under another spelling
 inline constexpr ConstraintKind kFdbFree{
     "fdb-free"};  // vlan:mac        fdb             the bridge has no entry that rondod must not replace
 

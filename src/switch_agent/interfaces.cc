@@ -21,6 +21,8 @@ std::string shared_name(const std::string& port, const Prefix& address) {
 }
 /// The name of a row in 'refusals_'.
 std::string row_name(const InterfaceKey& key) { return key.address ? address_key(key.port, *key.address) : key.port; }
+
+Constraint row_of(const std::string& port) { return port.starts_with("Loopback") ? Constraint{kDevice, port} : configured(port); }
 }  // namespace
 
 std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
@@ -37,6 +39,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, M
     return it != interfaces_.end() && static_cast<bool>(it->second.applied);
   });
   provide_vrf_facts();
+  provide_next();
   provide(kAddressed, [this](std::string_view key) { return addressed(key); });
   provide(kPortUnused, [this](std::string_view port) { return !interfaces_.contains(port); });
   provide(kInterfaceUnused, [this](std::string_view port) {
@@ -114,6 +117,9 @@ Outcome Interfaces::set(std::string_view key, const Fields& fields) {
   if (!parsed) return Outcome::reject_key(parsed.error());
   Outcome outcome = parsed->address ? set_address(key, parsed->port, *parsed->address) : set_base(parsed->port, fields);
   if (outcome.kind() != Outcome::Kind::Staged) refusals_.forget(row_name(*parsed));
+  if (parsed->address) return outcome;
+  const bool waits = outcome.kind() == Outcome::Kind::WaitFor && outcome.facts().front() == row_of(parsed->port);
+  note_next(parsed->port, waits && !interfaces_.contains(parsed->port));
   return outcome;
 }
 
@@ -121,7 +127,23 @@ Outcome Interfaces::remove(std::string_view key) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
   refusals_.forget(row_name(*parsed));
+  if (!parsed->address) note_next(parsed->port, false);
   return parsed->address ? remove_address(key, parsed->port, *parsed->address) : remove_base(parsed->port);
+}
+
+void Interfaces::provide_next() {
+  provide(kNoInterfaceNext, [this](std::string_view port) { return !next_.contains(port); });
+  runtime().explain(kNoInterfaceNext, [](std::string_view port) {
+    return FactOrigin{"", "", "INTF_TABLE " + std::string{port} + " waits for the port too, and has it before members of LAGs and VLANs"};
+  });
+}
+
+void Interfaces::note_next(const std::string& port, bool waits) {
+  if (waits) {
+    if (next_.insert(port).second) withdraw({kNoInterfaceNext, port});
+  } else if (next_.erase(port) != 0) {
+    announce({kNoInterfaceNext, port});
+  }
 }
 
 Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
@@ -132,8 +154,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
     if (!holds(vrf)) return Outcome::wait_for(vrf);
     if (!ids_.find(row->vrf)) return Outcome::retry_after(kSoon, device_changed(row->vrf));  // Its end is not announced yet.
   }
-  const Constraint row_of_port = port.starts_with("Loopback") ? Constraint{kDevice, port} : configured(port);
-  if (!holds(row_of_port)) return Outcome::wait_for(row_of_port);
+  if (Constraint port_row = row_of(port); !holds(port_row)) return Outcome::wait_for(std::move(port_row));
   const Constraint in_no_vlan{kInNoVlan, port};
   if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
   const Constraint in_no_lag{kInNoLag, port};
@@ -141,6 +162,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   if (!interfaces_.contains(port) && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Interface}))
     return Outcome::wait_for({kRowsCome, std::string{kDataPlane}});
   if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
+  ids_.claimed(port);
   const std::string vrf_before = interfaces_[port].vrf;
   const std::optional<IfIndex> master = master_to_order(port, row->vrf);
   set_vrf(interfaces_[port], row->vrf);

@@ -74,6 +74,9 @@ class Interfaces final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
+  void provide_next();
+  /// 'waits': the row of the port waits for the port alone.
+  void note_next(const std::string& port, bool waits);
   std::optional<IfIndex> master_to_order(const std::string& port, const std::string& vrf) const;
   std::optional<IfIndex> master_to_leave(const std::string& port, const std::string& vrf) const;
   std::string taken_words(const std::string& port) const;
@@ -115,6 +118,7 @@ class Interfaces final : public Orch {
   Refusals<std::string> refusals_;  // By canonical key.
   std::size_t applied_ = 0;         // The number of applied rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
+  std::set<std::string, std::less<>> next_;                    // Ports without an interface whose row waits for the port alone.
   std::map<std::string, std::size_t, std::less<>> vrf_ports_;  // The number of interfaces in each VRF.
   bool restarted_ = false;
   Spellings spellings_;                           // Spellings of addresses.

@@ -23,7 +23,7 @@ std::string row_key(const std::pair<std::string, std::string>& place) { return p
 
 }  // namespace
 
-LagMembers::LagMembers(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
+LagMembers::LagMembers(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus)
     : Orch(runtime, "lag members", kLagMembers),
       programmer_(programmer),
       ids_(ids),
@@ -40,6 +40,14 @@ LagMembers::LagMembers(Runtime& runtime, Programmer& programmer, const PortIds& 
 void LagMembers::provide_facts() {
   provide(kLagMembersGone, [this](std::string_view lag) { return !of_lag_.contains(lag); });
   provide(kInNoLag, [this](std::string_view port) { return !lags_.contains(port); });
+  provide(kNoLagMemberNext, [this](std::string_view port) { return !next_.contains(port); });
+  runtime().explain(kNoLagMemberNext, [this](std::string_view port) {
+    const auto it = next_.find(port);
+    if (it == next_.end()) return FactOrigin{};
+    return FactOrigin{
+        "", "",
+        "LAG_MEMBER_TABLE " + *it->second.begin() + ":" + it->first + " waits for the port too, and has it before members of VLANs"};
+  });
   runtime().explain(kLagMembersGone, [this](std::string_view lag) {
     const auto one = members_.lower_bound({std::string{lag}, {}});
     if (one == members_.end() || one->first.first != lag) return FactOrigin{};
@@ -59,24 +67,40 @@ const std::string* LagMembers::lag_of(std::string_view port) const {
   return it == lags_.end() ? nullptr : &it->second;
 }
 
-std::vector<Constraint> LagMembers::find_missing(const Place& place) const {
+std::vector<Constraint> LagMembers::find_missing(const Place& place) {
   const auto& [lag, port] = place;
   std::vector<Constraint> missing;
   for (Constraint& fact : std::vector<Constraint>{{kLag, lag}, {kPort, port}, {kPortUnused, port}, {kInNoVlan, port}}) {
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   if (const std::string* const other = lag_of(port); other != nullptr && *other != lag) missing.push_back({kInNoLag, port});
-  if (!members_.contains(place) && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Lag, lag}))
-    missing.push_back({kRowsCome, std::string{kDataPlane}});
+  const bool is_new = !members_.contains(place);
+  note_next(place, is_new && missing.size() == 1 && missing.front() == Constraint{kPort, port});
+  if (is_new && !holds({kNoInterfaceNext, port})) missing.push_back({kNoInterfaceNext, port});
+  if (is_new && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Lag, lag})) missing.push_back({kRowsCome, std::string{kDataPlane}});
   return missing;
+}
+
+void LagMembers::note_next(const Place& place, bool waits) {
+  const auto& [lag, port] = place;
+  if (waits) {
+    std::set<std::string>& lags = next_[port];
+    if (lags.insert(lag).second && lags.size() == 1) withdraw({kNoLagMemberNext, port});
+  } else if (const auto it = next_.find(port); it != next_.end() && it->second.erase(lag) != 0 && it->second.empty()) {
+    next_.erase(it);
+    announce({kNoLagMemberNext, port});
+  }
 }
 
 Outcome LagMembers::set(std::string_view key, const Fields& fields) {
   const Result<LagMemberKey> parsed = parse_lag_member_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
-  const Result<bool> enabled = parse_lag_member(fields);
-  if (!enabled) return Outcome::reject(enabled.error());
   const Place place{parsed->lag, parsed->port};
+  const Result<bool> enabled = parse_lag_member(fields);
+  if (!enabled) {
+    note_next(place, false);
+    return Outcome::reject(enabled.error());
+  }
   if (std::vector<Constraint> missing = find_missing(place); !missing.empty()) return Outcome::wait_for(std::move(missing));
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   const Member& member = claim(place, *enabled);
@@ -95,6 +119,7 @@ LagMembers::Member& LagMembers::claim(const Place& place, bool enabled) {
     if (of_lag_[place.first]++ == 0) withdraw({kLagMembersGone, place.first});
     lags_[place.second] = place.first;
     withdraw({kInNoLag, place.second});
+    ids_.claimed(place.second);
   }
   it->second.enabled = enabled;
   mtus_.set_in_lag(place.second, enabled);
@@ -197,6 +222,7 @@ Outcome LagMembers::remove(std::string_view key) {
   const Result<LagMemberKey> parsed = parse_lag_member_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
   const Place place{parsed->lag, parsed->port};
+  note_next(place, false);
   const auto it = members_.find(place);
   if (it == members_.end()) return Outcome::done();
   program_all(programmer_, orders_to_leave(place, it->second), [this, place, ticket = current_ticket()](const Status& status) {
@@ -207,13 +233,14 @@ Outcome LagMembers::remove(std::string_view key) {
   return Outcome::staged();
 }
 
-/// The kernel may not have reported yet that the port is in the bond, or another program may have put it into another bond of ours.
+/// The kernel may not have reported yet that the port is in the bond. Another program may have put it into another bond of ours, and an
+/// earlier run into a bridge.
 std::vector<Operation> LagMembers::orders_to_leave(const Place& place, const Member& member) const {
   const auto& [lag, port] = place;
   const IfIndex device = ids_.find(port);
   const IfIndex master = ids_.device(port).master;
-  const PortIds::Device bond = ids_.device(ids_.name(master));
-  const bool may_be_in = (member.asked && !master) || (bond.ours && bond.is_bond());
+  const PortIds::Device master_device = ids_.device(ids_.name(master));
+  const bool may_be_in = (member.asked && !master) || (master_device.ours && (master_device.is_bond() || master_device.bridge));
   if (!device || (!ids_.is_in(port, lag) && !may_be_in)) return {};
   const bool is_up = ids_.up_number(port) != 0;
   std::vector<Operation> orders{{LinkSet{device, std::nullopt, std::nullopt, IfIndex{}}, {}},
@@ -231,10 +258,10 @@ void LagMembers::end_restart() {
   for (const std::string& port : std::exchange(left_, {})) free_port(port);
 }
 
-/// A port that no row puts into the bond of ours in which it is.
+/// A port that no row puts into the bond of ours in which it is, or into another device.
 bool LagMembers::is_left_in_bond(const std::string& port) const {
   const PortIds::Device bond = ids_.device(ids_.name(ids_.device(port).master));
-  return bond.is_bond() && bond.ours && holds({kPort, port}) && lag_of(port) == nullptr;
+  return bond.is_bond() && bond.ours && holds({kPort, port}) && lag_of(port) == nullptr && holds({kUntaggedFree, port});
 }
 
 /// A disabled member is not in the bond, so the kernel has set it down like a port of no LAG. An MTU that the driver refuses does not keep

@@ -1,5 +1,6 @@
 // LagMembers: owns LAG_MEMBER_TABLE. A member is a port in the bond of its LAG. A port is in one LAG; a port with a row of INTF_TABLE or in
-// a VLAN is in none. Rows that ask for more wait.
+// a VLAN is in none. Rows that ask for more wait. Of rows that wait for the same port, that of INTF_TABLE goes first, and then that of
+// LAG_MEMBER_TABLE.
 //
 // A port has to be down to enter a bond, and the bond sets it up; the kernel sets it down when it leaves. This Orch gives both orders
 // together with that for the administrative status that PORT_TABLE asks for. A port that is refused is not set down at each retry: its link
@@ -28,7 +29,7 @@ namespace rondo::switch_agent {
 
 class LagMembers final : public Orch {
  public:
-  LagMembers(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus);
+  LagMembers(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mtus);
 
   /// Called at the end of the restart: ports of PORT_TABLE that an earlier run has put into a LAG, and that no row names, leave it.
   void end_restart();
@@ -58,7 +59,9 @@ class LagMembers final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   void provide_facts();
-  std::vector<Constraint> find_missing(const Place& place) const;
+  std::vector<Constraint> find_missing(const Place& place);
+  /// 'waits': the row waits for the port alone.
+  void note_next(const Place& place, bool waits);
   Member& claim(const Place& place, bool enabled);
   void release(const Place& place);
   Devices devices_of(const Place& place) const { return {ids_.find(place.second), ids_.find(place.first)}; }
@@ -74,13 +77,14 @@ class LagMembers final : public Orch {
   void free_port(const std::string& port);
 
   Programmer& programmer_;
-  const PortIds& ids_;
+  PortIds& ids_;
   MtuRows& mtus_;
   Refusals<std::string> refusals_;
-  std::map<Place, Member> members_;                         // Those that have a row, or whose Delete is under way.
-  std::map<std::string, std::size_t, std::less<>> of_lag_;  // The number of members of each LAG that has one.
-  std::map<std::string, std::string, std::less<>> lags_;    // The LAG of each port that is a member.
-  std::set<std::string> left_;                              // During the restart: ports that left a bond, and that no row names.
+  std::map<Place, Member> members_;                                 // Those that have a row, or whose Delete is under way.
+  std::map<std::string, std::size_t, std::less<>> of_lag_;          // The number of members of each LAG that has one.
+  std::map<std::string, std::string, std::less<>> lags_;            // The LAG of each port that is a member.
+  std::map<std::string, std::set<std::string>, std::less<>> next_;  // By port, the LAGs whose rows wait for the port alone.
+  std::set<std::string> left_;                                      // During the restart: ports that left a bond, and that no row names.
   bool restarted_ = false;
   RetryTimer freed_;  // Ports that have to leave a bond, and that no row names.
 };

@@ -111,6 +111,10 @@ class PortIds {
   /// The rows of the earlier run have been handled.
   void rows_have_come() { addressed_.reset(); }
   bool awaits_rows() const noexcept { return addressed_.has_value(); }
+  /// A row of this run has the port: the address that an earlier run left decides no more.
+  void claimed(std::string_view port) {
+    if (addressed_) addressed_->erase(find(port));
+  }
 
   /// What a port is used for.
   struct Use {

@@ -100,7 +100,9 @@ constexpr std::array<TableReference, 11> kTables{{
      .key_help = "The row waits until VLAN_TABLE has the VLAN, and PORT_TABLE the port or LAG_TABLE the LAG.",
      .fields = kVlanMemberFields,
      .rule = "A port can be an untagged member of one VLAN, and a tagged member of many. A port that has a row of INTF_TABLE is no member, "
-             "and a member has no such row: the later one waits. A tagged member is an 802.1Q device on the port, such as Ethernet0.10.",
+             "and a member has no such row: the later one waits. Of rows that waited for the same port, such as one whose device comes "
+             "late, that "
+             "of INTF_TABLE has it, then that of LAG_MEMBER_TABLE. A tagged member is an 802.1Q device on the port, such as Ethernet0.10.",
      .ignored = kVlanMemberIgnored,
      .example = "rondo set VLAN_MEMBER_TABLE Vlan10:Ethernet0 tagging_mode=untagged"},
     {.name = "FDB_TABLE",

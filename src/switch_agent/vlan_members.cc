@@ -121,6 +121,9 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
   const std::string* const other = *tagged ? nullptr : untagged_vlan(place.second);
   if (other != nullptr && *other != place.first) missing.push_back({kUntaggedFree, place.second});
   const PortIds::Use use{PortIds::Use::Kind::Vlan, *tagged ? std::string_view{} : std::string_view{place.first}};
+  for (const ConstraintKind kind : {kNoInterfaceNext, kNoLagMemberNext}) {
+    if (known == members_.end() && !holds({kind, place.second})) missing.push_back({kind, place.second});
+  }
   if (known == members_.end() && ids_.is_left_in_another_use(place.second, use)) missing.push_back({kRowsCome, std::string{kDataPlane}});
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
@@ -140,6 +143,7 @@ VlanMembers::Member& VlanMembers::claim(const Place& place, bool tagged, std::st
   if (added) {
     if (of_vlan_[place.first]++ == 0) withdraw({kVlanMembersGone, place.first});
     if (of_port_[place.second]++ == 0) withdraw({kInNoVlan, place.second});
+    ids_.claimed(place.second);
   }
   it->second.tagged = tagged;
   it->second.device = std::move(device);
@@ -262,18 +266,19 @@ void VlanMembers::end_restart() {
   ids_.for_each_device([this](const std::string& name, const PortIds::Device&) { free_port(name); });
 }
 
-/// A port that no row puts into the bridge of ours in which it is.
+/// A port that no row puts into the bridge of ours in which it is, or into another bridge or a bond: that row's own order moves it.
 bool VlanMembers::is_left_in_bridge(const std::string& port) const {
   const PortIds::Device device = ids_.device(port);
   const std::string_view master = ids_.name(device.master);
   const PortIds::Device bridge = ids_.device(master);
   if (!bridge.bridge || !bridge.ours || device.vlan != 0 || !holds(configured(port))) return false;
-  const std::string* const vlan = untagged_vlan(port);
-  return vlan == nullptr || *vlan != master;
+  return untagged_vlan(port) == nullptr && holds({kInNoLag, port});
 }
 
 void VlanMembers::free_port(const std::string& port) {
   if (!is_left_in_bridge(port)) return;
+  // A row of INTF_TABLE may be about to put the port into its VRF.
+  if (!holds({kPortUnused, port}) && !holds({kInterface, port})) return freed_.add(port, kForeignRetry);
   program(programmer_, LinkSet{ids_.find(port), std::nullopt, std::nullopt, IfIndex{}}, [this, port](const Status& status) {
     if (!status.ok() && is_passing(status)) freed_.add(port, kForeignRetry);
   });

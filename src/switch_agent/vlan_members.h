@@ -1,6 +1,7 @@
 // VlanMembers: owns VLAN_MEMBER_TABLE. An untagged member is a port in the bridge of its VLAN. A tagged member is an 802.1Q device on the
 // port, in that bridge: this Orch creates and deletes it, and it has the MTU of the port. A port is an untagged member of one VLAN, and a
-// port with a row of INTF_TABLE of none; rows that ask for more wait.
+// port with a row of INTF_TABLE of none; rows that ask for more wait. A row that waits for its port, such as one whose device is absent,
+// lets rows of INTF_TABLE and LAG_MEMBER_TABLE that wait for the same port go first: so the same row has the port at each start.
 #pragma once
 
 #include <cstddef>

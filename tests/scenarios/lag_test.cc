@@ -715,6 +715,73 @@ TEST_F(LagTest, ARestartLeavesAPortToTheRowThatHadIt) {
   EXPECT_EQ(plane.executed(), orders) << "needless orders";
 }
 
+/// The kernel shows nothing by which to decide.
+TEST_F(LagTest, APortThatComesAfterItsRowsIsThatOfItsInterfaceThenOfItsLag) {
+  const auto rows = [this](std::vector<std::pair<const char*, const char*>> all, bool backwards) {
+    if (backwards) std::ranges::reverse(all);
+    for (const auto& [table, key] : all) set(table, key);
+    run_for(1s);
+  };
+  for (const bool backwards : {true, false}) {
+    SCOPED_TRACE(backwards);
+    stop();
+    start();
+    for (const char* const port : {"D", "E"}) set("PORT_TABLE", port, {{"admin_status", "up"}});
+    rows({{"LAG_TABLE", "PortChannel1"}, {"VLAN_TABLE", "Vlan10"}}, false);
+    rows({{"INTF_TABLE", "D"},
+          {"LAG_MEMBER_TABLE", "PortChannel1:D"},
+          {"VLAN_MEMBER_TABLE", "Vlan10:D"},
+          {"LAG_MEMBER_TABLE", "PortChannel1:E"},
+          {"VLAN_MEMBER_TABLE", "Vlan10:E"}},
+         backwards);
+    for (const char* const port : {"D", "E"}) plane.add_port(port);
+    run_for(2s);
+    EXPECT_EQ(state("INTF_TABLE", "D"), "installed");
+    EXPECT_FALSE(link("D").master);
+    EXPECT_TRUE(is_in("E", "PortChannel1"));
+    EXPECT_THAT(why("LAG_MEMBER_TABLE", "PortChannel1:D"), HasSubstr("INTF_TABLE still has rows for D"));
+    EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:E"), HasSubstr("LAG_MEMBER_TABLE PortChannel1:E has the port"));
+    remove("LAG_MEMBER_TABLE", "PortChannel1:D");  // It waits, and no other row waits for it.
+    remove("LAG_MEMBER_TABLE", "PortChannel1:E");
+    remove("INTF_TABLE", "D");
+    run_for(1s);
+    for (const char* const port : {"D", "E"}) EXPECT_TRUE(is_in(port, "Vlan10")) << port;
+    for (const char* const port : {"D", "E"}) plane.remove_port(port);
+    run_for(100ms);
+  }
+}
+
+/// Port A has to leave a bridge, which is refused at first. When that was tried again, a row had just put it into a LAG.
+TEST_F(LagTest, APortThatHasToLeaveABridgeStaysInTheLagThatItEntersMeanwhile) {
+  const auto rows = [this] {
+    lag();
+    ports();
+    set("VLAN_TABLE", "Vlan10");
+  };
+  rows();
+  set("VLAN_MEMBER_TABLE", "Vlan10:A");
+  run_for(1s);
+  stop();
+  start();
+  rows();
+  run_for(300ms);
+  plane.fail_nth(OrderKind::Link, 1, ENOBUFS);
+  while (!agent->has_restarted()) run_for(10ms);
+  run_for(900ms);
+  ASSERT_TRUE(is_in("A", "Vlan10"));
+  late.hold();
+  set("LAG_MEMBER_TABLE", "PortChannel1:A");
+  run_for(5ms);
+  ASSERT_TRUE(is_in("A", "PortChannel1"));
+  for (int milliseconds = 0; milliseconds < 200; ++milliseconds) {
+    run_for(1ms);
+    ASSERT_TRUE(is_in("A", "PortChannel1")) << "after " << milliseconds << " ms";
+  }
+  late.release();
+  run_for(2s);
+  EXPECT_TRUE(is_in("A", "PortChannel1"));
+}
+
 /// Its rows have changed while no rondod ran: a member has become an interface, and the mode is another one.
 TEST_F(LagTest, ARestartFollowsRowsThatChangedMeanwhile) {
   everything();

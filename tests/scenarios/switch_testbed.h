@@ -23,13 +23,14 @@ class SwitchTest : public testing::Test {
     start();
   }
   ~SwitchTest() override { stop(); }
-  void start() {
+  void start(Duration hold = {}) {
     RuntimeOptions options;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .audit = {.period = 60s}});
+    agent = std::make_unique<Agent>(*runtime, late,
+                                    SwitchAgentOptions{.mode = Programmer::Mode::Inline, .hold = hold, .audit = {.period = 60s}});
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {

@@ -521,6 +521,110 @@ TEST_F(VlanTest, ARestartLeavesAPortToTheRowThatHadIt) {
   }
 }
 
+/// The kernel shows nothing by which to decide. The row that was handled first won, and that was mostly the member's.
+TEST_F(VlanTest, APortThatComesAfterItsRowsIsThatOfItsInterfaceAtEachStart) {
+  set("VLAN_TABLE", "Vlan10");
+  run_for(1s);
+  for (const bool has_found : {true, false}) {
+    for (const bool interface_first : {true, false}) {
+      SCOPED_TRACE(std::string{has_found ? "restart" : "start"} + (interface_first ? " interface" : " member"));
+      stop();
+      if (!has_found) {
+        ASSERT_TRUE(plane.meddle(DeviceDelete{link("Vlan10").port}).ok());
+      }
+      start();
+      const auto interfaces = [this] {
+        for (const char* const key : {"C:10.3.0.1/24", "C", "D"}) set("INTF_TABLE", key);
+      };
+      if (interface_first) interfaces();
+      set("VLAN_MEMBER_TABLE", "Vlan10:C");
+      set("VLAN_MEMBER_TABLE", "Vlan10:D", {{"tagging_mode", "tagged"}});
+      if (!interface_first) interfaces();
+      for (const char* const port : {"C", "D"}) set("PORT_TABLE", port, {{"admin_status", "up"}});
+      set("VLAN_TABLE", "Vlan10");
+      run_for(5s);
+      EXPECT_TRUE(agent->has_restarted());
+      for (const char* const port : {"C", "D"}) plane.add_port(port);
+      run_for(2s);
+      EXPECT_THAT(actual(), Contains("address C 10.3.0.1/24"));
+      EXPECT_EQ(state("INTF_TABLE", "D"), "installed");
+      EXPECT_FALSE(link("C").master);
+      EXPECT_FALSE(link("D.10").port);
+      EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:C"), HasSubstr("INTF_TABLE still has rows for C"));
+      for (const char* const port : {"C", "D"}) plane.remove_port(port);
+      run_for(100ms);
+    }
+  }
+}
+
+/// The row that has the port keeps it. A row of INTF_TABLE that waits for something else, or goes, does not keep the member waiting.
+TEST_F(VlanTest, AMemberWaitsForAnInterfaceOnlyAsLongAsThatCanHaveThePort) {
+  set("VLAN_TABLE", "Vlan10");
+  set("PORT_TABLE", "C", {{"admin_status", "up"}});
+  set("INTF_TABLE", "C");
+  run_for(1s);
+  set("VLAN_MEMBER_TABLE", "Vlan10:C");
+  run_for(1s);
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:C"), HasSubstr("INTF_TABLE C waits for the port too"));
+  set("INTF_TABLE", "C", {{"vrf_name", "Vrf7"}});
+  plane.add_port("C");
+  run_for(1s);
+  EXPECT_TRUE(is_in("C", "Vlan10"));
+  set("VRF_TABLE", "Vrf7");
+  run_for(1s);
+  plane.remove_port("C");
+  run_for(1s);
+  plane.add_port("C");
+  run_for(1s);
+  EXPECT_TRUE(is_in("C", "Vlan10"));
+  remove("VLAN_MEMBER_TABLE", "Vlan10:C");
+  plane.remove_port("C");
+  run_for(1s);
+  remove("INTF_TABLE", "C");
+  run_for(1s);
+  set("INTF_TABLE", "C", {{"mtu", "many"}});
+  set("VLAN_MEMBER_TABLE", "Vlan10:C");
+  run_for(1s);
+  plane.add_port("C");
+  run_for(1s);
+  EXPECT_TRUE(is_in("C", "Vlan10"));
+  EXPECT_EQ(owed(), 0U);
+}
+
+/// Its address of the earlier run stays until the end of the restart, and decided then, too.
+TEST_F(VlanTest, APortWhoseInterfaceWentDuringARestartIsFreeForAVlan) {
+  ports();
+  for (const char* const key : {"A", "A:10.1.0.1/24"}) set("INTF_TABLE", key);
+  run_for(1s);
+  stop();
+  start(1h);
+  ports();
+  set("VLAN_TABLE", "Vlan10");
+  set("INTF_TABLE", "A");
+  run_for(1s);
+  remove("INTF_TABLE", "A");
+  set("VLAN_MEMBER_TABLE", "Vlan10:A");
+  run_for(1s);
+  EXPECT_FALSE(agent->has_restarted());
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+}
+
+TEST_F(VlanTest, ARowWaitsAMinuteForTheRowsOfAnEarlierRunAndNoHold) {
+  ports();
+  for (const char* const key : {"A", "A:10.1.0.1/24"}) set("INTF_TABLE", key);
+  run_for(1s);
+  stop();
+  start(1h);
+  ports();
+  set("VLAN_TABLE", "Vlan10");
+  set("VLAN_MEMBER_TABLE", "Vlan10:A");
+  run_for(59s);
+  EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:A"), HasSubstr("rows-come"));
+  run_for(2s);
+  EXPECT_FALSE(agent->has_restarted());
+  EXPECT_TRUE(is_in("A", "Vlan10"));
+}
+
 /// The reading of the restart was believed.
 TEST_F(VlanTest, ADeviceThatAnotherProgramMovesDuringARestartIsPutBack) {
   everything();
