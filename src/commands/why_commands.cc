@@ -65,6 +65,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
     if (!record && record.error().code() != StatusCode::NotFound) {  // A table that the store does not know has no such row.
       const bool has_answer = record.error().code() == StatusCode::FailedPrecondition;  // The key is of another type.
+      if (!has_answer) unknown_.insert(next_);
       link.note += (has_answer ? "" : "the store could not be asked about this row: ") + std::string{record.error().message()};
       return;
     }
@@ -117,7 +118,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   /// A row that its consumer does not owe may be one that the consumer does not take.
   void note_standstills() {
     for (const ConsumerStats& consumer : runtime_.consumers()) {
-      const std::string still = standstill_text(consumer);
+      const std::string still = consumer.quarantine.empty()
+                                    ? standstill_text(consumer)
+                                    : "the consumer of the table is quarantined and takes no more changes: " + consumer.quarantine;
       if (still.empty()) continue;
       for (WhyLink& link : why_.chain) {
         if (link.table == consumer.table && link.state == WhyLink::State::Absent) link.note += (link.note.empty() ? "" : "; ") + still;
@@ -142,7 +145,12 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       // Its Orch keeps it for a later time, without an unsettled change.
       const bool is_kept = is_done && link.plane == PlaneState::Waiting;
       const bool has_ended = link.state == WhyLink::State::Absent && ended_.contains(i);
-      const std::string_view state = is_kept ? "parked" : is_done ? "done" : has_ended ? "ended" : state_name(link.state);
+      const bool is_unknown = link.state == WhyLink::State::Absent && unknown_.contains(i);
+      const std::string_view state = is_kept      ? "parked"
+                                     : is_done    ? "done"
+                                     : has_ended  ? "ended"
+                                     : is_unknown ? "unknown"
+                                                  : state_name(link.state);
       json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
                        {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
                        {"note", sentence(link.note)},     {"parent", link.parent}};
@@ -162,8 +170,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   RowClaim claim_;
   Reply reply_;
   std::size_t next_ = 0;
-  std::set<std::size_t> done_;   // Links whose rows the store has and for which no change is owed.
-  std::set<std::size_t> ended_;  // Links whose rows are over, such as runs of jobs: their Orch says how they ended.
+  std::set<std::size_t> done_;     // Links whose rows the store has and for which no change is owed.
+  std::set<std::size_t> unknown_;  // Links whose rows the store could not be asked about.
+  std::set<std::size_t> ended_;    // Links whose rows are over, such as runs of jobs: their Orch says how they ended.
 };
 
 void command_why(Context& context, const Arguments& arguments, Reply reply) {

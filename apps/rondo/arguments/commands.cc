@@ -22,7 +22,9 @@ Argument table(bool required = true) {
 }
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
 /// The option --wait of commands that write a row.
-Option wait(std::string_view help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)") {
+Option wait(std::string_view help =
+                "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75); "
+                "a number needs the =, as in --wait=3") {
   return {.name = "--wait",
           .value = "SECONDS",
           .help = help,
@@ -81,7 +83,8 @@ std::vector<Command> row_commands() {
        .arguments = {{.name = "FILE",
                       .help = "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input",
                       .word = Word::File}},
-       .options = {wait("Then print what became of the rows: all installed (0), one rejected (1) or waiting (4); at most so long (75)"),
+       .options = {wait("Then print what became of the rows: all installed (0), one rejected (1) or waiting (4); at most so long (75); "
+                        "a number needs the =, as in --wait=3"),
                    {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
                    {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
                    {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},

@@ -164,11 +164,18 @@ std::string footer() {
 
 using Action = decltype(Options::action);
 
+/// For "--wait 3 TABLE KEY": the 3 became the TABLE, because an optional value never is a word of its own.
+std::string hint_for_wait(const Words& words) {
+  const std::string table = words.text("TABLE");
+  if (!words.has("--wait") || table.empty() || table.find_first_not_of("0123456789.") != std::string::npos) return {};
+  return "; '" + table + "' was taken as the TABLE: write --wait=" + table;
+}
+
 SetRow row_of(const Words& words, std::string_view key) {
   SetRow row{words.text("TABLE"), words.text(key), {}};
   for (const std::string& assignment : words.all("FIELD=VALUE")) {
     const std::size_t equals = assignment.find('=');
-    if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='");
+    if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='" + hint_for_wait(words));
     row.fields.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
   }
   return row;

@@ -106,6 +106,7 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"sorces"}, "unknown command 'sorces'; did you mean 'sources'?"},
       {{"get", "T"}, "KEY"},
       {{"set", "T", "k", "novalue"}, "'novalue' has no '='"},
+      {{"set", "--wait", "3", "T", "k", "f=v"}, "'k' has no '='; '3' was taken as the TABLE: write --wait=3"},
       {{"feed", "routes"}, "needs a FILE"},
       {{"feed", "routes", "f", "--synthetic", "5"}, "not both"},
       {{"feed", "routes", "--synthetic", "-5"}, "--synthetic"},

@@ -40,7 +40,10 @@ bool read_note(const replay::Replay& replay, std::string_view name, Number& valu
 Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
-  if (!known) return {StatusCode::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  if (!known)
+    return {StatusCode::InvalidArgument,
+            "the run has no switch agent's settings: it is not a run of rondod's; its own program runs it again, with replay::Replay "
+            "(docs/guide/journal.md)"};
   std::uint32_t protocol = switch_agent::kDefaultProtocol;
   if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
   settings.answers = &replay.answers();

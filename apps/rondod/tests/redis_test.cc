@@ -296,7 +296,9 @@ TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
 TEST_F(RondodOnRedis, WhySaysThatTheStoreCouldNotBeAsked) {
   server->stop();
   start("url = \"" + url() + "\"\n");
-  const std::string note{call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}}).at("chain").at(0).at("note").as_string()};
+  const json::object link = call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}}).at("chain").at(0).as_object();
+  EXPECT_EQ(link.at("state").as_string(), "unknown");
+  const std::string note{link.at("note").as_string()};
   EXPECT_THAT(note, HasSubstr("the store could not be asked about this row: "));
 }
 
