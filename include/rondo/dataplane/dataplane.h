@@ -100,14 +100,15 @@ class FdbWatch : public Source {
   virtual bool leaves_out() const noexcept = 0;
 };
 
-/// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
-/// links, and all addresses, each with a flag that says whether it has our number.
 /// What another program did to a route of ours that the fields of the route do not show.
 enum class RouteFlaw : std::uint8_t {
   None,
   Extras,    // It gave the route metrics or a source address, which no order does.
   Outranked  // Its own route has the same prefix, table, metric and type of service, and the kernel prefers it.
 };
+
+/// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
+/// links, and all addresses, each with a flag that says whether it has our number.
 struct RouteEntry {
   Prefix prefix;
   NexthopId nexthop;  // 0 for the types without one.
