@@ -17,6 +17,8 @@ constexpr std::uint64_t kRefusedSummary = 60;
 constexpr std::uint64_t kRefusedForgotten = 600;
 /// The most ports that a line about withdrawn rows names.
 constexpr std::size_t kNamedPorts = 3;
+/// Devices that went whose names are kept.
+constexpr std::size_t kNamesOfGone = 64;
 /// From a change of a port's VRF to the event that the kernel has set the port down for it, at most. Both are sent by one system call.
 constexpr Duration kMoveTakes = 1s;
 
@@ -55,10 +57,7 @@ void EventLog::tell_down(const Port& port, bool admin_up, Instant now) {
 }
 
 void EventLog::link(const LinkEvent& event, Instant now) {
-  {
-    const std::lock_guard lock(refused_mutex_);
-    if (!event.removed) names_[event.port] = event.name;  // An order for a device that went may be refused afterwards.
-  }
+  note_name(event);
   const auto known = ports_.find(event.port);
   if (event.removed) {
     if (known == ports_.end()) return;
@@ -132,6 +131,18 @@ void EventLog::tell_refused_left_out() {
   if (refused_looks_ % kRefusedSummary != 0 || refused_left_out_ == 0) return;
   log_.warn("more orders were refused, or the same again: 'rondo health' counts the rows",
             {{"count", std::exchange(refused_left_out_, 0)}});
+}
+
+void EventLog::note_name(const LinkEvent& event) {
+  const std::lock_guard lock(refused_mutex_);
+  if (!event.removed) {
+    names_[event.port] = event.name;
+    return;
+  }
+  gone_.push_back(event.port);  // An order for a device that went may be refused afterwards.
+  if (gone_.size() <= kNamesOfGone) return;
+  names_.erase(gone_.front());
+  gone_.pop_front();
 }
 
 std::string EventLog::name_of(IfIndex port) {

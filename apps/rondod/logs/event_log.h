@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -47,6 +48,7 @@ class EventLog {
     Instant moved = {};  // When it was put into a device, or taken out of one.
   };
   bool is_worth_a_line(const Operation& operation);
+  void note_name(const LinkEvent& event);
   std::string name_of(IfIndex port);
   void tell_refused_left_out();
   void tell_port(std::string_view message, const Port& port, Instant now);
@@ -62,7 +64,8 @@ class EventLog {
   std::uint32_t rejected_lines_ = 0;                           // Since the last check.
   std::uint64_t rejected_left_out_ = 0;
   std::mutex refused_mutex_;
-  std::map<IfIndex, std::string> names_;                  // As in 'ports_', guarded by the mutex.
+  std::map<IfIndex, std::string> names_;                  // As in 'ports_', and of 'gone_'; guarded by the mutex.
+  std::deque<IfIndex> gone_;                              // The newest kNamesOfGone devices that went, the oldest first.
   std::set<std::pair<std::string, int>> refused_orders_;  // Already logged, with their errno.
   std::uint32_t refused_lines_ = 0;                       // Since the last check.
   std::uint64_t refused_left_out_ = 0;

@@ -145,6 +145,22 @@ TEST_F(Events, ARefusedOrderNamesItsPort) {
   EXPECT_THAT(told(), HasSubstr("order=\"address 10.0.0.1/24 on port 3 (swp3)\""));
 }
 
+/// A machine with containers has new devices all the time.
+TEST_F(Events, TheNamesOfDevicesThatWentAreForgottenInTheEnd) {
+  for (std::uint32_t device = 100; device < 200; ++device) {
+    LinkEvent event = port(device, "veth" + std::to_string(device), true);
+    events.link(event, clock.now());
+    event.removed = true;
+    events.link(event, clock.now());
+  }
+  for (const std::uint32_t device : {100U, 199U}) {
+    Operation operation{AddressSet{IfIndex{device}, Prefix::parse_interface("10.0.0.1/24").value()}, {}};
+    operation.status = Status{StatusCode::PermissionDenied, "no rights", EPERM};
+    events.refused(operation);
+  }
+  EXPECT_THAT(told(), AllOf(HasSubstr("on port 100 (an unknown device)"), HasSubstr("on port 199 (veth199)")));
+}
+
 TEST_F(Events, AnOrderThatIsRefusedAgainAndAgainIsOneLineAndABurstAFew) {
   const auto refuse = [this](int number) {
     Operation operation{RouteDelete{.prefix = Prefix::parse("10." + std::to_string(number) + ".0.0/16").value()}, {}};
