@@ -21,7 +21,7 @@ namespace {
 using namespace rondo;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr ConstraintKind kGroup{"nexthop-group"};
+constexpr FactKind kGroup{"nexthop-group"};
 constexpr int kRuns = 3;
 constexpr double kWorst = std::numeric_limits<double>::max();
 
@@ -73,7 +73,7 @@ class Routes final : public Orch {
 
  private:
   Outcome set(std::string_view, const Fields& fields) {
-    Constraint needed{kGroup, std::string{fields[0].value}};
+    Fact needed{kGroup, std::string{fields[0].value}};
     if (holds(needed)) return binds ? Outcome::done_while(std::move(needed)) : Outcome::done();
     if (withdrawn++ == 0) first_withdrawn = SteadyClock::now();
     return Outcome::done();

@@ -75,10 +75,11 @@ void change_to_file(benchmark::State& state) {
          [change = route(1)](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.changed(table, row, change); });
 }
 void parked_on_a_fact(benchmark::State& state) {
-  constexpr ConstraintKind kGroup{"nexthop-group"};
+  constexpr FactKind kGroup{"nexthop-group"};
   record(state, false,
-         [change = route(1), facts = std::vector<Constraint>{{kGroup, "102"}}](
-             JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.parked(table, row, change, facts); });
+         [change = route(1), facts = std::vector<Fact>{{kGroup, "102"}}](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) {
+           journal.parked(table, row, change, facts);
+         });
 }
 void done(benchmark::State& state) {
   record(state, false, [](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.done(table, row); });

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "orch/ledger.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/orch.h"
@@ -37,7 +37,7 @@ namespace {
 using namespace rondo;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr ConstraintKind kGroup{"nexthop-group"};
+constexpr FactKind kGroup{"nexthop-group"};
 constexpr int kRuns = 3;
 
 double nanoseconds_since(SteadyClock::time_point start) {
@@ -91,7 +91,7 @@ class Routes final : public Orch {
 
  private:
   Outcome set(std::string_view, const Fields& fields) {
-    const Constraint needed{kGroup, std::string{fields[0].value}};
+    const Fact needed{kGroup, std::string{fields[0].value}};
     if (!holds(needed)) return Outcome::wait_for(needed);
     if (installed++ == 0) first_installed = SteadyClock::now();
     return Outcome::done();
@@ -197,7 +197,7 @@ void park_and_resolve(const std::vector<std::string>& keys, std::size_t rows, Pa
   best.allocations = static_cast<double>(g_allocations - allocations_before) / static_cast<double>(rows);
   best.bytes_malloc = static_cast<double>(bytes_in_use() - bytes_before) / static_cast<double>(rows);
   best.longest_parking_turn_us = std::min(best.longest_parking_turn_us, longest_parking);
-  require(runtime.parked_constraints(1).at(0).rows == rows, "not all rows are parked");
+  require(runtime.parked_facts(1).at(0).rows == rows, "not all rows are parked");
 
   const auto announced = SteadyClock::now();
   groups.make();
@@ -232,7 +232,7 @@ double done_path_ns(const std::vector<std::string>& keys, std::size_t rows) {
 
 /// The ledger alone: rows in flight are parked on one fact.
 void park_in_ledger(const std::vector<std::string>& keys, std::size_t rows, double& park_ns, double& take_ns, double& bytes) {
-  ConstraintIndex index;
+  FactIndex index;
   const Instant now;
   TimerWheel wheel{now};
   Ledger ledger{wheel, [] {}};
@@ -242,7 +242,7 @@ void park_in_ledger(const std::vector<std::string>& keys, std::size_t rows, doub
   const auto taking = SteadyClock::now();
   while (const auto task = ledger.take_new()) taken.push_back(task->row);
   take_ns = std::min(take_ns, nanoseconds_since(taking) / static_cast<double>(rows));
-  const Constraint fact{kGroup, "102"};
+  const Fact fact{kGroup, "102"};
   const auto parking = SteadyClock::now();
   for (const std::uint32_t row : taken) ledger.park(row, {&fact, 1}, 0, now, index);
   park_ns = std::min(park_ns, nanoseconds_since(parking) / static_cast<double>(rows));

@@ -9,7 +9,7 @@
 
 using namespace rondo;
 
-inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};  // A fact to provide and to wait for.
+inline constexpr FactKind kNexthopGroup{"nexthop-group"};  // A fact to provide and to wait for.
 
 // region: orchs
 class NexthopGroups final : public Orch {
@@ -42,7 +42,7 @@ class Routes final : public Orch {
   Outcome set(std::string_view key, const Fields& fields) {
     const Result<std::string> group = fields.text("nexthop_group");
     if (!group) return Outcome::reject(group.error());  // Bad input: logged, counted, dropped.
-    const Constraint needed{kNexthopGroup, *group};
+    const Fact needed{kNexthopGroup, *group};
     if (!holds(needed)) {
       fib_.erase(std::string{key});  // Installed or not: it must not stay without its group.
       return Outcome::wait_for(needed);

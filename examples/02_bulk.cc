@@ -12,7 +12,7 @@
 
 using namespace rondo;
 
-inline constexpr ConstraintKind kPort{"port"};
+inline constexpr FactKind kPort{"port"};
 
 /// A device that executes 50 operations a millisecond, has two ports at the start, and has room for 1,000 rules.
 class Device {

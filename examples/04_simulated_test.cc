@@ -12,7 +12,7 @@
 
 using namespace rondo;
 
-inline constexpr ConstraintKind kPort{"port"};
+inline constexpr FactKind kPort{"port"};
 
 /// The device that the Orchs program. It outlives their process.
 struct Device {

@@ -10,7 +10,7 @@
 
 using namespace rondo;
 
-inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};
+inline constexpr FactKind kNexthopGroup{"nexthop-group"};
 inline constexpr std::size_t kRoutes = 1000;
 
 class NexthopGroups final : public Orch {
@@ -41,7 +41,7 @@ class Routes final : public Orch {
 
  private:
   Outcome set(std::string_view key, const Fields& fields) {
-    const Constraint needed{kNexthopGroup, fields.text("nexthop_group").value_or("")};
+    const Fact needed{kNexthopGroup, fields.text("nexthop_group").value_or("")};
     if (!holds(needed)) return Outcome::wait_for(needed);
     call_something_slow();
     fib_.emplace(key);

@@ -12,7 +12,7 @@
 
 using namespace rondo;
 
-inline constexpr ConstraintKind kPort{"port"};
+inline constexpr FactKind kPort{"port"};
 inline constexpr std::size_t kRoutes = 200;
 
 void call_something_slow(const Clock& clock) {

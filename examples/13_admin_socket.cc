@@ -17,7 +17,7 @@
 using namespace rondo;
 namespace json = boost::json;
 
-inline constexpr ConstraintKind kBackend{"backend"};
+inline constexpr FactKind kBackend{"backend"};
 
 class Backends final : public Orch {
  public:
@@ -56,7 +56,7 @@ class Services final : public Orch {
   Outcome set(std::string_view, const Fields& fields) {
     const Result<std::string> backend = fields.text("backend");
     if (!backend) return Outcome::reject(backend.error());
-    const Constraint needed{kBackend, *backend};
+    const Fact needed{kBackend, *backend};
     return holds(needed) ? Outcome::done_while(needed) : Outcome::wait_for(needed);
   }
   Outcome remove(std::string_view) { return Outcome::done(); }

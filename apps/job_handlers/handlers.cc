@@ -65,7 +65,7 @@ void add_handlers(jobs::Jobs& jobs, Runtime& runtime, Log& log) {
 }
 
 void offer_switch_facts(jobs::Jobs& jobs) {
-  for (const ConstraintKind kind : {ConstraintKind{"port"}, ConstraintKind{"admin-up"}, ConstraintKind{"carrier"}}) jobs.offer_facts(kind);
+  for (const FactKind kind : {FactKind{"port"}, FactKind{"admin-up"}, FactKind{"carrier"}}) jobs.offer_facts(kind);
 }
 
 }  // namespace rondo::daemon

@@ -72,7 +72,7 @@ void Backends::change(std::string_view name, const std::function<void(Backend&)>
   how(it->second);
   const Backend now = it->second;
   if (now.address.empty() && !now.is_drained) backends_.erase(it);
-  const Constraint usable{kBackend, std::string{name}};
+  const Fact usable{kBackend, std::string{name}};
   const bool is_same = before.is_usable() && now.is_usable() && before.address == now.address;
   if (before.is_usable() && !is_same) withdraw(usable);
   if (now.is_usable() && !is_same) announce(usable);
@@ -206,7 +206,7 @@ Outcome Services::set(std::string_view service, const Fields& fields) {
   if (Status wrong = check_address(service); !wrong.ok()) return Outcome::reject_key(std::move(wrong));
   const Result<std::string> name = fields.text("pool");
   if (!name) return Outcome::reject(name.error());
-  const Constraint pool{kPool, *name};
+  const Fact pool{kPool, *name};
   if (holds(pool)) return program(service, pools_.members(*name), Outcome::done_while(pool));
   if (!knows_pools()) return Outcome::retry_after(50ms, {StatusCode::Unavailable, "the pools are being read"});
   return program(service, {}, Outcome::wait_for(pool));  // It must not stay on the device without a pool.

@@ -22,8 +22,8 @@
 
 namespace balancer {
 
-inline constexpr rondo::ConstraintKind kBackend{"backend"};  // Usable, by name.
-inline constexpr rondo::ConstraintKind kPool{"pool"};        // Ready, by name; ends and begins again when its members change.
+inline constexpr rondo::FactKind kBackend{"backend"};  // Usable, by name.
+inline constexpr rondo::FactKind kPool{"pool"};        // Ready, by name; ends and begins again when its members change.
 
 /// InvalidArgument for text that is not like "10.0.0.1:80": digits, dots, a colon, a port. The device uses it as a file name.
 rondo::Status check_address(std::string_view text);

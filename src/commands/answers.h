@@ -12,7 +12,7 @@
 #include "rondo/admin/command.h"
 #include "rondo/base/text.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/store/record.h"
 
 namespace rondo::commands {
@@ -24,12 +24,12 @@ inline boost::json::string sentence(std::string_view words) { return boost::json
 inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
 inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
 
-inline boost::json::object fact_json(const Constraint& fact) { return {{"kind", text(fact.kind.name())}, {"key", text(fact.key)}}; }
+inline boost::json::object fact_json(const Fact& fact) { return {{"kind", text(fact.kind.name())}, {"key", text(fact.key)}}; }
 
 template <class Facts>
 boost::json::array facts_json(const Facts& facts) {
   boost::json::array array;
-  for (const Constraint& fact : facts) array.push_back(fact_json(fact));
+  for (const Fact& fact : facts) array.push_back(fact_json(fact));
   return array;
 }
 

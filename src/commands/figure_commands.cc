@@ -225,14 +225,14 @@ void command_stats(Context& context, Reply reply) {
 
 /// The facts with the most rows among the first kTopFactsSeen places, which are the facts that came first.
 json::array top_facts(const Runtime& runtime) {
-  std::vector<ParkedConstraint> found;
+  std::vector<ParkedFact> found;
   std::uint32_t place = 0;
   while (place < limits::kTopFactsSeen && found.size() < limits::kTopFactsSeen) {
-    for (ParkedConstraint& one : runtime.parked_constraints(limits::kTopFactsSeen, place)) found.push_back(std::move(one));
+    for (ParkedFact& one : runtime.parked_facts(limits::kTopFactsSeen, place)) found.push_back(std::move(one));
   }
   const std::size_t shown = std::min(limits::kTopFacts, found.size());
   std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown), found.end(),
-                    [](const ParkedConstraint& a, const ParkedConstraint& b) { return a.rows > b.rows; });
+                    [](const ParkedFact& a, const ParkedFact& b) { return a.rows > b.rows; });
   json::array rows;
   for (std::size_t i = 0; i < shown; ++i) {
     json::object row = fact_json(found[i].fact);

@@ -24,16 +24,16 @@ constexpr std::size_t kWaitsNamed = 10;
 }  // namespace
 
 void tell_long_waits(const Runtime& runtime, boost::json::array& notes) {
-  std::vector<ParkedConstraint> waits;
+  std::vector<ParkedFact> waits;
   std::uint32_t place = 0;
   while (place < kPlacesLooked) {  // Runtime::kNoPlace is beyond it.
-    for (ParkedConstraint& one : runtime.parked_constraints(Runtime::kPlacesOfPage, place)) {
+    for (ParkedFact& one : runtime.parked_facts(Runtime::kPlacesOfPage, place)) {
       if (one.oldest >= kLongWait) waits.push_back(std::move(one));
     }
   }
-  std::ranges::sort(waits, std::ranges::greater{}, &ParkedConstraint::rows);
+  std::ranges::sort(waits, std::ranges::greater{}, &ParkedFact::rows);
   for (std::size_t i = 0; i < std::min(waits.size(), kWaitsNamed); ++i) {
-    const ParkedConstraint& one = waits[i];
+    const ParkedFact& one = waits[i];
     std::string note = "rows of " + one.table + " that wait: " + std::to_string(one.rows) + ", for " + std::string{one.fact.kind.name()} +
                        " " + one.fact.key + ", the first for " + span_text(one.oldest);
     note += one.has_provider ? "; provided by " + one.provider : "; nobody provides it";

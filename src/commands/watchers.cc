@@ -187,7 +187,7 @@ class Watchers::Trace final : public Watcher {
   const Instant start_;
   const std::string table_;
   const std::string key_;
-  std::vector<Constraint> awaited_;  // The facts that the row was last parked on.
+  std::vector<Fact> awaited_;  // The facts that the row was last parked on.
 };
 
 Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { look(); }) {

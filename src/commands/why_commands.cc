@@ -194,7 +194,7 @@ json::object row_json(const ParkedRow& row) {
           {"why", sentence(row.why)}};
 }
 
-json::object fact_row(const ParkedConstraint& parked) {
+json::object fact_row(const ParkedFact& parked) {
   json::object row = fact_json(parked.fact);
   row["table"] = text(parked.table);
   row["rows"] = parked.rows;
@@ -221,7 +221,7 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
       if (by_table) {
         for (const ParkedRow& row : runtime.parked_rows(table, kParkedStep, place)) page.row(row_json(row));
       } else {
-        for (const ParkedConstraint& fact : runtime.parked_constraints(kParkedStep, place)) page.row(fact_row(fact));
+        for (const ParkedFact& fact : runtime.parked_facts(kParkedStep, place)) page.row(fact_row(fact));
       }
       more = place != Runtime::kNoPlace;
     }

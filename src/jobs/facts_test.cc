@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr ConstraintKind kPort{"port"};
+constexpr FactKind kPort{"port"};
 
 /// Ports that go up and down, and a table whose rows wait for the job of their key.
 class Ports final : public Orch {

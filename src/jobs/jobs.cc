@@ -119,7 +119,7 @@ std::string Jobs::retry_note(std::int64_t run) const {
   const LiveRun* const live = parts_->find(run);
   return live == nullptr ? std::string{} : Parts::retry_note(*live);
 }
-void Jobs::offer_facts(ConstraintKind kind) {
+void Jobs::offer_facts(FactKind kind) {
   parts_->expect_here("offer_facts");
   RONDO_EXPECT(!parts_->was_started, "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
   RONDO_EXPECT(!kind.name().empty(), "Jobs::offer_facts() was called for a kind without a name");

@@ -111,11 +111,11 @@ TEST_F(JobsMisuseDeathTest, AnOpenAttemptIsUsedOnTheRuntimesThread) {
 }
 
 TEST_F(JobsMisuseDeathTest, ItStartsOnceAfterItsFacts) {
-  EXPECT_DEATH(jobs->offer_facts(ConstraintKind{""}), "Jobs::offer_facts\\(\\) was called for a kind without a name");
-  jobs->offer_facts(ConstraintKind{"mine"});
+  EXPECT_DEATH(jobs->offer_facts(FactKind{""}), "Jobs::offer_facts\\(\\) was called for a kind without a name");
+  jobs->offer_facts(FactKind{"mine"});
   jobs->start();
   EXPECT_DEATH(jobs->start(), "Jobs::start\\(\\) was called twice");
-  EXPECT_DEATH(jobs->offer_facts(ConstraintKind{"late"}), "Jobs::offer_facts\\(\\) of late was called after Jobs::start\\(\\)");
+  EXPECT_DEATH(jobs->offer_facts(FactKind{"late"}), "Jobs::offer_facts\\(\\) of late was called after Jobs::start\\(\\)");
 }
 
 TEST_F(JobsMisuseDeathTest, ItIsDestroyedBeforeItsRuntime) {

@@ -110,7 +110,7 @@ struct Jobs::Parts {
   /// What a run waits for before it takes its turn: the success of its parents' runs, and the facts that its job requires.
   /// Whether a run that has waited for a place must wait for a fact that has ended meanwhile. It has left its place then.
   bool waits_for_facts_again(LiveRun& live);
-  std::vector<Constraint> missing_facts(const LiveRun& live) const;
+  std::vector<Fact> missing_facts(const LiveRun& live) const;
   /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
   bool has_job_succeeded(std::string_view job);
   void read_last_end(const std::string& job);
@@ -394,7 +394,7 @@ struct Jobs::Parts {
     std::string how;  // For people.
   };
   std::map<std::int64_t, EndedRun> last_ended;  // At most limits::kEndedRuns.
-  std::vector<ConstraintKind> offered_facts{kJobSucceeded};
+  std::vector<FactKind> offered_facts{kJobSucceeded};
   /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
   std::map<std::string, std::optional<bool>, std::less<>> last_ends;
   std::map<std::string, Status> not_stored;  // Jobs whose last definition failed and had no 'done' callback.

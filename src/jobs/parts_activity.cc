@@ -118,7 +118,7 @@ RunActivity Jobs::Parts::of_due_run(const LiveRun& live) const {
       if (!thrown.ok()) activity.text = thrown.message();
     }
     if (activity.text.empty()) activity.text = "waits for room at the handler " + handler + why_no_room(async);
-  } else if (const std::vector<Constraint> facts = missing_facts(live); !facts.empty()) {
+  } else if (const std::vector<Fact> facts = missing_facts(live); !facts.empty()) {
     activity.text = "waits for " + facts.front().to_string();
   } else if (!handlers.contains(handler) && waits_for_handler(handler)) {
     activity.text = "waits: " + no_handler(handler);

@@ -21,10 +21,10 @@ std::string stage_of(const LiveRun& live) {
 }
 
 /// "kind:key", with a kind that check() has accepted.
-Constraint fact_of(const std::vector<ConstraintKind>& kinds, std::string_view text) {
+Fact fact_of(const std::vector<FactKind>& kinds, std::string_view text) {
   const std::size_t colon = text.find(':');
-  const auto kind = std::ranges::find(kinds, text.substr(0, colon), &ConstraintKind::name);
-  return {kind == kinds.end() ? ConstraintKind{} : *kind, std::string{text.substr(colon + 1)}};
+  const auto kind = std::ranges::find(kinds, text.substr(0, colon), &FactKind::name);
+  return {kind == kinds.end() ? FactKind{} : *kind, std::string{text.substr(colon + 1)}};
 }
 
 /// Whether the last run succeeded.
@@ -82,30 +82,30 @@ void Jobs::Parts::explain_facts() {
 Status Jobs::Parts::check_facts(const Job& job) const {
   if (job.required_facts.empty()) return {};
   for (const std::string& text : job.required_facts) {
-    const Constraint fact = fact_of(offered_facts, text);
+    const Fact fact = fact_of(offered_facts, text);
     if (!fact.kind.name().empty()) continue;
     std::string known;
-    for (const ConstraintKind kind : offered_facts) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
+    for (const FactKind kind : offered_facts) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
     return {StatusCode::InvalidArgument, "required_facts: '" + text + "' has an unknown kind of fact; known are " + known};
   }
   return {};
 }
 
-std::vector<Constraint> Jobs::Parts::missing_facts(const LiveRun& live) const {
-  std::vector<Constraint> facts;
+std::vector<Fact> Jobs::Parts::missing_facts(const LiveRun& live) const {
+  std::vector<Fact> facts;
   for (const std::int64_t parent : live.run.parents) {
     if (const auto found = runs.find(parent); found != runs.end()) facts.push_back({kJobRun, key_of(found->second.run)});
   }
   if (live.job->job->required_facts.empty()) return facts;
   for (const std::string& text : live.job->job->required_facts) {
-    Constraint fact = fact_of(offered_facts, text);
+    Fact fact = fact_of(offered_facts, text);
     if (!turns.holds(fact)) facts.push_back(std::move(fact));
   }
   return facts;
 }
 
 bool Jobs::Parts::waits_for_facts_again(LiveRun& live) {
-  std::vector<Constraint> facts = missing_facts(live);
+  std::vector<Fact> facts = missing_facts(live);
   if (facts.empty()) return false;
   begin_again(live, Outcome::wait_for(std::move(facts)));
   return true;

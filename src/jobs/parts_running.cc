@@ -43,7 +43,7 @@ Outcome Jobs::Parts::begin(std::int64_t run, const Ticket& ticket) {
     return Outcome::done();
   }
   // One that was killed before a restart begins for its stop alone.
-  std::vector<Constraint> facts = live->verdict ? std::vector<Constraint>{} : missing_facts(*live);
+  std::vector<Fact> facts = live->verdict ? std::vector<Fact>{} : missing_facts(*live);
   if (!facts.empty()) return Outcome::wait_for(std::move(facts));
   LiveJob& job = *live->job;
   const std::string& handler = job.job->handler;

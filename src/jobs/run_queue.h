@@ -17,9 +17,9 @@
 
 namespace rondo::jobs {
 
-inline constexpr ConstraintKind kJobTurn{"job-turn"};
-inline constexpr ConstraintKind kJobRun{"job-run"};
-inline constexpr ConstraintKind kJobHandler{"job-handler"};
+inline constexpr FactKind kJobTurn{"job-turn"};
+inline constexpr FactKind kJobRun{"job-run"};
+inline constexpr FactKind kJobHandler{"job-handler"};
 
 /// The key of a run's row, and of its fact: "backup#1234".
 std::string key_of(const JobRun& run);

@@ -12,7 +12,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/sched/policy.h"
 #include "rondo/store/change.h"
 
@@ -40,9 +40,9 @@ inline void encode(Encoder& to, const Change& change) {
   }
 }
 
-inline std::size_t bound_of(std::span<const Constraint> facts) {
+inline std::size_t bound_of(std::span<const Fact> facts) {
   std::size_t bound = kVarintBytes;
-  for (const Constraint& fact : facts) bound += kVarintBytes + text_bound(fact.key);
+  for (const Fact& fact : facts) bound += kVarintBytes + text_bound(fact.key);
   return bound;
 }
 

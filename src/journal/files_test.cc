@@ -35,7 +35,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kHopGroup{"nexthop-group"};
+constexpr FactKind kHopGroup{"nexthop-group"};
 
 class TestClock final : public Clock {
  public:
@@ -68,7 +68,7 @@ class JournalFilesTest : public testing::Test {
     auto journal = start(options());
     const Change change = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
     journal->changed(kTable, 7, change);
-    journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
+    journal->parked(kTable, 7, change, std::vector<Fact>{{kHopGroup, "1"}});
     next_file(*journal, ".2");
     journal->announced({kHopGroup, "1"}, 1);
     journal->retried(kTable, 7, change);
@@ -247,7 +247,7 @@ TEST_F(JournalFilesTest, WhatAKeyWaitedForIsForgottenBehindADamagedBlock) {
   auto journal = start(options());
   const Change change = Change::set("10.0.0.0/24", {});
   journal->changed(kTable, 7, change);
-  journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->parked(kTable, 7, change, std::vector<Fact>{{kHopGroup, "1"}});
   ASSERT_TRUE(journal->flush().ok());
   const auto middle = fs::file_size(file());
   journal->done(kTable, 7);
@@ -340,15 +340,15 @@ class StoryOfTwoFacts : public JournalFilesTest {
     fs::remove(file());
     auto journal = start(options());
     journal->changed(kTable, 7, change_);
-    journal->parked(kTable, 7, change_, std::vector<Constraint>{one_, other_});
+    journal->parked(kTable, 7, change_, std::vector<Fact>{one_, other_});
     live(*journal);
     EXPECT_TRUE(journal->flush().ok());
     return story({file()}, "10.0.0.0/24");
   }
 
   const Change change_ = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
-  const Constraint one_{kHopGroup, "1"};
-  const Constraint other_{kHopGroup, "2"};
+  const Fact one_{kHopGroup, "1"};
+  const Fact other_{kHopGroup, "2"};
 };
 
 TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
@@ -387,7 +387,7 @@ TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
   auto journal = start(options());
   const Change change = Change::set("10.0.0.0/24", {});
   journal->changed(kTable, 7, change);
-  journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->parked(kTable, 7, change, std::vector<Fact>{{kHopGroup, "1"}});
   journal->announced({kHopGroup, "1"}, 0);
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "parked", "announced"));

@@ -40,7 +40,7 @@ using journal::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kHopGroup{"nexthop-group"};
+constexpr FactKind kHopGroup{"nexthop-group"};
 constexpr Instant kStart = Instant::from_nanoseconds(1'000'000'000);
 // 2024-09-11 18:55:38.383953 UTC.
 constexpr WallTime kSeedTime = WallTime::from_nanoseconds(1'726'080'938'383'953'999);
@@ -130,7 +130,7 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   journal->became_ready(kTable);
   journal->took(kTable, 1, true);
   journal->changed(kTable, 7, route());
-  journal->parked(kTable, 7, route(), std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->parked(kTable, 7, route(), std::vector<Fact>{{kHopGroup, "1"}});
   journal->announced({kHopGroup, "1"}, 1);
   journal->retried(kTable, 7, route());
   journal->staged(kTable, 7);
@@ -222,7 +222,7 @@ TEST_F(JournalTest, ALinkIsReadBackWithWhatItsDeviceIs) {
 TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());
   journal->changed(kTable, 0, route());
-  journal->parked(kTable, 0, route(), std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->parked(kTable, 0, route(), std::vector<Fact>{{kHopGroup, "1"}});
   journal->clock_read(kStart + 43'760'147us);
   journal->announced({kHopGroup, "1"}, 800'000);
   journal->clock_read(kStart + 43'760'267us);
@@ -338,7 +338,7 @@ void record(JournalRecorder& journal, std::uint32_t table, const Given& given) {
   std::vector<Field> fields;
   for (const auto& [name, value] : given.fields) fields.push_back({name, value});
   const Change change{given.op, Record::make(given.key, fields)};
-  std::vector<Constraint> facts;
+  std::vector<Fact> facts;
   for (const auto& [kind, key] : given.facts) facts.push_back({kHopGroup, key});
   switch (given.kind) {
     case Kind::Changed: return journal.changed(table, given.row, change);
@@ -633,7 +633,7 @@ TEST_F(JournalTest, OtherThreadsMayRotateFlushAndReadFigures) {
   constexpr std::uint32_t kRecords = 20'000;
   for (std::uint32_t i = 0; i < kRecords; ++i) {
     journal->changed(kTable, i, route());
-    if (i % 100 == 0) journal->parked(kTable, i, route(), std::vector<Constraint>{{kHopGroup, std::to_string(i)}});
+    if (i % 100 == 0) journal->parked(kTable, i, route(), std::vector<Fact>{{kHopGroup, std::to_string(i)}});
     if (i % 1000 == 0) static_cast<void>(journal->name("TABLE" + std::to_string(i)));
   }
   stop = true;

@@ -74,7 +74,7 @@ std::uint32_t JournalRecorder::name(std::string_view text) {
   return names_.emplace(std::string{text}, sink_->name(text)).first->second;
 }
 
-std::uint32_t JournalRecorder::kind_name(ConstraintKind kind) {
+std::uint32_t JournalRecorder::kind_name(FactKind kind) {
   for (const KindName& known : kinds_) {
     if (known.kind.name().data() == kind.name().data()) return known.name;
   }
@@ -325,29 +325,29 @@ void JournalRecorder::again(std::uint32_t table, std::uint32_t row) {
   put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Again, table, row); });
 }
 
-void JournalRecorder::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+void JournalRecorder::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Fact> facts) {
   // Names first: a new name may need the sink.
-  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  for (const Fact& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + bound_of(change) + bound_of(facts), [&](Encoder& to) {
     encode(to, Kind::Parked, table, row);
     encode(to, change);
     to.number(facts.size());
-    for (const Constraint& fact : facts) {
+    for (const Fact& fact : facts) {
       to.number(kind_name(fact.kind));
       to.text(fact.key);
     }
   });
 }
 
-void JournalRecorder::delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay,
-                              std::span<const Constraint> facts, const Status& why) {
+void JournalRecorder::delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Fact> facts,
+                              const Status& why) {
   if (!on()) return;
-  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  for (const Fact& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + kVarintBytes + bound_of(change) + bound_of(facts) + bound_of(why), [&](Encoder& to) {
     encode(to, Kind::Delayed, table, row);
     encode(to, change);
     to.number(facts.size());
-    for (const Constraint& fact : facts) {
+    for (const Fact& fact : facts) {
       to.number(kind_name(fact.kind));
       to.text(fact.key);
     }
@@ -365,7 +365,7 @@ void JournalRecorder::rejected(std::uint32_t table, std::uint32_t row, const Cha
   });
 }
 
-void JournalRecorder::still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact) {
+void JournalRecorder::still_parked(std::uint32_t table, std::uint32_t row, const Fact& fact) {
   if (!on()) return;
   const std::uint32_t kind = kind_name(fact.kind);
   put(1 + kPlaceBytes + kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
@@ -383,13 +383,13 @@ void JournalRecorder::unparked(std::uint32_t table, std::uint32_t row, const Cha
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Unparked), table, row, change);
 }
 
-void JournalRecorder::done_while(std::uint32_t table, std::uint32_t row, std::span<const Constraint> facts) {
+void JournalRecorder::done_while(std::uint32_t table, std::uint32_t row, std::span<const Fact> facts) {
   if (!on()) return;
-  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  for (const Fact& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + bound_of(facts), [&](Encoder& to) {
     encode(to, Kind::DoneWhile, table, row);
     to.number(facts.size());
-    for (const Constraint& fact : facts) {
+    for (const Fact& fact : facts) {
       to.number(kind_name(fact.kind));
       to.text(fact.key);
     }
@@ -422,7 +422,7 @@ void JournalRecorder::write_ended(std::uint64_t number, const Status& end) {
 
 // --- Facts
 
-void JournalRecorder::record_announced(const Constraint& fact, std::size_t rows) {
+void JournalRecorder::record_announced(const Fact& fact, std::size_t rows) {
   put_time();
   const std::uint32_t kind = kind_name(fact.kind);
   put(1 + 2 * kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
@@ -433,7 +433,7 @@ void JournalRecorder::record_announced(const Constraint& fact, std::size_t rows)
   });
 }
 
-void JournalRecorder::withdrawn(const Constraint& fact) {
+void JournalRecorder::withdrawn(const Fact& fact) {
   if (!on()) return;
   put_time();
   const std::uint32_t kind = kind_name(fact.kind);

@@ -15,7 +15,7 @@
 #include "journal/format.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/journal/journal.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/turn_observer.h"
 #include "rondo/store/change.h"
@@ -105,14 +105,14 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   }
   /// Queued again immediately.
   void again(std::uint32_t table, std::uint32_t row);
-  void parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  void parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Fact> facts) {
     if (on()) record_parked(table, row, change, facts);
   }
-  void delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts,
+  void delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Fact> facts,
                const Status& why);
   void rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why);
   /// A row whose turn had come now waits for 'fact'.
-  void still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact);
+  void still_parked(std::uint32_t table, std::uint32_t row, const Fact& fact);
   /// The fact or time that a row waited for came, and the row is handled again.
   void retried(std::uint32_t table, std::uint32_t row, const Change& change) {
     if (on()) record_retried(table, row, change);
@@ -121,7 +121,7 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   void unparked(std::uint32_t table, std::uint32_t row, const Change& change);
 
   /// Done for as long as 'facts' hold.
-  void done_while(std::uint32_t table, std::uint32_t row, std::span<const Constraint> facts);
+  void done_while(std::uint32_t table, std::uint32_t row, std::span<const Fact> facts);
   /// A fact ended that a done row depends on, and the row is handled again.
   void redone(std::uint32_t table, std::uint32_t row, const Change& change);
 
@@ -134,10 +134,10 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
 
   // --- Facts.
 
-  void announced(const Constraint& fact, std::size_t rows) override {
+  void announced(const Fact& fact, std::size_t rows) override {
     if (on()) record_announced(fact, rows);
   }
-  void withdrawn(const Constraint& fact) override;
+  void withdrawn(const Fact& fact) override;
 
   // --- The data plane.
 
@@ -176,19 +176,19 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   void put_time();
   /// 'first' is written for answers only.
   void put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& texts);
-  std::uint32_t kind_name(ConstraintKind kind);
+  std::uint32_t kind_name(FactKind kind);
   void record_ready(std::uint32_t table);
   void record_took(std::uint32_t table, std::size_t count, bool empty);
   void record_changed(std::uint32_t table, std::uint32_t row, const Change& change);
   void record_done(std::uint32_t table, std::uint32_t row);
   void record_staged(std::uint32_t table, std::uint32_t row);
-  void record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  void record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Fact> facts);
   void record_retried(std::uint32_t table, std::uint32_t row, const Change& change);
   void record_refused(bool is_table, const Status& why);
-  void record_announced(const Constraint& fact, std::size_t rows);
+  void record_announced(const Fact& fact, std::size_t rows);
 
   struct KindName {
-    ConstraintKind kind;
+    FactKind kind;
     std::uint32_t name;
   };
 

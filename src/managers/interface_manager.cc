@@ -23,7 +23,7 @@ std::string_view table_of(std::string_view port) {
 }
 
 /// The row of CONFIG_DB that the interface waits for.
-Constraint configured(const std::string& port) {
+Fact configured(const std::string& port) {
   if (switch_agent::is_vlan_name(port)) return {kConfigVlan, port};
   return {switch_agent::is_lag_name(port) ? kConfigLag : kConfigPort, port};
 }
@@ -67,7 +67,7 @@ Outcome InterfaceManager::set_base(const std::string& source, const std::string&
   const auto row = switch_agent::parse_interface(fields);
   if (!row) return Outcome::reject(row.error());
   set_vrf(port, row->vrf);
-  const Constraint row_of_port = configured(port);
+  const Fact row_of_port = configured(port);
   if (!is_loopback && !holds(row_of_port)) return Outcome::wait_for(row_of_port);
   const std::vector<Field> wanted{fields.begin(), fields.end()};
   return put(source, {"INTF_TABLE", port}, wanted, [this, port] {
@@ -80,7 +80,7 @@ Outcome InterfaceManager::set_address(const std::string& source, const std::stri
   // Known from now on, also while the row waits: a static route that an earlier process made must not go meanwhile.
   subnets_.add(port, address);
   tell_gateways(port, address, true);
-  const Constraint base{kConfigInterface, port};
+  const Fact base{kConfigInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
   const Field wanted[] = {{"scope", "global"}, {"family", address.address.is_v6() ? "IPv6" : "IPv4"}};
   return put(source, target_of({port, address}), wanted, [] { return Outcome::done(); });
@@ -114,7 +114,7 @@ void InterfaceManager::set_vrf(const std::string& port, const std::string& vrf) 
 /// The routes of these gateways are handled again: another subnet may contain them, too.
 void InterfaceManager::tell_gateways(const std::string& port, const Prefix& address, bool begins) {
   for (const Gateway& gateway : subnets_.gateways_in(subnets_.vrf_of(port), address)) {
-    const Constraint fact{kConnected, gateway.name()};
+    const Fact fact{kConnected, gateway.name()};
     begins ? announce(fact) : withdraw(fact);
   }
 }

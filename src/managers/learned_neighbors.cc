@@ -288,7 +288,7 @@ void LearnedNeighbors::resolve_needed() {
   const auto need_named = [&](std::string_view name) {
     if (const auto key = switch_agent::parse_neighbor_key(name)) need({key->port, key->address}, left);
   };
-  for (const ParkedConstraint& waiting : runtime_.parked_constraints(kResolvedPerTick, walk_place_)) {
+  for (const ParkedFact& waiting : runtime_.parked_facts(kResolvedPerTick, walk_place_)) {
     if (waiting.fact.kind == switch_agent::kNeighbor) need_named(waiting.fact.key);
   }
   if (walk_place_ != Runtime::kNoPlace) return;

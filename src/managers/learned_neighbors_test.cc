@@ -32,7 +32,7 @@ class LearnedNeighborsTest : public testing::Test {
     agent.consume(
         "INTF_TABLE", [](std::string_view, const Fields&) { return Outcome::done(); },
         [this, &agent](std::string_view) {
-          const Constraint free{kGroup, "free"};
+          const Fact free{kGroup, "free"};
           return agent.holds(free) || !holds_addresses ? Outcome::done() : Outcome::wait_for(free);
         },
         {.set_replaces_delete = true});
@@ -45,7 +45,7 @@ class LearnedNeighborsTest : public testing::Test {
           return Outcome::done();
         },
         [this, &agent](std::string_view key) {
-          const Constraint unused{kGroup, "unused"};
+          const Fact unused{kGroup, "unused"};
           if (used.contains(key) && !agent.holds(unused)) return Outcome::wait_for(unused);
           table.erase(std::string{key});
           return Outcome::done();
@@ -54,7 +54,7 @@ class LearnedNeighborsTest : public testing::Test {
     agent.consume(
         "ROUTE_TABLE",
         [&agent](std::string_view, const Fields& fields) {
-          const Constraint neighbor{switch_agent::kNeighbor, std::string{fields.find("via").value_or("")}};
+          const Fact neighbor{switch_agent::kNeighbor, std::string{fields.find("via").value_or("")}};
           return agent.holds(neighbor) ? Outcome::done() : Outcome::wait_for(neighbor);
         },
         [](std::string_view) { return Outcome::done(); });

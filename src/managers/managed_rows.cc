@@ -81,14 +81,14 @@ void ManagedRows::look() {
   timer_.arm_at(runtime().scheduler().now() + (config_read_ ? kLookHeld : kLook));
 }
 
-void ManagedRows::begins(const ConstraintKind& fact) {
+void ManagedRows::begins(const FactKind& fact) {
   calls_.record(fact.name());
   (fact == kManagedRead ? managed_read_ : fact == kConfigRead ? config_read_ : may_delete_) = true;
   announce({fact, std::string{kAllTables}});
 }
 
 bool ManagedRows::repeat(std::string_view call) {
-  for (const ConstraintKind& fact : {kManagedRead, kConfigRead, kMayDelete}) {
+  for (const FactKind& fact : {kManagedRead, kConfigRead, kMayDelete}) {
     if (fact.name() != call) continue;
     begins(fact);
     return true;
@@ -110,7 +110,7 @@ Outcome ManagedRows::set(std::string_view key, const Fields& fields) {
   row->source = source;
   row->fields = std::string{fields.find(kFieldsField).value_or("")};
   row->stored = true;
-  const Constraint allowed{kMayDelete, std::string{kAllTables}};
+  const Fact allowed{kMayDelete, std::string{kAllTables}};
   if (!holds(allowed)) return Outcome::wait_for(allowed);
   if (book_.has_source(source) || row->leaving) return Outcome::done();
   return sweep(name);

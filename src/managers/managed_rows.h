@@ -45,7 +45,7 @@ class ManagedRows final : public Orch {
   void on_added() override;
   void look();
   /// From now on the fact holds.
-  void begins(const ConstraintKind& fact);
+  void begins(const FactKind& fact);
   bool repeat(std::string_view call);
   bool may_delete() const;
   bool has_read(const std::vector<std::string>& tables);

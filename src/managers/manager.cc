@@ -44,7 +44,7 @@ WriteDone Manager::guarded(std::function<void(const Status&)> done) const {
 
 std::optional<Outcome> Manager::begin(const std::string& source) {
   book_.source_exists(source);
-  const Constraint read{kManagedRead, std::string{kAllTables}};
+  const Fact read{kManagedRead, std::string{kAllTables}};
   if (!holds(read)) return Outcome::wait_for(read);
   return std::nullopt;
 }

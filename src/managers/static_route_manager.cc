@@ -47,15 +47,15 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
     return put(source, target, wanted, [] { return Outcome::done(); });
   }
   RouteTexts texts;
-  std::vector<Constraint> connected;
+  std::vector<Fact> connected;
   for (const StaticHop& hop : row->hops) {
     const Gateway gateway{hop.vrf, hop.gateway};
     const std::string port = hop.port.empty() ? subnets_.port_of(gateway) : hop.port;
     // The route is handled again when the subnet comes.
     if (port.empty()) {
-      const Constraint read{kConfigRead, std::string{kAllTables}};
+      const Fact read{kConfigRead, std::string{kAllTables}};
       if (!holds(read)) return Outcome::wait_for(read);  // Its subnet may be read next.
-      const Constraint fact{kConnected, gateway.name()};
+      const Fact fact{kConnected, gateway.name()};
       return drop(source, target, [fact] { return Outcome::wait_for(fact); });
     }
     if (hop.port.empty()) connected.emplace_back(kConnected, gateway.name());

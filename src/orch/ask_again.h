@@ -10,10 +10,10 @@ namespace rondo {
 class AskAgain {
  public:
   /// Queues the rows of this runtime that wait for 'fact' again, as an announcement would. The journal records an announcement.
-  static void rows_that_wait_for(Orch& orch, const Constraint& fact) {
+  static void rows_that_wait_for(Orch& orch, const Fact& fact) {
     Runtime::Parts& shared = *orch.runtime_.parts_;
     for (RuntimeObserver* const one : shared.observers) one->asking_again(fact);
-    shared.resolved(fact, shared.constraints.announce(fact));
+    shared.resolved(fact, shared.facts.announce(fact));
   }
 };
 

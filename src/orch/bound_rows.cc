@@ -3,7 +3,7 @@
 #include <boost/container/small_vector.hpp>
 #include <utility>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "rondo/base/assert.h"
 
 namespace rondo {
@@ -49,7 +49,7 @@ void BoundRows::append(std::uint32_t list, std::uint32_t node) {
 }
 
 /// A list whose fact holds is removed with its last row. A list whose fact has ended is removed when its turn comes.
-void BoundRows::unlink(Ledger& ledger, std::uint32_t node, ConstraintIndex& index) {
+void BoundRows::unlink(Ledger& ledger, std::uint32_t node, FactIndex& index) {
   if (is_held(node)) return;
   Link& link = nodes_.link(node);
   const std::uint32_t list = link.list;
@@ -81,7 +81,7 @@ std::uint32_t BoundRows::row_of(std::uint32_t node) const {
 
 std::size_t BoundRows::bytes() const noexcept { return by_key_.bytes() + nodes_.bytes() + lists_.bytes(); }
 
-void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Constraint> facts, ConstraintIndex& index) {
+void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Fact> facts, FactIndex& index) {
   RONDO_ASSERT(!facts.empty());
   using Numbers = boost::container::small_vector<std::uint32_t, 4>;
   Numbers lists;
@@ -91,7 +91,7 @@ void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Const
   // All allocations come first. If one fails, what was made here is removed and the row stays bound as before.
   try {
     lists.reserve(facts.size());
-    for (const Constraint& fact : facts) lists.push_back(index.bound_list_for(ledger, fact));
+    for (const Fact& fact : facts) lists.push_back(index.bound_list_for(ledger, fact));
     fresh.reserve(facts.size());
     while (fresh.size() + (is_new ? 0 : 1) < facts.size()) fresh.push_back(nodes_.take());
     if (is_new) row = fresh.front();
@@ -122,7 +122,7 @@ void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Const
   if (!is_new && facts.size() == 1) more_.erase(row);
 }
 
-void BoundRows::leave_lists(Ledger& ledger, std::uint32_t row, ConstraintIndex& index) {
+void BoundRows::leave_lists(Ledger& ledger, std::uint32_t row, FactIndex& index) {
   unlink(ledger, row, index);
   if (more_.empty()) return;
   const auto more = more_.find(row);
@@ -134,7 +134,7 @@ void BoundRows::leave_lists(Ledger& ledger, std::uint32_t row, ConstraintIndex& 
   more->second.clear();
 }
 
-Record BoundRows::remove(Ledger& ledger, std::uint32_t row, ConstraintIndex& index) {
+Record BoundRows::remove(Ledger& ledger, std::uint32_t row, FactIndex& index) {
   leave_lists(ledger, row, index);
   more_.erase(row);
   Record record = std::move(nodes_.record(row));
@@ -163,7 +163,7 @@ std::uint32_t BoundRows::front_ended() {
   return ended_.empty() ? kNone : row_of(lists_[ended_.front()].head);
 }
 
-void BoundRows::hold(Ledger& ledger, std::uint32_t row, bool in_flight, ConstraintIndex& index) {
+void BoundRows::hold(Ledger& ledger, std::uint32_t row, bool in_flight, FactIndex& index) {
   leave_lists(ledger, row, index);
   more_.erase(row);
   nodes_.link(row).list = in_flight ? kHeldInFlight : kHeld;

@@ -16,12 +16,12 @@
 
 #include "base/row_index.h"
 #include "base/slab.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/store/record.h"
 
 namespace rondo {
 
-class ConstraintIndex;
+class FactIndex;
 class Ledger;
 
 class BoundRows {
@@ -37,11 +37,11 @@ class BoundRows {
 
   /// Binds the row to 'facts' (at least one). This replaces its earlier facts. 'ledger' owns this object. Changes nothing if an allocation
   /// fails.
-  void bind(Ledger& ledger, const Record& record, std::span<const Constraint> facts, ConstraintIndex& index);
+  void bind(Ledger& ledger, const Record& record, std::span<const Fact> facts, FactIndex& index);
   /// Forgets the row and returns its record.
-  Record remove(Ledger& ledger, std::uint32_t row, ConstraintIndex& index);
+  Record remove(Ledger& ledger, std::uint32_t row, FactIndex& index);
 
-  /// Makes all rows of a list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
+  /// Makes all rows of a list ready, oldest first, and returns their number. O(1). Called by the FactIndex.
   std::size_t release(std::uint32_t list);
   bool has_ended() const noexcept { return ended_nodes_ > 0; }
   /// The number of rows whose fact has ended and that wait for their turn.
@@ -50,13 +50,13 @@ class BoundRows {
   std::uint32_t front_ended();
   /// Takes the row out of all lists and keeps it until it is bound, removed or released, because a newer change of the row decides.
   /// 'in_flight': the handler received that change before the fact ended.
-  void hold(Ledger& ledger, std::uint32_t row, bool in_flight, ConstraintIndex& index);
+  void hold(Ledger& ledger, std::uint32_t row, bool in_flight, FactIndex& index);
   bool is_held(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeld || is_held_in_flight(row); }
   bool is_held_in_flight(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeldInFlight; }
   /// A held row becomes ready again.
   void release_held(std::uint32_t row);
 
-  // For the ConstraintIndex.
+  // For the FactIndex.
 
   std::uint32_t make_list(std::uint32_t slot);
   void drop_list(std::uint32_t list);
@@ -78,7 +78,7 @@ class BoundRows {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     std::uint32_t count = 0;
-    std::uint32_t slot = kNone;  // Slot in the ConstraintIndex; kNone when the fact has ended, and in a free list.
+    std::uint32_t slot = kNone;  // Slot in the FactIndex; kNone when the fact has ended, and in a free list.
   };
   struct Link {
     std::uint32_t next = kNone;  // Also links free nodes.
@@ -111,9 +111,9 @@ class BoundRows {
 
   std::uint32_t row_of(std::uint32_t node) const;
   void append(std::uint32_t list, std::uint32_t node);
-  void unlink(Ledger& ledger, std::uint32_t node, ConstraintIndex& index);
+  void unlink(Ledger& ledger, std::uint32_t node, FactIndex& index);
   /// Takes the row out of the lists of all its facts; its key stays in the index.
-  void leave_lists(Ledger& ledger, std::uint32_t row, ConstraintIndex& index);
+  void leave_lists(Ledger& ledger, std::uint32_t row, FactIndex& index);
 
   RowIndex by_key_;  // Leads from a key to the first node of its row.
   Nodes nodes_;

@@ -43,7 +43,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   });
 }
 
-Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
+Consumer::~Consumer() { services_.facts.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
   if (held_) return false;
@@ -115,7 +115,7 @@ void Consumer::take(std::size_t max) {
     if (i == 0 || arrived_[i - 1].op() != ChangeOp::Delete || arrived_[i - 1].key() != change.key())
       came = next_arrival(mark).value_or(now);
     observers_.taken(change);
-    const Ledger::Merged how = ledger_.merge(change, came, services_.constraints);
+    const Ledger::Merged how = ledger_.merge(change, came, services_.facts);
     observers_.merged(change, how);
     if (how == Ledger::Merged::Refused) refuse(change);
   }
@@ -177,10 +177,10 @@ std::uint32_t Consumer::gather_again(std::uint32_t max) {
 
 void Consumer::take_resolved() {
   const std::uint32_t row = ledger_.peek_resolved();
-  const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
+  const std::uint32_t missing = ledger_.first_missing(row, services_.facts);
   if (missing != Ledger::kNone) {
-    ledger_.park_again(row, missing, services_.constraints);
-    if (observers_.any()) observers_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
+    ledger_.park_again(row, missing, services_.facts);
+    if (observers_.any()) observers_.still_parked(row, ledger_.facts_of(row, services_.facts).front());
     return;
   }
   tasks_.push_back(ledger_.take_resolved(row, services_.scheduler.now()));
@@ -189,7 +189,7 @@ void Consumer::take_resolved() {
 }
 
 void Consumer::take_ended() {
-  Ledger::Ended ended = ledger_.take_ended(services_.scheduler.now(), services_.constraints);
+  Ledger::Ended ended = ledger_.take_ended(services_.scheduler.now(), services_.facts);
   if (ended.task) {
     ++stats_.redone;
     observers_.redone(ended.task->row, ended.task->change);
@@ -202,7 +202,7 @@ void Consumer::take_ended() {
 void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
-  ledger_.set_asked(task.row, services_.constraints.ends());
+  ledger_.set_asked(task.row, services_.facts.ends());
   observers_.handled(task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
@@ -231,7 +231,7 @@ void Consumer::fill_batch(std::span<Ledger::Task> tasks) {
 
 void Consumer::run_batch(std::span<Ledger::Task> tasks) {
   for (const Ledger::Task& task : tasks) {
-    ledger_.set_asked(task.row, services_.constraints.ends());
+    ledger_.set_asked(task.row, services_.facts.ends());
     observers_.handled(task.change);
   }
   fill_batch(tasks);
@@ -276,7 +276,7 @@ void Consumer::requeue(std::string_view key) {
   if (row != Ledger::kNone && ledger_.state(row) != Ledger::State::InFlight) return;  // A change of it waits.
   const std::uint32_t bound = row != Ledger::kNone ? BoundRows::kNone : ledger_.bound().find(key, hash_key(key));
   if (bound != BoundRows::kNone) {
-    ledger_.release_row(bound, services_.constraints);
+    ledger_.release_row(bound, services_.facts);
   } else {
     subscription_->requeue(key);
   }
@@ -287,7 +287,7 @@ void Consumer::answer_done(std::uint32_t row) {
   note_latency(row);
   observers_.done(row);
   forget_rejection(row);
-  ledger_.unbind(row, services_.constraints);
+  ledger_.unbind(row, services_.facts);
   settle_row(row);
 }
 
@@ -318,7 +318,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
   }
 }
 
-void Consumer::park(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
   if (facts.empty() || facts.size() > limits::kWaitsPerChange) {
     reject(row, change,
            Status{StatusCode::Internal, "the handler waits for " + std::to_string(facts.size()) + " facts; 1 to " +
@@ -327,10 +327,10 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   if (is_asked_again(row, change)) return;
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (services_.constraints.holds(facts[i])) continue;
+    if (services_.facts.holds(facts[i])) continue;
     forget_rejection(row);
     const bool gives_way = ledger_.gives_way(row);
-    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
+    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.facts)) {
       note_parked();
       observers_.parked(row, change, facts);
     } else if (gives_way) {
@@ -342,11 +342,11 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   // All its facts hold. No other code has run on this thread since the handler's check, so the handler and the provider are inconsistent.
   // A fact of another thread may have begun to hold in between, but not every time.
-  const bool raced = std::ranges::any_of(facts, [this](const Constraint& fact) { return services_.constraints.is_foreign(fact.kind); });
+  const bool raced = std::ranges::any_of(facts, [this](const Fact& fact) { return services_.facts.is_foreign(fact.kind); });
   ask_again(row, change, raced, facts.front(), "waits for");
 }
 
-void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, const Constraint& fact, std::string_view what) {
+void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, const Fact& fact, std::string_view what) {
   std::uint8_t& times = ledger_.spurious_waits(row);
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
@@ -359,17 +359,17 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
   // its wait may include a request to the component that states the fact.
   delay(row, change, limits::kSpuriousWaitDelay,
         Status{StatusCode::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
-                                         (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});
+                                         (services_.facts.holds(fact) ? ", which holds" : ", which does not hold")});
 }
 
 bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
-  if (!ledger_.take_end_in_flight(row, services_.constraints)) return false;
+  if (!ledger_.take_end_in_flight(row, services_.facts)) return false;
   ledger_.requeue(row);
   observers_.again(row, change);
   return true;
 }
 
-Status Consumer::check_done_while(const Change& change, std::span<const Constraint> facts) const {
+Status Consumer::check_done_while(const Change& change, std::span<const Fact> facts) const {
   if (change.op() == ChangeOp::Delete) return Status{StatusCode::Internal, "the handler says that a Delete is done while facts hold"};
   if (!ledger_.rows_are_whole()) {
     return Status{StatusCode::Internal,
@@ -381,15 +381,15 @@ Status Consumer::check_done_while(const Change& change, std::span<const Constrai
                                           std::to_string(limits::kWaitsPerChange) + " are allowed"};
 }
 
-void Consumer::done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+void Consumer::done_while(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
   if (Status fault = check_done_while(change, facts); !fault.ok()) {
     reject(row, change, fault);
     return;
   }
   // A fact may have ended between the handler's check and a staged answer, and may hold again: the applied state may be gone.
-  const auto ended = std::ranges::find_if(facts, [this, row](const Constraint& fact) {
-    return services_.constraints.count_ends_of(fact.kind) || !services_.constraints.holds(fact) ||
-           services_.constraints.has_ended_since(fact, ledger_.asked(row));
+  const auto ended = std::ranges::find_if(facts, [this, row](const Fact& fact) {
+    return services_.facts.count_ends_of(fact.kind) || !services_.facts.holds(fact) ||
+           services_.facts.has_ended_since(fact, ledger_.asked(row));
   });
   if (ended != facts.end()) {
     ask_again(row, change, true, *ended, "is done while");
@@ -399,7 +399,7 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
   note_latency(row);
   observers_.done(row, facts);
   forget_rejection(row);
-  ledger_.bind(row, facts, services_.constraints);
+  ledger_.bind(row, facts, services_.facts);
 }
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& given) {

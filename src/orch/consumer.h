@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "orch/ledger.h"
 #include "orch/rejections.h"
 #include "orch/row_observers.h"
@@ -30,7 +30,7 @@ class Consumer final : public Source {
 
   struct Services {
     Scheduler& scheduler;
-    ConstraintIndex& constraints;
+    FactIndex& facts;
     Observers& observers;
     const OnReject& on_reject;
     Ticket& current;
@@ -108,14 +108,14 @@ class Consumer final : public Source {
   void run_one(const Ledger::Task& task);
   void fill_batch(std::span<Ledger::Task> tasks);
   void run_batch(std::span<Ledger::Task> tasks);
-  void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
-  Status check_done_while(const Change& change, std::span<const Constraint> facts) const;
-  void done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  void park(std::uint32_t row, const Change& change, std::span<const Fact> facts);
+  Status check_done_while(const Change& change, std::span<const Fact> facts) const;
+  void done_while(std::uint32_t row, const Change& change, std::span<const Fact> facts);
   /// True if the handler must be called again instead of parking the row, because a fact that the done row depended on has ended
   /// meanwhile.
   bool is_asked_again(std::uint32_t row, const Change& change);
   /// Calls the handler again, with growing delays, when it says that it waits although none of its facts is missing.
-  void ask_again(std::uint32_t row, const Change& change, bool raced, const Constraint& fact, std::string_view what);
+  void ask_again(std::uint32_t row, const Change& change, bool raced, const Fact& fact, std::string_view what);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);

@@ -41,7 +41,7 @@ class ConsumerTest : public testing::Test, public RuntimeFixture {
         options);
   }
   Outcome wait_for_group(std::string_view group) {
-    const Constraint needed{kGroup, std::string{group}};
+    const Fact needed{kGroup, std::string{group}};
     return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
   }
   void announce(const std::string& group) {
@@ -305,7 +305,7 @@ TEST_F(ConsumerTest, WaitForSeveralFactsRunsWhenAllHold) {
 }
 
 TEST_F(ConsumerTest, WaitingForNothingIsAFaultOfTheHandler) {
-  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::wait_for(std::vector<Constraint>{}); });
+  consume([](ChangeOp, std::string_view, const Fields&) { return Outcome::wait_for(std::vector<Fact>{}); });
   set("T", "a");
   run();
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("waits for 0 facts")));
@@ -313,7 +313,7 @@ TEST_F(ConsumerTest, WaitingForNothingIsAFaultOfTheHandler) {
 
 TEST_F(ConsumerTest, WaitingForTooManyFactsIsAFaultOfTheHandler) {
   consume([](ChangeOp, std::string_view, const Fields&) {
-    return Outcome::wait_for(std::vector<Constraint>(limits::kWaitsPerChange + 1, Constraint{kGroup, "x"}));
+    return Outcome::wait_for(std::vector<Fact>(limits::kWaitsPerChange + 1, Fact{kGroup, "x"}));
   });
   set("T", "a");
   run();
@@ -516,18 +516,18 @@ TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot
 }
 
 TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
-  constexpr ConstraintKind kLate{"late"};
+  constexpr FactKind kLate{"late"};
   bool exists = false;
   consume([&](ChangeOp, std::string_view, const Fields&) {
-    const Constraint needed{kLate, "x"};
+    const Fact needed{kLate, "x"};
     return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
   });
   set("T", "a");
   run();
-  EXPECT_FALSE(runtime.parked_constraints(1).at(0).has_provider);
+  EXPECT_FALSE(runtime.parked_facts(1).at(0).has_provider);
   OpenOrch& late = runtime.add<OpenOrch>("late");
   late.provide(kLate, [&](std::string_view) { return exists; });
-  EXPECT_TRUE(runtime.parked_constraints(1).at(0).has_provider);
+  EXPECT_TRUE(runtime.parked_facts(1).at(0).has_provider);
   EXPECT_TRUE(late.is_awaited({kLate, "x"}));
   exists = true;
   late.announce({kLate, "x"});

@@ -42,11 +42,11 @@ class DoneWhile : public testing::Test {
     return text;
   }
   Outcome by_group(const Fields& fields) {
-    std::vector<Constraint> needed;
+    std::vector<Fact> needed;
     for (const Field field : fields) {
       if (field.name.starts_with("group")) needed.push_back({kGroup, std::string{field.value}});
     }
-    for (const Constraint& group : needed) {
+    for (const Fact& group : needed) {
       if (!routes_.holds(group)) return Outcome::wait_for(group);
     }
     return needed.size() == 1 ? Outcome::done_while(needed.front()) : Outcome::done_while(needed);
@@ -66,7 +66,7 @@ class DoneWhile : public testing::Test {
   }
   void check() {
     const RuntimeView view(in_.runtime);
-    const Status agree = Inspection(view.consumers().find("ROUTE")->second->ledger(), view.constraints()).check();
+    const Status agree = Inspection(view.consumers().find("ROUTE")->second->ledger(), view.facts()).check();
     EXPECT_TRUE(agree.ok()) << agree.to_string();
   }
 
@@ -350,7 +350,7 @@ TEST_F(DoneWhile, AHandlerThatDependsOnWhatDoesNotHoldIsSlowedDown) {
 }
 
 TEST_F(DoneWhile, NoFactsAtAllAreAFaultOfTheHandler) {
-  answer_ = [](std::string_view, const Fields&) { return Outcome::done_while(std::vector<Constraint>{}); };
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done_while(std::vector<Fact>{}); };
   in_.set("ROUTE", "a", {});
   run();
   ASSERT_EQ(in_.rejects.size(), 1U);
@@ -376,10 +376,10 @@ TEST_F(DoneWhile, RowsOfARunningConsumerAreForgottenWithIt) {
   begin("1");
   in_.set("ROUTE", "a", {{"group", "1"}});
   run();
-  EXPECT_FALSE(RuntimeView(in_.runtime).constraints().empty());
+  EXPECT_FALSE(RuntimeView(in_.runtime).facts().empty());
   in_.remove("ROUTE", "a");
   run();
-  EXPECT_TRUE(RuntimeView(in_.runtime).constraints().empty()) << "nothing is left of a row that is gone";
+  EXPECT_TRUE(RuntimeView(in_.runtime).facts().empty()) << "nothing is left of a row that is gone";
 }
 
 TEST_F(DoneWhile, AHandlerThatIsGivenWrittenFieldsCannotDependOnFacts) {
@@ -468,7 +468,7 @@ TEST_F(RequeueTest, AStagedRowIsHandledAgainAfterItsOutcome) {
 
 // --- Announcements and withdrawals that an Orch omits.
 
-constexpr ConstraintKind kThrowing{"throwing"};
+constexpr FactKind kThrowing{"throwing"};
 
 class ForgottenFactsTest : public DoneWhile {};
 

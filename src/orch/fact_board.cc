@@ -82,12 +82,12 @@ void FactBoard::tell_observers(Member from, const Kind& kind, const std::string&
 
 // --- Kinds and entries.
 
-FactBoard::Kind* FactBoard::find(ConstraintKind kind) const {
+FactBoard::Kind* FactBoard::find(FactKind kind) const {
   const auto it = std::ranges::find_if(kinds_, [kind](const auto& known) { return known->kind == kind; });
   return it == kinds_.end() ? nullptr : it->get();
 }
 
-FactBoard::Kind& FactBoard::kind_of(ConstraintKind kind) {
+FactBoard::Kind& FactBoard::kind_of(FactKind kind) {
   if (Kind* known = find(kind)) return *known;
   kinds_.push_back(std::make_unique<Kind>());
   kinds_.back()->kind = kind;
@@ -146,7 +146,7 @@ void FactBoard::tell_waiters(Entry& entry) {
 
 // --- Providers.
 
-void FactBoard::provide(Member member, ConstraintKind kind, std::string owner) {
+void FactBoard::provide(Member member, FactKind kind, std::string owner) {
   const Lock lock(mutex_);
   Kind& known = kind_of(kind);
   RONDO_ASSERT(known.provider == kNobody);
@@ -157,7 +157,7 @@ void FactBoard::provide(Member member, ConstraintKind kind, std::string owner) {
   }
 }
 
-void FactBoard::retire(Member member, ConstraintKind kind) {
+void FactBoard::retire(Member member, FactKind kind) {
   const Lock lock(mutex_);
   Kind* const known = find(kind);
   if (known == nullptr || known->provider != member) return;
@@ -170,13 +170,13 @@ void FactBoard::retire(Member member, ConstraintKind kind) {
   forget_oldest();
 }
 
-std::string FactBoard::provider(ConstraintKind kind) const {
+std::string FactBoard::provider(FactKind kind) const {
   const Lock lock(mutex_);
   const Kind* const known = find(kind);
   return known == nullptr ? std::string{} : known->owner;
 }
 
-void FactBoard::announce(Member member, const Constraint& fact) {
+void FactBoard::announce(Member member, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
@@ -189,7 +189,7 @@ void FactBoard::announce(Member member, const Constraint& fact) {
   forget_oldest();
 }
 
-void FactBoard::withdraw(Member member, const Constraint& fact) {
+void FactBoard::withdraw(Member member, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
@@ -200,7 +200,7 @@ void FactBoard::withdraw(Member member, const Constraint& fact) {
   known->second.holds = false;
 }
 
-void FactBoard::answer(Member member, const Constraint& fact, bool holds) {
+void FactBoard::answer(Member member, const Fact& fact, bool holds) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr || kind->provider != member) return;
@@ -217,7 +217,7 @@ void FactBoard::answer(Member member, const Constraint& fact, bool holds) {
 
 // --- Members that wait.
 
-bool FactBoard::holds(const Constraint& fact) {
+bool FactBoard::holds(const Fact& fact) {
   const Lock lock(mutex_);
   Kind& kind = kind_of(fact.kind);
   kind.crosses = true;
@@ -230,7 +230,7 @@ bool FactBoard::holds(const Constraint& fact) {
   return holds;
 }
 
-void FactBoard::await(Member member, const Constraint& fact) {
+void FactBoard::await(Member member, const Fact& fact) {
   const Lock lock(mutex_);
   Kind& kind = kind_of(fact.kind);
   kind.crosses = true;
@@ -244,7 +244,7 @@ void FactBoard::await(Member member, const Constraint& fact) {
   keep_or_list(entry);
 }
 
-void FactBoard::give_up(Member member, const Constraint& fact) {
+void FactBoard::give_up(Member member, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
@@ -255,7 +255,7 @@ void FactBoard::give_up(Member member, const Constraint& fact) {
   forget_oldest();
 }
 
-void FactBoard::ask_again(Member member, const Constraint& fact) {
+void FactBoard::ask_again(Member member, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
@@ -264,7 +264,7 @@ void FactBoard::ask_again(Member member, const Constraint& fact) {
   ask(known->second);
 }
 
-bool FactBoard::is_awaited(Member member, const Constraint& fact) const {
+bool FactBoard::is_awaited(Member member, const Fact& fact) const {
   const Lock lock(mutex_);
   const Kind* const kind = find(fact.kind);
   if (kind == nullptr) return false;
@@ -273,7 +273,7 @@ bool FactBoard::is_awaited(Member member, const Constraint& fact) const {
   return std::ranges::any_of(known->second.waiters, [member](Member waiter) { return waiter != member; });
 }
 
-void FactBoard::observe(Member member, ConstraintKind kind) {
+void FactBoard::observe(Member member, FactKind kind) {
   const Lock lock(mutex_);
   Kind& known = kind_of(kind);
   if (std::ranges::find(known.observers, member) == known.observers.end()) known.observers.push_back(member);

@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {
@@ -46,7 +46,7 @@ class FactBoard {
       Ended,
     };
     What what = What::Announced;
-    Constraint fact;
+    Fact fact;
   };
 
   /// 'port' is woken when its inbox becomes non-empty. The member leaves before 'port' is destroyed.
@@ -57,29 +57,29 @@ class FactBoard {
   bool has_news(Member member) const;
 
   /// A kind has one provider among all members (assert). Members that already wait for facts of the kind receive their answers.
-  void provide(Member member, ConstraintKind kind, std::string owner);
-  void retire(Member member, ConstraintKind kind);
+  void provide(Member member, FactKind kind, std::string owner);
+  void retire(Member member, FactKind kind);
   /// Empty if no member provides facts of that kind.
-  std::string provider(ConstraintKind kind) const;
+  std::string provider(FactKind kind) const;
 
   /// 'member' provides the fact's kind: Orch::announce and Orch::withdraw check that.
-  void announce(Member member, const Constraint& fact);
-  void withdraw(Member member, const Constraint& fact);
+  void announce(Member member, const Fact& fact);
+  void withdraw(Member member, const Fact& fact);
   /// The provider's answer to News::What::Asked.
-  void answer(Member member, const Constraint& fact, bool holds);
+  void answer(Member member, const Fact& fact, bool holds);
 
   /// False also for a fact that the board does not know yet; the board then queries the provider.
-  bool holds(const Constraint& fact);
+  bool holds(const Fact& fact);
   /// Makes 'member' a waiter: its inbox receives an announcement, immediately if the fact holds.
-  void await(Member member, const Constraint& fact);
-  void give_up(Member member, const Constraint& fact);
+  void await(Member member, const Fact& fact);
+  void give_up(Member member, const Fact& fact);
   /// Queries the provider again about a fact that 'member' waits for, although the board has it as not holding: it may hold without an
   /// announcement.
-  void ask_again(Member member, const Constraint& fact);
+  void ask_again(Member member, const Fact& fact);
   /// True if a member other than 'member' waits for the fact.
-  bool is_awaited(Member member, const Constraint& fact) const;
+  bool is_awaited(Member member, const Fact& fact) const;
   /// From now on 'member' receives the announcements and withdrawals of the kind by other members.
-  void observe(Member member, ConstraintKind kind);
+  void observe(Member member, FactKind kind);
   /// The number of facts that were forgotten because of limits::kBoardFacts.
   std::uint64_t forgotten() const;
 
@@ -103,7 +103,7 @@ class FactBoard {
   };
   using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
   struct Kind {
-    ConstraintKind kind;
+    FactKind kind;
     Member provider = kNobody;
     std::string owner;
     bool crosses = false;  // Another member has queried this kind, so announcements are stored.
@@ -119,13 +119,13 @@ class FactBoard {
       bool holds = false;
     };
     std::map<std::pair<std::string_view, std::string>, Observed> observed;
-    std::deque<std::pair<ConstraintKind, std::string>> observed_order;
+    std::deque<std::pair<FactKind, std::string>> observed_order;
     bool empty() const noexcept { return news.empty() && observed_order.empty(); }
   };
 
   // The functions below require mutex_ to be held.
-  Kind* find(ConstraintKind kind) const;
-  Kind& kind_of(ConstraintKind kind);
+  Kind* find(FactKind kind) const;
+  Kind& kind_of(FactKind kind);
   Entry& entry_of(Kind& kind, const std::string& key);
   /// Call it when the entry may have become idle or is no longer idle.
   void keep_or_list(Entry& entry);

@@ -19,8 +19,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr ConstraintKind kPort{"port"};
-Constraint port(std::string key) { return {kPort, std::move(key)}; }
+constexpr FactKind kPort{"port"};
+Fact port(std::string key) { return {kPort, std::move(key)}; }
 
 /// A member whose news the test takes explicitly.
 class WorkerFactBoard : public testing::Test {

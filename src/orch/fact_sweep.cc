@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-FactSweep::FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find, OnThrow on_throw)
+FactSweep::FactSweep(Scheduler& scheduler, FactIndex& index, OnFind on_find, OnThrow on_throw)
     : scheduler_(scheduler),
       index_(index),
       on_find_(std::move(on_find)),
@@ -35,7 +35,7 @@ void FactSweep::look_at(std::uint32_t slot) {
   const bool is_awaited = !index_.waiters(slot).empty();
   const bool is_depended_on = !index_.bound(slot).empty();
   if (!is_awaited && !is_depended_on) return;
-  const Constraint fact = index_.constraint(slot);  // A copy: the calls below may free the slot.
+  const Fact fact = index_.fact(slot);  // A copy: the calls below may free the slot.
   if (index_.is_foreign(fact.kind)) {
     if (is_awaited) index_.ask_again(fact);
     return;

@@ -13,7 +13,7 @@
 #include <exception>
 #include <functional>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
 
@@ -23,18 +23,18 @@ class FactSweep {
  public:
   /// Called for each find, before the rows are queued. 'holds' is true if the fact holds and was not announced; false if it ended and was
   /// not withdrawn.
-  using OnFind = std::function<void(const Constraint& fact, bool holds)>;
+  using OnFind = std::function<void(const Fact& fact, bool holds)>;
   /// Called when 'holds' throws; the sweep then continues with the next fact.
-  using OnThrow = std::function<void(const Constraint& fact, const std::exception_ptr& thrown)>;
+  using OnThrow = std::function<void(const Fact& fact, const std::exception_ptr& thrown)>;
   /// 'scheduler' and 'index' must outlive the sweep.
-  FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find, OnThrow on_throw);
+  FactSweep(Scheduler& scheduler, FactIndex& index, OnFind on_find, OnThrow on_throw);
 
  private:
   void sweep();
   void look_at(std::uint32_t slot);
 
   Scheduler& scheduler_;
-  ConstraintIndex& index_;
+  FactIndex& index_;
   OnFind on_find_;
   OnThrow on_throw_;
   std::uint32_t next_ = 0;  // The slot that is checked next.

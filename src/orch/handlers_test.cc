@@ -86,7 +86,7 @@ class LatencyTest : public HandlersTest {
     rows = orch.consume(
         "T",
         [this](std::string_view key, const Fields&) {
-          const Constraint needed{kGroup, "g"};
+          const Fact needed{kGroup, "g"};
           if (key == "waits" && !orch.holds(needed)) return Outcome::wait_for(needed);
           staged.push_back(orch.current_ticket());
           return Outcome::staged();

@@ -46,19 +46,19 @@ Status Inspection::check_waiting() const {
     if (list.resolved) return fault("a resolved list is among those that wait");
     if (Status bad = check_list(list, id, Ledger::State::Parked); !bad.ok()) return bad;
     parked += list.count;
-    if (list.constraint == Ledger::kNone) {
+    if (list.fact == Ledger::kNone) {
       if (id != ledger_.timed_list_) return fault("a list waits for nothing");
       continue;
     }
     if (list.count == 0) return fault("an empty list waits for a fact");
-    if (list.constraint >= index_.entries_.limit()) return fault("a list waits for a fact that the index does not know");
-    const ConstraintIndex::Entry& entry = index_.entries_[list.constraint];
-    const bool known = std::ranges::any_of(
-        entry.waiters, [&](const ConstraintIndex::Waiter& waiter) { return waiter.ledger == &ledger_ && waiter.list == id; });
+    if (list.fact >= index_.entries_.limit()) return fault("a list waits for a fact that the index does not know");
+    const FactIndex::Entry& entry = index_.entries_[list.fact];
+    const bool known =
+        std::ranges::any_of(entry.waiters, [&](const FactIndex::Waiter& waiter) { return waiter.ledger == &ledger_ && waiter.list == id; });
     if (!known) return fault("the index does not know the rows that wait for " + entry.fact.to_string());
     for (std::uint32_t row = list.head; row != Ledger::kNone; row = ledger_.rows_[row].next) {
       if (ledger_.rows_[row].extra == nullptr) continue;  // The row stores no facts: the list's is its only one.
-      const std::vector<Constraint> facts = ledger_.facts_of(row, index_);
+      const std::vector<Fact> facts = ledger_.facts_of(row, index_);
       if (facts.empty() || facts.front() != entry.fact) return wrong(row, "is listed under another fact than it remembers");
     }
   }
@@ -83,11 +83,11 @@ Status Inspection::check_resolved() const {
 
 Status Inspection::check_index() const {
   for (std::uint32_t slot = 0; slot < index_.entries_.limit(); ++slot) {
-    const ConstraintIndex::Entry& entry = index_.entries_[slot];
-    for (const ConstraintIndex::Waiter& waiter : entry.waiters) {
+    const FactIndex::Entry& entry = index_.entries_[slot];
+    for (const FactIndex::Waiter& waiter : entry.waiters) {
       if (waiter.ledger != &ledger_) continue;
       const Ledger::WaitList& list = ledger_.lists_[waiter.list];
-      if (list.resolved || list.constraint != slot)
+      if (list.resolved || list.fact != slot)
         return fault("the index knows rows that wait for " + entry.fact.to_string() + ", and there are none");
     }
   }
@@ -122,10 +122,9 @@ Status Inspection::check_bound() const {
     if (is_ended) ended += bound.lists_[id].count;
     if (is_ended != (slot == BoundRows::kNone)) return fault("a list of bound rows is among those whose fact has ended, and is not");
     if (is_ended) continue;
-    const bool known = std::ranges::any_of(index_.bound(slot),
-                                           [&](const ConstraintIndex::Waiter& one) { return one.ledger == &ledger_ && one.list == id; });
-    if (!known || bound.lists_[id].count == 0)
-      return fault("the index does not know the rows bound to " + index_.constraint(slot).to_string());
+    const bool known =
+        std::ranges::any_of(index_.bound(slot), [&](const FactIndex::Waiter& one) { return one.ledger == &ledger_ && one.list == id; });
+    if (!known || bound.lists_[id].count == 0) return fault("the index does not know the rows bound to " + index_.fact(slot).to_string());
   }
   return ended == bound.ended_nodes_ ? Status{} : fault("the count of ended rows is " + std::to_string(bound.ended_nodes_));
 }

@@ -1,8 +1,8 @@
-// Inspection: checks that a ledger and the index of constraints are consistent, each in itself and with the other. Visits all rows,
+// Inspection: checks that a ledger and the index of facts are consistent, each in itself and with the other. Visits all rows,
 // O(rows); for simulation and tests.
 #pragma once
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "orch/ledger.h"
 #include "rondo/base/result.h"
 
@@ -10,7 +10,7 @@ namespace rondo {
 
 class Inspection {
  public:
-  Inspection(const Ledger& ledger, const ConstraintIndex& index) : ledger_(ledger), index_(index) {}
+  Inspection(const Ledger& ledger, const FactIndex& index) : ledger_(ledger), index_(index) {}
 
   /// Returns ok, or Internal with the first inconsistency:
   /// - every row is in exactly one place (queued, in flight, or one wait list), and the counts are those of the places;
@@ -31,7 +31,7 @@ class Inspection {
   Status wrong(std::uint32_t row, const char* what) const;
 
   const Ledger& ledger_;
-  const ConstraintIndex& index_;
+  const FactIndex& index_;
 };
 
 }  // namespace rondo

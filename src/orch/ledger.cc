@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/prefetch.h"
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "store/table_rules.h"
@@ -28,7 +28,7 @@ struct Ledger::Extra final : TimerNode {
 
   Ledger& ledger;
   std::uint32_t row;
-  std::vector<Constraint> facts;
+  std::vector<Fact> facts;
   std::string why;
 };
 
@@ -85,17 +85,17 @@ Instant Ledger::due(std::uint32_t row) const noexcept {
   return r.extra && r.extra->armed() ? r.extra->due() : Instant{};
 }
 
-std::vector<Constraint> Ledger::facts_of(std::uint32_t row, const ConstraintIndex& index) const {
+std::vector<Fact> Ledger::facts_of(std::uint32_t row, const FactIndex& index) const {
   const Row& r = rows_[row];
   if (r.extra) return r.extra->facts;
-  if (r.state != State::Parked || lists_[r.list].constraint == kNone) return {};
-  return {index.constraint(lists_[r.list].constraint)};
+  if (r.state != State::Parked || lists_[r.list].fact == kNone) return {};
+  return {index.fact(lists_[r.list].fact)};
 }
 
-std::uint32_t Ledger::first_missing(std::uint32_t row, const ConstraintIndex& index) const {
+std::uint32_t Ledger::first_missing(std::uint32_t row, const FactIndex& index) const {
   const Row& r = rows_[row];
   if (!r.extra) return kNone;
-  const auto missing = std::ranges::find_if(r.extra->facts, [&](const Constraint& fact) { return !index.holds(fact); });
+  const auto missing = std::ranges::find_if(r.extra->facts, [&](const Fact& fact) { return !index.holds(fact); });
   return missing == r.extra->facts.end() ? kNone : static_cast<std::uint32_t>(missing - r.extra->facts.begin());
 }
 
@@ -154,11 +154,11 @@ void Ledger::enqueue(std::uint32_t row) {
   append(new_, row);
 }
 
-std::uint32_t Ledger::make_list(std::uint32_t constraint) {
+std::uint32_t Ledger::make_list(std::uint32_t fact) {
   const std::uint32_t list = lists_.take();
   WaitList& l = lists_[list];
   l = WaitList{};
-  l.constraint = constraint;
+  l.fact = fact;
   l.next = first_list_;
   if (first_list_ != kNone) lists_[first_list_].previous = list;
   first_list_ = list;
@@ -176,7 +176,7 @@ void Ledger::drop_list(std::uint32_t list) {
   lists_.give_back(list);
 }
 
-void Ledger::leave_wait(std::uint32_t row, ConstraintIndex& index) {
+void Ledger::leave_wait(std::uint32_t row, FactIndex& index) {
   Row& r = rows_[row];
   const std::uint32_t list = std::exchange(r.list, kNone);
   unlink_waiting(list, row);
@@ -243,7 +243,7 @@ bool Ledger::has_room(const Row& row, const Record& record) const {
   return store::check_merge({}, older, record).ok();
 }
 
-Ledger::Merged Ledger::merge(const Change& change, Instant came, ConstraintIndex& index) {
+Ledger::Merged Ledger::merge(const Change& change, Instant came, FactIndex& index) {
   RONDO_ASSERT(change.op() != ChangeOp::Event);
   bool is_new = false;
   const std::uint32_t row = by_key_.find_or_add(
@@ -325,7 +325,7 @@ std::size_t Ledger::resolve(std::uint32_t list) {
   RONDO_ASSERT(l.count > 0 && !l.resolved);
   unchain(list);
   l.resolved = true;
-  l.constraint = kNone;
+  l.fact = kNone;
   resolved_.push_back(list);
   resolved_rows_ += l.count;
   parked_ -= l.count;
@@ -427,7 +427,7 @@ void Ledger::start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<E
   append_waiting(list, row);
 }
 
-bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index) {
+bool Ledger::park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index) {
   RONDO_ASSERT(listed < facts.size());
   if (need_not_wait(row, true)) return false;
   // The allocations come first: if one fails, the row stays in flight as before.
@@ -452,7 +452,7 @@ bool Ledger::park_until(std::uint32_t row, Instant due, std::string why, Instant
   return true;
 }
 
-void Ledger::park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index) {
+void Ledger::park_again(std::uint32_t row, std::size_t listed, FactIndex& index) {
   Row& r = rows_[row];
   RONDO_ASSERT(is_resolved(row) && r.extra && listed < r.extra->facts.size());
   leave_resolved(row);
@@ -464,13 +464,13 @@ void Ledger::park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& 
 
 // --- Rows that are done while facts hold
 
-void Ledger::bind(std::uint32_t row, std::span<const Constraint> facts, ConstraintIndex& index) {
+void Ledger::bind(std::uint32_t row, std::span<const Fact> facts, FactIndex& index) {
   RONDO_ASSERT(rows_[row].state == State::InFlight && !rows_[row].flight_is_delete);
   bound_.bind(*this, rows_[row].flight, facts, index);
   settle(row);
 }
 
-void Ledger::unbind(std::uint32_t row, ConstraintIndex& index) {
+void Ledger::unbind(std::uint32_t row, FactIndex& index) {
   if (bound_.empty()) return;
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound != kNone) bound_.remove(*this, bound, index);
@@ -482,14 +482,14 @@ std::size_t Ledger::release(std::uint32_t list) {
   return rows;
 }
 
-void Ledger::release_row(std::uint32_t bound, ConstraintIndex& index) {
+void Ledger::release_row(std::uint32_t bound, FactIndex& index) {
   if (bound_.is_held(bound)) return;
   bound_.hold(*this, bound, false, index);
   bound_.release_held(bound);
   wake_();
 }
 
-bool Ledger::take_end_in_flight(std::uint32_t row, ConstraintIndex& index) {
+bool Ledger::take_end_in_flight(std::uint32_t row, FactIndex& index) {
   if (bound_.empty()) return false;
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound == kNone || !bound_.is_held_in_flight(bound)) return false;
@@ -505,7 +505,7 @@ void Ledger::release_if_held(std::uint32_t row) {
   wake_();
 }
 
-Ledger::Ended Ledger::take_ended(Instant now, ConstraintIndex& index) {
+Ledger::Ended Ledger::take_ended(Instant now, FactIndex& index) {
   const std::uint32_t bound = bound_.front_ended();
   RONDO_ASSERT(bound != kNone);
   const std::uint32_t row = find(bound_.record(bound).key());
@@ -518,7 +518,7 @@ Ledger::Ended Ledger::take_ended(Instant now, ConstraintIndex& index) {
   return {.queued = row};
 }
 
-Ledger::Task Ledger::take_again(std::uint32_t bound, Instant now, ConstraintIndex& index) {
+Ledger::Task Ledger::take_again(std::uint32_t bound, Instant now, FactIndex& index) {
   const std::uint32_t row = by_key_.find_or_add(
       bound_.record(bound).key_hash(), [](std::uint32_t) { return false; }, [this] { return rows_.take(); });
   Row& r = rows_[row];

@@ -1,5 +1,5 @@
 // Ledger: the changes that one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in
-// flight, or parked on a constraint or a time. New changes are merged with the waiting ones of their key only here:
+// flight, or parked on a fact or a time. New changes are merged with the waiting ones of their key only here:
 //
 //   waiting      + Delete        + Set
 //   nothing      Delete          Set
@@ -11,7 +11,7 @@
 // parked Set that meets a new change is queued again, because its reason to wait may be gone. A parked Delete stays parked and keeps its
 // place before a Set. With ConsumeOptions::set_replaces_delete the Set replaces the Delete instead, queued or parked. A resolved row keeps
 // its turn. A resolved Set that meets a new change is handled without a check of the other facts that it waited for. Owned by its consumer,
-// scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+// scheduler's thread. merge, take, park, settle: O(1) expected; resolving a fact moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@
 #include "base/slab.h"
 #include "orch/bound_rows.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/change.h"
 #include "rondo/store/store.h"
 
 namespace rondo {
 
-class ConstraintIndex;
+class FactIndex;
 
 class Ledger {
  public:
@@ -70,7 +70,7 @@ class Ledger {
   /// Prefetches for a take of the first 'count' resolved rows that follows soon.
   void expect_resolved(std::uint32_t count) const noexcept;
   /// Merges a Set or Delete that came at 'came'. 'index' forgets the list a row leaves when that empties it.
-  Merged merge(const Change& change, Instant came, ConstraintIndex& index);
+  Merged merge(const Change& change, Instant came, FactIndex& index);
   /// The row that took the change merged last.
   std::uint32_t merged_row() const noexcept { return merged_row_; }
 
@@ -82,7 +82,7 @@ class Ledger {
   Task take_resolved(std::uint32_t row, Instant now);
   /// Returns which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is
   /// not checked: its handler will check.
-  std::uint32_t first_missing(std::uint32_t row, const ConstraintIndex& index) const;
+  std::uint32_t first_missing(std::uint32_t row, const FactIndex& index) const;
 
   bool has_new() const noexcept { return new_.count > 0; }
   bool has_resolved() const noexcept { return !resolved_.empty(); }
@@ -97,30 +97,30 @@ class Ledger {
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. The row is queued instead in
   /// two cases. A newer change has come for a Set in flight, so its reason to wait may be gone. Or the Delete in flight is dropped for the
   /// Set behind it (gives_way()). Returns true if the row is parked.
-  bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
+  bool park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index);
   /// As park(), but until a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
   /// Moves a resolved row to the wait list of another of its facts, which does not hold.
-  void park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index);
+  void park_again(std::uint32_t row, std::size_t listed, FactIndex& index);
 
-  /// Makes all rows of a wait list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
+  /// Makes all rows of a wait list ready, oldest first, and returns their number. O(1). Called by the FactIndex.
   std::size_t resolve(std::uint32_t list);
 
   // --- Rows that are done while facts hold (Outcome::done_while).
 
   /// Makes a bound row ready to be handled again, as if a fact had ended.
-  void release_row(std::uint32_t bound, ConstraintIndex& index);
-  /// Stores the value that ConstraintIndex::ends() had when the handler of the row in flight was called.
+  void release_row(std::uint32_t bound, FactIndex& index);
+  /// Stores the value that FactIndex::ends() had when the handler of the row in flight was called.
   void set_asked(std::uint32_t row, std::uint32_t ends) noexcept { rows_[row].list = ends; }
   std::uint32_t asked(std::uint32_t row) const noexcept { return rows_[row].list; }
 
   BoundRows& bound() noexcept { return bound_; }
   const BoundRows& bound() const noexcept { return bound_; }
   /// The Set in flight was applied and remains so while 'facts' hold: settles it and binds the row.
-  void bind(std::uint32_t row, std::span<const Constraint> facts, ConstraintIndex& index);
+  void bind(std::uint32_t row, std::span<const Fact> facts, FactIndex& index);
   /// Removes the earlier bindings of the row, because the change in flight replaces them.
-  void unbind(std::uint32_t row, ConstraintIndex& index);
-  /// Makes all rows of a bound list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
+  void unbind(std::uint32_t row, FactIndex& index);
+  /// Makes all rows of a bound list ready, oldest first, and returns their number. O(1). Called by the FactIndex.
   std::size_t release(std::uint32_t list);
   bool has_ended() const noexcept { return bound_.has_ended(); }
   /// The result of taking the oldest ended row.
@@ -130,10 +130,10 @@ class Ledger {
   };
   /// Takes the oldest row whose fact has ended. If a newer change of the key waits, it is queued and handled instead. The row stays held
   /// until that change has its outcome. If that change is refused, the row as it was done is handled again (release_if_held).
-  Ended take_ended(Instant now, ConstraintIndex& index);
+  Ended take_ended(Instant now, FactIndex& index);
   /// True once, if a fact ended that the row as it was done depends on, while the change in flight was being handled. If that change would
   /// wait, it must be handled again, because its handler may not have seen the end.
-  bool take_end_in_flight(std::uint32_t row, ConstraintIndex& index);
+  bool take_end_in_flight(std::uint32_t row, FactIndex& index);
   /// The change in flight is refused, so the earlier done change stays in effect. If a fact that it depends on has ended, it is handled
   /// again.
   void release_if_held(std::uint32_t row);
@@ -155,7 +155,7 @@ class Ledger {
   /// Changes that were merged count from the first of them.
   Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
   /// All facts that a parked row waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
-  std::vector<Constraint> facts_of(std::uint32_t row, const ConstraintIndex& index) const;
+  std::vector<Fact> facts_of(std::uint32_t row, const FactIndex& index) const;
   /// The 'why' of park_until(); empty for other rows.
   std::string_view why(std::uint32_t row) const noexcept;
   Instant due(std::uint32_t row) const noexcept;
@@ -171,7 +171,7 @@ class Ledger {
   /// Bytes of the ledger itself, without the changes it holds.
   std::size_t bytes() const noexcept;
 
-  /// Visits parked rows (not resolved ones), those of one constraint together, until 'visit' returns false. O(rows visited).
+  /// Visits parked rows (not resolved ones), those of one fact together, until 'visit' returns false. O(rows visited).
   template <class Visit>
   void for_each_parked(const Visit& visit) const {
     for (std::uint32_t list = first_list_; list != kNone; list = lists_[list].next) {
@@ -191,28 +191,28 @@ class Ledger {
     return timed_list_ == kNone ? std::pair{std::size_t{0}, kNone}
                                 : std::pair{std::size_t{lists_[timed_list_].count}, lists_[timed_list_].head};
   }
-  /// Visits the constraints (slots of the index) that rows wait for, with the number of rows and since when the first waits, until 'visit'
+  /// Visits the facts (slots of the index) that rows wait for, with the number of rows and since when the first waits, until 'visit'
   /// returns false. O(visited).
   template <class Visit>
-  void for_each_constraint(const Visit& visit) const {
+  void for_each_fact(const Visit& visit) const {
     for (std::uint32_t list = first_list_; list != kNone; list = lists_[list].next) {
-      if (lists_[list].constraint == kNone) continue;
+      if (lists_[list].fact == kNone) continue;
       const auto [rows, since] = waiting(list);
-      if (!visit(lists_[list].constraint, rows, since)) return;
+      if (!visit(lists_[list].fact, rows, since)) return;
     }
   }
 
  private:
-  friend class ConstraintIndex;
+  friend class FactIndex;
   friend class Inspection;
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     std::uint32_t count = 0;
   };
-  /// The rows of this ledger that wait for one constraint, or for a time, or (resolved) only for their turn.
+  /// The rows of this ledger that wait for one fact, or for a time, or (resolved) only for their turn.
   struct WaitList : List {
-    std::uint32_t constraint = kNone;  // Slot in the ConstraintIndex; kNone when resolved or when its rows wait for a time.
+    std::uint32_t fact = kNone;  // Slot in the FactIndex; kNone when resolved or when its rows wait for a time.
     bool resolved = false;
     std::uint32_t next = kNone;  // Links all lists that are not resolved, for introspection.
     std::uint32_t previous = kNone;
@@ -251,15 +251,15 @@ class Ledger {
   void append_waiting(std::uint32_t list, std::uint32_t row);
   void unlink_waiting(std::uint32_t list, std::uint32_t row);
   void enqueue(std::uint32_t row);
-  void leave_wait(std::uint32_t row, ConstraintIndex& index);
+  void leave_wait(std::uint32_t row, FactIndex& index);
   bool need_not_wait(std::uint32_t row, bool for_facts);
   void start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<Extra> extra, Instant now);
   void put_back(Row& row);
   Task start(std::uint32_t row);
-  Task take_again(std::uint32_t bound, Instant now, ConstraintIndex& index);
+  Task take_again(std::uint32_t bound, Instant now, FactIndex& index);
   void leave_resolved(std::uint32_t row);
   void free_row(std::uint32_t row);
-  std::uint32_t make_list(std::uint32_t constraint);
+  std::uint32_t make_list(std::uint32_t fact);
   void unchain(std::uint32_t list);
   void drop_list(std::uint32_t list);
   void due_passed(std::uint32_t row);

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "orch/inspection.h"
 #include "orch/ledger.h"
 #include "rondo/base/limits.h"
 
 namespace rondo {
 
-inline constexpr ConstraintKind kFact{"fact"};
+inline constexpr FactKind kFact{"fact"};
 
 inline std::string text_of(const Change& change) {
   std::string text = (change.op() == ChangeOp::Delete ? "D " : "S ") + std::string{change.key()};
@@ -42,8 +42,8 @@ class LedgerFixture {
   Ledger::Merged remove(std::string_view key) { return merge(Change::remove(key)); }
   Ledger::Merged merge(Change change) { return ledger.merge(std::move(change), now, index); }
 
-  static std::vector<Constraint> facts(const std::vector<std::string>& keys) {
-    std::vector<Constraint> all;
+  static std::vector<Fact> facts(const std::vector<std::string>& keys) {
+    std::vector<Fact> all;
     for (const std::string& key : keys) all.push_back({kFact, key});
     return all;
   }
@@ -93,7 +93,7 @@ class LedgerFixture {
   Instant now = Instant::from_nanoseconds(1'000'000'000);
   std::set<std::string> holding;
   int wakes = 0;
-  ConstraintIndex index;
+  FactIndex index;
   TimerWheel wheel{now};
   Ledger ledger;
 };

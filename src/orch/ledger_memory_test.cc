@@ -59,7 +59,7 @@ class LedgerWithoutMemory : public testing::Test {
 };
 
 TEST_F(LedgerWithoutMemory, ARowThatCannotWaitForFactsIsStillInFlight) {
-  const std::vector<Constraint> facts = LedgerFixture::facts({"a fact with a name too long for a string without memory", "another one"});
+  const std::vector<Fact> facts = LedgerFixture::facts({"a fact with a name too long for a string without memory", "another one"});
   expect_nothing_changes_where_memory_ends(
       [&](LedgerFixture& in, std::uint32_t row) { static_cast<void>(in.ledger.park(row, facts, 0, in.now, in.index)); });
 }

@@ -345,7 +345,7 @@ TEST_F(LedgerTest, ARequeuedChangeKeepsItsFields) {
 
 // --- finding 5 of the SONiC study: three ways in which SONiC's RetryCache loses changes
 
-TEST_F(LedgerTest, Finding5aDeleteAndSetOfOneKeyParkedOnOneConstraintBothComeBack) {
+TEST_F(LedgerTest, Finding5aDeleteAndSetOfOneKeyParkedOnOneFactBothComeBack) {
   remove("k");
   const auto task = take();
   set("k", {{"a", "1"}});
@@ -414,7 +414,7 @@ TEST_F(LedgerTest, ARowThatWaitsForSeveralFactsRunsWhenAllHold) {
   announce("x");
   EXPECT_THAT(run_ready(), IsEmpty());
   EXPECT_EQ(ledger.parked(), 1U);
-  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Constraint{kFact, "y"}));
+  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Fact{kFact, "y"}));
   check();
   announce("y");
   EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
@@ -426,7 +426,7 @@ TEST_F(LedgerTest, AFactThatEndedBeforeTheTurnIsWaitedForAgain) {
   announce("x");
   holding = {"y"};
   EXPECT_THAT(run_ready(), IsEmpty());
-  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Constraint{kFact, "x"}));
+  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Fact{kFact, "x"}));
   announce("x");
   EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
 }

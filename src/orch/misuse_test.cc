@@ -35,7 +35,7 @@ TEST_F(MisuseDeathTest, ATableIsWrittenByTheRuntimesThreadAlone) {
 TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
   const std::pair<const char*, std::function<void()>> uses[] = {
       {"consumers", [&] { runtime.consumers(); }},
-      {"parked_constraints", [&] { runtime.parked_constraints(1); }},
+      {"parked_facts", [&] { runtime.parked_facts(1); }},
       {"parked_rows", [&] { runtime.parked_rows("T", 1); }},
       {"rejected_rows", [&] { runtime.rejected_rows("T", 1); }},
       {"awaited_facts", [&] { runtime.awaited_facts(); }},
@@ -107,7 +107,7 @@ TEST_F(MisuseDeathTest, AFactIsAnnouncedAndWithdrawnByItsProviderAlone) {
   add_groups();
   EXPECT_DEATH(orch.announce({kGroup, "102"}), "Orch 'routes': announce\\(\\) of group:102, a fact that Orch 'groups' provides");
   EXPECT_DEATH(orch.withdraw({kGroup, "102"}), "Orch 'routes': withdraw\\(\\) of group:102, a fact that Orch 'groups' provides");
-  EXPECT_DEATH(orch.announce({ConstraintKind{"port"}, "1"}),
+  EXPECT_DEATH(orch.announce({FactKind{"port"}, "1"}),
                "Orch 'routes': announce\\(\\) of port:1, a fact that nobody provides; call provide\\(\\) first");
 }
 

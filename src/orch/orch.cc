@@ -19,7 +19,7 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<FactObserver>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
-  std::vector<ConstraintKind> provided;
+  std::vector<FactKind> provided;
   std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
 };
 
@@ -34,7 +34,7 @@ Orch::~Orch() {
   }
   for (const auto& observer : parts_->observers)
     std::erase_if(shared.fact_observers, [&](const auto& o) { return o.second == observer.get(); });
-  for (const ConstraintKind kind : parts_->provided) shared.constraints.retire_provider(kind);
+  for (const FactKind kind : parts_->provided) shared.facts.retire_provider(kind);
 }
 
 namespace {
@@ -111,7 +111,7 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   if (is_refused) subscription = std::make_unique<NoSubscription>();
   auto consumer = std::make_unique<Consumer>(
       Consumer::Identity{std::string{table}, name_, priority}, options, std::move(subscription), std::move(handle), std::move(handle_batch),
-      Consumer::Services{*shared.scheduler, shared.constraints, shared.observers, shared.on_reject, shared.current});
+      Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject, shared.current});
   Consumer& reference = *consumer;
   if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
   parts_->consumers.push_back(std::move(consumer));
@@ -154,23 +154,23 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
   parts_->listeners.push_back(std::move(listener));
 }
 
-void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds) {
-  ConstraintIndex& constraints = runtime_.parts_->constraints;
+void Orch::provide(FactKind kind, std::function<bool(std::string_view key)> holds) {
+  FactIndex& facts = runtime_.parts_->facts;
   RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("provide()", kind.name()));
   RONDO_EXPECT(static_cast<bool>(holds), "Orch " + quoted(name_) + " provides " + quoted(kind.name()) + " and does not say what holds");
-  if (const std::string other = constraints.provider(kind); !other.empty()) {
+  if (const std::string other = facts.provider(kind); !other.empty()) {
     return refuse({StatusCode::FailedPrecondition, "facts of the kind " + quoted(kind.name()) + " have a provider: Orch " + quoted(other)});
   }
-  constraints.provide(kind, name_, std::move(holds));
+  facts.provide(kind, name_, std::move(holds));
   parts_->provided.push_back(kind);
 }
 
 /// A false statement about a fact makes the data plane wrong: rows would be handled, or left waiting, because of another Orch's mistake.
-void Orch::expect_provided(const Constraint& fact, std::string_view function) const {
+void Orch::expect_provided(const Fact& fact, std::string_view function) const {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called(function, fact.to_string()));
   const auto says_wrong = [&] {
-    const std::string provider = shared.constraints.provider(fact.kind);
+    const std::string provider = shared.facts.provider(fact.kind);
     return "Orch " + quoted(name_) + ": " + std::string{function} + " of " + fact.to_string() + ", a fact that " +
            (provider.empty() ? "nobody provides; call provide() first" : "Orch " + quoted(provider) + " provides");
   };
@@ -207,38 +207,38 @@ Status Orch::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job) {
   return runtime_.run_elsewhere_job(std::move(job), priority_);
 }
 
-void Orch::announce(const Constraint& fact) {
+void Orch::announce(const Fact& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "announce()");
   for (RuntimeObserver* const one : shared.observers) one->announcing(fact);
-  shared.resolved(fact, shared.constraints.announce_everywhere(fact));
+  shared.resolved(fact, shared.facts.announce_everywhere(fact));
   shared.notify_fact_observers(fact, true);
 }
 
-void Orch::withdraw(const Constraint& fact) {
+void Orch::withdraw(const Fact& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "withdraw()");
   for (RuntimeObserver* const one : shared.observers) {
     one->withdrawing(fact);
     one->withdrawn(fact);
   }
-  shared.constraints.withdraw(fact);
+  shared.facts.withdraw(fact);
   shared.notify_fact_observers(fact, false);
 }
 
-bool Orch::holds(const Constraint& fact) const {
+bool Orch::holds(const Fact& fact) const {
   const Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("holds()", fact.to_string()));
-  return shared.constraints.holds(fact);
+  return shared.facts.holds(fact);
 }
 
-bool Orch::is_awaited(const Constraint& fact) const {
+bool Orch::is_awaited(const Fact& fact) const {
   const Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("is_awaited()", fact.to_string()));
-  return shared.constraints.is_awaited(fact);
+  return shared.facts.is_awaited(fact);
 }
 
-void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler) {
+void Orch::observe(FactKind kind, std::function<void(std::string_view key, bool holds)> handler) {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("observe()", kind.name()));
   const std::string name = name_ + " observes " + std::string{kind.name()};
@@ -249,7 +249,7 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
   shared.scheduler->add(*observer);
   shared.fact_observers.emplace_back(kind, observer.get());
   shared.observed.push_back(kind);
-  shared.constraints.observe(kind);
+  shared.facts.observe(kind);
   parts_->observers.push_back(std::move(observer));
 }
 

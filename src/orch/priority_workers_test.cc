@@ -86,7 +86,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
 /// Rows of three priorities wait for each other's facts in a chain, and are written in reverse order.
 TEST_F(PriorityWorkersTest, FactsAreAnnouncedAcrossWorkersAndNoWakeUpIsLost) {
   constexpr int kRows = 3000;
-  constexpr ConstraintKind kKinds[] = {ConstraintKind{"low"}, ConstraintKind{"middle"}, ConstraintKind{"high"}};
+  constexpr FactKind kKinds[] = {FactKind{"low"}, FactKind{"middle"}, FactKind{"high"}};
   struct Level {
     std::set<std::string, std::less<>> made;
     OpenOrch* orch = nullptr;

@@ -21,12 +21,12 @@ void RowObservers::delayed(std::uint32_t row, const Change& change, Duration del
         .why = &why});
 }
 
-void RowObservers::superseded(std::uint32_t row, const Change& change, std::span<const Constraint> facts, Instant due) {
+void RowObservers::superseded(std::uint32_t row, const Change& change, std::span<const Fact> facts, Instant due) {
   if (!any()) return;
   tell({.what = What::Superseded, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts, .due = due});
 }
 
-void RowObservers::resolved(const Constraint& fact, const ConstraintIndex& index) {
+void RowObservers::resolved(const Fact& fact, const FactIndex& index) {
   if (taps().empty()) return;
   const std::string provider = index.provider(fact.kind);
   for (RuntimeObserver* const tap : taps()) {

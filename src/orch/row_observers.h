@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 #include "orch/ledger.h"
 #include "orch/observers.h"
 #include "rondo/base/clock.h"
@@ -71,35 +71,35 @@ class RowObservers {
     if (any()) tell({.what = What::Ordered, .op = ledger_.op(row), .row = row, .key = ledger_.key(row)});
   }
   /// The row of the change in flight is done.
-  void done(std::uint32_t row, std::span<const Constraint> facts = {}) {
+  void done(std::uint32_t row, std::span<const Fact> facts = {}) {
     if (any()) tell(What::Done, row, Change{ledger_.op(row), ledger_.flight(row)}, facts);
   }
   void rejected(std::uint32_t row, const Change& change, const Status& why) {
     if (any()) tell({.what = What::Rejected, .op = change.op(), .row = row, .key = change.key(), .change = &change, .why = &why});
   }
-  void parked(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  void parked(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
     if (any()) tell(What::Parked, row, change, facts);
   }
   void delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why);
   /// 'change' is a Delete; the row has the Set that replaces it.
-  void gave_way(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  void gave_way(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
     if (any()) tell(What::GaveWay, row, change, facts);
   }
-  void superseded(std::uint32_t row, const Change& change, std::span<const Constraint> facts, Instant due = {});
+  void superseded(std::uint32_t row, const Change& change, std::span<const Fact> facts, Instant due = {});
   void again(std::uint32_t row, const Change& change) {
     if (any()) tell(What::Again, row, change);
   }
 
   // --- Other events.
 
-  void still_parked(std::uint32_t row, const Constraint& fact) {
+  void still_parked(std::uint32_t row, const Fact& fact) {
     if (any()) tell({.what = What::StillParked, .op = ledger_.op(row), .row = row, .key = ledger_.key(row), .facts = {&fact, 1}});
   }
   void refused(const Change& change, const Status& why) {
     if (any()) tell({.what = What::Refused, .op = change.op(), .key = change.key(), .change = &change, .why = &why});
   }
   /// 'fact' was announced by its provider in 'index', and rows of this consumer may have waited for it.
-  void resolved(const Constraint& fact, const ConstraintIndex& index);
+  void resolved(const Fact& fact, const FactIndex& index);
 
   /// See RowTap.
   std::unique_ptr<RowTap> tap(RowTap::Listener listener);
@@ -108,7 +108,7 @@ class RowObservers {
  private:
   friend class RowTap;
   void tell(RowEvent event) const;
-  void tell(What what, std::uint32_t row, const Change& change, std::span<const Constraint> facts = {}) const {
+  void tell(What what, std::uint32_t row, const Change& change, std::span<const Fact> facts = {}) const {
     tell({.what = what, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts});
   }
   void tell_change(What what, const Change& change) const {

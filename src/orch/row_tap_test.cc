@@ -29,7 +29,7 @@ class RowTaps : public testing::Test, public RuntimeFixture {
             ticket = orch.current_ticket();
             return Outcome::staged();
           }
-          const Constraint needed{kGroup, fields.text("group").value_or("g")};
+          const Fact needed{kGroup, fields.text("group").value_or("g")};
           if (!orch.holds(needed)) return Outcome::wait_for(needed);
           return Outcome::done();
         },
@@ -48,7 +48,7 @@ class RowTaps : public testing::Test, public RuntimeFixture {
                              [this](const RowEvent& event) {
                                std::string line{to_string(event.what)};
                                if (!event.key.empty()) line.append(" ").append(call(event.op, event.key));
-                               for (const Constraint& fact : event.facts) line.append(" ").append(fact.to_string());
+                               for (const Fact& fact : event.facts) line.append(" ").append(fact.to_string());
                                if (!event.provider.empty()) line.append(" by ").append(event.provider);
                                if (event.why != nullptr) line.append(": ").append(event.why->message());
                                EXPECT_EQ(event.table, "ROUTE");

@@ -47,9 +47,9 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   if (*store == nullptr) return failure(StatusCode::InvalidArgument, "RuntimeOptions::store made no store");
   p.store = std::move(*store);
   p.sweep = std::make_unique<FactSweep>(
-      *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
-      [&p](const Constraint& fact, const std::exception_ptr& thrown) {
-        p.tell_thrown(p.constraints.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
+      *p.scheduler, p.facts, [&p](const Fact& fact, bool holds) { p.found(fact, holds); },
+      [&p](const Fact& fact, const std::exception_ptr& thrown) {
+        p.tell_thrown(p.facts.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
       });
   if (options.log_rejects) p.log_rejects();
   p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {
@@ -90,36 +90,36 @@ Runtime::~Runtime() {
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
   port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
     switch (news.what) {
-      case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
-      case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
+      case FactPort::News::What::Announced: resolved(news.fact, facts.announce(news.fact)); return;
+      case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, facts.holds(news.fact)); return;
       case FactPort::News::What::Began: notify_fact_observers(news.fact, true); return;
       case FactPort::News::What::Ended:
-        constraints.end(news.fact);
+        facts.end(news.fact);
         notify_fact_observers(news.fact, false);
         return;
     }
   });
-  constraints.connect(*port);
-  for (const ConstraintKind kind : observed) constraints.observe(kind);
+  facts.connect(*port);
+  for (const FactKind kind : observed) facts.observe(kind);
 }
 
-void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
+void Runtime::Parts::resolved(const Fact& fact, std::size_t rows) {
   for (RuntimeObserver* const one : observers) one->announced(fact, rows);
   if (rows == 0) return;
   for (const auto& [table, consumer] : consumers) {
-    consumer->observers().resolved(fact, constraints);
+    consumer->observers().resolved(fact, facts);
   }
 }
 
-void Runtime::Parts::found(const Constraint& fact, bool holds) {
+void Runtime::Parts::found(const Fact& fact, bool holds) {
   ++(holds ? forgotten.announcements : forgotten.withdrawals);
-  forgotten.newest = fact.to_string() + (holds ? " holds, but was not announced by " : " ended, but was not withdrawn by ") +
-                     constraints.provider(fact.kind);
+  forgotten.newest =
+      fact.to_string() + (holds ? " holds, but was not announced by " : " ended, but was not withdrawn by ") + facts.provider(fact.kind);
   if (holds) {
-    resolved(fact, constraints.announce_everywhere(fact));
+    resolved(fact, facts.announce_everywhere(fact));
   } else {
     for (RuntimeObserver* const one : observers) one->withdrawn(fact);
-    constraints.withdraw(fact);
+    facts.withdraw(fact);
   }
   notify_fact_observers(fact, holds);
 }
@@ -131,14 +131,14 @@ ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row
   parked.table = consumer.table();
   parked.key = std::string{ledger.key(row)};
   parked.op = ledger.op(row);
-  parked.facts = ledger.facts_of(row, constraints);
+  parked.facts = ledger.facts_of(row, facts);
   parked.waited = now - ledger.since(row);
   if (ledger.due(row) > now) parked.retry_in = ledger.due(row) - now;
   parked.why = std::string{ledger.why(row)};
   return parked;
 }
 
-void Runtime::Parts::notify_fact_observers(const Constraint& fact, bool holds) {
+void Runtime::Parts::notify_fact_observers(const Fact& fact, bool holds) {
   for (const auto& [kind, told] : fact_observers) {
     if (kind == fact.kind) told->tell(fact.key, holds);
   }
@@ -281,44 +281,44 @@ std::vector<ConsumerStats> Runtime::consumers() const {
   return all;
 }
 
-std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const {
-  parts_->expect_here("parked_constraints");
-  std::vector<ParkedConstraint> found;
+std::vector<ParkedFact> Runtime::parked_facts(std::size_t max) const {
+  parts_->expect_here("parked_facts");
+  std::vector<ParkedFact> found;
   const Parts& p = *parts_;
   const Instant now = p.scheduler->clock().now();
   for (const auto& [table, consumer] : p.consumers) {
     const std::string& name = table;
-    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant since) {
+    consumer->ledger().for_each_fact([&](std::uint32_t slot, std::size_t rows, Instant since) {
       if (found.size() >= max) return false;
-      const Constraint& fact = p.constraints.constraint(slot);
-      std::string provider = p.constraints.provider(fact.kind);
+      const Fact& fact = p.facts.fact(slot);
+      std::string provider = p.facts.provider(fact.kind);
       const bool has_provider = !provider.empty();
       found.push_back({fact, name, rows, has_provider, std::move(provider), now - since});
       return true;
     });
   }
-  using Found = std::vector<ParkedConstraint>;
-  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_constraints(max); })) {
-    for (ParkedConstraint& one : theirs) {
+  using Found = std::vector<ParkedFact>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_facts(max); })) {
+    for (ParkedFact& one : theirs) {
       if (found.size() < max) found.push_back(std::move(one));
     }
   }
   return found;
 }
 
-std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::uint32_t& place) const {
-  parts_->expect_here("parked_constraints");
-  std::vector<ParkedConstraint> found;
+std::vector<ParkedFact> Runtime::parked_facts(std::size_t max, std::uint32_t& place) const {
+  parts_->expect_here("parked_facts");
+  std::vector<ParkedFact> found;
   const Parts& p = *parts_;
   const Instant now = p.scheduler->clock().now();
-  const std::uint32_t end = p.constraints.limit();
+  const std::uint32_t end = p.facts.limit();
   const std::uint32_t last = std::min(end, place + std::min(end - std::min(end, place), kPlacesOfPage));
   for (; place < last && found.size() < max; ++place) {
-    for (const ConstraintIndex::Waiter& waiter : p.constraints.waiters(place)) {
-      const Constraint& fact = p.constraints.constraint(place);
+    for (const FactIndex::Waiter& waiter : p.facts.waiters(place)) {
+      const Fact& fact = p.facts.fact(place);
       const auto owner = std::ranges::find_if(p.consumers, [&](const auto& known) { return &known.second->ledger() == waiter.ledger; });
       const auto [rows, since] = waiter.ledger->waiting(waiter.list);
-      std::string provider = p.constraints.provider(fact.kind);
+      std::string provider = p.facts.provider(fact.kind);
       const bool has_provider = !provider.empty();
       found.push_back(
           {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, has_provider, std::move(provider), now - since});
@@ -326,8 +326,8 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::
   }
   if (place < end) return found;
   place = kNoPlace;
-  using Found = std::vector<ParkedConstraint>;
-  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_constraints(max); })) {
+  using Found = std::vector<ParkedFact>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_facts(max); })) {
     std::ranges::move(theirs, std::back_inserter(found));
   }
   return found;
@@ -340,7 +340,7 @@ const ForgottenFacts& Runtime::forgotten_facts() const {
 
 std::size_t Runtime::awaited_facts() const {
   parts_->expect_here("awaited_facts");
-  return parts_->constraints.size();
+  return parts_->facts.size();
 }
 
 namespace {
@@ -411,12 +411,12 @@ std::vector<RejectedRow> Runtime::rejected_rows(std::string_view table, std::siz
   return {};
 }
 
-void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
+void Runtime::explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
   parts_->expect_here("explain");
   explain(kind, [origin_of = std::move(origin_of)](std::string_view key) { return std::vector<FactOrigin>{origin_of(key)}; });
 }
 
-void Runtime::explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
+void Runtime::explain(FactKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
   parts_->expect_here("explain");
   parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
 }

@@ -18,7 +18,7 @@
 
 namespace rondo {
 
-inline constexpr ConstraintKind kGroup{"group"};
+inline constexpr FactKind kGroup{"group"};
 
 /// An Orch whose protected functions are public.
 class OpenOrch final : public Orch {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "orch/constraint_index.h"
 #include "orch/consumer.h"
 #include "orch/elsewhere.h"
+#include "orch/fact_index.h"
 #include "orch/fact_observer.h"
 #include "orch/fact_port.h"
 #include "orch/fact_sweep.h"
@@ -32,10 +32,10 @@ struct Runtime::Parts {
   /// From now on facts cross to and from the other members of 'board'. Call it once.
   void join(std::shared_ptr<FactBoard> board);
   /// Reports that 'rows' rows that waited for 'fact' were queued.
-  void resolved(const Constraint& fact, std::size_t rows);
-  void notify_fact_observers(const Constraint& fact, bool holds);
+  void resolved(const Fact& fact, std::size_t rows);
+  void notify_fact_observers(const Fact& fact, bool holds);
   /// The sweep found a fact that its provider did not announce or withdraw.
-  void found(const Constraint& fact, bool holds);
+  void found(const Fact& fact, bool holds);
   /// Passes a handler's exception to on_reject.
   void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
@@ -64,7 +64,7 @@ struct Runtime::Parts {
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, as its concrete type; null in a home runtime.
   std::unique_ptr<FactPort> port;                // Null until a worker is made.
-  ConstraintIndex constraints;
+  FactIndex facts;
   std::unique_ptr<FactSweep> sweep;
   ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
@@ -73,9 +73,9 @@ struct Runtime::Parts {
   std::uint64_t writes = 0;                           // The number of writes whose end an Orch asked for; counted only with an observer.
   std::set<std::string, std::less<>> written_tables;  // Tables that the store knows.
   Ticket current;                                     // The ticket of the change whose handler is running.
-  std::map<std::string, Consumer*, std::less<>> consumers;               // By table.
-  std::vector<std::pair<ConstraintKind, FactObserver*>> fact_observers;  // Few entries: a linear search is faster than a map.
-  std::vector<ConstraintKind> observed;                                  // The kinds that have observers.
+  std::map<std::string, Consumer*, std::less<>> consumers;         // By table.
+  std::vector<std::pair<FactKind, FactObserver*>> fact_observers;  // Few entries: a linear search is faster than a map.
+  std::vector<FactKind> observed;                                  // The kinds that have observers.
   std::map<std::string, std::function<std::vector<FactOrigin>(std::string_view)>, std::less<>> origins;  // By kind of fact.
   /// The callbacks of explain_state().
   struct StateTeller {

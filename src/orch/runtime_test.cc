@@ -29,7 +29,7 @@ class RuntimeTest : public testing::Test, public RuntimeFixture {
     orch.consume(
         "T",
         [&](std::string_view key, const Fields&) {
-          const Constraint needed{kGroup, std::string{key}};
+          const Fact needed{kGroup, std::string{key}};
           return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
         },
         [](std::string_view) { return Outcome::done(); });
@@ -57,7 +57,7 @@ TEST(RuntimeExample, ARouteWaitsForItsGroupAndIsInstalledOnce) {
       "ROUTE",
       [&](std::string_view, const Fields& fields) {
         ++asked;
-        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        const Fact needed{kGroup, fields.text("group").value_or("")};
         return routes.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
       },
       [](std::string_view) { return Outcome::done(); });
@@ -82,7 +82,7 @@ class ObserverTest : public RuntimeTest {
       calls.push_back((holds ? "+" : "-") + std::string{key});
     });
   }
-  static constexpr ConstraintKind kOther{"other"};
+  static constexpr FactKind kOther{"other"};
   OpenOrch& orch = runtime.add<OpenOrch>("watcher");
 };
 
@@ -236,10 +236,10 @@ TEST_F(RuntimeTest, AnOrchThatGoesTakesItsParkedRowsWithIt) {
     for (const char* key : {"a", "b", "b2"}) set("T", key);
     run();
     EXPECT_EQ(stats("T").parked, 3U);
-    EXPECT_EQ(runtime.parked_constraints(10).size(), 3U);
+    EXPECT_EQ(runtime.parked_facts(10).size(), 3U);
   }
   EXPECT_THAT(runtime.consumers(), IsEmpty());
-  EXPECT_THAT(runtime.parked_constraints(10), IsEmpty());
+  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
   EXPECT_FALSE(groups_orch.is_awaited({kGroup, "a"}));
   groups_orch.announce({kGroup, "a"});
   run();
@@ -310,10 +310,10 @@ TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {
   OpenOrch& orch = runtime.add<OpenOrch>();
   static constexpr char kSameName[] = "group";  // The same text as the literal, at another address.
   orch.provide(kGroup, [](std::string_view) { return true; });
-  EXPECT_TRUE(orch.holds({ConstraintKind{kSameName}, "1"}));
+  EXPECT_TRUE(orch.holds({FactKind{kSameName}, "1"}));
 }
 
-TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {
+TEST_F(RuntimeTest, ParkedRowsAndFactsAreShownBounded) {
   add_groups();
   OpenOrch& orch = runtime.add<OpenOrch>();
   park_rows_of(orch);
@@ -323,18 +323,18 @@ TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {
   const std::vector<ParkedRow> rows = runtime.parked_rows("T", 10);
   ASSERT_EQ(rows.size(), 10U);
   EXPECT_EQ(rows[0].table, "T");
-  EXPECT_THAT(rows[0].facts, ElementsAre(Constraint{kGroup, rows[0].key}));
+  EXPECT_THAT(rows[0].facts, ElementsAre(Fact{kGroup, rows[0].key}));
   EXPECT_GE(rows[0].waited, 3s);
   EXPECT_EQ(rows[0].retry_in, 0s);
-  const std::vector<ParkedConstraint> facts = runtime.parked_constraints(7);
+  const std::vector<ParkedFact> facts = runtime.parked_facts(7);
   ASSERT_EQ(facts.size(), 7U);
   EXPECT_EQ(facts[0].rows, 1U);
   EXPECT_TRUE(facts[0].has_provider);
-  EXPECT_EQ(runtime.parked_constraints(5000).size(), 1000U);
+  EXPECT_EQ(runtime.parked_facts(5000).size(), 1000U);
   EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10), IsEmpty());
 }
 
-TEST_F(RuntimeTest, ParkedRowsAndConstraintsComeInPagesHoweverMany) {
+TEST_F(RuntimeTest, ParkedRowsAndFactsComeInPagesHoweverMany) {
   OpenOrch& groups_orch = add_groups();
   park_rows_of(runtime.add<OpenOrch>());
   for (int i = 0; i < 3000; ++i) set("T", std::to_string(i));
@@ -354,7 +354,7 @@ TEST_F(RuntimeTest, ParkedRowsAndConstraintsComeInPagesHoweverMany) {
   EXPECT_GE(calls_made, 30U);
   std::size_t rows = 0;
   for (std::uint32_t place = 0; place != Runtime::kNoPlace;) {
-    for (const ParkedConstraint& fact : runtime.parked_constraints(100, place)) {
+    for (const ParkedFact& fact : runtime.parked_facts(100, place)) {
       EXPECT_EQ(fact.table, "T");
       rows += fact.rows;
     }

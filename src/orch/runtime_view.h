@@ -1,5 +1,5 @@
 // RuntimeView: read-only access to the inside of a runtime for external checkers (sim): its consumers with their ledgers, and the index of
-// constraints. It costs nothing when it is not used.
+// facts. It costs nothing when it is not used.
 #pragma once
 
 #include "orch/runtime_parts.h"
@@ -11,7 +11,7 @@ class RuntimeView {
  public:
   explicit RuntimeView(const Runtime& runtime) : parts_(*runtime.parts_) {}
 
-  const ConstraintIndex& constraints() const noexcept { return parts_.constraints; }
+  const FactIndex& facts() const noexcept { return parts_.facts; }
   const Scheduler& scheduler() const noexcept { return *parts_.scheduler; }
   const Store& store() const noexcept { return *parts_.store; }
   /// Consumers by table, in the order of the tables' names.

@@ -52,7 +52,7 @@ class Seed002 : public testing::Test, public RuntimeFixture {
           world.clock().advance(kRouteCost);
           ++tries[std::string{key}];
           ++turn_items[source("ROUTE").turns];
-          const Constraint needed{kGroup, fields.text("nexthop_group").value_or("")};
+          const Fact needed{kGroup, fields.text("nexthop_group").value_or("")};
           if (!orch.holds(needed)) return Outcome::wait_for(needed);
           calls.push_back("route " + std::string{key});
           std::string text;
@@ -229,8 +229,8 @@ TEST_F(Seed002, TheConstraintOfASpecificTaskIsKnown) {
   const std::vector<ParkedRow> rows = runtime.parked_rows("ROUTE", 10);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].key, "r0");
-  EXPECT_THAT(rows[0].facts, ElementsAre(Constraint{kGroup, "102"}));
-  const std::vector<ParkedConstraint> facts = runtime.parked_constraints(10);
+  EXPECT_THAT(rows[0].facts, ElementsAre(Fact{kGroup, "102"}));
+  const std::vector<ParkedFact> facts = runtime.parked_facts(10);
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_EQ(facts[0].fact.to_string(), "group:102");
   EXPECT_EQ(facts[0].table, "ROUTE");

@@ -36,12 +36,12 @@ void add_note(WhyLink& link, const std::string& note) {
 }
 
 /// The Orchs that provide the missing facts, which are the first ones; if none is missing, the first fact.
-std::string providers_of(const WhyLink& link, const ConstraintIndex& constraints) {
+std::string providers_of(const WhyLink& link, const FactIndex& index) {
   const std::size_t facts = std::min(std::max<std::size_t>(link.missing, 1), link.facts.size());
   std::vector<std::string> names;
   std::string text;
   for (std::size_t i = 0; i < facts; ++i) {
-    std::string name{constraints.provider(link.facts[i].kind)};
+    std::string name{index.provider(link.facts[i].kind)};
     if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
     text += (text.empty() ? "" : ", ") + name;
     names.push_back(std::move(name));
@@ -50,7 +50,7 @@ std::string providers_of(const WhyLink& link, const ConstraintIndex& constraints
 }
 
 /// Fills in the state of link.key in the consumer of link.table.
-void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& constraints, Instant now) {
+void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, Instant now) {
   if (consumer == nullptr) {
     add_note(link, "nobody consumes this table");
     return;
@@ -69,14 +69,14 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   link.state = state_of(ledger, row);
   link.op = ledger.op(row);
   if (link.state != WhyLink::State::Parked) return;
-  link.facts = ledger.facts_of(row, constraints);
+  link.facts = ledger.facts_of(row, index);
   // A row is listed under a fact that did not hold when the row was parked. If the fact holds now, the next sweep queues the row again.
-  if (!link.facts.empty() && constraints.holds(link.facts.front()) && !ledger.is_resolved(row)) {
-    add_note(link, link.facts.front().to_string() + " holds, but was not announced by " + constraints.provider(link.facts.front().kind));
+  if (!link.facts.empty() && index.holds(link.facts.front()) && !ledger.is_resolved(row)) {
+    add_note(link, link.facts.front().to_string() + " holds, but was not announced by " + index.provider(link.facts.front().kind));
   }
-  const auto held = std::ranges::stable_partition(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });
+  const auto held = std::ranges::stable_partition(link.facts, [&](const Fact& fact) { return !index.holds(fact); });
   link.missing = link.facts.size() - held.size();
-  link.provider = providers_of(link, constraints);
+  link.provider = providers_of(link, index);
   if (ledger.due(row) > now) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(ledger.due(row) - now);
     add_note(link, "tried again in " + std::to_string(left.count()) + " ms");
@@ -101,7 +101,7 @@ void note_quarantine(WhyLink& link, const Consumer& consumer, const Scheduler& s
 }
 
 /// Adds the Orch's knowledge of the row to the ledger's. 'in' is the state of the earlier orders, even if a change is owed.
-void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const ConstraintIndex& constraints) {
+void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const FactIndex& index) {
   const bool is_owed = link.state != WhyLink::State::Absent;
   const bool is_delete = link.op == ChangeOp::Delete;
   if (is_owed) link.before = in.state;
@@ -138,7 +138,7 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
   add_note(link, in.note);
   link.facts = std::move(in.facts);
   link.missing = link.facts.size();
-  link.provider = providers_of(link, constraints);
+  link.provider = providers_of(link, index);
 }
 
 }  // namespace
@@ -158,10 +158,10 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   step.link.key = at.key;
   step.link.note = at.note;
   step.link.origin_note = at.note;
-  look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.constraints, p.scheduler->clock().now());
+  look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.facts, p.scheduler->clock().now());
   const auto teller = p.states.find(at.table);
   if (step.is_consumer && teller != p.states.end()) {
-    add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.constraints);
+    add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.facts);
   }
   if (step.is_consumer && step.link.state != WhyLink::State::Absent) note_quarantine(step.link, *consumer->second, *p.scheduler);
   // A row that the store has but the consumer has not read: no change is owed for it yet.
@@ -186,7 +186,7 @@ Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& b
   return step;
 }
 
-std::vector<FactOrigin> Runtime::origins_anywhere(const Constraint& fact, BusyWorkers& busy) const {
+std::vector<FactOrigin> Runtime::origins_anywhere(const Fact& fact, BusyWorkers& busy) const {
   using Origins = std::optional<std::vector<FactOrigin>>;
   const auto ask = [fact](const Runtime& runtime) {
     const auto known = runtime.parts_->origins.find(fact.kind.name());
@@ -204,7 +204,7 @@ struct Runtime::WhyWalk {
   struct Next {
     FactOrigin at;
     std::size_t parent = 0;
-    std::optional<Constraint> fact = {};
+    std::optional<Fact> fact = {};
     std::size_t any_of = 1;
   };
   const Runtime& runtime;
@@ -290,8 +290,8 @@ struct Runtime::WhyWalk {
     std::vector<Next> below;
     std::string kinds;
     for (std::size_t i = 0; i < link.missing; ++i) {
-      const Constraint& fact = link.facts[i];
-      const bool unprovided = runtime.parts_->constraints.provider(fact.kind).empty();
+      const Fact& fact = link.facts[i];
+      const bool unprovided = runtime.parts_->facts.provider(fact.kind).empty();
       const std::string kind = quoted(fact.kind.name());
       if (unprovided && kinds.find(kind) == std::string::npos) {
         add_note(link, "nobody provides facts of the kind " + kind);

@@ -15,26 +15,26 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kNeighbor{"neighbor"};
-constexpr ConstraintKind kPort{"port"};
-constexpr ConstraintKind kStep{"step"};
+constexpr FactKind kNeighbor{"neighbor"};
+constexpr FactKind kPort{"port"};
+constexpr FactKind kStep{"step"};
 
 /// Route -> group -> neighbor -> port: four tables. Each row has in its field "needs" the key of the next table's row that it waits for.
 class WhyTest : public testing::Test, public RuntimeFixture {
  protected:
   WhyTest() {
-    level("ROUTE", ConstraintKind{"route"}, kGroup);
+    level("ROUTE", FactKind{"route"}, kGroup);
     level("GROUP", kGroup, kNeighbor);
     neighbors = &level("NEIGH", kNeighbor, kPort);
     runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, {}}; });
     runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH", std::string{key}, {}}; });
   }
-  OpenOrch& level(const std::string& table, ConstraintKind provides, ConstraintKind waits_for) {
+  OpenOrch& level(const std::string& table, FactKind provides, FactKind waits_for) {
     auto& orch = runtime.add<OpenOrch>("orch of " + table);
     orch.consume(
         table,
         [this, &orch, provides, waits_for](std::string_view key, const Fields& fields) {
-          const Constraint needed{waits_for, fields.text("needs").value_or("")};
+          const Fact needed{waits_for, fields.text("needs").value_or("")};
           if (!orch.holds(needed)) return Outcome::wait_for(needed);
           done.emplace(std::string{provides.name()} + ":" + std::string{key});
           orch.announce({provides, std::string{key}});
@@ -62,7 +62,7 @@ TEST_F(WhyTest, TheChainGoesDownToTheMissingRow) {
   EXPECT_FALSE(why.cycle);
   EXPECT_THAT(rows(why), ElementsAre("ROUTE 10.0.0.0/24", "GROUP 102", "NEIGH 192.168.1.1"));
   EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);
-  EXPECT_THAT(why.chain[0].facts, ElementsAre(Constraint{kGroup, "102"}));
+  EXPECT_THAT(why.chain[0].facts, ElementsAre(Fact{kGroup, "102"}));
   EXPECT_EQ(why.chain[0].provider, "orch of GROUP");
   EXPECT_EQ(why.chain[1].provider, "orch of NEIGH");
   EXPECT_EQ(why.chain[2].state, WhyLink::State::Absent);
@@ -113,7 +113,7 @@ TEST_F(WhyTest, TheProvidersOfAllMissingFactsAreNamed) {
   orch.consume(
       "ROUTE2",
       [](std::string_view, const Fields&) {
-        return Outcome::wait_for({{kGroup, "1"}, {kNeighbor, "a"}, {kNeighbor, "b"}, {ConstraintKind{"unprovided"}, "x"}});
+        return Outcome::wait_for({{kGroup, "1"}, {kNeighbor, "a"}, {kNeighbor, "b"}, {FactKind{"unprovided"}, "x"}});
       },
       [](std::string_view) { return Outcome::done(); });
   set("ROUTE2", "r", {});
@@ -245,7 +245,7 @@ TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
 }
 
 /// A row "T a" that waits for all of 'facts'.
-void wait_for_all(Runtime& runtime, std::vector<Constraint> facts) {
+void wait_for_all(Runtime& runtime, std::vector<Fact> facts) {
   runtime.add<OpenOrch>("waits").consume(
       "T", [facts](std::string_view, const Fields&) { return Outcome::wait_for(facts); }, [](std::string_view) { return Outcome::done(); });
 }
@@ -260,9 +260,9 @@ TEST_F(WhyTest, SeveralMissingFactsAreAllFollowedDepthFirst) {
   EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g", "NEIGH n2", "NEIGH n"));
   EXPECT_EQ(why.chain[0].missing, 2U) << "one of the three holds";
   EXPECT_EQ(why.chain[0].facts.size(), 3U);
-  EXPECT_EQ(why.chain[0].facts.back(), (Constraint{kNeighbor, "here"})) << "what holds comes last";
+  EXPECT_EQ(why.chain[0].facts.back(), (Fact{kNeighbor, "here"})) << "what holds comes last";
   EXPECT_THAT((std::vector<std::size_t>{why.chain[1].parent, why.chain[2].parent, why.chain[3].parent}), ElementsAre(0U, 1U, 0U));
-  EXPECT_EQ(why.chain[3].fact, (Constraint{kNeighbor, "n"}));
+  EXPECT_EQ(why.chain[3].fact, (Fact{kNeighbor, "n"}));
   EXPECT_FALSE(why.cycle);
   EXPECT_FALSE(why.cut_short);
 }
@@ -303,7 +303,7 @@ TEST_F(WhyTest, AMissingProviderAmongSeveralFactsIsNamedAndTheOthersAreFollowed)
 }
 
 TEST_F(WhyTest, ALotOfFactsAreNotAllAskedAbout) {
-  std::vector<Constraint> many;
+  std::vector<Fact> many;
   for (std::size_t i = 0; i < limits::kWaitsPerChange; ++i) many.push_back({kGroup, std::to_string(i)});
   wait_for_all(runtime, many);
   set("T", "a");
@@ -349,7 +349,7 @@ TEST_F(WhyTest, ItSaysWhatIsToBeDoneWithARowThatWaits) {
       consume(
           "KEPT", [](std::string_view, const Fields&) { return Outcome::done(); },
           [](std::string_view key) {
-            return Outcome::wait_for({ConstraintKind{"unused"}, std::string{key}});
+            return Outcome::wait_for({FactKind{"unused"}, std::string{key}});
           });
     }
   };
@@ -435,7 +435,7 @@ TEST_F(RejectedDeletes, OfAKeyOfWhichNoRowCanStandAreToldAndLeaveNothing) {
 TEST_F(RejectedDeletes, ARejectedRowThatIsCorrectedToOneThatWaitsIsNotRejected) {
   for (const bool on_time : {false, true}) {
     const auto wait = [on_time] {
-      return on_time ? Outcome::retry_after(1h, {StatusCode::Unavailable, "later"}) : Outcome::wait_for({ConstraintKind{"group"}, "1"});
+      return on_time ? Outcome::retry_after(1h, {StatusCode::Unavailable, "later"}) : Outcome::wait_for({FactKind{"group"}, "1"});
     };
     orch.consume(
         on_time ? "T" : "U",

@@ -72,8 +72,8 @@ class NeedyOrch final : public Orch {
     consume(
         "ROUTE",
         [this, &done](std::string_view, const Fields& fields) {
-          const Constraint first{kGroup, fields.text("first").value_or("")};
-          const Constraint second{kGroup, fields.text("second").value_or("")};
+          const Fact first{kGroup, fields.text("first").value_or("")};
+          const Fact second{kGroup, fields.text("second").value_or("")};
           if (!holds(first)) return fields.contains("both") ? Outcome::wait_for({first, second}) : Outcome::wait_for(first);
           if (!holds(second)) return Outcome::wait_for(second);
           ++done;

@@ -85,7 +85,7 @@ class SteppedWorker : public RuntimeFixture, public testing::Test {
         "ROUTE",
         [this, &routes](std::string_view key, const Fields& fields) {
           calls.push_back(call(ChangeOp::Set, key));
-          const Constraint needed{kGroup, fields.text("group").value_or("")};
+          const Fact needed{kGroup, fields.text("group").value_or("")};
           return routes.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
         },
         [](std::string_view) { return Outcome::done(); });
@@ -117,7 +117,7 @@ TEST_F(SteppedWorker, ARowIsHandledAgainWhenAFactOfTheHomeThreadEnds) {
       "ROUTE",
       [this, &routes](std::string_view key, const Fields& fields) {
         calls.push_back(call(ChangeOp::Set, key));
-        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        const Fact needed{kGroup, fields.text("group").value_or("")};
         return routes.holds(needed) ? Outcome::done_while(needed) : Outcome::wait_for(needed);
       },
       [](std::string_view) { return Outcome::done(); });
@@ -194,7 +194,7 @@ TEST_F(SteppedWorker, AnnouncementAtAnyPointOfParkingIsSeen) {
   routes.consume(
       "ROUTE",
       [&](std::string_view, const Fields& fields) {
-        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        const Fact needed{kGroup, fields.text("group").value_or("")};
         if (routes.holds(needed)) return Outcome::done();
         if (announce_in_handler) {
           groups.insert(needed.key);
@@ -224,7 +224,7 @@ TEST_F(SteppedWorker, AnnouncementAtAnyPointOfParkingIsSeen) {
 TEST_F(SteppedWorker, HomeWaitsForAFactOfAWorkerAndAWorkerForOneOfAnother) {
   sim::World third_world{3};
   Worker third(runtime, {.name = "third", .clock = &third_world.clock(), .reactor = &third_world.reactor()});
-  constexpr ConstraintKind kNeighbor{"neighbor"};
+  constexpr FactKind kNeighbor{"neighbor"};
   std::set<std::string, std::less<>> neighbors;
   auto& provider = third.add<OpenOrch>("neighbors");
   provider.provide(kNeighbor, [&](std::string_view key) { return neighbors.contains(key); });
@@ -233,7 +233,7 @@ TEST_F(SteppedWorker, HomeWaitsForAFactOfAWorkerAndAWorkerForOneOfAnother) {
     orch.consume(
         table,
         [&done, &orch, table](std::string_view key, const Fields&) {
-          const Constraint needed{kNeighbor, std::string{key}};
+          const Fact needed{kNeighbor, std::string{key}};
           if (!orch.holds(needed)) return Outcome::wait_for(needed);
           done.push_back(table);
           return Outcome::done();
@@ -257,14 +257,14 @@ TEST_F(SteppedWorker, HomeWaitsForAFactOfAWorkerAndAWorkerForOneOfAnother) {
 }
 
 TEST_F(SteppedWorker, ProviderThatGoesHoldsNothingAndItsSuccessorIsAsked) {
-  constexpr ConstraintKind kPort{"port"};
+  constexpr FactKind kPort{"port"};
   auto provider = std::make_unique<OpenOrch>(runtime, "ports");
   provider->provide(kPort, [](std::string_view) { return true; });
   auto& needs = worker.add<OpenOrch>("needs");
   needs.consume(
       "NEEDS",
       [&](std::string_view key, const Fields&) {
-        const Constraint needed{kPort, std::string{key}};
+        const Fact needed{kPort, std::string{key}};
         return needs.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
       },
       [](std::string_view) { return Outcome::done(); });
@@ -324,7 +324,7 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
 // --- introspection
 
 TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
-  constexpr ConstraintKind kNeighbor{"neighbor"};
+  constexpr FactKind kNeighbor{"neighbor"};
   consume_routes(worker.add<OpenOrch>("routes"));
   owner.consume(
       "GROUP",
@@ -345,13 +345,13 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
   EXPECT_THAT(why.chain[1].note,
               testing::AllOf(HasSubstr("nobody provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
   EXPECT_EQ(runtime.parked_rows("ROUTE", 9).size(), 1U);
-  EXPECT_EQ(runtime.parked_constraints(9).size(), 2U);
+  EXPECT_EQ(runtime.parked_facts(9).size(), 2U);
   EXPECT_EQ(stats("ROUTE").parked, 1U);
 }
 
 TEST_F(SteppedWorker, WhyAsksWorkersForSoLongAltogether) {
-  constexpr ConstraintKind kNeighbor{"neighbor"};
-  const std::vector<Constraint> many(20, Constraint{kNeighbor, "10.1.1.1"});
+  constexpr FactKind kNeighbor{"neighbor"};
+  const std::vector<Fact> many(20, Fact{kNeighbor, "10.1.1.1"});
   owner.consume(
       "GROUP", [&](std::string_view, const Fields&) { return Outcome::wait_for(many); }, [](std::string_view) { return Outcome::done(); });
   int asked = 0;

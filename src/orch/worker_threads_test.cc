@@ -407,8 +407,8 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
 }
 
 TEST_F(WorkerThreads, WhyAsksABusyWorkerOnce) {
-  constexpr ConstraintKind kOther{"other"};
-  const std::vector<Constraint> many(20, Constraint{kOther, "1"});
+  constexpr FactKind kOther{"other"};
+  const std::vector<Fact> many(20, Fact{kOther, "1"});
   home->add<OpenOrch>("home").consume(
       "HOME", [&](std::string_view, const Fields&) { return Outcome::wait_for(many); }, done);
   Worker worker(*home, {.name = "busy"});

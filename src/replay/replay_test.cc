@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using journal::Kind;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kGroup{"group"};
+constexpr FactKind kGroup{"group"};
 
 /// Groups: a row makes the fact, a Delete ends it. Some announcements are late.
 class Groups final : public Orch {
@@ -119,11 +119,11 @@ class Routes final : public Orch {
         continue;
       }
       const Fields fields = batch[i].fields();
-      std::vector<Constraint> facts;
+      std::vector<Fact> facts;
       for (const char* const name : {"group", "backup"}) {
         if (const auto group = fields.find(name)) facts.push_back({kGroup, std::string{*group}});
       }
-      const bool missing = std::ranges::any_of(facts, [this](const Constraint& fact) { return !holds(fact); });
+      const bool missing = std::ranges::any_of(facts, [this](const Fact& fact) { return !holds(fact); });
       if (facts.empty()) {
         batch.answer(i, Outcome::reject(Status{StatusCode::InvalidArgument, "no group"}));
       } else if (missing) {
@@ -148,7 +148,7 @@ class Routes final : public Orch {
   const bool patient_;
   TimerSource timer_;
   Chores chores_;
-  std::vector<std::pair<Ticket, std::vector<Constraint>>> tickets_;  // With the facts that each row depends on.
+  std::vector<std::pair<Ticket, std::vector<Fact>>> tickets_;  // With the facts that each row depends on.
   std::uint64_t events_ = 0;
   std::uint64_t answers_ = 0;
 };

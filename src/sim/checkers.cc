@@ -60,7 +60,7 @@ bool replaces_delete(const World& world, const Event& event, bool delete_waits) 
   if (ledger.state(row) == Ledger::State::InFlight) return ledger.rows_are_whole();
   if (ledger.state(row) == Ledger::State::Queued) return true;
   if (ledger.due(row) != Instant{}) return false;
-  return !ledger.is_resolved(row) || ledger.facts_of(row, RuntimeView(world.runtime()).constraints()).size() > 1;
+  return !ledger.is_resolved(row) || ledger.facts_of(row, RuntimeView(world.runtime()).facts()).size() > 1;
 }
 
 }  // namespace
@@ -286,7 +286,7 @@ Status OrderPerKey::at_rest(const World& world) {
 
 struct NoHandlerTooEarly::Waits {
   struct Row {
-    std::vector<Constraint> facts;
+    std::vector<Fact> facts;
     Instant until;  // Instant{}: the row waits for the facts.
     std::uint64_t since = 0;
     bool waits = false;
@@ -308,15 +308,15 @@ Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
     if (world.now() >= row.until) return {};
     return fault("taken up again " + std::to_string((row.until - world.now()).count()) + " ns before its time");
   }
-  const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
+  const FactIndex& index = RuntimeView(world.runtime()).facts();
   if (row.facts.size() == 1) {
-    const Constraint& fact = row.facts.front();
+    const Fact& fact = row.facts.front();
     KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
     const auto found = of_kind.find(std::string_view{fact.key});
     if ((found != of_kind.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
     return fault("taken up again before " + row.facts.front().to_string() + " was announced");
   }
-  for (const Constraint& fact : row.facts) {
+  for (const Fact& fact : row.facts) {
     if (!index.holds(fact)) return fault("taken up again while " + fact.to_string() + " does not hold");
   }
   return {};
@@ -332,7 +332,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
     waits.announced.clear();
   }
   if (event.kind == Event::Kind::Announced) {
-    const Constraint& fact = event.facts.front();
+    const Fact& fact = event.facts.front();
     entry_of(waits.announced[fact.kind.name()], std::string_view{fact.key}) = ++waits.clock;
   }
   if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again) return {};
@@ -373,7 +373,7 @@ Status LedgersAgree::after_turn(const World& world) { return ++turns_ % period_ 
 Status LedgersAgree::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
   for (const auto& [table, consumer] : view.consumers()) {
-    if (Status bad = Inspection(consumer->ledger(), view.constraints()).check(); !bad.ok()) return bad.with_context(table);
+    if (Status bad = Inspection(consumer->ledger(), view.facts()).check(); !bad.ok()) return bad.with_context(table);
   }
   return {};
 }
@@ -427,19 +427,19 @@ Status ParkedRowsAreExplained::after_turn(const World& world) {
 
 Status ParkedRowsAreExplained::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
-  const ConstraintIndex& index = view.constraints();
+  const FactIndex& index = view.facts();
   Status wrong;
   for (const auto& [name, consumer] : view.consumers()) {
     const std::string& table = name;
-    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant) {
-      const Constraint& fact = index.constraint(slot);
+    consumer->ledger().for_each_fact([&](std::uint32_t slot, std::size_t rows, Instant) {
+      const Fact& fact = index.fact(slot);
       const std::string what = table + ": " + std::to_string(rows) + " rows wait for " + fact.to_string();
       if (index.holds(fact)) {
         wrong = fault(what + ", which holds: it was not announced");
       } else if (index.provider(fact.kind).empty()) {
-        const std::vector<ParkedConstraint> told = report_ ? report_(world.runtime()) : world.runtime().parked_constraints(SIZE_MAX);
-        const bool is_reported = std::ranges::any_of(
-            told, [&](const ParkedConstraint& one) { return one.fact == fact && one.table == table && !one.has_provider; });
+        const std::vector<ParkedFact> told = report_ ? report_(world.runtime()) : world.runtime().parked_facts(SIZE_MAX);
+        const bool is_reported =
+            std::ranges::any_of(told, [&](const ParkedFact& one) { return one.fact == fact && one.table == table && !one.has_provider; });
         if (!is_reported) wrong = fault(what + ", which nobody provides, and nobody is told");
       }
       return wrong.ok();
@@ -461,7 +461,7 @@ Status EndedFactsAreWithdrawn::see(const World&, const Event& event) {
 }
 
 Status EndedFactsAreWithdrawn::at_rest(const World& world) {
-  const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
+  const FactIndex& index = RuntimeView(world.runtime()).facts();
   for (const auto& [text, fact] : announced_) {
     if (!index.holds(fact))
       return fault(text + " was announced and does not hold any more, but was not withdrawn by " + index.provider(fact.kind));

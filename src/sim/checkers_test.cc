@@ -101,10 +101,10 @@ class BrokenLedger : public testing::Test {
       return add_simple(runtime), nullptr;
     });
   }
-  Status see(Checker& checker, Event::Kind kind, const Change& change, std::vector<Constraint> facts = {}, Instant until = {}) {
+  Status see(Checker& checker, Event::Kind kind, const Change& change, std::vector<Fact> facts = {}, Instant until = {}) {
     return checker.see(world_, {.kind = kind, .table = "T", .change = &change, .facts = facts, .until = until});
   }
-  void accepts(Checker& checker, Event::Kind kind, const Change& change, std::vector<Constraint> facts = {}) {
+  void accepts(Checker& checker, Event::Kind kind, const Change& change, std::vector<Fact> facts = {}) {
     const Status status = see(checker, kind, change, std::move(facts));
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
@@ -153,7 +153,7 @@ TEST_F(BrokenLedger, ThatForgetsARowIsFoundAtRest) {
 
 TEST_F(BrokenLedger, ThatTakesUpARowBeforeItsAnnouncementIsFound) {
   NoHandlerTooEarly checker;
-  const Constraint fact{kGroup, "102"};
+  const Fact fact{kGroup, "102"};
   accepts(checker, Event::Kind::Taken, set_1_);
   accepts(checker, Event::Kind::Asked, set_1_);
   accepts(checker, Event::Kind::Waits, set_1_, {fact});
@@ -162,7 +162,7 @@ TEST_F(BrokenLedger, ThatTakesUpARowBeforeItsAnnouncementIsFound) {
 
 TEST_F(BrokenLedger, MayTakeUpARowThatWasAnnouncedThoughItEndedSince) {
   NoHandlerTooEarly checker;
-  const Constraint fact{kGroup, "102"};
+  const Fact fact{kGroup, "102"};
   accepts(checker, Event::Kind::Taken, set_1_);
   accepts(checker, Event::Kind::Asked, set_1_);
   accepts(checker, Event::Kind::Waits, set_1_, {fact});
@@ -173,7 +173,7 @@ TEST_F(BrokenLedger, MayTakeUpARowThatWasAnnouncedThoughItEndedSince) {
 
 TEST_F(BrokenLedger, ThatTakesUpARowWhoseSecondFactDoesNotHoldIsFound) {
   NoHandlerTooEarly checker;
-  const Constraint fact{kGroup, "102"};
+  const Fact fact{kGroup, "102"};
   accepts(checker, Event::Kind::Taken, set_1_);
   accepts(checker, Event::Kind::Asked, set_1_);
   accepts(checker, Event::Kind::Waits, set_1_, {fact, {kGroup, "103"}});
@@ -260,10 +260,10 @@ Ledger& ledger_of(const World& world) { return RuntimeView(world.runtime()).cons
 TEST(LedgersAgree, FindsARowThatIsListedInAnotherIndex) {
   World world(1);
   world.start([](Runtime& runtime) -> std::shared_ptr<void> { return add_simple(runtime), nullptr; });
-  ConstraintIndex other;
+  FactIndex other;
   Ledger& ledger = ledger_of(world);
   ledger.merge(Change::set("k", {}), world.now(), other);
-  const Constraint fact{kGroup, "102"};
+  const Fact fact{kGroup, "102"};
   ASSERT_TRUE(ledger.park(ledger.take_new()->row, {&fact, 1}, 0, world.now(), other));
   LedgersAgree checker;
   EXPECT_THAT(std::string{checker.at_rest(world).message()}, HasSubstr("does not know"));
@@ -274,7 +274,7 @@ TEST(LedgersAgree, FindsARowThatIsListedInAnotherIndex) {
 TEST(BoundsHold, FindsALedgerBeyondItsLimit) {
   World world(1);
   world.start([](Runtime& runtime) -> std::shared_ptr<void> { return add_simple(runtime, {.rows_max = 2}), nullptr; });
-  ConstraintIndex other;
+  FactIndex other;
   for (const char* const key : {"a", "b", "c", "d"}) {
     ledger_of(world).merge(Change::set(key, {}), world.now(), other);
     static_cast<void>(ledger_of(world).take_new());
@@ -428,7 +428,7 @@ World& start_waiting(World& world, std::set<std::string, std::less<>>& groups, b
     orch.consume(
         "T",
         [&orch](std::string_view, const Fields&) {
-          const Constraint fact{kGroup, "102"};
+          const Fact fact{kGroup, "102"};
           return orch.holds(fact) ? Outcome::done() : Outcome::wait_for(fact);
         },
         [](std::string_view) { return Outcome::done(); });
@@ -452,7 +452,7 @@ TEST(ParkedRowsAreExplained, AKindThatNobodyProvidesIsReported) {
   World world(1);
   EXPECT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
   // The checker's requirement: the wait is listed.
-  const std::vector<ParkedConstraint> told = world.runtime().parked_constraints(10);
+  const std::vector<ParkedFact> told = world.runtime().parked_facts(10);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_FALSE(told.front().has_provider);
 }
@@ -461,14 +461,14 @@ TEST(ParkedRowsAreExplained, FindsAKindThatNobodyProvidesAndNobodyReports) {
   std::set<std::string, std::less<>> groups;
   World world(1);
   ASSERT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
-  ParkedRowsAreExplained deaf([](const Runtime&) { return std::vector<ParkedConstraint>{}; });
+  ParkedRowsAreExplained deaf([](const Runtime&) { return std::vector<ParkedFact>{}; });
   EXPECT_THAT(std::string{deaf.at_rest(world).message()}, HasSubstr("which nobody provides, and nobody is told"));
 }
 
 // --- EndedFactsAreWithdrawn
 
 TEST(EndedFactsAreWithdrawn, FindsAProviderThatForgetsToWithdraw) {
-  const Constraint group{ConstraintKind{"group"}, "102"};
+  const Fact group{FactKind{"group"}, "102"};
   std::set<std::string, std::less<>> groups;
   World world(1);
   ASSERT_TRUE(start_waiting(world, groups, true).come_to_rest()) << world.report();

@@ -11,7 +11,7 @@ void EventTrace::add(Instant now, std::uint64_t turn, const Event& event) {
   mix(static_cast<std::uint64_t>(now.nanoseconds()));
   if (!event.table.empty()) mix(hash_key(event.table));
   if (event.change != nullptr) mix(event.change->record().content_hash() + static_cast<std::uint64_t>(event.change->op()));
-  for (const Constraint& fact : event.facts) mix(hash_key(fact.kind.name()) * 3 + hash_key(fact.key));
+  for (const Fact& fact : event.facts) mix(hash_key(fact.kind.name()) * 3 + hash_key(fact.key));
   if (event.until != Instant{}) mix(static_cast<std::uint64_t>(event.until.nanoseconds()));
   if (!event.text.empty()) mix(hash_key(event.text));
 
@@ -37,7 +37,7 @@ void EventTrace::write(const Kept& event, std::string& out) {
       out.append(" ").append(field.name).append("=").append(std::string{field.value.substr(0, 64)});
     }
   }
-  for (const Constraint& fact : event.facts) out += " {" + fact.to_string() + "}";
+  for (const Fact& fact : event.facts) out += " {" + fact.to_string() + "}";
   if (event.until != Instant{}) out += " until " + std::to_string(event.until.nanoseconds() / 1000) + " us";
   if (!event.text.empty()) out += " " + event.text;
   out += "\n";

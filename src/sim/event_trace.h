@@ -35,7 +35,7 @@ class EventTrace {
     std::string table;
     Change change;
     bool has_change = false;
-    std::vector<Constraint> facts;
+    std::vector<Fact> facts;
     std::string text;
   };
   static void write(const Kept& event, std::string& out);

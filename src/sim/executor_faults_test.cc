@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr ConstraintKind kThree{"three"};
+constexpr FactKind kThree{"three"};
 
 struct Call {
   std::string key;
@@ -100,7 +100,7 @@ class Backends final : public Orch {
 
   /// The balancer's answer affects a decision, so it must be recorded.
   void note(const Call& call) {
-    const Constraint fact{kThree, call.key};
+    const Fact fact{kThree, call.key};
     if (call.result == "3" && three_.insert(call.key).second) return announce(fact);
     if (call.result != "3" && three_.erase(call.key) > 0) withdraw(fact);
   }

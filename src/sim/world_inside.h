@@ -29,9 +29,9 @@ struct World::Inside final : RuntimeObserver, Faults::Victim {
 
   // RuntimeObserver.
   void row(const RowEvent& event) override;
-  void announcing(const Constraint& fact) override;
-  void asking_again(const Constraint& fact) override;
-  void withdrawing(const Constraint& fact) override;
+  void announcing(const Fact& fact) override;
+  void asking_again(const Fact& fact) override;
+  void withdrawing(const Fact& fact) override;
 
   // Faults::Victim.
   SimStore* remote_store() override { return remote; }

@@ -83,16 +83,16 @@ void World::Inside::row(const RowEvent& event) {
   tell({.kind = *kind,
         .table = event.table,
         .change = event.change,
-        .facts = waits ? event.facts : std::span<const Constraint>{},
+        .facts = waits ? event.facts : std::span<const Fact>{},
         .until = event.due});
 }
 
-void World::Inside::announcing(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
+void World::Inside::announcing(const Fact& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
-void World::Inside::withdrawing(const Constraint& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
+void World::Inside::withdrawing(const Fact& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
 
 /// For the checkers, the fact begins and ends at the same time.
-void World::Inside::asking_again(const Constraint& fact) {
+void World::Inside::asking_again(const Fact& fact) {
   announcing(fact);
   withdrawing(fact);
 }

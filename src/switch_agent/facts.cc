@@ -6,8 +6,8 @@
 
 namespace rondo::switch_agent {
 
-Constraint configured(std::string_view device) {
-  const ConstraintKind kind = is_vlan_name(device) ? kVlan : is_lag_name(device) ? kLag : kPort;
+Fact configured(std::string_view device) {
+  const FactKind kind = is_vlan_name(device) ? kVlan : is_lag_name(device) ? kLag : kPort;
   return {kind, std::string{device}};
 }
 

@@ -51,7 +51,7 @@ Outcome Fdb::set(std::string_view key, const Fields& fields) {
   if (!row) return Outcome::reject(row.error());
   const Place place{parsed->vlan, parsed->mac};
   const std::string canonical = fdb_key(place.first, place.second);
-  const Constraint member{kVlanMember, place.first + ":" + row->port};
+  const Fact member{kVlanMember, place.first + ":" + row->port};
   const auto known = entries_.find(place);
   if (known != entries_.end() && !holds({kVlanMember, place.first + ":" + known->second.port})) {
     Entry& entry = known->second;

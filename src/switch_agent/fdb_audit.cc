@@ -131,7 +131,7 @@ RowInPlane Fdb::state_of(std::string_view key) const {
   if (!entry.refused_again.empty()) {
     return {PlaneState::Lost, "the kernel does not have it and refuses it: " + entry.refused_again, {}};
   }
-  const Constraint member{kVlanMember, parsed->vlan + ":" + entry.port};
+  const Fact member{kVlanMember, parsed->vlan + ":" + entry.port};
   if (!holds(member)) return {PlaneState::Withdrawn, "it went when " + entry.port + " left " + parsed->vlan, {member}};
   return {entry.present ? PlaneState::Installed : PlaneState::Pending, {}, {}};
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rondo/dataplane/op.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/store/record.h"
 
 namespace rondo::switch_agent {
@@ -28,7 +28,7 @@ class GroupIds {
   };
 
   /// Null when no such group was ever made (or it was deleted).
-  std::shared_ptr<const Entry> find(ConstraintKind kind, std::string_view name) const {
+  std::shared_ptr<const Entry> find(FactKind kind, std::string_view name) const {
     for (const auto& [known, of_kind] : by_kind_) {
       if (known != kind) continue;
       const auto it = of_kind.find(name);
@@ -37,12 +37,12 @@ class GroupIds {
     return nullptr;
   }
   /// Returns the entry for writing; creates it if absent.
-  Entry& at(const Constraint& fact) {
+  Entry& at(const Fact& fact) {
     std::shared_ptr<Entry>& entry = of_kind(fact.kind)[fact.key];
     if (!entry) entry = std::make_shared<Entry>();
     return *entry;
   }
-  void forget(const Constraint& fact) {
+  void forget(const Fact& fact) {
     ByName& names = of_kind(fact.kind);
     const auto it = names.find(fact.key);
     if (it == names.end()) return;
@@ -57,13 +57,13 @@ class GroupIds {
     std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
   };
   using ByName = std::unordered_map<std::string, std::shared_ptr<Entry>, KeyHash, std::equal_to<>>;
-  ByName& of_kind(ConstraintKind kind) {
+  ByName& of_kind(FactKind kind) {
     for (auto& [known, names] : by_kind_) {
       if (known == kind) return names;
     }
     return by_kind_.emplace_back(kind, ByName{}).second;
   }
-  std::vector<std::pair<ConstraintKind, ByName>> by_kind_;  // Two kinds.
+  std::vector<std::pair<FactKind, ByName>> by_kind_;  // Two kinds.
 };
 
 }  // namespace rondo::switch_agent

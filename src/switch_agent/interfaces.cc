@@ -22,7 +22,7 @@ std::string shared_name(const std::string& port, const Prefix& address) {
 /// The name of a row in 'refusals_'.
 std::string row_name(const InterfaceKey& key) { return key.address ? address_key(key.port, *key.address) : key.port; }
 
-Constraint row_of(const std::string& port) { return port.starts_with("Loopback") ? Constraint{kDevice, port} : configured(port); }
+Fact row_of(const std::string& port) { return port.starts_with("Loopback") ? Fact{kDevice, port} : configured(port); }
 }  // namespace
 
 std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
@@ -46,7 +46,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, M
     const auto it = interfaces_.find(port);
     return it == interfaces_.end() || it->second.addresses.empty();
   });
-  for (const ConstraintKind kind : {kDevice, kAdminUp}) {
+  for (const FactKind kind : {kDevice, kAdminUp}) {
     observe(kind, [this](std::string_view port, bool begins) {
       if (begins) restore(std::string{port}, Restore::All);
     });
@@ -150,14 +150,14 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   const Result<InterfaceRow> row = parse_interface(fields);
   if (!row) return Outcome::reject(row.error());
   if (!row->vrf.empty()) {
-    const Constraint vrf{kVrf, row->vrf};
+    const Fact vrf{kVrf, row->vrf};
     if (!holds(vrf)) return Outcome::wait_for(vrf);
     if (!ids_.find(row->vrf)) return Outcome::retry_after(kSoon, device_changed(row->vrf));  // Its end is not announced yet.
   }
-  if (Constraint port_row = row_of(port); !holds(port_row)) return Outcome::wait_for(std::move(port_row));
-  const Constraint in_no_vlan{kInNoVlan, port};
+  if (Fact port_row = row_of(port); !holds(port_row)) return Outcome::wait_for(std::move(port_row));
+  const Fact in_no_vlan{kInNoVlan, port};
   if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
-  const Constraint in_no_lag{kInNoLag, port};
+  const Fact in_no_lag{kInNoLag, port};
   if (!holds(in_no_lag)) return Outcome::wait_for(in_no_lag);
   if (!interfaces_.contains(port) && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Interface}))
     return Outcome::wait_for({kRowsCome, std::string{kDataPlane}});
@@ -193,7 +193,7 @@ Outcome Interfaces::base_applied(const std::string& port) {
   interface.applied.set(applied_);
   announce({kInterface, port});
   if (interface.vrf.empty()) return Outcome::done();
-  return Outcome::done_while({Constraint{kVrf, interface.vrf}, Constraint{kInDevice, port + ":" + interface.vrf}});
+  return Outcome::done_while({Fact{kVrf, interface.vrf}, Fact{kInDevice, port + ":" + interface.vrf}});
 }
 
 bool Interfaces::is_wanted(const std::string& port, const Prefix& address) const {
@@ -209,11 +209,11 @@ bool Interfaces::another_row_has(std::string_view key, const std::string& port, 
 }
 
 Outcome Interfaces::set_address(std::string_view key, const std::string& port, const Prefix& address) {
-  const Constraint base{kInterface, port};
+  const Fact base{kInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
-  const Constraint device{kDevice, port};
+  const Fact device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
-  const Constraint ipv6{kIpv6, port};
+  const Fact ipv6{kIpv6, port};
   if (address.address.is_v6() && !holds(ipv6)) return Outcome::wait_for(ipv6);
   const std::string name = shared_name(port, address);
   if (another_row_has(key, port, address)) {
@@ -262,7 +262,7 @@ Outcome Interfaces::remove_address(std::string_view key, const std::string& port
   const auto entry = it->second.addresses.find(address);
   if (entry == it->second.addresses.end()) return remove_unknown(port, address);
   const bool ipv6 = address.address.is_v6();
-  const Constraint free{kAddressFree, address_key(port, address)};
+  const Fact free{kAddressFree, address_key(port, address)};
   if (!holds(free)) return Outcome::wait_for(free);
   // Withdraw the fact before ordering, so that no further row relies on it.
   entry->second.leaving = true;
@@ -285,7 +285,7 @@ Outcome Interfaces::remove_address(std::string_view key, const std::string& port
 Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& address) {
   const IfIndex id = ids_.find(port);
   if (!id) return Outcome::done();
-  const Constraint over{kRestartOver, std::string{kDataPlane}};
+  const Fact over{kRestartOver, std::string{kDataPlane}};
   if (!holds(over)) return Outcome::wait_for(over);
   program(programmer_, AddressDelete{id, address},
           [this, ticket = current_ticket()](const Status& status) { settle(ticket, outcome_of_delete(status)); });
@@ -322,7 +322,7 @@ void Interfaces::tell_free(const std::string& port, bool ipv6) {
   if (it == interfaces_.end()) return;
   for (const auto& [prefix, address] : it->second.addresses) {
     if (prefix.address.is_v6() != ipv6) continue;
-    const Constraint free{kAddressFree, address_key(port, prefix)};
+    const Fact free{kAddressFree, address_key(port, prefix)};
     is_free(port, prefix) ? announce(free) : withdraw(free);
   }
 }
@@ -348,8 +348,8 @@ void Interfaces::drop_if_empty(const std::string& port) {
 Outcome Interfaces::remove_base(const std::string& port) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return Outcome::done();
-  const Constraint unused{kInterfaceUnused, port};
-  const Constraint gone{kNeighborsGone, port};
+  const Fact unused{kInterfaceUnused, port};
+  const Fact gone{kNeighborsGone, port};
   if (!holds(unused) || !holds(gone)) return Outcome::wait_for({unused, gone});
   it->second.applied.clear();
   withdraw({kInterface, port});

@@ -27,11 +27,11 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   const auto entry = it->second.addresses.find(*parsed->address);
   if (entry == it->second.addresses.end() || !entry->second.applied || entry->second.leaving) return {};
   if (!has_device) return gone;
-  const Constraint up{kAdminUp, parsed->port};
+  const Fact up{kAdminUp, parsed->port};
   if (parsed->address->address.is_v6() && !holds(up)) {
     return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that is down", {up}};
   }
-  const Constraint ipv6{kIpv6, parsed->port};
+  const Fact ipv6{kIpv6, parsed->port};
   if (parsed->address->address.is_v6() && !holds(ipv6)) return {PlaneState::Withdrawn, ipv6_words(parsed->port), {ipv6}};
   if (entry->second.present) return {PlaneState::Installed, {}, {}};
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};

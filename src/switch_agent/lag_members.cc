@@ -67,15 +67,15 @@ const std::string* LagMembers::lag_of(std::string_view port) const {
   return it == lags_.end() ? nullptr : &it->second;
 }
 
-std::vector<Constraint> LagMembers::find_missing(const Place& place) {
+std::vector<Fact> LagMembers::find_missing(const Place& place) {
   const auto& [lag, port] = place;
-  std::vector<Constraint> missing;
-  for (Constraint& fact : std::vector<Constraint>{{kLag, lag}, {kPort, port}, {kPortUnused, port}, {kInNoVlan, port}}) {
+  std::vector<Fact> missing;
+  for (Fact& fact : std::vector<Fact>{{kLag, lag}, {kPort, port}, {kPortUnused, port}, {kInNoVlan, port}}) {
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   if (const std::string* const other = lag_of(port); other != nullptr && *other != lag) missing.push_back({kInNoLag, port});
   const bool is_new = !members_.contains(place);
-  note_next(place, is_new && missing.size() == 1 && missing.front() == Constraint{kPort, port});
+  note_next(place, is_new && missing.size() == 1 && missing.front() == Fact{kPort, port});
   if (is_new && !holds({kNoInterfaceNext, port})) missing.push_back({kNoInterfaceNext, port});
   if (is_new && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Lag, lag})) missing.push_back({kRowsCome, std::string{kDataPlane}});
   return missing;
@@ -101,7 +101,7 @@ Outcome LagMembers::set(std::string_view key, const Fields& fields) {
     note_next(place, false);
     return Outcome::reject(enabled.error());
   }
-  if (std::vector<Constraint> missing = find_missing(place); !missing.empty()) return Outcome::wait_for(std::move(missing));
+  if (std::vector<Fact> missing = find_missing(place); !missing.empty()) return Outcome::wait_for(std::move(missing));
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   const Member& member = claim(place, *enabled);
   if (!*enabled) return disable(place, member);
@@ -201,7 +201,7 @@ Outcome LagMembers::answered(const Place& place, const Devices& devices, const S
         soon, Status{StatusCode::FailedPrecondition, "the kernel has not reported " + place.second + " in " + place.first});
   }
   member.applied = true;
-  return Outcome::done_while({Constraint{kLag, place.first}, Constraint{kInDevice, place.second + ":" + place.first}});
+  return Outcome::done_while({Fact{kLag, place.first}, Fact{kInDevice, place.second + ":" + place.first}});
 }
 
 /// The port belongs to the LAG, and is not in its bond.

@@ -59,7 +59,7 @@ class LagMembers final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   void provide_facts();
-  std::vector<Constraint> find_missing(const Place& place);
+  std::vector<Fact> find_missing(const Place& place);
   /// 'waits': the row waits for the port alone.
   void note_next(const Place& place, bool waits);
   Member& claim(const Place& place, bool enabled);

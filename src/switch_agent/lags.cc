@@ -149,8 +149,8 @@ Outcome Lags::remove(std::string_view key) {
   const std::string name{key};
   Lag& lag = it->second;
   note_device(name, lag);
-  std::vector<Constraint> left;
-  for (Constraint& fact : std::vector<Constraint>{{kLagMembersGone, name}, {kInNoVlan, name}, {kPortUnused, name}}) {
+  std::vector<Fact> left;
+  for (Fact& fact : std::vector<Fact>{{kLagMembersGone, name}, {kInNoVlan, name}, {kPortUnused, name}}) {
     if (!holds(fact)) left.push_back(std::move(fact));
   }
   if (!left.empty()) return Outcome::wait_for(std::move(left));

@@ -50,8 +50,8 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   if (!parsed) return Outcome::reject_key(parsed.error());
   const Result<NeighborRow> row = parse_neighbor(*parsed, fields);
   if (!row) return Outcome::reject(row.error());
-  std::vector<Constraint> missing;
-  for (Constraint& fact : std::vector<Constraint>{
+  std::vector<Fact> missing;
+  for (Fact& fact : std::vector<Fact>{
            {kInterface, parsed->port}, {kAddressed, family_key(parsed->port, parsed->address.is_v6())}, {kAdminUp, parsed->port}}) {
     if (fact.kind == kAddressed && is_link_local(parsed->address)) continue;  // Every IPv6 device has its own link-local subnet.
     if (!holds(fact)) missing.push_back(std::move(fact));
@@ -116,9 +116,9 @@ Outcome Neighbors::done(const Place& place, Neighbor& neighbor, const MacAddress
   neighbor.mac = mac;
   announce({kNeighbor, neighbor_key(place.first, place.second)});
   // The kernel drops the neighbours of a device that goes down, and those of IPv6 with the IPv6 of the device.
-  const Constraint up{kAdminUp, place.first};
+  const Fact up{kAdminUp, place.first};
   if (!place.second.is_v6()) return Outcome::done_while(up);
-  return Outcome::done_while(std::vector<Constraint>{up, {kIpv6, place.first}});
+  return Outcome::done_while(std::vector<Fact>{up, {kIpv6, place.first}});
 }
 
 /// The kernel drops the neighbours of a device that goes down, but accepts one that comes after that.
@@ -162,7 +162,7 @@ Outcome Neighbors::remove(std::string_view key) {
   if (it == neighbors_.end()) return Outcome::done();
   if (!spellings_.may_act(neighbor_key(place.first, place.second), key, true)) return Outcome::done();  // Another row has the neighbour.
   const std::string name = neighbor_key(place.first, place.second);
-  const Constraint unused{kNeighborUnused, name};
+  const Fact unused{kNeighborUnused, name};
   if (!holds(unused)) return Outcome::wait_for(unused);
   // Withdraw the fact before ordering, so that no further row relies on it.
   it->second.leaving = true;

@@ -17,7 +17,7 @@ RowInPlane Neighbors::state_of(std::string_view key) const {
     return {PlaneState::Lost, "the kernel does not have it and refuses it: " + it->second.refused_again, {}};
   }
   if (is_present(parsed->port, it->second)) return {PlaneState::Installed, {}, {}};
-  const Constraint up{kAdminUp, parsed->port};
+  const Fact up{kAdminUp, parsed->port};
   if (holds(up)) return {PlaneState::Pending, {}, {}};
   return {PlaneState::Withdrawn, "the kernel drops the neighbours of a port that is down", {up}};
 }

@@ -39,7 +39,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     runtime.explain(kind, [this, table = std::string{table}, kind = kind](std::string_view name) {
       return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
     });
-    const ConstraintKind accepted = accepted_kind(kind);
+    const FactKind accepted = accepted_kind(kind);
     provide(accepted, [this, kind = kind](std::string_view name) {
       const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
       return it == groups_.end() || !it->second.awaits_kernel;
@@ -79,7 +79,7 @@ NexthopGroups::Counts NexthopGroups::counts() const {
 
 // --- rows
 
-Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fields& fields) {
+Outcome NexthopGroups::set(FactKind kind, std::string_view name, const Fields& fields) {
   if (kind == kNexthopGroup && fields.contains("nexthop_group")) {
     return Outcome::reject(Status{StatusCode::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
   }
@@ -91,7 +91,7 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   }
   if (!hops) return Outcome::reject(hops.error());
   if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
-  if (std::optional<Constraint> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
+  if (std::optional<Fact> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
   Group& group = group_at({kind, std::string{name}}, *hops);
   group.ticket = current_ticket();
   set_members(group, *hops);
@@ -110,7 +110,7 @@ void NexthopGroups::repair_set(std::string_view name, const std::vector<Hop>& ho
                                                                      (written.ok() ? "it is written back" : written.to_string())});
 }
 
-NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {
+NexthopGroups::Group& NexthopGroups::group_at(const Fact& fact, const std::vector<Hop>& hops) {
   const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{});
   if (first) {
     it->second.fact = fact;
@@ -145,13 +145,13 @@ void NexthopGroups::release_leaving(Group& group) {
   }
 }
 
-Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
+Outcome NexthopGroups::remove(FactKind kind, std::string_view name) {
   const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
   if (it == groups_.end()) {
     forget_set(kind, name);
     return Outcome::done();
   }
-  const Constraint unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
+  const Fact unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
   Group& group = it->second;
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
   if (group.asking) return Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "an order for this group is under way"});
@@ -165,7 +165,7 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   return Outcome::staged();
 }
 
-void NexthopGroups::forget_set(ConstraintKind kind, std::string_view name) {
+void NexthopGroups::forget_set(FactKind kind, std::string_view name) {
   if (kind != kNexthopSet) return;
   const auto known = sets_.find(name);
   if (known == sets_.end()) return;
@@ -173,7 +173,7 @@ void NexthopGroups::forget_set(ConstraintKind kind, std::string_view name) {
   withdraw({kSetKnown, std::string{name}});
 }
 
-void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status) {
+void NexthopGroups::finish_remove(const Fact& fact, const Ticket& ticket, const Status& status) {
   const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
   RONDO_ASSERT(it != groups_.end());
   Outcome outcome = outcome_of_delete(status);
@@ -360,7 +360,7 @@ void NexthopGroups::order_delete(Group& group) {
           [this, fact = group.fact](const Status& status) { answered(fact, status.code() == StatusCode::NotFound ? Status{} : status); });
 }
 
-void NexthopGroups::answered(const Constraint& fact, const Status& status) {
+void NexthopGroups::answered(const Fact& fact, const Status& status) {
   Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
   group.asking = false;
   if (is_taken(status)) {
@@ -403,7 +403,7 @@ void NexthopGroups::arrived(Group& group) {
     return settle_group(group, Outcome::reject(refused->nexthop->failure));
   }
   if (!is_usable && coming_member(group) != nullptr) {
-    const Constraint accepted{accepted_kind(group.fact.kind), group.fact.key};
+    const Fact accepted{accepted_kind(group.fact.kind), group.fact.key};
     if (!std::exchange(group.awaits_kernel, true)) withdraw(accepted);
     return settle_group(group, Outcome::wait_for(accepted));
   }

@@ -48,13 +48,13 @@ class NexthopGroups final : public Orch {
   };
   Counts counts() const;
   /// Returns the state in the data plane of the row of the group 'name'. O(members of the group).
-  RowInPlane state_of_row(ConstraintKind kind, std::string_view name) const;
+  RowInPlane state_of_row(FactKind kind, std::string_view name) const;
   /// Returns the number of rows of groups of 'kind' in each state. O(1).
-  PlaneCounts state_counts(ConstraintKind kind) const { return tallies_[tally_of(kind)]; }
+  PlaneCounts state_counts(FactKind kind) const { return tallies_[tally_of(kind)]; }
   /// Calls 'visit' with each port that has next hops, until it returns false. O(ports * log(next hops)).
   void for_each_port(const std::function<bool(std::string_view port)>& visit) const;
   /// Calls 'visit' with each withdrawn group that has a next hop on 'port', until it returns false.
-  void for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const;
+  void for_each_withdrawn(std::string_view port, const std::function<bool(const Fact& fact)>& visit) const;
 
   /// Neighbours ("port:address") without which groups go on, on ports that are up: their next hops join when they come.
   const std::set<std::string, std::less<>>& overdue() const noexcept { return overdue_; }
@@ -111,7 +111,7 @@ class NexthopGroups final : public Orch {
     std::uint16_t weight = 1;
   };
   struct Group {
-    Constraint fact;
+    Fact fact;
     NexthopId id;
     std::vector<Member> members;       // The desired members.
     std::set<Nexthop*, ById> leaving;  // No longer desired, but possibly still in the kernel's group.
@@ -131,11 +131,11 @@ class NexthopGroups final : public Orch {
     Ticket ticket;  // The row that waits for this group's first answer; its consumer is null if no row waits.
   };
 
-  Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
-  Outcome remove(ConstraintKind kind, std::string_view name);
+  Outcome set(FactKind kind, std::string_view name, const Fields& fields);
+  Outcome remove(FactKind kind, std::string_view name);
   void repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields);
-  Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
-  NexthopId number_of_group(const Constraint& fact, const std::vector<Hop>& hops);
+  Group& group_at(const Fact& fact, const std::vector<Hop>& hops);
+  NexthopId number_of_group(const Fact& fact, const std::vector<Hop>& hops);
   NexthopId take_left(std::uint32_t id);
   NexthopId free_number_from(std::uint32_t id) const;
   NexthopId number_of_nexthop(const HopKey& key);
@@ -156,7 +156,7 @@ class NexthopGroups final : public Orch {
 
   void refresh(Group& group);
   void order(Group& group, std::vector<GroupMember> members);
-  void answered(const Constraint& fact, const Status& status);
+  void answered(const Fact& fact, const Status& status);
   void arrived(Group& group);
   void release_leaving(Group& group);
   void order_delete(Group& group);
@@ -164,20 +164,20 @@ class NexthopGroups final : public Orch {
   void become_usable(Group& group);
   void become_unusable(Group& group);
   void settle_group(Group& group, const Outcome& outcome);
-  void forget_set(ConstraintKind kind, std::string_view name);
-  void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
+  void forget_set(FactKind kind, std::string_view name);
+  void finish_remove(const Fact& fact, const Ticket& ticket, const Status& status);
 
   /// The fact that the row of a group waits for while the kernel refuses its next hops.
-  static ConstraintKind accepted_kind(ConstraintKind kind);
+  static FactKind accepted_kind(FactKind kind);
   const Nexthop* coming_member(const Group& group) const;
   const Status* refusal_of(const Group& group) const;
   void note_not_usable(Group& group);
   void tell_accepted(Group& group);
 
-  static std::size_t tally_of(ConstraintKind kind);
+  static std::size_t tally_of(FactKind kind);
   void count(Group& group, PlaneState state);
 
-  std::optional<Constraint> missing_neighbor(const std::vector<Hop>& hops);
+  std::optional<Fact> missing_neighbor(const std::vector<Hop>& hops);
   void forget_what_is_not_lacking();
   void expect(const std::string& neighbor);
   void give_up_expected();
@@ -187,7 +187,7 @@ class NexthopGroups final : public Orch {
   void ipv6(std::string_view port, bool begins);
   void retry_later(Duration delay);
   void retry();
-  std::string state_of(const Constraint& fact) const;
+  std::string state_of(const Fact& fact) const;
   std::string users_of(std::string_view neighbor) const;
   void compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const;
   void compare(const Group& group, NexthopLook& look, Findings& findings) const;

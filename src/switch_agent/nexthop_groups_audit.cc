@@ -28,7 +28,7 @@ const NexthopEntry* find(NexthopLook& look, NexthopId id) {
   return &*it;
 }
 
-std::string table_of(const Constraint& fact) { return fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET"; }
+std::string table_of(const Fact& fact) { return fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET"; }
 
 }  // namespace
 

@@ -24,7 +24,7 @@ constexpr Duration kPatience = 300ms;
 /// expected soon, and neither is one that did not come for kPatience while another was there: its next hop joins the group when the
 /// neighbour appears, and the other next hops carry the traffic meanwhile. If there is no neighbour at all, the row waits for any of them.
 /// Returns one fact at a time, because the expected neighbours change; the handler runs again then.
-std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
+std::optional<Fact> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
   forget_what_is_not_lacking();
   std::vector<std::string> away;
   std::vector<std::string> expected;
@@ -42,12 +42,12 @@ std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>
         if (neighbor != front) parked_on.insert(front);
       }
     }
-    return Constraint{kNeighbor, front};
+    return Fact{kNeighbor, front};
   }
   if (expected.empty()) return {};
   for (const std::string& neighbor : expected) expect(neighbor);
   lacking_[front];
-  return Constraint{kNeighbor, front};
+  return Fact{kNeighbor, front};
 }
 
 void NexthopGroups::expect(const std::string& neighbor) {

@@ -20,7 +20,7 @@ std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, con
 }
 
 /// The number for a group if no other group has it; otherwise the group gets the next free number.
-std::uint32_t first_choice(const NumberSpace& numbers, const Constraint& fact) {
+std::uint32_t first_choice(const NumberSpace& numbers, const Fact& fact) {
   const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
   return numbers.groups + static_cast<std::uint32_t>(hash % numbers.group_count);
 }
@@ -81,7 +81,7 @@ NexthopId NexthopGroups::take_left(std::uint32_t id) {
 /// Chooses the number of a group. The kernel's group has only the members whose ports had a carrier. If a group with this name's number
 /// exists, it is this group whatever its members were: the members are replaced, and its routes stay. Otherwise, of several groups with
 /// these members, it is the one whose number this name would have reached first.
-NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
+NexthopId NexthopGroups::number_of_group(const Fact& fact, const std::vector<Hop>& hops) {
   std::uint32_t id = first_choice(numbers_, fact);
   if (left_by_number_.contains(id)) return take_left(id);
   if (!left_groups_.empty()) {

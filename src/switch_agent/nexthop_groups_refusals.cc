@@ -11,7 +11,7 @@
 
 namespace rondo::switch_agent {
 
-ConstraintKind NexthopGroups::accepted_kind(ConstraintKind kind) { return kind == kNexthopGroup ? kGroupAccepted : kSetAccepted; }
+FactKind NexthopGroups::accepted_kind(FactKind kind) { return kind == kNexthopGroup ? kGroupAccepted : kSetAccepted; }
 
 /// Returns a next hop of the group that the kernel has refused although all its facts hold; null if there is none.
 const NexthopGroups::Nexthop* NexthopGroups::coming_member(const Group& group) const {

@@ -6,8 +6,8 @@
 
 namespace rondo::switch_agent {
 
-RowInPlane NexthopGroups::state_of_row(ConstraintKind kind, std::string_view name) const {
-  const Constraint fact{kind, std::string{name}};
+RowInPlane NexthopGroups::state_of_row(FactKind kind, std::string_view name) const {
+  const Fact fact{kind, std::string{name}};
   const auto it = groups_.find({std::string{kind.name()}, fact.key});
   if (it == groups_.end()) return {};
   const Group& group = it->second;
@@ -18,7 +18,7 @@ RowInPlane NexthopGroups::state_of_row(ConstraintKind kind, std::string_view nam
   if (group.asking || group.deleting) return in;
   for (const Member& member : group.members) {
     const auto& [port, gateway] = member.nexthop->key;
-    Constraint lacks{kCarrier, port};
+    Fact lacks{kCarrier, port};
     if (holds(lacks) && gateway.is_v6()) lacks = {kIpv6, port};
     if (holds(lacks) || std::ranges::find(in.facts, lacks) != in.facts.end()) continue;
     in.state = PlaneState::Withdrawn;
@@ -37,7 +37,7 @@ std::string NexthopGroups::users_of(std::string_view neighbor) const {
          " as a member";
 }
 
-std::string NexthopGroups::state_of(const Constraint& fact) const {
+std::string NexthopGroups::state_of(const Fact& fact) const {
   const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
   if (it == groups_.end()) return "";
   std::string note;
@@ -63,7 +63,7 @@ std::string NexthopGroups::state_of(const Constraint& fact) const {
   return note.empty() || usable ? note : "no usable member: " + note;
 }
 
-std::size_t NexthopGroups::tally_of(ConstraintKind kind) { return kind == kNexthopGroup ? 0 : 1; }
+std::size_t NexthopGroups::tally_of(FactKind kind) { return kind == kNexthopGroup ? 0 : 1; }
 
 void NexthopGroups::count(Group& group, PlaneState state) {
   PlaneCounts& tally = tallies_[tally_of(group.fact.kind)];
@@ -84,7 +84,7 @@ void NexthopGroups::for_each_port(const std::function<bool(std::string_view port
   }
 }
 
-void NexthopGroups::for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const {
+void NexthopGroups::for_each_withdrawn(std::string_view port, const std::function<bool(const Fact& fact)>& visit) const {
   for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
     for (const Group* const group : it->second.users) {
       if (group->counted == PlaneState::Withdrawn && !visit(group->fact)) return;

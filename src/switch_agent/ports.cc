@@ -22,7 +22,7 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids, MtuRows& mt
   provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
   provide(kCarrier, [this](std::string_view name) { return is(name, &Port::carrier); });
   runtime.explain(kDevice, [this](std::string_view name) { return FactOrigin{"", "", trouble(name)}; });
-  for (const ConstraintKind kind : {kAdminUp, kCarrier}) {
+  for (const FactKind kind : {kAdminUp, kCarrier}) {
     runtime.explain(kind, [this](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, trouble(name)}; });
   }
   provide(kIpv6Mtu, [this](std::string_view name) { return has_ipv6_mtu(name); });
@@ -89,11 +89,11 @@ Outcome Ports::remove(std::string_view key) {
   const auto it = ports_.find(key);
   if (it == ports_.end()) return Outcome::done();
   if (it->second.configured) {
-    const Constraint unused{kPortUnused, std::string{key}};
-    const Constraint in_no_vlan{kInNoVlan, std::string{key}};
+    const Fact unused{kPortUnused, std::string{key}};
+    const Fact in_no_vlan{kInNoVlan, std::string{key}};
     if (!holds(unused)) return Outcome::wait_for(unused);
     if (!holds(in_no_vlan)) return Outcome::wait_for(in_no_vlan);
-    const Constraint in_no_lag{kInNoLag, std::string{key}};
+    const Fact in_no_lag{kInNoLag, std::string{key}};
     if (!holds(in_no_lag)) return Outcome::wait_for(in_no_lag);
     it->second.configured = false;
     it->second.wanted_up.reset();

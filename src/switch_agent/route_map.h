@@ -16,7 +16,7 @@
 #include "base/row_index.h"
 #include "base/slab.h"
 #include "rondo/dataplane/op.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/group_ids.h"
 
@@ -58,7 +58,7 @@ class RouteMap {
     bool is(const RouteId& one) const noexcept { return prefix == one.prefix && table == one.table; }
   };
   struct Group {
-    Constraint fact;
+    Fact fact;
     std::shared_ptr<const GroupIds::Entry> entry = nullptr;
     std::uint32_t uses = 0;  // Routes on it, and orders under way.
     std::uint32_t head = kNone;
@@ -164,7 +164,7 @@ class RouteMap {
   }
 
   /// Returns the group of a fact; creates it if absent. Its entry is looked up again if it was forgotten.
-  std::uint32_t group_at(ConstraintKind kind, std::string_view name, const GroupIds& ids) {
+  std::uint32_t group_at(FactKind kind, std::string_view name, const GroupIds& ids) {
     std::uint32_t slot = find_group(kind, name);
     if (slot == kNone) {
       slot = groups_.take();
@@ -179,10 +179,10 @@ class RouteMap {
   /// Adds a group that no fact names. It counts as used, so it is never freed.
   std::uint32_t add_group(std::shared_ptr<const GroupIds::Entry> entry) {
     const std::uint32_t slot = groups_.take();
-    groups_[slot] = Group{.fact = {ConstraintKind{}, ""}, .entry = std::move(entry), .uses = 1};
+    groups_[slot] = Group{.fact = {FactKind{}, ""}, .entry = std::move(entry), .uses = 1};
     return slot;
   }
-  std::uint32_t find_group(ConstraintKind kind, std::string_view name) const {
+  std::uint32_t find_group(FactKind kind, std::string_view name) const {
     for (const auto& [of, names] : by_fact_) {
       if (of != kind) continue;
       const auto it = names.find(name);
@@ -229,7 +229,7 @@ class RouteMap {
     std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
   };
   using Names = std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>>;
-  Names& names_of(ConstraintKind kind) {
+  Names& names_of(FactKind kind) {
     for (auto& [of, names] : by_fact_) {
       if (of == kind) return names;
     }
@@ -241,19 +241,19 @@ class RouteMap {
   IpHash hash_;
   RowIndex by_id_;
   Slab<Route> routes_;
-  // Group contains a Constraint, which has no default constructor, so a place starts with an empty Constraint.
+  // Group contains a Fact, which has no default constructor, so a place starts with an empty Fact.
   struct GroupPlace : Group {
-    GroupPlace() : Group{{ConstraintKind{}, ""}} {}
+    GroupPlace() : Group{{FactKind{}, ""}} {}
     GroupPlace& operator=(Group group) {
       Group::operator=(std::move(group));
       return *this;
     }
   };
   Slab<GroupPlace> groups_;
-  std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; one lookup per route.
-  std::size_t linked_ = 0;                                 // Routes on groups.
-  std::size_t there_ = 0;                                  // Routes on groups that are in the kernel.
-  std::size_t restoring_ = 0;                              // Routes on groups whose restoring order is under way.
+  std::vector<std::pair<FactKind, Names>> by_fact_;  // Two kinds; one lookup per route.
+  std::size_t linked_ = 0;                           // Routes on groups.
+  std::size_t there_ = 0;                            // Routes on groups that are in the kernel.
+  std::size_t restoring_ = 0;                        // Routes on groups whose restoring order is under way.
   std::size_t drifted_ = 0;
   std::size_t withdrawn_ = 0;  // Routes on unusable groups that are not in the kernel.
 };

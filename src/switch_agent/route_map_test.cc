@@ -12,7 +12,7 @@
 namespace rondo::switch_agent {
 namespace {
 
-constexpr ConstraintKind kKind{"nexthop-group"};
+constexpr FactKind kKind{"nexthop-group"};
 
 Prefix prefix_of(std::uint64_t number) { return Prefix::host(IpAddress::v4(static_cast<std::uint32_t>(0x0A000000U + number))); }
 
@@ -48,7 +48,7 @@ TEST(RouteMap, AGroupIsMadeOnceAndItsEntryIsLookedUpAgainWhenForgotten) {
 TEST(RouteMap, EqualNamesOfOtherKindsAreOtherGroups) {
   GroupIds ids;
   RouteMap map;
-  const ConstraintKind other{"nexthop-set"};
+  const FactKind other{"nexthop-set"};
   ids.at({kKind, "7"});
   ids.at({other, "7"});
   EXPECT_NE(map.group_at(kKind, "7", ids), map.group_at(other, "7", ids));

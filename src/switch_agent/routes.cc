@@ -29,7 +29,7 @@ RouteId id_of(const Operation& operation) {
   return {gone.prefix, gone.table};
 }
 
-std::string missing_group_words(const Constraint& fact) {
+std::string missing_group_words(const Fact& fact) {
   const std::string table = fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET";
   return "the data plane has lost " + table + " '" + fact.key + "', which it had confirmed";
 }
@@ -283,7 +283,7 @@ void Routes::answer_restoring(Batch& batch, std::size_t index) {
 }
 
 bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
-  const ConstraintKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
+  const FactKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
   const std::string set_name = row.group.empty() ? name_of(row.hops) : std::string{};
   const std::string_view name = row.group.empty() ? std::string_view{set_name} : row.group;
   const std::uint32_t known = routes_.find_group(kind, name);
@@ -302,7 +302,7 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
   return true;
 }
 
-void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row) {
+void Routes::wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row) {
   const bool is_wanted = fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone;
   if (Record* const requested = is_wanted ? &requested_sets_[fact.key] : nullptr; requested != nullptr && !*requested) {
     orphan_sets_.erase(fact.key);
@@ -485,7 +485,7 @@ void Routes::release_group(std::uint32_t slot, bool is_tried_again) {
   RouteMap::Group& group = routes_.group(slot);
   RONDO_ASSERT(group.uses > 0);
   if (--group.uses > 0) return;
-  const Constraint fact = group.fact;
+  const Fact fact = group.fact;
   put_back_->forget(slot);
   routes_.erase_group(slot);
   if (fact.kind == kNexthopSet) {
@@ -505,7 +505,7 @@ bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kN
 void Routes::wake_if_in_vain(const std::string& name) {
   const auto requested = requested_sets_.find(name);
   if (requested != requested_sets_.end() && requested->second) return;
-  const Constraint set{kNexthopSet, name};
+  const Fact set{kNexthopSet, name};
   if (is_awaited(set) && !holds({kSetKnown, name})) AskAgain::rows_that_wait_for(*this, set);
 }
 

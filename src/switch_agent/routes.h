@@ -65,7 +65,7 @@ class Routes final : public Orch {
   };
   HeldByOthers held_by_others() const;
   /// The number of routes on the group of 'fact'. O(1).
-  std::size_t routes_of(const Constraint& fact) const;
+  std::size_t routes_of(const Fact& fact) const;
 
   /// Called at the end of the restart. Until then the sets of next hops that the earlier run requested stay, because rows of routes on
   /// them may still arrive, and a Delete is carried out even if no row had the route, because the earlier run may have left it.
@@ -132,7 +132,7 @@ class Routes final : public Orch {
   Outcome outcome_of_answer(const Ordered& ordered, const RouteId& route);
   bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
-  void wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row);
+  void wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row);
   void reserve(std::size_t changes);
   void submit();
   void answered(Bulk& bulk, std::span<Operation> operations);

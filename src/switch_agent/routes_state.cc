@@ -65,7 +65,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   return {PlaneState::Pending, "the kernel lost it; it is being put back", {}};
 }
 
-std::size_t Routes::routes_of(const Constraint& fact) const {
+std::size_t Routes::routes_of(const Fact& fact) const {
   const std::uint32_t slot = routes_.find_group(fact.kind, fact.key);
   return slot == RouteMap::kNone ? 0 : routes_.group(slot).routes;
 }

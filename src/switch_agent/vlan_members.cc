@@ -113,15 +113,15 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
   }
   const auto known = members_.find(place);
   if (known != members_.end()) note_place(place, known->second);
-  std::vector<Constraint> missing;
-  for (Constraint& fact :
-       std::vector<Constraint>{{kVlan, place.first}, configured(place.second), {kPortUnused, place.second}, {kInNoLag, place.second}}) {
+  std::vector<Fact> missing;
+  for (Fact& fact :
+       std::vector<Fact>{{kVlan, place.first}, configured(place.second), {kPortUnused, place.second}, {kInNoLag, place.second}}) {
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   const std::string* const other = *tagged ? nullptr : untagged_vlan(place.second);
   if (other != nullptr && *other != place.first) missing.push_back({kUntaggedFree, place.second});
   const PortIds::Use use{PortIds::Use::Kind::Vlan, *tagged ? std::string_view{} : std::string_view{place.first}};
-  for (const ConstraintKind kind : {kNoInterfaceNext, kNoLagMemberNext}) {
+  for (const FactKind kind : {kNoInterfaceNext, kNoLagMemberNext}) {
     if (known == members_.end() && !holds({kind, place.second})) missing.push_back({kind, place.second});
   }
   if (known == members_.end() && ids_.is_left_in_another_use(place.second, use)) missing.push_back({kRowsCome, std::string{kDataPlane}});
@@ -232,7 +232,7 @@ Outcome VlanMembers::answered(const Place& place, IfIndex device, IfIndex bridge
   follow_mtu(place, member);
   const std::string key = vlan_member_key(place.first, place.second);
   if (!std::exchange(member.present, true)) announce({kVlanMember, key});
-  return Outcome::done_while({Constraint{kVlan, place.first}, Constraint{kInDevice, member.device + ":" + place.first}});
+  return Outcome::done_while({Fact{kVlan, place.first}, Fact{kInDevice, member.device + ":" + place.first}});
 }
 
 Outcome VlanMembers::remove(std::string_view key) {

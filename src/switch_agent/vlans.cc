@@ -86,8 +86,8 @@ Outcome Vlans::remove(std::string_view key) {
   const std::string name{key};
   Vlan& vlan = it->second;
   note_device(name, vlan);
-  const Constraint members{kVlanMembersGone, name};
-  const Constraint interface { kPortUnused, name };
+  const Fact members{kVlanMembersGone, name};
+  const Fact interface { kPortUnused, name };
   if (!holds(members) || !holds(interface)) return Outcome::wait_for({members, interface});
   if (vlan.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(vlan.usable, false)) withdraw({kVlan, name});

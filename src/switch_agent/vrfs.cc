@@ -132,7 +132,7 @@ Outcome Vrfs::refused(const std::string& name, const Status& status) {
 /// The event of a device that was just made may still be on its way. Or the device went while the orders were under way, so the row must
 /// not wait for that event.
 Outcome Vrfs::finish(const std::string& name) {
-  const Constraint up{kAdminUp, name};
+  const Fact up{kAdminUp, name};
   if (!holds(up)) {
     return Outcome::retry_after(kEventRetry, not_reported(name));
   }
@@ -150,8 +150,8 @@ Outcome Vrfs::remove(std::string_view key) {
   const std::string name{key};
   Vrf& vrf = it->second;
   note_device(name, vrf);
-  const Constraint ports{kVrfPortsGone, name};
-  const Constraint routes{kVrfRoutesGone, name};
+  const Fact ports{kVrfPortsGone, name};
+  const Fact routes{kVrfRoutesGone, name};
   if (!holds(ports) || !holds(routes)) return Outcome::wait_for({ports, routes});
   if (vrf.unreported.must_wait(ids_.find(name))) return Outcome::retry_after(kEventRetry, not_reported(name));
   if (std::exchange(vrf.usable, false)) withdraw({kVrf, name});

@@ -21,7 +21,7 @@ Withdrawals withdrawals(const Ports& ports, const NexthopGroups& groups, const R
     std::string why = ports.trouble(port);
     if (why.empty()) return true;
     Withdrawal one{std::move(why)};
-    groups.for_each_withdrawn(port, [&](const Constraint& fact) {
+    groups.for_each_withdrawn(port, [&](const Fact& fact) {
       all.is_cut = looked++ == kGroupsLooked;
       if (all.is_cut) return false;
       ++one.groups;

@@ -10,8 +10,8 @@
 
 namespace {
 
-constexpr rondo::ConstraintKind kPort{"port"};
-constexpr rondo::ConstraintKind kGroup{"group"};
+constexpr rondo::FactKind kPort{"port"};
+constexpr rondo::FactKind kGroup{"group"};
 
 class Ports final : public rondo::Orch {
  public:
@@ -45,7 +45,7 @@ class Groups final : public rondo::Orch {
   rondo::Outcome set(std::string_view name, const rondo::Fields& fields) {
     const rondo::Result<std::string> port = fields.text("port");
     if (!port) return rondo::Outcome::reject(port.error());
-    const rondo::Constraint needed{kPort, *port};
+    const rondo::Fact needed{kPort, *port};
     if (!holds(needed)) return rondo::Outcome::wait_for(needed);
     groups_.insert_or_assign(std::string{name}, *port);
     announce({kGroup, std::string{name}});
@@ -70,7 +70,7 @@ class Routes final : public rondo::Orch {
   rondo::Outcome set(std::string_view prefix, const rondo::Fields& fields) {
     const rondo::Result<std::string> group = fields.text("group");
     if (!group) return rondo::Outcome::reject(group.error());
-    const rondo::Constraint needed{kGroup, *group};
+    const rondo::Fact needed{kGroup, *group};
     if (!holds(needed)) {
       fib_.erase(std::string{prefix});
       return rondo::Outcome::wait_for(needed);

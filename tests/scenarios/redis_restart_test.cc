@@ -14,7 +14,7 @@
 namespace rondo {
 namespace {
 
-constexpr ConstraintKind kNexthopGroup{"nexthop-group"};
+constexpr FactKind kNexthopGroup{"nexthop-group"};
 
 class NexthopGroups final : public Orch {
  public:
@@ -50,7 +50,7 @@ class Routes final : public Orch {
       ++refused_;
       return Outcome::reject(group.error());
     }
-    const Constraint needed{kNexthopGroup, *group};
+    const Fact needed{kNexthopGroup, *group};
     if (!holds(needed)) {
       fib_.erase(std::string{key});
       return Outcome::wait_for(needed);

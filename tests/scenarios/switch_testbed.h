@@ -54,7 +54,7 @@ class SwitchTest : public testing::Test {
     std::string text;
     for (const WhyLink& one : runtime->why(table, key).chain) {
       text.append(text.empty() ? "" : " -> ").append(one.table).append(":").append(one.key);
-      for (const Constraint& fact : one.facts) text.append(" waits for ").append(fact.to_string());
+      for (const Fact& fact : one.facts) text.append(" waits for ").append(fact.to_string());
       if (!one.note.empty()) text.append(" (").append(one.note).append(")");
     }
     return text;

@@ -134,7 +134,7 @@ TEST_F(WaitingScenario, RoutesThatHadNoTurnBeforeTheGroupWentWaitForItToComeBack
 }
 
 TEST_F(WaitingScenario, AProviderOrchThatIsMadeAgainResolvesWhatWaitedMeanwhile) {
-  constexpr ConstraintKind kPeer{"peer"};
+  constexpr FactKind kPeer{"peer"};
   OpenOrch& waiting = runtime.add<OpenOrch>("waiting");
   bool up = false;
   waiting.consume(
@@ -148,7 +148,7 @@ TEST_F(WaitingScenario, AProviderOrchThatIsMadeAgainResolvesWhatWaitedMeanwhile)
   set("SESSION", "s");
   run();
   first.reset();
-  EXPECT_FALSE(runtime.parked_constraints(1).at(0).has_provider);
+  EXPECT_FALSE(runtime.parked_facts(1).at(0).has_provider);
   run_for(5s);
   OpenOrch second(runtime, "second");
   second.provide(kPeer, [&](std::string_view) { return up; });
@@ -161,7 +161,7 @@ TEST_F(WaitingScenario, AProviderOrchThatIsMadeAgainResolvesWhatWaitedMeanwhile)
 // --- rows that wait for each other
 
 TEST_F(WaitingScenario, ACycleIsFoundByWhyAndGoesWhenOneOfItsRowsDoes) {
-  constexpr ConstraintKind kService{"service"};
+  constexpr FactKind kService{"service"};
   std::set<std::string, std::less<>> up;
   OpenOrch& services = runtime.add<OpenOrch>("services");
   services.provide(kService, [&](std::string_view key) { return up.contains(key); });
@@ -200,7 +200,7 @@ TEST_F(WaitingScenario, ADeleteOfAParkedRouteRunsAtOnceAndTheRouteNeverComes) {
   run();
   EXPECT_THAT(calls, ElementsAre("delete r"));
   EXPECT_EQ(stats("ROUTE").parked, 0U);
-  EXPECT_THAT(runtime.parked_constraints(10), IsEmpty());
+  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
   set("GROUP", "102");
   run();
   EXPECT_THAT(installed, IsEmpty());
@@ -213,7 +213,7 @@ TEST_F(WaitingScenario, ANewGroupOfAParkedRouteIsTriedAtOnce) {
   set_route("r", "7");
   run();
   EXPECT_EQ(installed["r"], "7");
-  EXPECT_THAT(runtime.parked_constraints(10), IsEmpty());
+  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
 }
 
 // --- a slow device holds work in flight

@@ -20,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr ConstraintKind kGroup{"nexthop-group"};
+constexpr FactKind kGroup{"nexthop-group"};
 
 class Switch final : public Orch {
  public:

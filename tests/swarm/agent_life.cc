@@ -97,7 +97,7 @@ std::string AgentLife::waiting() const {
   for (const ConsumerStats& stats : runtime.consumers()) {
     for (const ParkedRow& row : runtime.parked_rows(stats.table, 5)) {
       text += "\n    " + row.table + ":" + row.key;
-      for (const Constraint& fact : row.facts) text += " waits for " + fact.to_string();
+      for (const Fact& fact : row.facts) text += " waits for " + fact.to_string();
       text += " " + row.why;
     }
   }

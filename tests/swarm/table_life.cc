@@ -19,11 +19,10 @@ namespace rondo::swarm {
 namespace {
 
 constexpr std::size_t kTables = 6;
-constexpr std::array<ConstraintKind, kTables> kRows{ConstraintKind{"row-0"}, ConstraintKind{"row-1"}, ConstraintKind{"row-2"},
-                                                    ConstraintKind{"row-3"}, ConstraintKind{"row-4"}, ConstraintKind{"row-5"}};
-constexpr std::array<ConstraintKind, kTables> kUnlocked{ConstraintKind{"unlocked-0"}, ConstraintKind{"unlocked-1"},
-                                                        ConstraintKind{"unlocked-2"}, ConstraintKind{"unlocked-3"},
-                                                        ConstraintKind{"unlocked-4"}, ConstraintKind{"unlocked-5"}};
+constexpr std::array<FactKind, kTables> kRows{FactKind{"row-0"}, FactKind{"row-1"}, FactKind{"row-2"},
+                                              FactKind{"row-3"}, FactKind{"row-4"}, FactKind{"row-5"}};
+constexpr std::array<FactKind, kTables> kUnlocked{FactKind{"unlocked-0"}, FactKind{"unlocked-1"}, FactKind{"unlocked-2"},
+                                                  FactKind{"unlocked-3"}, FactKind{"unlocked-4"}, FactKind{"unlocked-5"}};
 
 struct KeyHash {
   using is_transparent = void;
@@ -31,8 +30,8 @@ struct KeyHash {
 };
 
 /// Parses "2:k7,0:k1" as facts.
-std::vector<Constraint> facts_of(std::string_view needs) {
-  std::vector<Constraint> facts;
+std::vector<Fact> facts_of(std::string_view needs) {
+  std::vector<Fact> facts;
   while (!needs.empty()) {
     const std::size_t comma = std::min(needs.find(','), needs.size());
     const std::string_view need = needs.substr(0, comma);
@@ -73,7 +72,7 @@ class TableOrch final : public Orch {
   Status check() const {
     if (!shape_.binds) return {};
     for (const auto& [key, needs] : rows_) {
-      for (const Constraint& fact : facts_of(needs)) {
+      for (const Fact& fact : facts_of(needs)) {
         if (!holds(fact)) return {StatusCode::Internal, shape_.name + ": " + key + " is applied without " + fact.to_string()};
       }
     }
@@ -113,14 +112,14 @@ class TableOrch final : public Orch {
   /// Returns what prevents the change from being applied now, if anything.
   std::optional<Outcome> hindrance(ChangeOp op, std::string_view key, const Fields& fields) {
     if (op == ChangeOp::Delete) {
-      const Constraint unlocked{kUnlocked[shape_.number], std::string{key}};
+      const Fact unlocked{kUnlocked[shape_.number], std::string{key}};
       if (!holds(unlocked)) return Outcome::wait_for(unlocked);
       return {};
     }
     const std::optional<std::string_view> needs = fields.find("needs");
     if (!needs || needs->empty()) return {};
-    std::vector<Constraint> facts = facts_of(*needs);
-    const auto missing = std::ranges::find_if(facts, [this](const Constraint& fact) { return !holds(fact); });
+    std::vector<Fact> facts = facts_of(*needs);
+    const auto missing = std::ranges::find_if(facts, [this](const Fact& fact) { return !holds(fact); });
     if (missing == facts.end()) return {};
     if (shape_.binds) leave(key);
     if (random_.chance(0.5)) return Outcome::wait_for(*missing);  // Waits for one fact at a time, or for all.
@@ -142,7 +141,7 @@ class TableOrch final : public Orch {
     }
     apply(op, key, fields);
     if (!shape_.binds || op == ChangeOp::Delete) return Outcome::done();
-    std::vector<Constraint> facts = facts_of(fields.find("needs").value_or(""));
+    std::vector<Fact> facts = facts_of(fields.find("needs").value_or(""));
     if (facts.empty()) return Outcome::done();
     return facts.size() == 1 ? Outcome::done_while(facts.front()) : Outcome::done_while(std::move(facts));
   }

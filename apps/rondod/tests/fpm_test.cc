@@ -214,7 +214,7 @@ TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
   EXPECT_EQ(state().state, WhyLink::State::Absent) << "no change waits";
   hear(stating("10.2.0.0/16", "10.0.0.3"));
   EXPECT_EQ(state().state, WhyLink::State::Parked);
-  EXPECT_THAT(state().facts, testing::ElementsAre(Constraint{switch_agent::kNexthopGroup, "fpm:limit"}));
+  EXPECT_THAT(state().facts, testing::ElementsAre(Fact{switch_agent::kNexthopGroup, "fpm:limit"}));
   hear(stating("10.1.0.0/16", "10.0.0.3"));
   EXPECT_EQ(state().state, WhyLink::State::Absent);
   EXPECT_EQ(book.figures().without_room, 0U);

@@ -234,7 +234,7 @@ inline constexpr std::size_t kBoardFacts = 262'144;
 /// `ConsumerTest.AtTheLimitOfItsLedgerAConsumerTakesNoMore`.
 inline constexpr std::size_t kLedgerRows = 16'000'000;
 
-/// Constraints that one change may wait for at a time; more is a fault of the handler and becomes a reject.
+/// Facts that one change may wait for at a time; more is a fault of the handler and becomes a reject.
 /// Reached: a reject that names the limit. Figure: `stats.consumers.rejected`. Test:
 /// `ConsumerTest.WaitingForTooManyFactsIsAFaultOfTheHandler`.
 inline constexpr std::size_t kWaitsPerChange = 1024;

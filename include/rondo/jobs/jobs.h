@@ -44,7 +44,7 @@
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
@@ -53,7 +53,7 @@ namespace rondo::jobs {
 /// it, and other jobs (Job::required_facts). A run that was killed, skipped or discarded before it began does not count; after a begin it
 /// counts as one without success. The first question about a job reads the store, so the answer may come a moment later. It compares the
 /// ends by JobRun::ended.
-inline constexpr ConstraintKind kJobSucceeded{"job-succeeded"};
+inline constexpr FactKind kJobSucceeded{"job-succeeded"};
 
 struct PoolOptions {
   unsigned threads;  // 1 to limits::kExecutorThreads (asserted).
@@ -171,7 +171,7 @@ class Jobs {
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start(). As long as no Orch provides
   /// them, the runs of such jobs wait, and `rondo why` says that there is no provider. A job that requires such a fact can be defined after
   /// this call.
-  void offer_facts(ConstraintKind kind);
+  void offer_facts(FactKind kind);
   /// Calls 'listener' in a turn for each run that has ended, when its end is stored. Not for instants without a run that misfire has
   /// skipped, and not for runs of a removed job. Without a listener, runs that failed or timed out are reported to Runtime::on_reject,
   /// which logs them by default. What the listener throws is reported there. Call it before start().

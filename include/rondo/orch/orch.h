@@ -23,8 +23,8 @@
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/batch.h"
-#include "rondo/orch/constraint.h"
 #include "rondo/orch/elsewhere.h"
+#include "rondo/orch/fact.h"
 #include "rondo/orch/outcome.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/change.h"
@@ -133,23 +133,23 @@ class Orch {
 
   /// This Orch owns the facts of 'kind'. 'holds' returns whether a fact holds now; it must be O(1) and must not throw. Refused (see above):
   /// a kind that already has a provider.
-  void provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds);
+  void provide(FactKind kind, std::function<bool(std::string_view key)> holds);
   /// The fact begins to hold. Every change that waits for it is queued again, in O(1) whatever their number. Observers are called in a turn
   /// of their own. Announcing a fact that no row waits for is cheap. This Orch must provide the kind of the fact (assert).
-  void announce(const Constraint& fact);
+  void announce(const Fact& fact);
   /// The fact ends. Every row that is done while it holds (Outcome::done_while) is handled again, in O(1) whatever their number. Observers
   /// are called in a turn of their own. Rows that wait for the fact continue to wait. This Orch must provide the kind of the fact (assert).
-  void withdraw(const Constraint& fact);
+  void withdraw(const Fact& fact);
   /// Calls 'holds' of the provider. False if the kind has no provider.
-  bool holds(const Constraint& fact) const;
+  bool holds(const Fact& fact) const;
   /// Whether a change is parked under this fact. A change that waits for several facts is parked only under the first of them that did not
   /// hold. A change whose wait has ended is not counted, even if it was not handled yet: after announce() the result is false until a
   /// handler waits again.
-  bool is_awaited(const Constraint& fact) const;
+  bool is_awaited(const Fact& fact) const;
   /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but
   /// an end is never lost: a fact that was withdrawn and announced again is reported as both. What the handler throws is reported to
   /// Runtime::on_reject.
-  void observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler);
+  void observe(FactKind kind, std::function<void(std::string_view key, bool holds)> handler);
 
   /// Names the change that is being handled, for a handler that returns Outcome::staged(). Only inside a handler of single changes
   /// (assert); a batch handler uses Batch::stage().
@@ -196,7 +196,7 @@ class Orch {
   void refuse(const Status& why);
   std::string called(std::string_view function, std::string_view what) const;
   Consumer& named(ConsumerHandle handle, std::string_view function, std::string_view key = {}) const;
-  void expect_provided(const Constraint& fact, std::string_view function) const;
+  void expect_provided(const Fact& fact, std::string_view function) const;
 
   Runtime& runtime_;
   std::string name_;

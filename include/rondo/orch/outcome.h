@@ -8,7 +8,7 @@
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 
 namespace rondo {
 
@@ -31,16 +31,16 @@ class [[nodiscard]] Outcome {
   /// If the fact does not hold, the handler is called again: eight times immediately, as the fact may just have ended, then after each
   /// limits::kSpuriousWaitDelay. Both are faults of the handler. Cost: at most 40 bytes a row beside its record, which the embedded store
   /// shares. When a fact ends, its whole list of rows is moved in O(1).
-  static Outcome done_while(Constraint fact) { return Outcome{Kind::DoneWhile, std::move(fact)}; }
+  static Outcome done_while(Fact fact) { return Outcome{Kind::DoneWhile, std::move(fact)}; }
   /// The same for several facts, up to limits::kWaitsPerChange: the row is handled again when any of them ends.
-  static Outcome done_while(std::vector<Constraint> facts) {
+  static Outcome done_while(std::vector<Fact> facts) {
     Outcome outcome{Kind::DoneWhile};
     outcome.several_ = std::move(facts);
     return outcome;
   }
-  static Outcome wait_for(Constraint fact) { return Outcome{Kind::WaitFor, std::move(fact)}; }
+  static Outcome wait_for(Fact fact) { return Outcome{Kind::WaitFor, std::move(fact)}; }
   /// All of the facts must hold. An empty list, or one longer than limits::kWaitsPerChange, is a fault of the handler and becomes a Reject.
-  static Outcome wait_for(std::vector<Constraint> facts) {
+  static Outcome wait_for(std::vector<Fact> facts) {
     Outcome outcome{Kind::WaitFor};
     outcome.several_ = std::move(facts);
     return outcome;
@@ -67,8 +67,8 @@ class [[nodiscard]] Outcome {
 
   Kind kind() const noexcept { return kind_; }
   /// Valid as long as this Outcome and until it changes.
-  std::span<const Constraint> facts() const noexcept {
-    return has_single_ ? std::span<const Constraint>{&single_, 1} : std::span<const Constraint>{several_};
+  std::span<const Fact> facts() const noexcept {
+    return has_single_ ? std::span<const Fact>{&single_, 1} : std::span<const Fact>{several_};
   }
   Duration delay() const noexcept { return delay_; }
   const Status& why() const noexcept { return why_; }
@@ -77,12 +77,12 @@ class [[nodiscard]] Outcome {
 
  private:
   explicit Outcome(Kind kind) noexcept : kind_(kind) {}
-  Outcome(Kind kind, Constraint fact) noexcept : kind_(kind), has_single_(true), single_(std::move(fact)) {}
+  Outcome(Kind kind, Fact fact) noexcept : kind_(kind), has_single_(true), single_(std::move(fact)) {}
   Kind kind_;
   bool has_single_ = false;
   bool is_of_key_ = false;
-  Constraint single_;  // Stored in place: parking 800,000 rows on one fact each allocates nothing here.
-  std::vector<Constraint> several_;
+  Fact single_;  // Stored in place: parking 800,000 rows on one fact each allocates nothing here.
+  std::vector<Fact> several_;
   Duration delay_{0};
   Status why_;
 };

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 
 namespace rondo {
 
@@ -31,7 +31,7 @@ struct RowInPlane {
   PlaneState state = PlaneState::Unknown;
   std::string note = {};  // For people.
   // The row is withdrawn because these do not hold; `why` continues with the rows that would make them true.
-  std::vector<Constraint> facts = {};
+  std::vector<Fact> facts = {};
 };
 
 /// How many rows of a table are in each state, counted by the Orch. The consumer counts rows that wait or are refused.

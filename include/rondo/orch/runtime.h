@@ -1,4 +1,4 @@
-// Runtime: one scheduler with its store, its Orchs, and their ledgers and constraints. A daemon has one.
+// Runtime: one scheduler with its store, its Orchs, and their ledgers and facts. A daemon has one.
 #pragma once
 
 #include <cstddef>
@@ -87,7 +87,7 @@ struct ParkedRow {
   std::string table;
   std::string key;
   ChangeOp op = ChangeOp::Set;
-  std::vector<Constraint> facts;  // All facts it waits for; it is indexed under the first.
+  std::vector<Fact> facts;  // All facts it waits for; it is indexed under the first.
   Duration waited{0};
   Duration retry_in{0};  // For rows parked on time.
   std::string why;       // For rows parked on time: the reason that the handler gave.
@@ -99,9 +99,9 @@ struct RejectedRow {
   std::string why;  // Or a note that the reason is no longer kept: limits::kRejectionsKept.
 };
 
-/// A constraint and how many rows are parked on it. Each row is parked on one fact at a time: the first one that does not hold.
-struct ParkedConstraint {
-  Constraint fact;
+/// A fact and how many rows are parked on it. Each row is parked on one fact at a time: the first one that does not hold.
+struct ParkedFact {
+  Fact fact;
   std::string table;  // The table of the rows.
   std::size_t rows = 0;
   bool has_provider = false;
@@ -128,14 +128,14 @@ struct WhyLink {
   /// Of a row with an unsettled or rejected change: the state of what was asked for before.
   PlaneState before = PlaneState::Unknown;
   std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
-  std::vector<Constraint> facts;    // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
+  std::vector<Fact> facts;          // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
   std::size_t missing = 0;          // How many of 'facts' do not hold.
   std::string provider;             // Orchs that provide the missing facts, "a, b"; if none is missing, the first fact. Empty if none does.
   std::string note;                 // For people: further explanation.
   std::string origin_note = {};     // The part of 'note' that is FactOrigin::note.
   /// Index of the link whose row waits for this one; the first link is its own parent. 'fact' is the fact that row waits for.
   std::size_t parent = 0;
-  std::optional<Constraint> fact = {};
+  std::optional<Fact> fact = {};
   std::size_t any_of = 1;  // Rows that could make 'fact' true, including this one; any one of them is enough.
 };
 
@@ -293,14 +293,14 @@ class Runtime {
   // most limits::kWorkerAskWait. The result omits a worker that is busy for longer. `why` asks several times: it does not ask a busy worker
   // again, asks no worker after limits::kWhyWait, and names a worker that it left out. A worker's runtime reports itself only.
   std::vector<ConsumerStats> consumers() const;
-  std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
+  std::vector<ParkedFact> parked_facts(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
   /// The same in pages, for any number of entries. 'place' is 0 for the first page and kNoPlace after the last. Each call examines
   /// kPlacesOfPage places, so a page may hold fewer than 'max' entries, or none. An entry that stays parked meanwhile is returned exactly
   /// once.
   static constexpr std::uint32_t kNoPlace = UINT32_MAX;
   static constexpr std::uint32_t kPlacesOfPage = 256;
-  std::vector<ParkedConstraint> parked_constraints(std::size_t max, std::uint32_t& place) const;
+  std::vector<ParkedFact> parked_facts(std::size_t max, std::uint32_t& place) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const;
   /// Rejected rows of 'table' in the order of their keys, at most 'max', beginning behind the key 'after'.
   std::vector<RejectedRow> rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after = {}) const;
@@ -320,9 +320,9 @@ class Runtime {
   /// The same for the changes that the consumer takes, before they are merged with what waits.
   Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, RowTap::TakenListener listener);
   /// Sets the function that tells `why` which row makes a fact of 'kind' true.
-  void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
+  void explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
   /// The same where any one of several rows would make the fact true: `why` follows each, and shows at most limits::kWhyDepth of them.
-  void explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of);
+  void explain(FactKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of);
   /// Sets the functions that tell `why`, `get` and `show` the state of rows of 'table' in the data plane of their Orch. 'state_of' is
   /// called for a row without an unsettled change, and must be O(1). 'row' is the row from the store, or null if the caller does not have
   /// it. 'counts' is optional and must be O(1). Both are called on the thread of the table's consumer and may be replaced.
@@ -368,7 +368,7 @@ class Runtime {
   struct WhyStep;
   WhyStep why_step(const FactOrigin& at, const Record* row) const;
   WhyStep why_step_anywhere(const FactOrigin& at, BusyWorkers& busy, const Record* row = nullptr) const;
-  std::vector<FactOrigin> origins_anywhere(const Constraint& fact, BusyWorkers& busy) const;
+  std::vector<FactOrigin> origins_anywhere(const Fact& fact, BusyWorkers& busy) const;
   struct WhyWalk;
   /// Asks each worker 'question' on that worker's thread and returns the answers. Workers in 'busy' are not asked. A worker that does not
   /// answer in time is left out and added to 'busy'.

@@ -10,7 +10,7 @@
 
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/store/change.h"
 
 namespace rondo {
@@ -54,7 +54,7 @@ struct RowEvent {
   std::string_view table = {};
   std::string_view key = {};
   const Change* change = nullptr;  // Null with Ordered, StillParked and Resolved.
-  std::span<const Constraint> facts = {};
+  std::span<const Fact> facts = {};
   Duration delay{0};
   Instant due = {};
   const Status* why = nullptr;
@@ -98,16 +98,16 @@ class RuntimeObserver {
   // --- Facts.
 
   /// An Orch announces the fact. Called before rows are queued because of it; announced() follows.
-  virtual void announcing(const Constraint& /*fact*/) {}
+  virtual void announcing(const Fact& /*fact*/) {}
   /// Rows that wait for the fact are about to be queued although no Orch announces it, so that their handlers repeat their requests;
   /// announced() follows.
-  virtual void asking_again(const Constraint& /*fact*/) {}
+  virtual void asking_again(const Fact& /*fact*/) {}
   /// 'rows' rows were queued because the fact was announced, by an Orch or by the sweep.
-  virtual void announced(const Constraint& /*fact*/, std::size_t /*rows*/) {}
+  virtual void announced(const Fact& /*fact*/, std::size_t /*rows*/) {}
   /// An Orch withdraws the fact; withdrawn() follows.
-  virtual void withdrawing(const Constraint& /*fact*/) {}
+  virtual void withdrawing(const Fact& /*fact*/) {}
   /// The fact ended, by an Orch or as the sweep found. Called before rows are queued because of it.
-  virtual void withdrawn(const Constraint& /*fact*/) {}
+  virtual void withdrawn(const Fact& /*fact*/) {}
 };
 
 /// "taken", "parked", ...

@@ -9,7 +9,7 @@
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/orch/constraint.h"
+#include "rondo/orch/fact.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/change.h"
 
@@ -44,9 +44,9 @@ struct Event {
   };
   Kind kind = Kind::Fault;
   std::string_view table = {};
-  const Change* change = nullptr;          // With Written to Again.
-  std::span<const Constraint> facts = {};  // With Waits, GivesWay, Announced and Withdrawn.
-  Instant until = {};                      // With Delayed: when the handler may be called again.
+  const Change* change = nullptr;    // With Written to Again.
+  std::span<const Fact> facts = {};  // With Waits, GivesWay, Announced and Withdrawn.
+  Instant until = {};                // With Delayed: when the handler may be called again.
   std::string_view text = {};
 };
 std::string_view to_string(Event::Kind kind) noexcept;

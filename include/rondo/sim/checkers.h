@@ -61,7 +61,7 @@ class NoHandlerTooEarly final : public Checker {
   std::unique_ptr<Waits> waits_;
 };
 
-/// The ledgers and the index of constraints are consistent with each other and with themselves: see src/orch/inspection.h. Checked every
+/// The ledgers and the index of facts are consistent with each other and with themselves: see src/orch/inspection.h. Checked every
 /// 'period' turns and at rest.
 class LedgersAgree final : public Checker {
  public:
@@ -85,13 +85,13 @@ class BoundsHold final : public Checker {
 };
 
 /// Every parked row has an explicable wait. The fact under which it is indexed does not hold (otherwise its announcement was forgotten).
-/// Either an Orch provides facts of that kind, or Runtime::parked_constraints() reports that there is no provider. Checked at rest, because
+/// Either an Orch provides facts of that kind, or Runtime::parked_facts() reports that there is no provider. Checked at rest, because
 /// an observer may announce a fact in a later turn than the one in which it began to hold. After each turn: the sweep has found no
 /// forgotten announcement or withdrawal (Runtime::forgotten_facts).
 class ParkedRowsAreExplained final : public Checker {
  public:
-  using Report = std::function<std::vector<ParkedConstraint>(const Runtime&)>;
-  /// Uses 'report' instead of parked_constraints(), if given.
+  using Report = std::function<std::vector<ParkedFact>(const Runtime&)>;
+  /// Uses 'report' instead of parked_facts(), if given.
   explicit ParkedRowsAreExplained(Report report = {}) : report_(std::move(report)) {}
   std::string_view name() const noexcept override { return "parked-rows-are-explained"; }
   Status after_turn(const World& world) override;
@@ -110,7 +110,7 @@ class EndedFactsAreWithdrawn final : public Checker {
   Status at_rest(const World& world) override;
 
  private:
-  std::map<std::string, Constraint, std::less<>> announced_;  // Key: Constraint::to_string().
+  std::map<std::string, Fact, std::less<>> announced_;  // Key: Fact::to_string().
 };
 
 /// One of each standard checker.

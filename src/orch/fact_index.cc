@@ -1,4 +1,4 @@
-#include "orch/constraint_index.h"
+#include "orch/fact_index.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,14 +12,14 @@ namespace rondo {
 
 namespace {
 
-void remove_waiter(ConstraintIndex::Waiters& waiters, const Ledger& ledger) {
-  const auto it = std::ranges::find(waiters, &ledger, &ConstraintIndex::Waiter::ledger);
+void remove_waiter(FactIndex::Waiters& waiters, const Ledger& ledger) {
+  const auto it = std::ranges::find(waiters, &ledger, &FactIndex::Waiter::ledger);
   if (it != waiters.end()) waiters.erase(it);
 }
 
 }  // namespace
 
-const ConstraintIndex::Provider* ConstraintIndex::provider_of(ConstraintKind kind) const noexcept {
+const FactIndex::Provider* FactIndex::provider_of(FactKind kind) const noexcept {
   for (const Provider& provider : providers_) {
     const std::string_view known = provider.kind.name();
     if (known.data() == kind.name().data() && known.size() == kind.name().size()) return &provider;
@@ -28,7 +28,7 @@ const ConstraintIndex::Provider* ConstraintIndex::provider_of(ConstraintKind kin
   return it == providers_.end() ? nullptr : &*it;
 }
 
-void ConstraintIndex::connect(FactPort& port) {
+void FactIndex::connect(FactPort& port) {
   RONDO_ASSERT(port_ == nullptr);
   port_ = &port;
   for (const Provider& provider : providers_) port.board().provide(port.member(), provider.kind, provider.owner);
@@ -40,24 +40,24 @@ void ConstraintIndex::connect(FactPort& port) {
   }
 }
 
-void ConstraintIndex::provide(ConstraintKind kind, std::string owner, Holds holds) {
+void FactIndex::provide(FactKind kind, std::string owner, Holds holds) {
   RONDO_ASSERT(provider_of(kind) == nullptr);
   if (port_ != nullptr) port_->board().provide(port_->member(), kind, owner);
   providers_.push_back({kind, std::move(owner), std::move(holds)});
 }
 
-void ConstraintIndex::retire_provider(ConstraintKind kind) {
+void FactIndex::retire_provider(FactKind kind) {
   if (port_ != nullptr) port_->board().retire(port_->member(), kind);
   std::erase_if(providers_, [&](const Provider& provider) { return provider.kind == kind; });
 }
 
-bool ConstraintIndex::holds(const Constraint& fact) const {
+bool FactIndex::holds(const Fact& fact) const {
   const Provider* const provider = provider_of(fact.kind);
   if (provider != nullptr) return provider->holds(fact.key);
   return port_ != nullptr && port_->board().holds(fact);
 }
 
-bool ConstraintIndex::is_awaited(const Constraint& fact) const {
+bool FactIndex::is_awaited(const Fact& fact) const {
   if (awaited_ != 0) {
     const std::uint32_t slot = find(fact, hash_of(fact));
     if (slot != kNone && !entries_[slot].waiters.empty()) return true;
@@ -65,27 +65,27 @@ bool ConstraintIndex::is_awaited(const Constraint& fact) const {
   return port_ != nullptr && port_->board().is_awaited(port_->member(), fact);
 }
 
-std::string ConstraintIndex::provider(ConstraintKind kind) const {
+std::string FactIndex::provider(FactKind kind) const {
   const Provider* const provider = provider_of(kind);
   if (provider != nullptr) return provider->owner;
   return port_ != nullptr ? port_->board().provider(kind) : std::string{};
 }
 
-std::uint64_t ConstraintIndex::hash_of(const Constraint& fact) noexcept {
+std::uint64_t FactIndex::hash_of(const Fact& fact) noexcept {
   return hash_key(fact.key) ^ (hash_key(fact.kind.name()) * 0x9E3779B97F4A7C15ULL);
 }
 
-std::uint32_t ConstraintIndex::find(const Constraint& fact, std::uint64_t hash) const {
+std::uint32_t FactIndex::find(const Fact& fact, std::uint64_t hash) const {
   return by_fact_.find(hash, [&](std::uint32_t slot) { return entries_[slot].fact == fact; });
 }
 
-std::uint32_t ConstraintIndex::find_or_add(const Constraint& fact) {
+std::uint32_t FactIndex::find_or_add(const Fact& fact) {
   const std::uint64_t hash = hash_of(fact);
   const std::uint32_t slot = find(fact, hash);
   return slot != kNone ? slot : add(fact, hash);
 }
 
-std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) {
+std::uint32_t FactIndex::list_for(Ledger& ledger, const Fact& fact) {
   const std::uint32_t slot = find_or_add(fact);
   Waiters& waiters = entries_[slot].waiters;
   for (const Waiter& waiter : waiters) {
@@ -111,7 +111,7 @@ std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) 
   return list;
 }
 
-std::uint32_t ConstraintIndex::bound_list_for(Ledger& ledger, const Constraint& fact) {
+std::uint32_t FactIndex::bound_list_for(Ledger& ledger, const Fact& fact) {
   const std::uint32_t slot = find_or_add(fact);
   Waiters& bound = entries_[slot].bound;
   for (const Waiter& one : bound) {
@@ -133,7 +133,7 @@ std::uint32_t ConstraintIndex::bound_list_for(Ledger& ledger, const Constraint& 
   return list;
 }
 
-std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
+std::uint32_t FactIndex::add(const Fact& fact, std::uint64_t hash) {
   const std::uint32_t slot = entries_.take();
   try {
     entries_[slot].fact = fact;
@@ -149,21 +149,21 @@ std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
 }
 
 /// Frees the slot of a fact that no row waits for or depends on.
-void ConstraintIndex::drop(std::uint32_t slot) {
+void FactIndex::drop(std::uint32_t slot) {
   Entry& entry = entries_[slot];
   if (!entry.waiters.empty() || !entry.bound.empty()) return;
   by_fact_.erase(entry.hash, slot);
   entries_.give_back(slot);
 }
 
-void ConstraintIndex::no_waiters(std::uint32_t slot) {
+void FactIndex::no_waiters(std::uint32_t slot) {
   --awaited_;
   if (is_foreign(entries_[slot].fact.kind)) port_->board().give_up(port_->member(), entries_[slot].fact);
   drop(slot);
 }
 
-void ConstraintIndex::forget(Ledger& ledger, std::uint32_t list) {
-  const std::uint32_t slot = ledger.lists_[list].constraint;
+void FactIndex::forget(Ledger& ledger, std::uint32_t list) {
+  const std::uint32_t slot = ledger.lists_[list].fact;
   RONDO_ASSERT(slot != kNone && ledger.lists_[list].count == 0);
   Waiters& waiters = entries_[slot].waiters;
   const bool was_waited_for = !waiters.empty();
@@ -176,7 +176,7 @@ void ConstraintIndex::forget(Ledger& ledger, std::uint32_t list) {
   }
 }
 
-void ConstraintIndex::forget_bound(Ledger& ledger, std::uint32_t list) {
+void FactIndex::forget_bound(Ledger& ledger, std::uint32_t list) {
   const std::uint32_t slot = ledger.bound().slot(list);
   RONDO_ASSERT(slot != kNone && ledger.bound().count(list) == 0);
   remove_waiter(entries_[slot].bound, ledger);
@@ -184,7 +184,7 @@ void ConstraintIndex::forget_bound(Ledger& ledger, std::uint32_t list) {
   drop(slot);
 }
 
-std::size_t ConstraintIndex::announce(const Constraint& fact) {
+std::size_t FactIndex::announce(const Fact& fact) {
   if (awaited_ == 0) return 0;
   const std::uint32_t slot = find(fact, hash_of(fact));
   if (slot == kNone || entries_[slot].waiters.empty()) return 0;
@@ -196,7 +196,7 @@ std::size_t ConstraintIndex::announce(const Constraint& fact) {
   return total;
 }
 
-std::size_t ConstraintIndex::end(const Constraint& fact) {
+std::size_t FactIndex::end(const Fact& fact) {
   const std::uint64_t hash = hash_of(fact);
   remember_end(hash);
   if (empty()) return 0;
@@ -210,7 +210,7 @@ std::size_t ConstraintIndex::end(const Constraint& fact) {
   return total;
 }
 
-void ConstraintIndex::remember_end(std::uint64_t hash) {
+void FactIndex::remember_end(std::uint64_t hash) {
   recent_.push_back(hash);
   last_end_[hash] = ++ends_;
   if (recent_.size() <= kRecentEnds) return;
@@ -219,7 +219,7 @@ void ConstraintIndex::remember_end(std::uint64_t hash) {
   recent_.pop_front();
 }
 
-bool ConstraintIndex::has_ended_since(const Constraint& fact, std::uint32_t since) const {
+bool FactIndex::has_ended_since(const Fact& fact, std::uint32_t since) const {
   const std::uint32_t ends = ends_ - since;
   if (ends == 0) return false;
   if (ends > recent_.size()) return true;
@@ -227,33 +227,33 @@ bool ConstraintIndex::has_ended_since(const Constraint& fact, std::uint32_t sinc
   return last != last_end_.end() && ends_ - last->second < ends;
 }
 
-bool ConstraintIndex::count_ends_of(ConstraintKind kind) {
+bool FactIndex::count_ends_of(FactKind kind) {
   if (!is_foreign(kind) || std::ranges::find(counted_, kind) != counted_.end()) return false;
   counted_.push_back(kind);
   port_->board().observe(port_->member(), kind);
   return true;
 }
 
-std::size_t ConstraintIndex::announce_everywhere(const Constraint& fact) {
+std::size_t FactIndex::announce_everywhere(const Fact& fact) {
   if (port_ != nullptr) port_->board().announce(port_->member(), fact);
   return announce(fact);
 }
 
-std::size_t ConstraintIndex::withdraw(const Constraint& fact) {
+std::size_t FactIndex::withdraw(const Fact& fact) {
   if (port_ != nullptr) port_->board().withdraw(port_->member(), fact);
   return end(fact);
 }
 
-void ConstraintIndex::ask_again(const Constraint& fact) {
+void FactIndex::ask_again(const Fact& fact) {
   if (is_foreign(fact.kind)) port_->board().ask_again(port_->member(), fact);
 }
 
-void ConstraintIndex::observe(ConstraintKind kind) {
+void FactIndex::observe(FactKind kind) {
   if (port_ != nullptr) port_->board().observe(port_->member(), kind);
 }
 
-void ConstraintIndex::forget_ledger(const Ledger& ledger) {
-  ledger.for_each_constraint([&](std::uint32_t slot, std::size_t, Instant) {
+void FactIndex::forget_ledger(const Ledger& ledger) {
+  ledger.for_each_fact([&](std::uint32_t slot, std::size_t, Instant) {
     remove_waiter(entries_[slot].waiters, ledger);
     if (entries_[slot].waiters.empty()) no_waiters(slot);
     return true;
