@@ -324,7 +324,7 @@ Sample by_ip_batch(const netlink::Lab& lab, std::span<const Route> routes, Nexth
   const std::string file = "/tmp/" + lab.name() + ".batch";
   {
     std::ofstream out(file);
-    for (const Route& route : routes) out << "route replace " << route.key << " nhid " << group.value() << " proto 201 metric 20\n";
+    for (const Route& route : routes) out << "route replace " << route.key << " nhid " << group.value() << " proto 201 metric 201\n";
   }
   const Sample sample = measure(routes.size(), RUSAGE_CHILDREN, [&] {
     if (!lab.ip(std::string{routes[0].prefix.address.is_v6() ? "-6 " : ""} + "-batch " + file)) give_up("ip -batch failed");

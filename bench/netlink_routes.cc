@@ -187,7 +187,7 @@ Sample by_ip_batch(const netlink::Lab& lab, std::span<const Route> routes) {
   {
     std::ofstream out(file);
     for (const auto& [prefix, nexthop] : routes) {
-      out << "route replace " << prefix.to_string() << " nhid " << nexthop.value() << " proto 201 metric 20\n";
+      out << "route replace " << prefix.to_string() << " nhid " << nexthop.value() << " proto 201 metric 201\n";
     }
   }
   const Sample sample = measure(routes.size(), RUSAGE_CHILDREN, [&] {

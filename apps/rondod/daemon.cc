@@ -52,8 +52,8 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, con
 Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).with_context("opening the admin socket"); }
 
 Status Daemon::lock_plane() {
-  PlaneLock::Holder holder;
-  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
+  netlink::PlaneLock::Holder holder;
+  auto lock = netlink::PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
   if (!lock && lock.error().code() == StatusCode::AlreadyExists && may_stand_by(config_)) {
     plane_holder_ = to_string(holder);
     log_.warn("standby: another process programs the namespace with our protocol number, waiting for its end",
@@ -64,7 +64,8 @@ Status Daemon::lock_plane() {
   plane_lock_ = std::move(*lock);
   if (plane_lock_.strangers().empty()) return {};
   std::string holders;
-  for (const PlaneLock::Holder& stranger : plane_lock_.strangers()) holders.append(holders.empty() ? "" : "; ").append(to_string(stranger));
+  for (const netlink::PlaneLock::Holder& stranger : plane_lock_.strangers())
+    holders.append(holders.empty() ? "" : "; ").append(to_string(stranger));
   log_.warn(plane_lock_.is_held() ? "processes without CAP_NET_ADMIN hold names of the lock of the data plane, using another name"
                                   : "processes without CAP_NET_ADMIN hold all names of the lock of the data plane, going on without it",
             {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holders", holders}});
@@ -547,8 +548,8 @@ void Daemon::on_signal(int signal) {
 void Daemon::try_to_take_over() {
   const auto is_answered = [](const std::unique_ptr<OpenRedis>& store) { return store->unanswered() == 0; };
   if (takes_over_ || !commands_->is_serving() || !std::ranges::all_of(redis_.stores(), is_answered)) return;
-  PlaneLock::Holder holder;
-  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
+  netlink::PlaneLock::Holder holder;
+  auto lock = netlink::PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
   if (!lock) {
     if (lock.error().code() == StatusCode::AlreadyExists) plane_holder_ = to_string(holder);
     return;

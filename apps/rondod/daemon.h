@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/netlink/plane_lock.h"
 #include "managers/managers.h"
 #include "rondo/base/log.h"
 #include "rondo/commands/log_keeper.h"
@@ -21,7 +22,6 @@
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
 #include "rondod/managers/state_db.h"
-#include "rondod/process/plane_lock.h"
 #include "rondod/process/signals.h"
 #include "rondod/process/unflushed_work.h"
 #include "rondod/stores/direct.h"
@@ -129,7 +129,7 @@ class Daemon {
   Status gave_way_;                                // The reason.
   bool gives_back_ = false;                        // The daemon is drained, and returns its leases.
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.
-  PlaneLock plane_lock_;                           // Must outlive the parts that program the data plane.
+  netlink::PlaneLock plane_lock_;                  // Must outlive the parts that program the data plane.
   std::unique_ptr<DataPlane> plane_;
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

@@ -4,6 +4,8 @@ namespace rondo {
 
 DataPlane::~DataPlane() = default;
 
+Status DataPlane::claim() { return {}; }
+
 Result<std::unique_ptr<Source>> DataPlane::watch_objects(Scheduler&, Priority, ObjectHandler) { return std::unique_ptr<Source>{}; }
 
 Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Priority, std::function<void(const NeighborEvent&)>) {

@@ -12,7 +12,9 @@ namespace rondo {
 
 class Switch::Parts {
  public:
-  Parts(Runtime& runtime, DataPlane& plane, switch_agent::SwitchAgentOptions options) : agent(runtime, plane, std::move(options)) {}
+  Parts(Runtime& runtime, DataPlane& target, switch_agent::SwitchAgentOptions options)
+      : plane(target), agent(runtime, target, std::move(options)) {}
+  DataPlane& plane;
   switch_agent::Agent agent;
 };
 
@@ -52,6 +54,7 @@ Switch::~Switch() { tie_->switch_ends(); }
 
 Status Switch::start() {
   if (std::exchange(tie_->was_started, true)) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
+  if (Status claimed = parts_->plane.claim(); !claimed.ok()) return claimed.with_context("claiming the data plane");
   return parts_->agent.start();
 }
 bool Switch::has_restarted() const noexcept { return parts_->agent.has_restarted(); }

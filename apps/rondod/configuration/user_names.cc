@@ -4,8 +4,6 @@
 #include <pwd.h>
 
 #include <charconv>
-#include <cstdio>
-#include <memory>
 #include <optional>
 
 #include "rondo/store/record.h"
@@ -33,16 +31,6 @@ Result<std::uint32_t> user_named(const std::string& name) {
   const struct passwd* const found = ::getpwnam(name.c_str());
   if (found == nullptr) return failure(StatusCode::NotFound, "this system has no user " + quoted(name));
   return found->pw_uid;
-}
-
-std::string user_name(std::uint32_t user) {
-  const auto close = [](std::FILE* file) { std::fclose(file); };
-  const std::unique_ptr<std::FILE, decltype(close)> file{std::fopen("/etc/passwd", "re")};
-  if (file == nullptr) return {};
-  while (const passwd* const entry = ::fgetpwent(file.get())) {
-    if (entry->pw_uid == user) return entry->pw_name;
-  }
-  return {};
 }
 
 }  // namespace rondo::daemon

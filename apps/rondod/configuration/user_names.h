@@ -1,4 +1,4 @@
-// The names of users and groups of this machine.
+// The numbers of users and groups of this machine. Their names: base/user_name.h.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,5 @@ Result<std::uint32_t> group_named(const std::string& name);
 
 /// Returns the user with this name or number. NotFound if the system has no such user. May block, as group_named().
 Result<std::uint32_t> user_named(const std::string& name);
-
-/// Returns "alice" if /etc/passwd has the user, otherwise "". Queries no directory service, so it does not block.
-std::string user_name(std::uint32_t user);
 
 }  // namespace rondo::daemon

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/user_name.h"
 #include "fpm/peer_user.h"
 #include "rondod/configuration/user_names.h"
 

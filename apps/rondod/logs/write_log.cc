@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/user_name.h"
 #include "rondo/admin/secrets.h"
-#include "rondod/configuration/user_names.h"
 
 namespace rondo::daemon {
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/user_name.h"
 #include "journal/walk.h"
 #include "rondo/admin/bulk.h"
 #include "rondod/configuration/config.h"

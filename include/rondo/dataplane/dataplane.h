@@ -162,6 +162,11 @@ class DataPlane {
  public:
   virtual ~DataPlane();
 
+  /// Reserves the objects of this protocol number for the caller until this data plane ends: two owners would delete each other's.
+  /// AlreadyExists names the process that owns them. Succeeds again for the same data plane. Other planes, for reading, may exist beside
+  /// it.
+  virtual Status claim();
+
   /// Executes the orders and sets the status of each. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace). One thread
   /// at a time; the dumps may run on another.
   virtual void apply(std::span<Operation> ops) = 0;
@@ -206,8 +211,8 @@ struct LinuxDataPlaneOptions {
   std::string network_namespace{};
   /// rtm_protocol, nh_protocol and IFA_PROTO of everything we create; objects of other programs are never changed.
   std::uint8_t protocol = 201;
-  /// RTA_PRIORITY of every route: the kernel identifies a route also by its metric.
-  std::uint32_t metric = 20;
+  /// RTA_PRIORITY of every route: the kernel identifies a route also by its metric. zebra's is 20.
+  std::uint32_t metric = 201;
   /// Orders in one send, 1..256.
   std::size_t batch = 256;
 };

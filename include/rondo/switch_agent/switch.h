@@ -39,8 +39,8 @@ class Switch {
   Switch& operator=(const Switch&) = delete;
 
   /// Subscribes to link events and reads the objects of an earlier run from the data plane. Call it before the runtime runs: until then
-  /// no port exists, and all rows wait. Blocks while the kernel works: O(objects). Errors: those of DataPlane::monitor and of its dumps;
-  /// FailedPrecondition for a second call.
+  /// no port exists, and all rows wait. Blocks while the kernel works: O(objects). Errors: those of DataPlane::claim, DataPlane::monitor
+  /// and of its dumps; FailedPrecondition for a second call.
   Status start();
   /// True when each object of an earlier run is in use or deleted. Runtime thread.
   bool has_restarted() const noexcept;

@@ -20,6 +20,7 @@
 #include "dataplane/netlink/nexthop_holders.h"
 #include "dataplane/netlink/object_monitor.h"
 #include "dataplane/netlink/order_sender.h"
+#include "dataplane/netlink/plane_lock.h"
 #include "dataplane/netlink/route_holders.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
@@ -48,6 +49,14 @@ class LinuxDataPlane final : public DataPlane {
         dumps_(where_),
         holder_dumps_(where_),
         holders_(holder_dumps_, marks_) {}
+
+  Status claim() override {
+    if (lock_.is_held()) return {};
+    auto lock = netlink::PlaneLock::take(where_.path(), marks_.protocol);
+    if (!lock) return std::move(lock.error());
+    lock_ = std::move(*lock);
+    return {};
+  }
 
   void apply(std::span<Operation> ops) override {
     std::size_t begin = 0;  // The first order that is not sent yet.
@@ -246,6 +255,7 @@ class LinuxDataPlane final : public DataPlane {
   const netlink::ObjectMarks marks_;
   const NetworkNamespace where_;
   const std::string remark_;
+  netlink::PlaneLock lock_;
   const Result<std::uint32_t> orders_port_;  // The port of sender_'s socket.
   netlink::OrderSender sender_;
   DumpChannel dumps_;

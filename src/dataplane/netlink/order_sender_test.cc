@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -242,8 +243,8 @@ TEST(LinuxDataPlane, SetsCompatModeOffInItsNamespaceOnlyAndLeavesStrangersAlone)
   if (!lab) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << lab.error().to_string();
   auto plane = make_linux_dataplane({.network_namespace = (*lab)->path()});
   ASSERT_TRUE(plane.has_value()) << plane.error().to_string();
-  EXPECT_TRUE((*lab)->ip("route add blackhole 10.1.0.0/16 metric 20 proto 199"));
-  EXPECT_TRUE((*lab)->ip("route add blackhole 10.2.0.0/16 metric 20 proto 201"));
+  EXPECT_TRUE((*lab)->ip("route add blackhole 10.1.0.0/16 metric 201 proto 199"));
+  EXPECT_TRUE((*lab)->ip("route add blackhole 10.2.0.0/16 metric 201 proto 201"));
   std::vector<Operation> ops(2);
   ops[0].order = RouteDelete{.prefix = Prefix::parse("10.1.0.0/16").value()};
   ops[1].order = RouteDelete{.prefix = Prefix::parse("10.2.0.0/16").value()};
@@ -256,6 +257,25 @@ TEST(LinuxDataPlane, SetsCompatModeOffInItsNamespaceOnlyAndLeavesStrangersAlone)
   EXPECT_EQ((*plane)->describe(), "linux rtnetlink, network namespace " + (*lab)->path());
   const std::string mode = "ip netns exec " + (*lab)->name() + " grep -qx 0 /proc/sys/net/ipv4/nexthop_compat_mode";
   EXPECT_EQ(std::system(mode.c_str()), 0);
+}
+
+TEST(LinuxDataPlane, OneClaimsAProtocolNumberOfANamespaceAndOthersMayRead) {
+  auto lab = Lab::make();
+  if (!lab) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << lab.error().to_string();
+  const auto open = [&](std::uint8_t protocol) {
+    return make_linux_dataplane({.network_namespace = (*lab)->path(), .protocol = protocol}).value();
+  };
+  auto owner = open(201);
+  EXPECT_TRUE(owner->claim().ok());
+  EXPECT_TRUE(owner->claim().ok()) << "it has it already";
+  const auto other = open(201);
+  const Status refused = other->claim();
+  EXPECT_EQ(refused.code(), StatusCode::AlreadyExists) << refused.to_string();
+  EXPECT_THAT(std::string{refused.message()}, HasSubstr("pid " + std::to_string(::getpid())));
+  EXPECT_TRUE(other->routes([](const RouteEntry&) {}).ok());
+  EXPECT_TRUE(open(200)->claim().ok());
+  owner.reset();
+  EXPECT_TRUE(other->claim().ok());
 }
 
 TEST(NetlinkFloor, ProgramsAndRemovesRoutesInATableOfItsOwn) {

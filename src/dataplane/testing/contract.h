@@ -88,7 +88,7 @@ class KernelRig final : public Rig {
   void set_carrier(int number, bool up) override { ASSERT_TRUE(lab_->set_carrier(number, up)); }
   void remove_port(int number) override { ASSERT_TRUE(lab_->remove_port(number)); }
   void add_foreign_route(const char* prefix) override {
-    ASSERT_TRUE(lab_->ip(std::string{"route replace blackhole "} + prefix + " metric 20 proto static"));
+    ASSERT_TRUE(lab_->ip(std::string{"route replace blackhole "} + prefix + " metric 201 proto static"));
   }
   void add_stray_route(const char* prefix) override {
     ASSERT_TRUE(lab_->ip(std::string{"route add blackhole "} + prefix + " metric 5 proto 201"));
@@ -107,7 +107,7 @@ class KernelRig final : public Rig {
     ASSERT_TRUE(lab_->bridge("fdb del " + station.to_string() + " dev swp" + std::to_string(number) + " master"));
   }
   bool remove_foreign_route(const char* prefix) override {
-    return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 20 proto static");
+    return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 201 proto static");
   }
   void add_foreign_nexthop(NexthopId id, const char* gateway) override {
     ASSERT_TRUE(lab_->ip("nexthop add id " + std::to_string(id.value()) + " via " + gateway + " dev swp1 proto static"));

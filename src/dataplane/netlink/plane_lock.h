@@ -1,6 +1,6 @@
-// PlaneLock: permits one rondod per network namespace and protocol number. Two would delete each other's routes at every start, because
-// the protocol number identifies the owner of an object. The lock is a listening socket with an abstract name: such names belong to a
-// network namespace, and the kernel releases them with the process. Used at the start, and by a standby until it gets the lock. One thread.
+// PlaneLock: permits one switch agent per network namespace and protocol number. Two would delete each other's routes at every start,
+// because the protocol number identifies the owner of an object. The lock is a listening socket with an abstract name: such names belong
+// to a network namespace, and the kernel releases them with the process. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "rondo/base/result.h"
 
-namespace rondo::daemon {
+namespace rondo::netlink {
 
 class PlaneLock {
  public:
@@ -36,8 +36,8 @@ class PlaneLock {
   bool is_held() const noexcept { return static_cast<bool>(listener_); }
   const std::vector<Holder>& strangers() const noexcept { return strangers_; }
 
-  /// Empties the listener's queue. Each process that checks the lock leaves a connection in it, and a full queue hides the holder's pid.
-  /// Call about once a second. O(connections), bounded.
+  /// Empties the listener's queue. Each process that checks the lock leaves a connection in it, and a full queue hides the holder's pid
+  /// from kernels without unix_diag. Call about once a second where others wait for the lock. O(connections), bounded.
   void answer() const noexcept;
 
  private:
@@ -48,4 +48,4 @@ class PlaneLock {
 /// "pid 4711 (rondod, user root)".
 std::string to_string(const PlaneLock::Holder& holder);
 
-}  // namespace rondo::daemon
+}  // namespace rondo::netlink

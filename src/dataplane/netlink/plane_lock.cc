@@ -1,5 +1,5 @@
 // See plane_lock.h.
-#include "rondod/process/plane_lock.h"
+#include "dataplane/netlink/plane_lock.h"
 
 #include <linux/capability.h>
 #include <linux/netlink.h>
@@ -20,11 +20,11 @@
 #include <optional>
 #include <sstream>
 
+#include "base/user_name.h"
 #include "dataplane/netlink/network_namespace.h"
 #include "rondo/base/text.h"
-#include "rondod/configuration/user_names.h"
 
-namespace rondo::daemon {
+namespace rondo::netlink {
 
 namespace {
 
@@ -187,7 +187,7 @@ Found find_holder(const UniqueFd& socket, const UniqueFd& diagnosis, const Name&
 Status refuse(const PlaneLock::Holder& holder, const std::string& where, std::uint8_t protocol) {
   return {StatusCode::AlreadyExists, to_string(holder) + " programs " + where + " with protocol number " + std::to_string(protocol) +
                                          " already, and each would delete what the other made: end that process, or choose another "
-                                         "dataplane.protocol or dataplane.network_namespace"};
+                                         "protocol number (dataplane.protocol) or network namespace (dataplane.network_namespace)"};
 }
 
 Status no_socket() { return status_from_errno(errno, "opening the socket of its lock"); }
@@ -204,7 +204,7 @@ std::string to_string(const PlaneLock::Holder& holder) {
 }
 
 Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uint8_t protocol, Holder* holder) {
-  auto where = netlink::NetworkNamespace::open(network_namespace);
+  auto where = NetworkNamespace::open(network_namespace);
   if (!where) return failure(std::move(where.error()));
   // One socket to listen with, and one for each name to check.
   std::array<UniqueFd, kNames + 1> sockets;
@@ -258,4 +258,4 @@ void PlaneLock::answer() const noexcept {
   }
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::netlink
