@@ -15,7 +15,7 @@ if(RONDO_TOGETHER)
   set(RONDO_COMMON_HEADERS <algorithm> <array> <atomic> <cerrno> <chrono> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <filesystem>
                            <fstream> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <thread> <tl/expected.hpp>
                            <unordered_map> <utility> <variant> <vector>)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/library.cc CONTENT "// Whoever has the library's headers.\n")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/library.cc CONTENT "// For targets that use the library's headers.\n")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
   # Libraries are made with -fPIC, programs with -fPIE: headers of the one are none of the other's.
   # To the compiler, which sees one file that includes others, what a file keeps to itself looks like what a header has.
