@@ -31,30 +31,30 @@ const FactIndex::Provider* FactIndex::provider_of(FactKind kind) const noexcept 
 void FactIndex::connect(FactPort& port) {
   RONDO_ASSERT(port_ == nullptr);
   port_ = &port;
-  for (const Provider& provider : providers_) port.board().provide(port.member(), provider.kind, provider.owner);
+  for (const Provider& provider : providers_) port.shared_facts().provide(port.subscriber(), provider.kind, provider.owner);
   for (std::uint32_t slot = 0; slot < entries_.limit(); ++slot) {
     const Entry& entry = entries_[slot];
     if (!is_foreign(entry.fact.kind)) continue;
-    if (!entry.waiters.empty()) port.board().await(port.member(), entry.fact);
+    if (!entry.waiters.empty()) port.shared_facts().await(port.subscriber(), entry.fact);
     if (!entry.bound.empty()) static_cast<void>(count_ends_of(entry.fact.kind));
   }
 }
 
 void FactIndex::provide(FactKind kind, std::string owner, Holds holds) {
   RONDO_ASSERT(provider_of(kind) == nullptr);
-  if (port_ != nullptr) port_->board().provide(port_->member(), kind, owner);
+  if (port_ != nullptr) port_->shared_facts().provide(port_->subscriber(), kind, owner);
   providers_.push_back({kind, std::move(owner), std::move(holds)});
 }
 
 void FactIndex::retire_provider(FactKind kind) {
-  if (port_ != nullptr) port_->board().retire(port_->member(), kind);
+  if (port_ != nullptr) port_->shared_facts().retire(port_->subscriber(), kind);
   std::erase_if(providers_, [&](const Provider& provider) { return provider.kind == kind; });
 }
 
 bool FactIndex::holds(const Fact& fact) const {
   const Provider* const provider = provider_of(fact.kind);
   if (provider != nullptr) return provider->holds(fact.key);
-  return port_ != nullptr && port_->board().holds(fact);
+  return port_ != nullptr && port_->shared_facts().holds(fact);
 }
 
 bool FactIndex::is_awaited(const Fact& fact) const {
@@ -62,13 +62,13 @@ bool FactIndex::is_awaited(const Fact& fact) const {
     const std::uint32_t slot = find(fact, hash_of(fact));
     if (slot != kNone && !entries_[slot].waiters.empty()) return true;
   }
-  return port_ != nullptr && port_->board().is_awaited(port_->member(), fact);
+  return port_ != nullptr && port_->shared_facts().is_awaited(port_->subscriber(), fact);
 }
 
 std::string FactIndex::provider(FactKind kind) const {
   const Provider* const provider = provider_of(kind);
   if (provider != nullptr) return provider->owner;
-  return port_ != nullptr ? port_->board().provider(kind) : std::string{};
+  return port_ != nullptr ? port_->shared_facts().provider(kind) : std::string{};
 }
 
 std::uint64_t FactIndex::hash_of(const Fact& fact) noexcept {
@@ -99,7 +99,7 @@ std::uint32_t FactIndex::list_for(Ledger& ledger, const Fact& fact) {
     if (waiters.size() == 1) ++awaited_;
     // await() follows the parking: the row is about to join the list on this thread, and the answer arrives in a later turn of this
     // thread.
-    if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
+    if (waiters.size() == 1 && is_foreign(fact.kind)) port_->shared_facts().await(port_->subscriber(), fact);
   } catch (...) {  // An allocation failed: a list without rows must not remain.
     if (list != kNone) {
       forget(ledger, list);
@@ -158,7 +158,7 @@ void FactIndex::drop(std::uint32_t slot) {
 
 void FactIndex::no_waiters(std::uint32_t slot) {
   --awaited_;
-  if (is_foreign(entries_[slot].fact.kind)) port_->board().give_up(port_->member(), entries_[slot].fact);
+  if (is_foreign(entries_[slot].fact.kind)) port_->shared_facts().give_up(port_->subscriber(), entries_[slot].fact);
   drop(slot);
 }
 
@@ -230,26 +230,26 @@ bool FactIndex::has_ended_since(const Fact& fact, std::uint32_t since) const {
 bool FactIndex::count_ends_of(FactKind kind) {
   if (!is_foreign(kind) || std::ranges::find(counted_, kind) != counted_.end()) return false;
   counted_.push_back(kind);
-  port_->board().observe(port_->member(), kind);
+  port_->shared_facts().observe(port_->subscriber(), kind);
   return true;
 }
 
 std::size_t FactIndex::announce_everywhere(const Fact& fact) {
-  if (port_ != nullptr) port_->board().announce(port_->member(), fact);
+  if (port_ != nullptr) port_->shared_facts().announce(port_->subscriber(), fact);
   return announce(fact);
 }
 
 std::size_t FactIndex::withdraw(const Fact& fact) {
-  if (port_ != nullptr) port_->board().withdraw(port_->member(), fact);
+  if (port_ != nullptr) port_->shared_facts().withdraw(port_->subscriber(), fact);
   return end(fact);
 }
 
 void FactIndex::ask_again(const Fact& fact) {
-  if (is_foreign(fact.kind)) port_->board().ask_again(port_->member(), fact);
+  if (is_foreign(fact.kind)) port_->shared_facts().ask_again(port_->subscriber(), fact);
 }
 
 void FactIndex::observe(FactKind kind) {
-  if (port_ != nullptr) port_->board().observe(port_->member(), kind);
+  if (port_ != nullptr) port_->shared_facts().observe(port_->subscriber(), kind);
 }
 
 void FactIndex::forget_ledger(const Ledger& ledger) {

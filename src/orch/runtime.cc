@@ -87,15 +87,17 @@ Runtime::~Runtime() {
   parts_->parts.clear();
 }
 
-void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
-  port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
-    switch (news.what) {
-      case FactPort::News::What::Announced: resolved(news.fact, facts.announce(news.fact)); return;
-      case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, facts.holds(news.fact)); return;
-      case FactPort::News::What::Began: notify_fact_observers(news.fact, true); return;
-      case FactPort::News::What::Ended:
-        facts.end(news.fact);
-        notify_fact_observers(news.fact, false);
+void Runtime::Parts::join(std::shared_ptr<SharedFacts> shared) {
+  port = std::make_unique<FactPort>(*scheduler, std::move(shared), [this](const FactPort::Notification& notification) {
+    switch (notification.what) {
+      case FactPort::Notification::What::Announced: resolved(notification.fact, facts.announce(notification.fact)); return;
+      case FactPort::Notification::What::Asked:
+        port->shared_facts().answer(port->subscriber(), notification.fact, facts.holds(notification.fact));
+        return;
+      case FactPort::Notification::What::Began: notify_fact_observers(notification.fact, true); return;
+      case FactPort::Notification::What::Ended:
+        facts.end(notification.fact);
+        notify_fact_observers(notification.fact, false);
         return;
     }
   });

@@ -29,8 +29,8 @@
 namespace rondo {
 
 struct Runtime::Parts {
-  /// From now on facts cross to and from the other members of 'board'. Call it once.
-  void join(std::shared_ptr<FactBoard> board);
+  /// From now on facts cross to and from the other members of 'shared'. Call it once.
+  void join(std::shared_ptr<SharedFacts> shared);
   /// Reports that 'rows' rows that waited for 'fact' were queued.
   void resolved(const Fact& fact, std::size_t rows);
   void notify_fact_observers(const Fact& fact, bool holds);

@@ -1,5 +1,5 @@
 // The thread of a worker, and its end. The home thread makes, fills and destroys the worker's runtime; in between the runtime belongs to
-// the worker's thread. Both sides share src/store/bridge (tables), src/orch/fact_board.h (facts) and a mailbox (rejects).
+// the worker's thread. Both sides share src/store/bridge (tables), src/orch/shared_facts.h (facts) and a mailbox (rejects).
 #include "rondo/orch/worker.h"
 
 #include <pthread.h>
@@ -90,8 +90,8 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   p.runtime = std::make_unique<Runtime>(std::move(inner));
   p.runtime->parts_->bridge = p.bridge;
   if (home.parts_->log != nullptr) p.runtime->parts_->log_quarantines(*home.parts_->log);
-  if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<FactBoard>());
-  p.runtime->parts_->join(home.parts_->port->shared_board());
+  if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<SharedFacts>());
+  p.runtime->parts_->join(home.parts_->port->shared_facts_ptr());
   p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
     if (!p.rejects->post({std::string{table}, change, why}).ok()) p.untold_rejects.fetch_add(1, std::memory_order_relaxed);
   });
@@ -232,7 +232,7 @@ WorkerStats Worker::stats() const {
           .refused_requests = p.home_end->refused_requests(),
           .late_calls = p.home_end->late_calls(),
           .unanswered = p.unanswered,
-          .facts_forgotten = p.runtime->parts_->port->board().forgotten()};
+          .facts_forgotten = p.runtime->parts_->port->shared_facts().forgotten()};
 }
 
 }  // namespace rondo

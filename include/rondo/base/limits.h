@@ -223,7 +223,7 @@ inline constexpr Duration kWorkerDrain = 800ms;
 /// Facts of other threads that are remembered although no row waits for them. Beyond it the one idle longest is dropped, and queried again
 /// if needed.
 /// Reached: the fact that was idle longest is dropped, and queried again when needed. Figure: `WorkerStats::facts_forgotten`. Test:
-/// `WorkerFactBoard.FactsBeyondTheLimitAreForgottenAndAskedForAnewButNotThoseWaitedFor`.
+/// `WorkerSharedFacts.FactsBeyondTheLimitAreForgottenAndAskedForAnewButNotThoseWaitedFor`.
 inline constexpr std::size_t kBoardFacts = 262'144;
 
 // --- Rows that wait

@@ -1,4 +1,4 @@
-#include "orch/fact_board.h"
+#include "orch/shared_facts.h"
 
 #include <algorithm>
 
@@ -11,66 +11,66 @@ using Lock = std::lock_guard<std::mutex>;
 
 // --- Members.
 
-FactBoard::Member FactBoard::join(Source& port) {
+SharedFacts::Subscriber SharedFacts::join(Source& port) {
   const Lock lock(mutex_);
-  members_.emplace_back();
-  members_.back().port = &port;
-  return static_cast<Member>(members_.size() - 1);
+  subscribers_.emplace_back();
+  subscribers_.back().port = &port;
+  return static_cast<Subscriber>(subscribers_.size() - 1);
 }
 
-void FactBoard::leave(Member member) {
+void SharedFacts::leave(Subscriber subscriber) {
   const Lock lock(mutex_);
-  members_[member] = Inbox{};
+  subscribers_[subscriber] = Inbox{};
   for (const auto& kind : kinds_) {
-    std::erase(kind->observers, member);
+    std::erase(kind->observers, subscriber);
     for (auto& [key, entry] : kind->entries) {
-      std::erase(entry.waiters, member);
+      std::erase(entry.waiters, subscriber);
       keep_or_list(entry);
     }
   }
   forget_oldest();
 }
 
-bool FactBoard::take(Member member, std::size_t max, std::vector<News>& out) {
+bool SharedFacts::take(Subscriber subscriber, std::size_t max, std::vector<Notification>& out) {
   const Lock lock(mutex_);
-  Inbox& inbox = members_[member];
+  Inbox& inbox = subscribers_[subscriber];
   std::size_t taken = 0;
-  for (; taken < max && !inbox.news.empty(); ++taken) {
-    out.push_back(std::move(inbox.news.front()));
-    inbox.news.pop_front();
+  for (; taken < max && !inbox.notifications.empty(); ++taken) {
+    out.push_back(std::move(inbox.notifications.front()));
+    inbox.notifications.pop_front();
   }
   for (; taken < max && !inbox.observed_order.empty(); ++taken) {
     auto [kind, key] = std::move(inbox.observed_order.front());
     inbox.observed_order.pop_front();
     const auto node = inbox.observed.extract({kind.name(), key});
-    if (node.mapped().ended) out.push_back({News::What::Ended, {kind, key}});
-    if (node.mapped().holds) out.push_back({News::What::Began, {kind, std::move(key)}});
+    if (node.mapped().ended) out.push_back({Notification::What::Ended, {kind, key}});
+    if (node.mapped().holds) out.push_back({Notification::What::Began, {kind, std::move(key)}});
   }
   return !inbox.empty();
 }
 
-bool FactBoard::has_news(Member member) const {
+bool SharedFacts::has_notifications(Subscriber subscriber) const {
   const Lock lock(mutex_);
-  return !members_[member].empty();
+  return !subscribers_[subscriber].empty();
 }
 
-std::uint64_t FactBoard::forgotten() const {
+std::uint64_t SharedFacts::forgotten() const {
   const Lock lock(mutex_);
   return forgotten_;
 }
 
-void FactBoard::tell(Member member, News news) {
-  Inbox& inbox = members_[member];
+void SharedFacts::tell(Subscriber subscriber, Notification notification) {
+  Inbox& inbox = subscribers_[subscriber];
   if (inbox.port == nullptr) return;
   const bool first = inbox.empty();
-  inbox.news.push_back(std::move(news));
+  inbox.notifications.push_back(std::move(notification));
   if (first) inbox.port->wake_from_any_thread();
 }
 
-void FactBoard::tell_observers(Member from, const Kind& kind, const std::string& key, bool holds) {
-  for (const Member member : kind.observers) {
-    Inbox& inbox = members_[member];
-    if (member == from || inbox.port == nullptr) continue;
+void SharedFacts::tell_observers(Subscriber from, const Kind& kind, const std::string& key, bool holds) {
+  for (const Subscriber subscriber : kind.observers) {
+    Inbox& inbox = subscribers_[subscriber];
+    if (subscriber == from || inbox.port == nullptr) continue;
     const bool first = inbox.empty();
     const auto [it, is_new] = inbox.observed.try_emplace({kind.kind.name(), key});
     if (is_new) inbox.observed_order.emplace_back(kind.kind, key);
@@ -82,19 +82,19 @@ void FactBoard::tell_observers(Member from, const Kind& kind, const std::string&
 
 // --- Kinds and entries.
 
-FactBoard::Kind* FactBoard::find(FactKind kind) const {
+SharedFacts::Kind* SharedFacts::find(FactKind kind) const {
   const auto it = std::ranges::find_if(kinds_, [kind](const auto& known) { return known->kind == kind; });
   return it == kinds_.end() ? nullptr : it->get();
 }
 
-FactBoard::Kind& FactBoard::kind_of(FactKind kind) {
+SharedFacts::Kind& SharedFacts::kind_of(FactKind kind) {
   if (Kind* known = find(kind)) return *known;
   kinds_.push_back(std::make_unique<Kind>());
   kinds_.back()->kind = kind;
   return *kinds_.back();
 }
 
-FactBoard::Entry& FactBoard::entry_of(Kind& kind, const std::string& key) {
+SharedFacts::Entry& SharedFacts::entry_of(Kind& kind, const std::string& key) {
   const auto [known, is_new] = kind.entries.try_emplace(key);
   Entry& entry = known->second;
   if (is_new) {
@@ -106,7 +106,7 @@ FactBoard::Entry& FactBoard::entry_of(Kind& kind, const std::string& key) {
 
 /// A fact with waiters stays: there are at most as many as parked rows. A fact with an open question stays, because the answer needs its
 /// entry.
-void FactBoard::keep_or_list(Entry& entry) {
+void SharedFacts::keep_or_list(Entry& entry) {
   const bool idle = entry.waiters.empty() && !entry.asked;
   if (idle == entry.idle) return;
   if (!idle) return take_off_list(entry);
@@ -117,7 +117,7 @@ void FactBoard::keep_or_list(Entry& entry) {
   ++idle_;
 }
 
-void FactBoard::take_off_list(Entry& entry) {
+void SharedFacts::take_off_list(Entry& entry) {
   (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
   (entry.newer != nullptr ? entry.newer->older : newest_) = entry.older;
   entry.older = entry.newer = nullptr;
@@ -125,7 +125,7 @@ void FactBoard::take_off_list(Entry& entry) {
   --idle_;
 }
 
-void FactBoard::forget_oldest() {
+void SharedFacts::forget_oldest() {
   while (idle_ > limits::kBoardFacts) {
     Entry& oldest = *oldest_;
     ++forgotten_;
@@ -134,33 +134,34 @@ void FactBoard::forget_oldest() {
   }
 }
 
-void FactBoard::ask(Entry& entry) {
+void SharedFacts::ask(Entry& entry) {
   if (entry.asked || entry.kind->provider == kNobody) return;
   entry.asked = true;
-  tell(entry.kind->provider, {News::What::Asked, {entry.kind->kind, *entry.key}});
+  tell(entry.kind->provider, {Notification::What::Asked, {entry.kind->kind, *entry.key}});
 }
 
-void FactBoard::tell_waiters(Entry& entry) {
-  for (const Member member : std::exchange(entry.waiters, {})) tell(member, {News::What::Announced, {entry.kind->kind, *entry.key}});
+void SharedFacts::tell_waiters(Entry& entry) {
+  for (const Subscriber subscriber : std::exchange(entry.waiters, {}))
+    tell(subscriber, {Notification::What::Announced, {entry.kind->kind, *entry.key}});
 }
 
 // --- Providers.
 
-void FactBoard::provide(Member member, FactKind kind, std::string owner) {
+void SharedFacts::provide(Subscriber subscriber, FactKind kind, std::string owner) {
   const Lock lock(mutex_);
   Kind& known = kind_of(kind);
   RONDO_ASSERT(known.provider == kNobody);
-  known.provider = member;
+  known.provider = subscriber;
   known.owner = std::move(owner);
   for (auto& [key, entry] : known.entries) {
     if (!entry.waiters.empty()) ask(entry);
   }
 }
 
-void FactBoard::retire(Member member, FactKind kind) {
+void SharedFacts::retire(Subscriber subscriber, FactKind kind) {
   const Lock lock(mutex_);
   Kind* const known = find(kind);
-  if (known == nullptr || known->provider != member) return;
+  if (known == nullptr || known->provider != subscriber) return;
   known->provider = kNobody;
   known->owner.clear();
   for (auto& [key, entry] : known->entries) {
@@ -170,17 +171,17 @@ void FactBoard::retire(Member member, FactKind kind) {
   forget_oldest();
 }
 
-std::string FactBoard::provider(FactKind kind) const {
+std::string SharedFacts::provider(FactKind kind) const {
   const Lock lock(mutex_);
   const Kind* const known = find(kind);
   return known == nullptr ? std::string{} : known->owner;
 }
 
-void FactBoard::announce(Member member, const Fact& fact) {
+void SharedFacts::announce(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
-  tell_observers(member, *kind, fact.key, true);
+  tell_observers(subscriber, *kind, fact.key, true);
   if (!kind->crosses) return;
   Entry& entry = entry_of(*kind, fact.key);
   entry.known = entry.holds = true;
@@ -189,21 +190,21 @@ void FactBoard::announce(Member member, const Fact& fact) {
   forget_oldest();
 }
 
-void FactBoard::withdraw(Member member, const Fact& fact) {
+void SharedFacts::withdraw(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
-  tell_observers(member, *kind, fact.key, false);
+  tell_observers(subscriber, *kind, fact.key, false);
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return;
   known->second.known = true;
   known->second.holds = false;
 }
 
-void FactBoard::answer(Member member, const Fact& fact, bool holds) {
+void SharedFacts::answer(Subscriber subscriber, const Fact& fact, bool holds) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
-  if (kind == nullptr || kind->provider != member) return;
+  if (kind == nullptr || kind->provider != subscriber) return;
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return;
   Entry& entry = known->second;
@@ -215,9 +216,9 @@ void FactBoard::answer(Member member, const Fact& fact, bool holds) {
   forget_oldest();
 }
 
-// --- Members that wait.
+// --- Subscribers that wait.
 
-bool FactBoard::holds(const Fact& fact) {
+bool SharedFacts::holds(const Fact& fact) {
   const Lock lock(mutex_);
   Kind& kind = kind_of(fact.kind);
   kind.crosses = true;
@@ -230,53 +231,53 @@ bool FactBoard::holds(const Fact& fact) {
   return holds;
 }
 
-void FactBoard::await(Member member, const Fact& fact) {
+void SharedFacts::await(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind& kind = kind_of(fact.kind);
   kind.crosses = true;
   Entry& entry = entry_of(kind, fact.key);
   if (entry.known && entry.holds) {
-    tell(member, {News::What::Announced, fact});
+    tell(subscriber, {Notification::What::Announced, fact});
     return;
   }
-  if (std::ranges::find(entry.waiters, member) == entry.waiters.end()) entry.waiters.push_back(member);
+  if (std::ranges::find(entry.waiters, subscriber) == entry.waiters.end()) entry.waiters.push_back(subscriber);
   if (!entry.known) ask(entry);
   keep_or_list(entry);
 }
 
-void FactBoard::give_up(Member member, const Fact& fact) {
+void SharedFacts::give_up(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return;
-  std::erase(known->second.waiters, member);
+  std::erase(known->second.waiters, subscriber);
   keep_or_list(known->second);
   forget_oldest();
 }
 
-void FactBoard::ask_again(Member member, const Fact& fact) {
+void SharedFacts::ask_again(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
   const auto known = kind->entries.find(fact.key);
-  if (known == kind->entries.end() || std::ranges::find(known->second.waiters, member) == known->second.waiters.end()) return;
+  if (known == kind->entries.end() || std::ranges::find(known->second.waiters, subscriber) == known->second.waiters.end()) return;
   ask(known->second);
 }
 
-bool FactBoard::is_awaited(Member member, const Fact& fact) const {
+bool SharedFacts::is_awaited(Subscriber subscriber, const Fact& fact) const {
   const Lock lock(mutex_);
   const Kind* const kind = find(fact.kind);
   if (kind == nullptr) return false;
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return false;
-  return std::ranges::any_of(known->second.waiters, [member](Member waiter) { return waiter != member; });
+  return std::ranges::any_of(known->second.waiters, [subscriber](Subscriber waiter) { return waiter != subscriber; });
 }
 
-void FactBoard::observe(Member member, FactKind kind) {
+void SharedFacts::observe(Subscriber subscriber, FactKind kind) {
   const Lock lock(mutex_);
   Kind& known = kind_of(kind);
-  if (std::ranges::find(known.observers, member) == known.observers.end()) known.observers.push_back(member);
+  if (std::ranges::find(known.observers, subscriber) == known.observers.end()) known.observers.push_back(subscriber);
 }
 
 }  // namespace rondo
