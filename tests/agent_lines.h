@@ -1,5 +1,5 @@
-// AgentLines: the content of a data plane as sorted lines of text, and DesiredState, the plain model of the expected content. For tests of
-// the agent on the simulated kernel and on the real one: differences are readable.
+// lines_of() returns the content of a data plane as sorted lines of text, and DesiredState is the plain model of the expected content. For
+// tests of the agent on the simulated kernel and on the real one: differences are readable.
 #pragma once
 
 #include <algorithm>

@@ -242,13 +242,16 @@ def check_using(tree, offences):
                 offences.add(path, line_of(code, match.start()), "using", f"'using namespace {match.group(1)}' in a header")
 
 
-def has_companion_header(tree, path):
-    """A .cc whose promise stands in a header of the same name needs no paragraph of its own."""
+def companion_headers(path):
+    """Where the header of a .cc file may be: beside it, or in include/."""
     stem = path[:-3]
     parts = stem.split("/")
-    beside = stem + ".h"
-    public = "/".join(["include", "rondo", parts[1], parts[-1] + ".h"]) if len(parts) > 2 else beside
-    return beside in tree.texts or public in tree.texts
+    return [stem + ".h"] + (["/".join(["include", "rondo", parts[1], parts[-1] + ".h"])] if len(parts) > 2 else [])
+
+
+def has_companion_header(tree, path):
+    """A .cc whose promise stands in a header of the same name needs no paragraph of its own."""
+    return any(header in tree.texts for header in companion_headers(path))
 
 
 def check_header(tree, offences):
@@ -350,6 +353,24 @@ def write_unplain_counts(root):
         file.writelines(f"{room}: {len(places[room])}\n" for room in sorted(places))
 
 
+# Functions of other projects that comments name.
+FOREIGN_FUNCTIONS = {"apply_temp_view", "create_temp_view", "g_main_loop_run", "hasCachedData", "neigh_changeaddr", "readData", "select"}
+
+
+def check_named(tree, offences):
+    """The type that the first line of a file names is in the file or its header, and a function that a comment names is in the code."""
+    words = FOREIGN_FUNCTIONS.union(*(re.findall(r"\w+", code) for code in tree.code.values()))
+    for path, code in tree.code.items():
+        title = re.match(r"// ([A-Z][a-z0-9]+[A-Z]\w*):\s", tree.texts[path])
+        headers = [tree.code.get(header, "") for header in companion_headers(path)] if path.endswith(".cc") else []
+        if title and not re.search(rf"\b{title.group(1)}\b", "".join([code, *headers])):
+            offences.add(path, 1, "named", f"'{title.group(1)}' is neither in this file nor in its header")
+        for comment in COMMENT.finditer(tree.texts[path]):
+            for match in re.finditer(r"\b(\w+)\(\)", comment.group(0)):
+                if match.group(1) not in words:
+                    offences.add(path, line_of(tree.texts[path], comment.start()), "named", f"'{match.group(0)}' is not in the code")
+
+
 def check_paths(tree, offences):
     for path, text in tree.texts.items():
         for match in FOREIGN_PATH.finditer(text):
@@ -436,7 +457,7 @@ def check_limits(tree, offences):
 
 RULES = {
     "layers": check_layers, "length": check_length, "sleep": check_sleep, "loop": check_loop, "using": check_using, "header": check_header,
-    "thread": check_thread, "global": check_global, "words": check_words, "plain": check_plain, "paths": check_paths, "docs": check_docs,
+    "thread": check_thread, "global": check_global, "words": check_words, "plain": check_plain, "named": check_named, "paths": check_paths, "docs": check_docs,
     "snippets": check_snippets, "limits": check_limits,
 }
 

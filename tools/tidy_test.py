@@ -163,6 +163,11 @@ class TidyTest(unittest.TestCase):
         self.finds("header", "comment", src__base__y_dot_h="#pragma once\n")
         self.finds("header", "comment", src__base__y_dot_cc="int f();\n")
 
+    def test_comments_name_what_there_is(self):
+        self.finds("named", "'OtherThing'", src__base__y_dot_h="// OtherThing: another one.\n#pragma once\n")
+        self.finds("named", "'is_big()'", src__base__y_dot_h="// Things: see is_big().\n#pragma once\n")
+        self.passes(src__base__big_thing_dot_cc="// BigThing: the size() of a Thing.\nstruct BigThing;\n")
+
     def test_threads_start_only_where_it_is_written(self):
         for start in ("std::thread t(f);", "std::jthread t{f};", "auto x = std::async(f);", "pthread_create(&t, 0, f, 0);"):
             self.finds("thread", "threads start only in", src__base__y_dot_cc=f"// Y.\nvoid g() {{ {start} }}\n")

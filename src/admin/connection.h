@@ -87,7 +87,7 @@ class AdminConnection final : public Source {
   bool readable_ = true;
   bool writable_ = true;
   bool looked_at_ = false;   // The reactor has reported the descriptor since the last turn.
-  Instant last_written_;     // Or since when output has been waiting.
+  Instant last_written_;     // Time of the last write, or the time since which output waits.
   bool had_output_ = false;  // At the last turn or check.
   std::optional<Instant> frame_since_;
   std::optional<Instant> dry_since_;  // Since when all received bytes have been read.

@@ -57,7 +57,7 @@ struct BookOptions {
   std::size_t other_rows_max = limits::kFpmOtherRows;
   /// Whether routes wait for take_programmed() after their rows are written.
   bool answers = false;
-  /// Returns the name of zebra's device; empty if it is unknown, and then device_named() tells of its arrival.
+  /// Returns the name of zebra's device; empty if it is unknown, and then devices_changed() is called when it has one.
   std::function<std::string(std::uint32_t device)> device_name = {};
 };
 

@@ -235,9 +235,9 @@ class World {
   std::priority_queue<Look, std::vector<Look>, std::greater<>> looks_;
   std::priority_queue<Expected, std::vector<Expected>, LaterDue> runs_;
   std::uint64_t emitted_ = 0;
-  std::int64_t minute_ = 0;                              // The one whose firings are counted, by job:
-  std::vector<FiringJob> firing_jobs_;                   // in the order in which they fire first,
-  std::unordered_map<std::string, std::size_t> places_;  // and where each is there.
+  std::int64_t minute_ = 0;                              // The minute whose firings are counted.
+  std::vector<FiringJob> firing_jobs_;                   // The firings of this minute by job, in the order of the first firing.
+  std::unordered_map<std::string, std::size_t> places_;  // Job name to its place in firing_jobs_.
   Forecast found_;
 };
 

@@ -25,7 +25,7 @@ bool is_name(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '/';
   };
-  // Commands may make a path of the name.
+  // Commands may use the name as a path.
   const std::string parts = "/" + std::string{name} + "/";
   const bool leads_elsewhere =
       parts.find("//") != std::string::npos || parts.find("/./") != std::string::npos || parts.find("/../") != std::string::npos;

@@ -1,4 +1,4 @@
-// JobCalls: the calls of a Jobs as text, for the journal: those that programs outside of the runtime cause, and what asynchronous handlers
+// JobCall: a call of a Jobs as text, for the journal: those that programs outside of the runtime cause, and what asynchronous handlers
 // answer and report. See sched/recorded_calls.h.
 #pragma once
 

@@ -249,7 +249,7 @@ struct Jobs::Parts {
   /// The handler of the job was changed: its runs that wait for room at the former one begin again.
   void leave_lines(const LiveJob& job);
   static bool begins_otherwise(const Job& before, const Job& after);
-  /// After such an edit: the due runs of the job that have not begun wait for what they have to wait for now.
+  /// Called after such an edit: recomputes what the due runs of the job that have not begun wait for.
   void decide_again(LiveJob& job);
   /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
   void replan_roots(const std::vector<std::string>& parents);
@@ -414,8 +414,8 @@ struct Jobs::Parts {
   mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
   bool is_planning = false;
   bool plans_again = false;                          // A cycle was asked for while one was under way.
-  bool must_follow = false;                          // follow_changes() is still to come,
-  bool has_followed = false;                         // or has been called, so that the next cycle plans in any case.
+  bool must_follow = false;                          // follow_changes() must be called.
+  bool has_followed = false;                         // follow_changes() was called: the next cycle plans in any case.
   Duration clocks = difference_of(runtime.clock());  // Wall clock less monotonic clock, as of the last answer of the store's thread.
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;

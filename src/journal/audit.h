@@ -1,4 +1,4 @@
-// JournalAudit: compares every wait of a recorded run with the bound that the policy promises (rondo/sched/policy.h), from the recorded
+// audit() compares every wait of a recorded run with the bound that the policy promises (rondo/sched/policy.h), from the recorded
 // turns. A run is split where the policy changed or records are missing. Each part is read twice. The first pass finds the longest turns
 // and how many sources each priority had; the second checks every wait against the bound they allow. One thread. Memory: O(sources).
 #pragma once

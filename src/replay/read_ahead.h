@@ -39,7 +39,7 @@ class ReadAhead {
     std::vector<Made> changes;  // The changes of the whole Changed records among them.
     std::shared_ptr<const char[]> piece;
     std::size_t bytes = 0;     // Bytes of the records.
-    std::string gap;           // Why the record reader ends after these records, before the run does; empty if it does not.
+    std::string gap;           // Reason why reading stops before the end of the run; empty if it does not.
     std::exception_ptr error;  // In the last batch: the exception of the reading.
   };
 

@@ -255,7 +255,7 @@ TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // In S
 
 // --- promises that not every store can keep
 
-/// Instantiated for stores that keep the order of arrival: see StoreWorld::keeps_arrival_order().
+/// Instantiated for stores that keep the order of arrival.
 class OrderContract : public StoreContract {
  protected:
   void SetUp() override {

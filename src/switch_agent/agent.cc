@@ -69,8 +69,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
   if (journal_ != nullptr) note_settings();
 }
 
-/// Words about a neighbour that is missing. A row of it tells what it waits for. Without a row, the kernel learns none on a port that
-/// cannot be used.
+/// Explains why a neighbour is missing. If it has a row, the row's own reason is used. Without a row, the kernel learns none on a port
+/// that cannot be used.
 std::string Agent::neighbor_words(std::string_view key) const {
   std::string words = interfaces_.own_address_words(key);
   const Result<NeighborKey> parsed = parse_neighbor_key(key);

@@ -30,7 +30,7 @@ Status Workers::Parts::health() const {
   const Instant now = runtime.scheduler().now();
   for (const auto& [id, run] : runs) {
     const bool is_stopping = run.open && run.stopped && now - *run.stopped >= options.stopping;
-    // Why there is no word of a worker that is away or silent is said above.
+    // Away and silent workers are reported above.
     if (!is_stopping || workers.at(run.worker).is_silent) continue;
     named.add("run " + std::to_string(id) + " of the job '" + run.open->job().name + "' was ordered to stop at " +
               at_milliseconds(runtime.clock().wall_now() + -(now - *run.stopped)) + ", and worker '" + run.worker +

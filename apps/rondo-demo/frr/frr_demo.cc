@@ -247,7 +247,7 @@ Status FrrDemo::announce_singles() {
   auto tap = BgpTap::start(box_->path());
   if (!tap) return tap.error();
   for (unsigned i = 0; i < options_.singles; ++i) {
-    // 10.128.0.0/16 is in no table of the Internet, and apart from the cables' subnets.
+    // 10.128.0.0/16 is private and does not overlap the subnets of the cables.
     const std::string prefix = "10.128." + std::to_string(i / 64) + "." + std::to_string(i % 64 * 4) + "/30";
     if (Status announced = network_->announce(prefix); !announced.ok()) return announced;
     prefixes_.push_back(prefix);

@@ -25,7 +25,7 @@ json::object edit_of(const Imported& one) {
   return edit;
 }
 
-/// The bytes that the job takes in a request: its text is within the text of an argument.
+/// Size of the job in a request, where its JSON is escaped inside a JSON string.
 std::size_t bytes_of(const Imported& one) { return json_text(json::value(escape_text(json_text(edit_of(one))))).size(); }
 
 void add_parents(const json::object& job, std::set<std::string>& names) {

@@ -20,8 +20,8 @@ namespace rondo::cli {
 
 /// A piece of a log, of one attempt.
 struct LogPiece {
-  std::uint64_t from = 0;  // Of its first byte: more than asked if older output has been removed, or output could not be written.
-  std::uint64_t next = 0;  // Of the byte behind it.
+  std::uint64_t from = 0;  // Offset of the first byte. Larger than requested if older output was removed or could not be written.
+  std::uint64_t next = 0;  // Offset of the byte behind the piece.
   std::uint32_t attempt = 0;
   std::string data;
 };

@@ -146,8 +146,8 @@ class Worker {
   std::set<std::int64_t> unnamed_;           // Of them, those that this server has not heard of: see name_ends().
   std::size_t taken_over_ = 0;               // Ends that were there at the start.
   std::set<std::int64_t> unwritten_;         // Of them, those whose end is not on the disk. check_disk() writes them again.
-  std::set<std::int64_t> unstored_;          // Of them, those that the server has got, and not stored. They are reported again,
-  Instant repeat_at_;                        // at this time.
+  std::set<std::int64_t> unstored_;          // Ends that the server received but did not store. Reported again at repeat_at_.
+  Instant repeat_at_;
   std::deque<LogQuestion> questions_;
   std::set<std::string, std::less<>> malformed_;  // Orders, and "unstored", of which this was logged.
   /// What the report under way says, for its acknowledgement.

@@ -127,7 +127,7 @@ TEST(Unit, LimitsTheDescriptorsToWhatTheListenersMayTakeAndKeepsFilesPrivate) {
   }
   ASSERT_GT(most, 1024U);
   EXPECT_TRUE(is_taken(*direct, "connections", std::to_string(most)));
-  // A direct server takes a quarter of the descriptors for its connections, at two each; see connections_most() of direct_server.cc.
+  // A direct server takes a quarter of the descriptors for its connections, at two each; see connections_most() of store/zmq/server.cc.
   EXPECT_GE(limit / 4, most) << "the largest setting holds";
   EXPECT_LT(limits::kAdminConnections + limits::kAdminReserved + 1024, limit / 2)
       << "callers of the admin socket, files and the data plane";

@@ -104,8 +104,8 @@ struct JobEdit {
 
 /// Past instants of a job that get a run: Jobs::backfill().
 struct BackfillRange {
-  WallTime from{};        // The first instant may be at this time,
-  WallTime to{};          // and the last one is before this time, which is not in the future.
+  WallTime from{};        // The earliest instant.
+  WallTime to{};          // Instants are before this time, which is not in the future.
   std::size_t max = 100;  // The most runs of the job: 1 to limits::kBackfillRuns.
   bool dry_run = false;   // Nothing is stored: the runs of the answer have no id.
 };

@@ -1,7 +1,7 @@
-// FdbMonitor: the source of FdbEvents on Linux. It compares each notification with what is known, because the kernel also reports static
-// entries and those of the bridge itself. After a gap it reads the forwarding databases again and reports the differences. The kernel's
-// dump of them is no snapshot and does not say so: a station counts as gone only if two dumps do not have it. Bounded by fdb_book.h.
-// Scheduler thread only; about 1 us a notification.
+// FdbMonitor: the source of FdbEvent values on Linux. It compares each notification with what is known, because the kernel also reports
+// static entries and those of the bridge itself. After a gap it reads the forwarding databases again and reports the differences. The
+// kernel's dump of them is no snapshot and does not say so: a station counts as gone only if two dumps do not have it. Bounded by
+// fdb_book.h. Scheduler thread only; about 1 us a notification.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// NeighborMonitor: the source of NeighborEvents on Linux, and the way to make the kernel resolve an address. It compares each notification
-// with the known state, because the kernel reports each step of a neighbour's age. After a gap it reads all neighbours again and reports
-// the differences. The kernel's dump of neighbours is no snapshot and does not say so: a neighbour counts as gone only if
-// two dumps do not have it. Scheduler thread only; about 1 us a notification.
+// NeighborMonitor: the source of NeighborEvent values on Linux, and the way to make the kernel resolve an address. It compares each
+// notification with the known state, because the kernel reports each step of a neighbour's age. After a gap it reads all neighbours again
+// and reports the differences. The kernel's dump of neighbours is no snapshot and does not say so: a neighbour counts as gone only if two
+// dumps do not have it. Scheduler thread only; about 1 us a notification.
 #pragma once
 
 #include <map>

@@ -81,8 +81,8 @@ class RunRetention {
   bool is_in_pass_ = false;
   Trimmed trimmed_;                          // job_id 0: none.
   EndPlace aged_to_;                         // Runs up to this place were looked at for their age.
-  std::unordered_set<std::int64_t> needed_;  // Parents of runs without an end, as of the begin of a pass,
-  std::int64_t newest_ = 0;                  // and the newest run then: a later run has no earlier parent.
+  std::unordered_set<std::int64_t> needed_;  // Parents of runs without an end when the pass began.
+  std::int64_t newest_ = 0;                  // The newest run when the pass began: a later run has no earlier parent.
   Statement next_with_runs_{database_, "SELECT min(job) FROM runs WHERE job > ?"};
   Statement newest_runs_{database_, "SELECT count(*), min(id) FROM (SELECT id FROM runs WHERE job = ? ORDER BY id DESC LIMIT ?)"};
   Statement ended_{database_, (std::string{"SELECT "} + kRowColumns +

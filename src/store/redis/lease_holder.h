@@ -1,5 +1,5 @@
-// LeaseHolder: the text with which a process identifies itself as the holder of a lease (lease.h): host, pid, and data that distinguish the
-// process from any other. Another process reads it, shows the holder to users, and detects whether a holder on this machine has ended.
+// The text with which a process identifies itself as the holder of a lease (lease.h): host, pid, and data that distinguish the process
+// from any other. Another process reads it, shows the holder to users, and detects whether a holder on this machine has ended.
 #pragma once
 
 #include <string>
