@@ -343,6 +343,19 @@ TEST_P(DataPlaneContract, ANexthopNeedsItsPortWithCarrierAndASubnet) {
   must(NexthopSet{.id = kSix, .gateway = ip("fe80::2"), .port = swp1_});  // Link-local: needs no subnet.
 }
 
+TEST_P(DataPlaneContract, AnUpdateOfAnAbsentGroupIsNotFoundWithEnoent) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  GroupSet group{.id = NexthopId{9}, .update = true, .members = {{.nexthop = kOne}}};
+  const Status status = apply(group);
+  EXPECT_EQ(status.code(), StatusCode::NotFound) << status.to_string();
+  EXPECT_EQ(status.origin_errno(), ENOENT);
+  group.update = false;
+  must(group);
+  group.update = true;
+  group.members = {{.nexthop = kTwo}};
+  must(group);
+}
+
 TEST_P(DataPlaneContract, DeletingAnAbsentNexthopIsNotFoundWithEnoent) {
   const Status status = apply(NexthopDelete{.id = kOne});
   EXPECT_EQ(status.code(), StatusCode::NotFound) << status.to_string();

@@ -30,7 +30,8 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
   switch (error_number) {
     case ESRCH:
     case ENOENT:
-    case EADDRNOTAVAIL: return is_delete(order) ? StatusCode::NotFound : StatusCode::FailedPrecondition;
+    case EADDRNOTAVAIL:
+      return is_delete(order) || std::holds_alternative<GroupSet>(order) ? StatusCode::NotFound : StatusCode::FailedPrecondition;
     case ENODEV:
     case ENXIO: return is_delete(order) ? StatusCode::NotFound : StatusCode::FailedPrecondition;
     case ENETDOWN:

@@ -68,6 +68,7 @@ void add(Digest& to, const NeighborDelete& neighbor) {
 void add(Digest& to, const AddressSet& address) {
   to.add(address.port.value());
   to.add(address.address);
+  if (address.subnet_metric != 0) to.add(address.subnet_metric);
 }
 void add(Digest& to, const AddressDelete& address) {
   to.add(address.port.value());

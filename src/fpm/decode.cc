@@ -147,6 +147,7 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   route.prefix = route.prefix.network();
   decoded.skip = Skip::RouteType;
   if (!route.gone && !read_way(header->rtm_type, route)) return Decoded::Kind::Skipped;
+  if (header->rtm_src_len != 0 || header->rtm_tos != 0) return Decoded::Kind::Skipped;  // Beside the route to the same prefix.
   if (route.too_many) route.hops.clear();
   if (route.hops.empty() && (hop.has_gateway || hop.device != 0)) route.hops.push_back(hop);
   decoded.skip = Skip::None;

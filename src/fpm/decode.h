@@ -19,7 +19,7 @@ enum class Skip : std::uint8_t {
   Family,        // Neither IPv4 nor IPv6: MPLS, EVPN.
   Table,         // A routing table that is not configured.
   Kernel,        // A route that the kernel makes by itself, such as a connected one.
-  RouteType,     // Local, multicast and others.
+  RouteType,     // Local, multicast and others; routes for packets of some sources or types of service.
   Encapsulated,  // A next hop that adds MPLS labels or a tunnel.
   NoGateway,     // A next hop that is only a device.
   Unknown,       // A deletion of something that is not held.

@@ -98,6 +98,21 @@ TEST(FpmDecode, OtherFamiliesAndTypesAreSkipped) {
   EXPECT_EQ(decoded(kit::message(2000, mpls, [](auto&) {})).skip, Skip::MessageType);
 }
 
+/// Such a route took the place of the plain one, and its deletion deleted that.
+TEST(FpmDecode, RoutesForSomeSourcesOrTypesOfServiceAreSkipped) {
+  for (const std::uint16_t type : {RTM_NEWROUTE, RTM_DELROUTE}) {
+    rtmsg header{};
+    header.rtm_family = AF_INET6;
+    header.rtm_type = RTN_BLACKHOLE;
+    EXPECT_EQ(decoded(kit::message(type, header, [](auto&) {})).kind, Kind::Route);
+    header.rtm_src_len = 48;
+    EXPECT_EQ(decoded(kit::message(type, header, [](auto&) {})).skip, Skip::RouteType);
+    header.rtm_src_len = 0;
+    header.rtm_tos = 16;
+    EXPECT_EQ(decoded(kit::message(type, header, [](auto&) {})).skip, Skip::RouteType);
+  }
+}
+
 TEST(FpmDecode, ALengthThatLiesIsMalformed) {
   rtmsg header{};
   header.rtm_family = AF_INET;

@@ -9,6 +9,8 @@ namespace rondo::switch_agent {
 
 namespace {
 
+constexpr std::uint32_t kPassingMetric = 1;
+
 /// IPv6 identifies an address by its bits alone, IPv4 by its bits and prefix length.
 bool is_same(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
 
@@ -20,8 +22,10 @@ Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& p
     drift.wanted = "address " + wanted->to_string() + " on " + port;
   }
   if (actual != nullptr) {
-    drift.actual =
-        "address " + actual->address.to_string() + (port.empty() ? "" : " on " + port) + (actual->expires ? " that expires" : "");
+    drift.actual = "address " + actual->address.to_string() + (port.empty() ? "" : " on " + port) +
+                   (actual->expires                                  ? " that expires"
+                    : wanted != nullptr && !actual->has_subnet_route ? " without the route to its subnet"
+                                                                     : "");
   }
   return drift;
 }
@@ -63,9 +67,10 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
     // A device that is down, or has no IPv6, keeps no IPv6 address.
     const bool has_family = !prefix.address.is_v6() || (holds({kAdminUp, port}) && holds({kIpv6, port}));
     const bool is_due = address.applied && !address.leaving && has_family;
+    const bool lacks_route = actual != nullptr && !actual->has_subnet_route && holds({kAdminUp, port});
     // Refused before: it is retried until the kernel accepts it, and `why` names the cause.
     const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
-    if (!is_due || is_refused || (actual != nullptr && actual->address == prefix && !actual->expires)) continue;
+    if (!is_due || is_refused || (actual != nullptr && actual->address == prefix && !actual->expires && !lacks_route)) continue;
     const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
     const AddressDelete object{id, actual == nullptr ? prefix : actual->address};
     findings.add(kind, object, [&, wanted = &prefix] { return drift_of(kind, object, port, wanted, actual); });
@@ -84,6 +89,8 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
     if (kind == DriftKind::Changed && prefix != object.address) program(programmer_, object, [](const Status&) {});
+    // The next order sets it back to 0, and the kernel makes the route to the subnet again.
+    if (kind == DriftKind::Changed) program(programmer_, AddressSet{object.port, prefix, kPassingMetric}, [](const Status&) {});
     order_again(port, object.port, prefix);
   }
 }

@@ -307,6 +307,14 @@ void NexthopGroups::lost(Nexthop& nexthop) {
 
 // --- groups
 
+/// The kernel has it no more, and dropped its routes with it.
+void NexthopGroups::lost(Group& group) {
+  group.possible.assign(1, {});
+  group.sure = true;
+  become_unusable(group);
+  refresh(group);
+}
+
 void NexthopGroups::refresh(Group& group) {
   if (group.deleting) return;
   if (group.asking) {
@@ -348,7 +356,7 @@ void NexthopGroups::order(Group& group, std::vector<GroupMember> members) {
   group.asking = true;
   group.possible.push_back(members);
   ++group_replaces_;
-  program(programmer_, GroupSet{group.id, !group.made, std::move(members)},
+  program(programmer_, GroupSet{group.id, !group.made, group.made, std::move(members)},
           [this, fact = group.fact](const Status& status) { answered(fact, status); });
 }
 
@@ -363,6 +371,10 @@ void NexthopGroups::order_delete(Group& group) {
 void NexthopGroups::answered(const Fact& fact, const Status& status) {
   Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
   group.asking = false;
+  if (status.code() == StatusCode::NotFound) {  // Another program deleted the group that was to be changed.
+    group.made = group.again = false;
+    return lost(group);
+  }
   if (is_taken(status)) {
     take_other_number(group);
     group.again = true;

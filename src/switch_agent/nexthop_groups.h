@@ -153,6 +153,7 @@ class NexthopGroups final : public Orch {
   bool may_come(const Nexthop& nexthop) const;
   bool has_port(const HopKey& key) const;
   void lost(Nexthop& nexthop);
+  void lost(Group& group);
 
   void refresh(Group& group);
   void order(Group& group, std::vector<GroupMember> members);

@@ -150,11 +150,8 @@ void NexthopGroups::program_again(DriftKind kind, Nexthop& nexthop) {
 
 void NexthopGroups::program_again(DriftKind kind, Group& group) {
   if (group.asking || group.deleting) return;
-  if (kind == DriftKind::Missing) {
-    group.possible.assign(1, {});
-    group.sure = true;
-    become_unusable(group);  // Its routes disappeared with it.
-  } else if (group.possible.front().empty()) {
+  if (kind == DriftKind::Missing) return lost(group);
+  if (group.possible.front().empty()) {
     program(programmer_, NexthopDelete{group.id}, [](const Status&) {});
   } else {
     group.sure = false;

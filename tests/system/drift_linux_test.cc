@@ -207,6 +207,58 @@ TEST_F(DriftOnLinux, AnAddressThatOthersGiveALifetimeIsAnAddressWithoutOneAgain)
   }
 }
 
+/// The port had the group ordered again before an audit looked: its routes stayed away, and the rows were "installed".
+TEST_F(DriftOnLinux, RoutesOfAGroupThatOthersDeleteBesideAPortThatBouncesComeBack) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  set("ROUTE_TABLE", "40.0.0.0/8", {{"nexthop", "10.1.0.2,10.2.0.2"}, {"ifname", "swp1,swp2"}});
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == 4; }));
+  wanted = lines();
+  auto plane = make_linux_dataplane({.network_namespace = lab->path()}).value();
+  const std::vector<NexthopEntry> nexthops = plane->nexthops().value();
+  const auto group = std::ranges::find_if(nexthops, [](const NexthopEntry& entry) { return entry.members.size() == 2; });
+  ASSERT_NE(group, nexthops.end());
+  const std::string id = std::to_string(group->id.value());
+  ASSERT_TRUE(lab->ip("nexthop del id " + id) && lab->ip("link set swp2 down") && lab->ip("link set swp2 up"));
+  ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
+}
+
+/// Rows that use the subnet stayed "installed", and the kernel refused each later next hop ("invalid gateway").
+struct Subnet {
+  std::string_view address;
+  std::string_view subnet;
+  std::string_view metric;  // What the kernel gives the route.
+};
+constexpr Subnet kSubnet4{"10.1.0.1/24", "10.1.0.0/24", "src 10.1.0.1 $"};
+constexpr Subnet kSubnet6{"fd00:1::1/64", "fd00:1::/64", "metric 256 "};
+
+bool has_route(const netlink::Lab& lab, const Subnet& one) {
+  return lab.ip("route show " + std::string{one.subnet} + " dev swp1 proto kernel | grep -q '" + std::string{one.metric} + "'");
+}
+
+TEST_F(DriftOnLinux, TheRouteToASubnetThatOthersDeleteIsMadeAgain) {
+  start_with_rows("audit_s = 0\non_drift = \"report\"\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  for (const Subnet& one : {kSubnet4, kSubnet6}) {
+    ASSERT_TRUE(has_route(*lab, one));
+    ASSERT_TRUE(lab->ip("route del " + std::string{one.subnet} + " dev swp1"));
+    ASSERT_FALSE(has_route(*lab, one));
+    EXPECT_THAT(json::serialize(call("diff", {})),
+                HasSubstr("address " + std::string{one.address} + " on swp1 without the route to its subnet"));
+    static_cast<void>(call("resync", {}));
+    ASSERT_TRUE(becomes([&] { return has_route(*lab, one); })) << one.subnet;
+    ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
+    EXPECT_EQ(lines(), wanted);
+  }
+}
+
+TEST_F(DriftOnLinux, TheIpv4RouteToASubnetThatOthersDeleteIsBackWithoutAnAudit) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  ASSERT_TRUE(lab->ip("route del " + std::string{kSubnet4.subnet} + " dev swp1"));
+  ASSERT_TRUE(becomes([&] { return has_route(*lab, kSubnet4); }));
+}
+
 /// Another program puts an object of its own in the place of ours. Only routes and entries of bridges tell the owner reliably: rondod
 /// leaves such a route or entry alone.
 TEST_F(DriftOnLinux, WhatOthersPutInOurPlaceIsRepairedOrNamed) {

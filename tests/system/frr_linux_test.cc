@@ -129,9 +129,8 @@ TEST_F(FrrOnLinux, RoutesOfBgpAreInTheKernelAndRestartsChangeNothing) {
   const std::vector<std::string> all = prefixes();
   EXPECT_EQ(kernel_prefixes(), std::set<std::string>(all.begin(), all.end()));
   const Lines before = restart::kernel_lines(*plane);
-  EXPECT_THAT(before, testing::Contains("route 20.0.0.0/24 table 100 metric 201 via {swp1 10.254.1.2*1, swp2 10.254.2.2*1}"));
-  EXPECT_THAT(before,
-              testing::Contains("route 2001:db8:1::/48 table 100 metric 201 via {swp1 fd00:10:254:1::2*1, swp2 fd00:10:254:2::2*1}"));
+  EXPECT_THAT(before, testing::Contains("route 20.0.0.0/24 table 100 via {swp1 10.254.1.2*1, swp2 10.254.2.2*1}"));
+  EXPECT_THAT(before, testing::Contains("route 2001:db8:1::/48 table 100 via {swp1 fd00:10:254:1::2*1, swp2 fd00:10:254:2::2*1}"));
 
   kernel_events = std::make_unique<KernelEvents>(lab->path(), *plane);
   ASSERT_TRUE(network->withdraw("20.0.0.0/13").ok()) << network->peer_router().log();

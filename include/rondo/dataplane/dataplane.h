@@ -136,8 +136,9 @@ struct NeighborEntry {
 struct AddressEntry {
   IfIndex port;
   Prefix address;
-  bool ours = false;     // It has our protocol number. Kernels before 5.18 give addresses none.
-  bool expires = false;  // Another program gave it a lifetime, which no order does.
+  bool ours = false;             // It has our protocol number. Kernels before 5.18 give addresses none.
+  bool expires = false;          // Another program gave it a lifetime, which no order does.
+  bool has_subnet_route = true;  // False: another program deleted the route to its subnet, which the kernel makes while the device is up.
 };
 
 /// A static entry of a bridge that an order of our protocol number created. The kernel keeps no number for the entry itself.

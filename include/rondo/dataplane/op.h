@@ -101,6 +101,8 @@ struct FdbDelete {
 struct AddressSet {
   IfIndex port;
   Prefix address;  // With host bits.
+  /// The metric of the kernel's IPv4 route to the subnet. When it changes, the kernel makes this route again, also if it was deleted.
+  std::uint32_t subnet_metric = 0;
 };
 struct AddressDelete {
   IfIndex port;
@@ -133,6 +135,7 @@ struct GroupMember {
 struct GroupSet {
   NexthopId id;
   bool create = false;               // As of a NexthopSet.
+  bool update = false;               // NotFound if the group is absent: the routes that used it are then gone, too.
   std::vector<GroupMember> members;  // At least one; each exists.
 };
 /// Deletes a next hop or a group. Linux also deletes the routes that use it, without reporting that. NotFound for one of another program.

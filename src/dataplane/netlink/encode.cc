@@ -14,6 +14,7 @@ namespace rondo::netlink {
 namespace {
 
 constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
+constexpr std::uint16_t kUpdate = NLM_F_REQUEST | NLM_F_REPLACE;
 constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would replace what another program has made.
 constexpr std::uint16_t kDelete = NLM_F_REQUEST;
 constexpr std::uint32_t kBondLinkInterval = 100;  // Milliseconds between two looks at the carrier of a port.
@@ -78,12 +79,12 @@ struct Encoder {
       members[i].id = group.members[i].nexthop.value();
       members[i].weight = static_cast<std::uint8_t>(group.members[i].weight - 1);
     }
-    begin_nexthop(AF_UNSPEC, group.create);
+    begin_nexthop(AF_UNSPEC, group.create ? kCreate : group.update ? kUpdate : kSet);
     writer.attribute(NHA_ID, group.id.value());
     writer.attribute(NHA_GROUP, members, group.members.size() * sizeof members[0]);
   }
   void operator()(const NexthopSet& nexthop) const noexcept {
-    begin_nexthop(family(nexthop.gateway), nexthop.create);
+    begin_nexthop(family(nexthop.gateway), nexthop.create ? kCreate : kSet);
     writer.attribute(NHA_ID, nexthop.id.value());
     put(writer, NHA_GATEWAY, nexthop.gateway);
     writer.attribute(NHA_OIF, nexthop.port.value());
@@ -110,6 +111,7 @@ struct Encoder {
     put(writer, IFA_ADDRESS, address.address.address);
     // Duplicate address detection would keep an IPv6 address unusable for a second.
     if (address.address.address.is_v6()) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
+    if (address.subnet_metric != 0) writer.attribute(IFA_RT_PRIORITY, address.subnet_metric);
     writer.attribute(IFA_PROTO, marks.protocol);  // A kernel before 5.18 ignores it.
   }
   void operator()(const AddressDelete& address) const noexcept {
@@ -216,11 +218,11 @@ struct Encoder {
     header.ndm_flags = NTF_MASTER;  // The bridge that the port is in.
     return header;
   }
-  void begin_nexthop(std::uint8_t nexthop_family, bool create) const noexcept {
+  void begin_nexthop(std::uint8_t nexthop_family, std::uint16_t flags) const noexcept {
     nhmsg header{};
     header.nh_family = nexthop_family;
     header.nh_protocol = marks.protocol;
-    writer.begin(RTM_NEWNEXTHOP, create ? kCreate : kSet, sequence, header);
+    writer.begin(RTM_NEWNEXTHOP, flags, sequence, header);
   }
   static ndmsg neighbor_header(IfIndex port, const IpAddress& address) noexcept {
     ndmsg header{};

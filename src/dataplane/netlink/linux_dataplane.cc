@@ -90,8 +90,11 @@ class LinuxDataPlane final : public DataPlane {
   }
 
   Result<std::vector<AddressEntry>> addresses() override {
-    return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
-                                  [this](const Message& m) { return netlink::decode_address(m, marks_.protocol); });
+    auto entries = read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
+                                          [this](const Message& m) { return netlink::decode_address(m, marks_.protocol); });
+    if (!entries) return entries;
+    if (Status noted = note_subnet_routes(*entries); !noted.ok()) return failure(std::move(noted));
+    return entries;
   }
 
   Result<std::vector<NeighborEntry>> neighbors() override {
@@ -213,6 +216,24 @@ class LinuxDataPlane final : public DataPlane {
     }
     sender_.apply(again);
     for (std::size_t i = 0; i < ours.size(); ++i) ops[ours[i]].status = std::move(again[i].status);
+  }
+
+  Status note_subnet_routes(std::vector<AddressEntry>& entries) {
+    std::set<std::pair<IfIndex, Prefix>> subnets;
+    for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
+      rtmsg header{};
+      header.rtm_family = family;
+      header.rtm_protocol = RTPROT_KERNEL;
+      auto routes = read_all<std::pair<IfIndex, Prefix>>("read the routes to subnets", RTM_GETROUTE, header, netlink::decode_subnet_route);
+      if (!routes) return std::move(routes.error());
+      subnets.insert(routes->begin(), routes->end());
+    }
+    for (AddressEntry& entry : entries) {
+      const Prefix subnet = entry.address.network();
+      const bool is_host = subnet.length == subnet.address.size() * 8;
+      entry.has_subnet_route = is_host || subnets.contains({entry.port, subnet});
+    }
+    return {};
   }
 
   /// Decodes a route of ours. The kernel lists the routes of one place together, the preferred one first; 'other' is the place of the

@@ -87,20 +87,21 @@ Status Socket::drop_notifications_of(std::uint32_t port, const ObjectMarks& mark
   constexpr auto kFindAttribute = static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_NLATTR);
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 14, 0),  // Drop.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 15, 0),  // Drop.
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_type)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELROUTE), 10, 0),  // The protocol decides.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWROUTE), 0, 12),  // Other objects pass.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWROUTE), 0, 13),  // Other objects pass.
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_flags)),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htons(NLM_F_REPLACE), 10, 0),  // Pass.
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htons(NLM_F_REPLACE), 11, 0),  // Pass.
       BPF_STMT(BPF_LD | BPF_IMM, kAttributes),
       BPF_STMT(BPF_LDX | BPF_IMM, RTA_PRIORITY),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFindAttribute),  // The place of the attribute, 0 without it.
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),        // The protocol decides.
       BPF_STMT(BPF_MISC | BPF_TAX, 0),
       BPF_STMT(BPF_LD | BPF_W | BPF_IND, sizeof(rtattr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(marks.metric), 3, 0),  // Pass.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(marks.metric), 4, 0),  // Pass.
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, NLMSG_HDRLEN + offsetof(rtmsg, rtm_protocol)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RTPROT_KERNEL, 2, 0),   // Pass: the route to a subnet.
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, marks.protocol, 1, 0),  // Pass.
       BPF_STMT(BPF_RET | BPF_K, 0),
       BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),

@@ -163,6 +163,7 @@ Verdict SimKernel::apply(const GroupSet& order) {
   const auto found = nexthops_.find(order.id);
   if (order.create && found != nexthops_.end() && found->second.foreign != 0) return held(found->second);
   if (found == nexthops_.end()) {
+    if (order.update) return {ENOENT, ""};
     if (groups_ >= capacity_.groups_max) return {ENOSPC, ""};
     ++groups_;
     nexthops_[order.id] = Nexthop{.gateway = {}, .port = {}, .members = order.members};
