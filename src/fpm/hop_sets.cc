@@ -53,13 +53,11 @@ std::uint32_t HopSets::find_or_add(std::vector<NamedHop> hops) {
   if (!weighted) content.weights.clear();
   if (name.size() > kLongestName) name = digest(name);
   name = std::string{kOwned}.append(name);
-  const auto is_same = [&](const Set& set) {
-    return set.gateways == content.gateways && set.devices == content.devices && set.weights == content.weights;
-  };
   for (;; name += '\'') {  // Two contents with one digest.
     const auto known = by_name_.find(name);
-    if (known != by_name_.end() && is_same(sets_[known->second])) return known->second;
+    if (known != by_name_.end() && is_same(sets_[known->second], content)) return known->second;
     if (known != by_name_.end()) continue;
+    if (const auto longer = find_longer_name(name, content)) return *longer;
     const std::uint32_t set = add(name);
     content.name = name;
     content.unused = true;
@@ -67,6 +65,19 @@ std::uint32_t HopSets::find_or_add(std::vector<NamedHop> hops) {
     sets_[set] = std::move(content);
     return set;
   }
+}
+
+bool HopSets::is_same(const Set& a, const Set& b) noexcept {
+  return a.gateways == b.gateways && a.devices == b.devices && a.weights == b.weights;
+}
+
+/// The content got a longer name in an earlier run, where another one had this name.
+std::optional<std::uint32_t> HopSets::find_longer_name(const std::string& name, const Set& content) const {
+  for (auto it = by_name_.upper_bound(name); it != by_name_.end() && it->first.starts_with(name); ++it) {
+    const bool is_longer = it->first.find_first_not_of('\'', name.size()) == std::string::npos;
+    if (is_longer && is_same(sets_[it->second], content)) return it->second;
+  }
+  return std::nullopt;
 }
 
 Status HopSets::write(std::uint32_t set) {
@@ -104,7 +115,7 @@ void HopSets::note_unused(std::uint32_t set) {
 }
 
 Status HopSets::delete_unused() {
-  while (!unused_.empty()) {
+  while (!unused_.empty() && !reads_) {
     const std::uint32_t set = unused_.back();
     Set& one = sets_[set];
     if (one.references == 0 && one.written) {
@@ -159,6 +170,7 @@ void HopSets::read(const Record& row) {
 }
 
 void HopSets::end_reading() {
+  reads_ = false;
   for (std::uint32_t set = 0; set < sets_.limit(); ++set) {
     if (sets_[set].written && sets_[set].reading != reading_) differs(set, false);
   }

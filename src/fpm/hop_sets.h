@@ -49,7 +49,13 @@ class HopSets {
   std::uint32_t find_or_add_name(std::string_view name);
   // --- the rows as the table holds them. See RouteBook.
 
-  void begin_reading(std::uint8_t reading) { reading_ = reading; }
+  /// Until the reading ends, delete_unused() deletes nothing: the routes of an earlier run that name a set may not have been read yet.
+  void begin_reading(std::uint8_t reading) {
+    reading_ = reading;
+    reads_ = true;
+  }
+  /// The tables cannot be read.
+  void give_up_reading() { reads_ = false; }
   /// Takes over a row that an earlier run wrote; it is deleted at the next delete_unused() unless a route refers to it. A known row that is
   /// not as it was written is written again by repair().
   void read(const Record& row);
@@ -105,7 +111,9 @@ class HopSets {
     HopSets* sets;
   };
   std::uint32_t add(std::string name);
+  std::optional<std::uint32_t> find_longer_name(const std::string& name, const Set& content) const;
   void note_unused(std::uint32_t set);
+  static bool is_same(const Set& a, const Set& b) noexcept;
   static bool is_as_written(const Set& set, const Fields& fields);
   void differs(std::uint32_t set, bool changed);
   void settle_removed();
@@ -124,6 +132,7 @@ class HopSets {
   bool refused_deletes_ = false;        // Of names that are not known any more.
   std::optional<std::string> removed_;  // See RouteBook.
   std::uint8_t reading_ = 0;
+  bool reads_ = false;
   std::uint64_t repaired_ = 0;
   std::size_t rows_ = 0;
 };

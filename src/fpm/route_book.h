@@ -121,6 +121,8 @@ class RouteBook {
   /// A reading of all rows begins, groups before routes. A row of FPM that the book does not know is taken over, and is stale. A row that
   /// differs from what the book wrote before begin_reading(), or is missing when end_reading() is called, is written again.
   void begin_reading();
+  /// The tables cannot be read: nothing is known of an earlier run.
+  void give_up_reading() { sets_.give_up_reading(); }
   void read_group(const Record& row);
   void read_route(const Record& row);
   void end_reading();

@@ -569,6 +569,35 @@ TEST_F(RouteBookTest, RowsOfVrfsOfAnEarlierRunAreAdoptedBeforeTheirTablesAreKnow
   EXPECT_THAT(write(), ElementsAre("-Vrf1:fc00::/16"));
 }
 
+/// On a Redis the writer had its turn between the pages: it deleted the groups, and the routes got groups of other names at each restart.
+TEST_F(RouteBookTest, AWriteBetweenThePagesOfAReadingDeletesNoGroupOfAnEarlierRun) {
+  const Field route[] = {{"nexthop_group", "fpm:10.0.0.2@v0"}, {"protocol", "bgp"}};
+  const Field group[] = {{"nexthop", "10.0.0.2"}, {"ifname", "v0"}};
+  book_->begin_reading();
+  book_->read_group(Record::make("fpm:10.0.0.2@v0", group));
+  EXPECT_THAT(write(), IsEmpty());
+  book_->read_route(Record::make("10.1.0.0/16", route));
+  book_->end_reading();
+  book_->begin_session();
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66, .protocol = 186}));
+  EXPECT_THAT(write(), IsEmpty());
+  EXPECT_THAT(write_groups(), IsEmpty());
+  EXPECT_EQ(book_->figures().unchanged, 1U);
+}
+
+TEST_F(RouteBookTest, AGroupOfAnEarlierRunKeepsALongerNameThatNothingNeedsAnyMore) {
+  const Field route[] = {{"nexthop_group", "fpm:10.0.0.2@v0''"}, {"protocol", "bgp"}};
+  const Field group[] = {{"nexthop", "10.0.0.2"}, {"ifname", "v0"}};
+  book_->begin_reading();
+  book_->read_group(Record::make("fpm:10.0.0.2@v0''", group));
+  book_->read_route(Record::make("10.1.0.0/16", route));
+  book_->end_reading();
+  book_->begin_session();
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66, .protocol = 186}));
+  EXPECT_THAT(write(), IsEmpty());
+  EXPECT_THAT(write_groups(), IsEmpty());
+}
+
 /// Goal: the rows are those of the newest routes, and what a session does not name is gone. Method: random changes in five tables, of which
 /// one has no VRF, over sessions with sweeps, beside a model.
 TEST_F(RouteBookTest, RowsOfManyVrfsAreAsAModelHasThem) {

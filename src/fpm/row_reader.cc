@@ -34,7 +34,10 @@ void RowReader::read(const std::shared_ptr<State>& state) {
 }
 
 void RowReader::take(const std::shared_ptr<State>& state, const Result<RowPage>& page) {
-  if (!page) return state->done(page.error());
+  if (!page) {
+    if (page.error().code() == StatusCode::Unimplemented) state->book.give_up_reading();
+    return state->done(page.error());
+  }
   for (const Record& row : page->rows) state->routes ? state->book.read_route(row) : state->book.read_group(row);
   state->cursor = page->next;
   if (state->cursor.empty() && std::exchange(state->routes, true)) {

@@ -144,6 +144,7 @@ void Agent::begin_restart() {
 }
 
 void Agent::look_at_restart() {
+  audit_while_waiting();
   // A replay has no store that could tell what waits in it: it repeats the recorded answers.
   const bool is_quiet =
       options_.restart != nullptr ? options_.restart->rows_are_handled() : rows_have_come() && rows_are_handled() && !deletions_are_held();
@@ -152,6 +153,14 @@ void Agent::look_at_restart() {
   if (quiet_polls_ < kQuietPolls) quiet_polls_ = is_quiet ? quiet_polls_ + 1 : 0;
   if (quiet_polls_ == kPollsForRows || runtime_.scheduler().now() - started_ >= kWaitForRows) interfaces_.rows_have_come();
   if (quiet_polls_ >= kQuietPolls && programmer_.in_flight() == 0) delete_unwanted();
+}
+
+/// Audits what rows ask for while the start waits for zebra, the managers or the end of 'hold': others may change it meanwhile.
+void Agent::audit_while_waiting() {
+  if (audit_ == nullptr || audit_->has_begun()) return;
+  const bool is_waiting = !rows_have_come() && rows_are_handled() && std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
+  waiting_polls_ = is_waiting ? waiting_polls_ + 1 : 0;
+  if (waiting_polls_ >= kQuietPolls) audit_->begin(true, false);
 }
 
 bool Agent::rows_have_come() {
@@ -178,7 +187,7 @@ bool Agent::deletions_are_held() {
                                     std::pair{counts.devices, " devices"}, std::pair{counts.fdb, " entries of VLANs"}}) {
     if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
   }
-  is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
+  is_allowed_ = safety_.allows(kEarlierRun, counts.total(), reconciler_.counts().found, parts);
   // Meanwhile audits the rows that are programmed already.
   if (!is_allowed_ && audit_ != nullptr && !audit_->has_begun()) audit_->begin(true, false);
   return !is_allowed_;

@@ -128,6 +128,7 @@ class Agent {
   std::string neighbor_words(std::string_view key) const;
   void begin_restart();
   void look_at_restart();
+  void audit_while_waiting();
   bool rows_have_come();
   bool rows_are_handled() const;
   bool deletions_are_held();
@@ -170,6 +171,7 @@ class Agent {
   std::map<IfIndex, std::string> renamed_;  // Devices of ours that have lost the name, with the name.
   Instant started_;
   unsigned quiet_polls_ = 0;
+  unsigned waiting_polls_ = 0;
   bool is_allowed_ = false;  // The agent may delete objects that no row asks for.
   bool restarted_ = false;
 };

@@ -132,6 +132,7 @@ void Audit::notice(const std::optional<ObjectEvent>& event) {
   notice(kind_of(object));
   // The kernel drops the neighbours of a family with the last address of that family.
   if (kind_of(object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
+  if (event->drops_routes) notice(ObjectKind::Route);
 }
 
 void Audit::notice(ObjectKind kind) {

@@ -24,10 +24,13 @@ struct SafetyOptions {
   Duration wait{0};
 };
 
+/// The deletion at the end of a start.
+inline constexpr std::string_view kEarlierRun = "what an earlier run left";
+
 class SafetyStop {
  public:
   struct Held {
-    std::string what;  // Such as "what an earlier run left".
+    std::string what;  // Such as kEarlierRun.
     std::uint64_t count = 0;
     std::uint64_t total = 0;
     std::string parts;  // Such as "200 routes, 3 next hops and groups".

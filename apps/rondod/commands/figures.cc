@@ -275,11 +275,14 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +
                              std::to_string(context.config.protocol) + "; this rondod takes over when that process ends"));
   }
-  if (holds && context.plane_holder.empty() && (context.safety == nullptr || context.safety->held().empty())) {
+  const auto held_back = context.safety == nullptr ? std::vector<switch_agent::SafetyStop::Held>{} : context.safety->held();
+  const auto is_of_start = [](const switch_agent::SafetyStop::Held& held) { return held.what == switch_agent::kEarlierRun; };
+  if (holds && context.plane_holder.empty() && std::ranges::none_of(held_back, is_of_start)) {
     const bool waits_for_zebra = context.fpm != nullptr && context.fpm->figures().resyncs == 0;
     notes.push_back(sentence(
         std::string{"what an earlier run left in the data plane is not taken over yet: that waits until each row has come and is handled"} +
-        (waits_for_zebra ? ", and until zebra's resend has ended" : "")));
+        (waits_for_zebra ? ", and until zebra's resend has ended" : "") +
+        "; until then rondod repairs what rows ask for, and deletes nothing else"));
   }
   add_held(context, troubles);
   if (const auto held = context.agent->routes().held_by_others(); held.routes != 0) {

@@ -157,6 +157,8 @@ struct ObjectEvent {
   bool is_set = false;
   /// An entry that the bridge has learned: of interest only in the place of a static one, which another program has made dynamic.
   bool is_learned = false;
+  /// A next hop or group that another program deleted: the kernel dropped the routes that used it, also if it is present again.
+  bool drops_routes = false;
 };
 
 class DataPlane {

@@ -147,8 +147,13 @@ std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMar
       const auto header = read_front<ndmsg>(message.payload);
       return header && header->ndm_family == AF_BRIDGE ? changed_fdb(message) : event_of(changed_neighbor(message));
     }
-    case RTM_NEWNEXTHOP:
-    case RTM_DELNEXTHOP: return event_of(changed_nexthop(message));
+    case RTM_NEWNEXTHOP: return event_of(changed_nexthop(message));
+    case RTM_DELNEXTHOP: {
+      std::optional<ObjectEvent> event = event_of(changed_nexthop(message));
+      if (event)
+        event->drops_routes = message.header.nlmsg_pid != 0;  // 0: the kernel deletes it with its device, and a link event follows.
+      return event;
+    }
     case RTM_NEWROUTE:
     case RTM_DELROUTE: return event_of(changed_route(message, marks));
     default: return std::nullopt;
