@@ -194,7 +194,7 @@ void Worker::Parts::work(std::promise<Status> settled) {
   while (scheduler.turn() && scheduler.clock().now() < deadline) {
   }
   ended.store(true, std::memory_order_release);
-  home_end->ring_bell(true);
+  home_end->signal(true);
 }
 
 /// Called after the worker's thread has ended, so no further rejects arrive. A turn may end after any reject, and no other turn follows,
@@ -209,11 +209,11 @@ void Worker::stop(Duration drain) {
   Parts& p = *parts_;
   if (!p.thread.joinable()) return;
   p.drain_end.store(p.runtime->clock().now() + drain, std::memory_order_release);
-  p.home_end->listen_to_bell();
+  p.home_end->listen_for_signals();
   p.home_end->pause();
   p.runtime->stop();
   // The worker may still write while it handles the rest, and then waits for the home thread. So the home thread serves it while it waits.
-  while (p.home_end->serve(), !p.ended.load(std::memory_order_acquire)) p.home_end->wait_for_bell();
+  while (p.home_end->serve(), !p.ended.load(std::memory_order_acquire)) p.home_end->wait_for_signal();
   p.thread.join();
   p.runtime->scheduler().move_here();
   p.home_end->threaded(false);

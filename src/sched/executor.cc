@@ -47,7 +47,7 @@ struct Worker {
   std::atomic<std::uint32_t> wake_count{0};  // Incremented when batches are ready, and at the end.
   std::jthread thread;
 
-  void ring_bell() {
+  void signal() {
     wake_count.fetch_add(1, std::memory_order_seq_cst);
     wake_count.notify_one();
   }
@@ -115,7 +115,7 @@ struct Core::Impl final : public Source {
   ~Impl() override {
     for (Worker& worker : workers) {
       worker.thread.request_stop();
-      worker.ring_bell();
+      worker.signal();
     }
     for (Worker& worker : workers) worker.thread = {};
     if (!is_started) return;
@@ -217,7 +217,7 @@ struct Core::Impl final : public Source {
       RONDO_ASSERT(worker.ready[*lane].room() > 0);  // The worker has no batch.
       put(worker, *lane);
       static_cast<void>(worker.ready[*lane].publish());
-      worker.ring_bell();
+      worker.signal();
     }
   }
 
@@ -233,7 +233,7 @@ struct Core::Impl final : public Source {
       for (; !lanes[lane].empty() && ring.room() > 0 && worker.with_thread < worker.finished.capacity(); any = true) put(worker, lane);
       static_cast<void>(ring.publish());
     }
-    if (any) worker.ring_bell();
+    if (any) worker.signal();
   }
 
   void take_answers() {

@@ -121,7 +121,7 @@ bool HomeBridge::request(Request&& request) {
   }
   link_->requests.put(std::move(request));
   ++requested_;
-  if (link_->requests.publish()) ring_bell();
+  if (link_->requests.publish()) signal();
   return true;
 }
 
@@ -160,7 +160,7 @@ std::shared_ptr<HomeBridge::Call> HomeBridge::add_call(std::function<void(HomeBr
     const std::lock_guard<std::mutex> lock(calls_mutex_);
     calls_.push_back(call);
   }
-  ring_bell();
+  signal();
   return call;
 }
 
@@ -191,20 +191,20 @@ void HomeBridge::finish(const std::shared_ptr<Call>& call) {
   calls_changed_.notify_all();
 }
 
-void HomeBridge::ring_bell(bool surely) {
+void HomeBridge::signal(bool surely) {
   wake_from_any_thread();
-  // The home thread does not listen yet. The request was handed over before the bell, so the first serve() after listen_to_bell() handles
-  // it.
-  if (!surely && !bell_wanted_.load(std::memory_order_seq_cst)) return;
-  const std::lock_guard<std::mutex> lock(bell_mutex_);
-  bell_ = true;
-  bell_rung_.notify_all();
+  // The home thread does not listen yet. The request was handed over before the signal, so the first serve() after listen_for_signals()
+  // handles it.
+  if (!surely && !signal_wanted_.load(std::memory_order_seq_cst)) return;
+  const std::lock_guard<std::mutex> lock(signal_mutex_);
+  signalled_ = true;
+  signal_changed_.notify_all();
 }
 
-void HomeBridge::wait_for_bell() {
-  std::unique_lock<std::mutex> lock(bell_mutex_);
-  bell_rung_.wait(lock, [this] { return bell_; });
-  bell_ = false;
+void HomeBridge::wait_for_signal() {
+  std::unique_lock<std::mutex> lock(signal_mutex_);
+  signal_changed_.wait(lock, [this] { return signalled_; });
+  signalled_ = false;
 }
 
 // --- Change rings.

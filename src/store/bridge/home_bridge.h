@@ -48,12 +48,12 @@ class HomeBridge final : public Source {
   void pause();
   /// Handles all pending requests and calls, whatever the budget.
   void serve();
-  /// From now on ring_bell() wakes wait_for_bell() as well as the scheduler. Call this before the home thread waits for the worker.
-  void listen_to_bell() { bell_wanted_.store(true, std::memory_order_seq_cst); }
-  /// Blocks until ring_bell() has been called since the last wait. Only used while a worker ends.
-  void wait_for_bell();
-  /// Any thread. With 'surely' it wakes wait_for_bell() even if listen_to_bell() was not called yet.
-  void ring_bell(bool surely = false);
+  /// From now on signal() wakes wait_for_signal() as well as the scheduler. Call this before the home thread waits for the worker.
+  void listen_for_signals() { signal_wanted_.store(true, std::memory_order_seq_cst); }
+  /// Blocks until signal() has been called since the last wait. Only used while a worker ends.
+  void wait_for_signal();
+  /// Any thread. With 'surely' it wakes wait_for_signal() even if listen_for_signals() was not called yet.
+  void signal(bool surely = false);
   /// Serves the pending requests, then leaves the home scheduler and store. Later calls of the worker return Unavailable.
   void close();
 
@@ -117,10 +117,10 @@ class HomeBridge final : public Source {
   mutable std::mutex calls_mutex_;
   std::condition_variable calls_changed_;    // Wakes the worker when its call is done.
   std::deque<std::shared_ptr<Call>> calls_;  // Guarded by calls_mutex_.
-  std::atomic<bool> bell_wanted_{false};
-  std::mutex bell_mutex_;
-  std::condition_variable bell_rung_;
-  bool bell_ = false;  // Guarded by bell_mutex_.
+  std::atomic<bool> signal_wanted_{false};
+  std::mutex signal_mutex_;
+  std::condition_variable signal_changed_;
+  bool signalled_ = false;  // Guarded by signal_mutex_.
 };
 
 }  // namespace rondo::store::bridge

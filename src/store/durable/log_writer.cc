@@ -45,7 +45,7 @@ LogWriter::~LogWriter() {
   }
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  ring_bell();
+  signal();
   thread_.join();
 }
 
@@ -108,7 +108,7 @@ void LogWriter::hand_over() {
     return;
   }
   handed_over_.store(true, std::memory_order_release);
-  ring_bell();
+  signal();
 }
 
 void LogWriter::poll_file() {
@@ -117,9 +117,9 @@ void LogWriter::poll_file() {
   wake();
 }
 
-void LogWriter::ring_bell() {
-  bell_.fetch_add(1, std::memory_order_seq_cst);
-  bell_.notify_one();
+void LogWriter::signal() {
+  signals_.fetch_add(1, std::memory_order_seq_cst);
+  signals_.notify_one();
 }
 
 void LogWriter::answer() {
@@ -182,7 +182,7 @@ void LogWriter::keep_up_again() {
     return;
   }
   upkeep_again_.store(true, std::memory_order_release);
-  ring_bell();
+  signal();
 }
 
 void LogWriter::report(std::deque<WriteDone>& dones, const Status& status) {
@@ -248,8 +248,8 @@ Status LogWriter::finish() {
 
 void LogWriter::work(const std::stop_token& stop) {
   for (;;) {
-    // Read the bell before the checks: a ring after this read changes it, and the wait below returns immediately.
-    const std::uint32_t heard = bell_.load(std::memory_order_seq_cst);
+    // Read the count of signals before the checks: a signal after this read changes it, and the wait below returns immediately.
+    const std::uint32_t seen = signals_.load(std::memory_order_seq_cst);
     if (stop.stop_requested()) return;
     if (handed_over_.exchange(false, std::memory_order_acquire)) {
       write(*under_way_);
@@ -260,7 +260,7 @@ void LogWriter::work(const std::stop_token& stop) {
     } else if (upkeep_again_.exchange(false, std::memory_order_acquire) || (drop_until_ > 0 && upkeep_.ok())) {
       keep_up();
     } else {
-      bell_.wait(heard, std::memory_order_seq_cst);
+      signals_.wait(seen, std::memory_order_seq_cst);
     }
   }
 }

@@ -105,7 +105,7 @@ class LogWriter final : public Source {
   void keep_up_again();
   void hear_of_upkeep();
   void note_health();
-  void ring_bell();
+  void signal();
   bool is_due() const;
   void hand_over();
   void answer();
@@ -148,7 +148,7 @@ class LogWriter final : public Source {
   Status upkeep_told_;  // The current result of the upkeep, from the writing thread. Guarded by the lock.
   std::atomic<bool> upkeep_news_{false};
   std::atomic<bool> upkeep_again_{false};
-  std::atomic<std::uint32_t> bell_{0};
+  std::atomic<std::uint32_t> signals_{0};
   std::atomic<bool> handed_over_{false};
   std::atomic<bool> written_{false};
   std::jthread thread_;
