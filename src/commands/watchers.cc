@@ -82,14 +82,14 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
     event.bytes += kEventBytes;
     bytes_ += event.bytes;
     events_.push_back(std::move(event));
-    if (std::exchange(pumping_, true)) return;
+    if (std::exchange(sending_, true)) return;
     reply_.next_turn([self = weak_from_this()](Reply) {
-      if (const auto watcher = self.lock()) watcher->pump();
+      if (const auto watcher = self.lock()) watcher->send_next();
     });
   }
 
-  void pump() {
-    pumping_ = false;
+  void send_next() {
+    sending_ = false;
     while (!events_.empty() && !reply_.page_full()) {
       const Event event = std::move(events_.front());
       events_.pop_front();
@@ -100,9 +100,9 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
     }
     if (told_ >= until_.count) return end();
     if (events_.empty() && missed_ != 0) put({.missed = std::exchange(missed_, 0)});
-    if (!events_.empty() && !std::exchange(pumping_, true)) {
+    if (!events_.empty() && !std::exchange(sending_, true)) {
       reply_.next_turn([self = weak_from_this()](Reply) {
-        if (const auto watcher = self.lock()) watcher->pump();
+        if (const auto watcher = self.lock()) watcher->send_next();
       });
     }
     reply_.flush();
@@ -121,7 +121,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
   std::uint64_t told_ = 0;
   std::uint64_t missed_ = 0;  // Since the newest event in the queue.
   std::uint64_t total_missed_ = 0;
-  bool pumping_ = false;
+  bool sending_ = false;
 };
 
 class Watchers::Watch final : public Watcher {

@@ -9,7 +9,7 @@
 namespace rondo::sim {
 
 SimWire::SimWire(Scheduler& scheduler, std::uint64_t seed, Duration low, Duration high)
-    : scheduler_(scheduler), random_(seed), low_(low), high_(high), timer_("sim-wire", Priority::p7, [this] { pump(); }) {
+    : scheduler_(scheduler), random_(seed), low_(low), high_(high), timer_("sim-wire", Priority::p7, [this] { deliver(); }) {
   scheduler.add(timer_);
 }
 
@@ -57,7 +57,7 @@ bool SimWire::step() {
   return false;
 }
 
-void SimWire::pump() {
+void SimWire::deliver() {
   for (std::uint32_t steps = 0; connected_ && steps < limits::kBatchItems && step(); ++steps) {
   }
   arm();

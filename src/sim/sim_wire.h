@@ -43,7 +43,7 @@ class SimWire {
   using Way = std::deque<Travelling>;
   void put(Way& way, Request request);
   bool step();
-  void pump();
+  void deliver();
   void arm();
 
   Scheduler& scheduler_;

@@ -28,7 +28,7 @@ void SingleConsumerSubscription::online() {
   online_ = true;
   ready_ = stuck_ = false;
   dirty_ = true;
-  pump();
+  send_requests();
 }
 
 void SingleConsumerSubscription::offline() {
@@ -47,7 +47,7 @@ void SingleConsumerSubscription::offline() {
 
 void SingleConsumerSubscription::message(std::string_view) {
   dirty_ = true;
-  pump();
+  send_requests();
 }
 
 void SingleConsumerSubscription::tick() {
@@ -55,7 +55,7 @@ void SingleConsumerSubscription::tick() {
     ready_ = false;  // Recovery finds in flight what the failed pop took out.
     dirty_ = true;
   }
-  pump();
+  send_requests();
 }
 
 void SingleConsumerSubscription::failed(const Reply& reply, std::string_view what) {
@@ -68,7 +68,7 @@ void SingleConsumerSubscription::failed(const Reply& reply, std::string_view wha
 
 // --- requests
 
-void SingleConsumerSubscription::pump() {
+void SingleConsumerSubscription::send_requests() {
   if (!online_ || !link().up || !is_open() || stuck_) return;
   if (!ready_) {
     if (!recovering_) send_recover();
@@ -129,7 +129,7 @@ void SingleConsumerSubscription::send_count() {
     counting_ = false;
     note_waiting(reply);
     if (reply.is_error()) failed(reply, "counting");
-    pump();
+    send_requests();
   });
 }
 
@@ -174,12 +174,12 @@ void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number
     } else {
       done_.push_back(number);  // All entries were malformed. No consumer will take the batch, so it need not stay in flight.
     }
-    return pump();
+    return send_requests();
   }
   stats().popped += coming_.back().entries.size();
   read_rows(coming_.back());
   hand_over();
-  pump();
+  send_requests();
 }
 
 void SingleConsumerSubscription::recovered(const Reply& reply) {
@@ -221,7 +221,7 @@ void SingleConsumerSubscription::take_recovered() {
     }
   }
   hand_over();
-  pump();
+  send_requests();
 }
 
 /// The script removed these fields, so each is reported once.
@@ -261,7 +261,7 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
         }
         if (--found->unread > 0) return;
         hand_over();
-        pump();
+        send_requests();
       },
       true);
 }
@@ -380,7 +380,7 @@ std::size_t SingleConsumerSubscription::take(std::size_t max, std::vector<Change
     --waiting_entries_;
     ++entries_taken_;
   }
-  pump();
+  send_requests();
   if (out.size() == before) acknowledge();
   return out.size() - before;
 }

@@ -101,7 +101,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
   bool was_emptied_and_taken() const noexcept { return empty_at_ && entries_taken_ >= *empty_at_; }
   void wait_for_empty(bool wanted) { empty_at_ = wanted ? std::nullopt : std::optional<std::uint64_t>{0}; }
   /// Sends the requests that are possible now.
-  void pump();
+  void send_requests();
   /// Requests the number of waiting keys.
   void send_count();
   /// tick() restarts with a recovery. If the server serves no client now, the connection closes.

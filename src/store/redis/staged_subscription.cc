@@ -102,13 +102,13 @@ void StagedSubscription::ask_keys() {
     for (const Reply& key : reply.items()[1].items()) {
       found_.emplace_back(key.text().substr(std::min(keys().rows.size(), key.text().size())));
     }
-    pump();
+    send_requests();
   });
 }
 
 void StagedSubscription::requeue(std::string_view key) {
   again_.emplace(key);
-  pump();
+  send_requests();
 }
 
 void StagedSubscription::go_beside_pops() {
@@ -151,7 +151,7 @@ void StagedSubscription::read_answered(const Keys& wanted, bool again, const Rep
     found_.erase(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(answered));
   }
   hand_in(std::move(entries));
-  pump();
+  send_requests();
 }
 
 /// Drops entries whose key has a fetched change that waits for the consumer.
