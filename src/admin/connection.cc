@@ -149,7 +149,7 @@ void AdminConnection::note() {
   if (was_short && held_ < before) host_.on_room();
 }
 
-AdminSeat AdminConnection::seat() const {
+ConnectionSlot AdminConnection::slot() const {
   const Instant since = idle_since_ ? *idle_since_ : frame_since_.value_or(last_written_);
   return {.user = caller_.user,
           .is_privileged = caller_.is_privileged,

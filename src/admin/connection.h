@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "admin/connection_slots.h"
 #include "admin/memory_share.h"
-#include "admin/seats.h"
 #include "admin/session.h"
 #include "admin/unix_socket.h"
 #include "rondo/base/clock.h"
@@ -55,7 +55,7 @@ class AdminConnection final : public Source {
   bool is_closed() const noexcept { return !fd_; }
 
   /// Valid while it is not closed.
-  AdminSeat seat() const;
+  ConnectionSlot slot() const;
   /// Since when a part of a frame has arrived without the rest; empty if there is none.
   std::optional<Instant> frame_since() const noexcept { return frame_since_; }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "admin/connection.h"
+#include "admin/connection_slots.h"
 #include "admin/notices.h"
 #include "admin/peer.h"
-#include "admin/seats.h"
 #include "admin/socket_file.h"
 #include "admin/unix_socket.h"
 #include "rondo/sched/scheduler.h"
@@ -148,16 +148,16 @@ class AdminServer::Listener final : public Source, public AdminHost {
 
   /// Closes a connection without a request under way, if there is one.
   bool make_place(const Caller& newcomer) {
-    std::vector<AdminSeat> seats;
+    std::vector<ConnectionSlot> slots;
     std::vector<AdminConnection*> taken;
     for (const std::unique_ptr<AdminConnection>& connection : connections_) {
       if (connection->is_closed()) continue;
-      seats.push_back(connection->seat());
+      slots.push_back(connection->slot());
       taken.push_back(connection.get());
     }
-    const std::optional<std::size_t> chosen = seat_to_give_up(seats, newcomer, scheduler_.now(), options.yield);
+    const std::optional<std::size_t> chosen = slot_to_give_up(slots, newcomer, scheduler_.now(), options.yield);
     if (!chosen) return false;
-    const char* const why = seats[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
+    const char* const why = slots[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
     taken[*chosen]->cut(AdminNotice::Kind::GaveWay,
                         {StatusCode::ResourceExhausted,
                          "all " + std::to_string(options.connections) + " connections of the admin socket are in use, and " + why});

@@ -47,15 +47,15 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 
 }  // namespace
 
-Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat)
-    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, std::move(seat),
+Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source)
+    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, std::move(source),
                                      [this](std::string_view call) { return repeat(call); })) {}
 Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options)
-    : Jobs(runtime, std::move(store), options, Seat::taken(runtime)) {}
+    : Jobs(runtime, std::move(store), options, JobSource::taken(runtime)) {}
 Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options) {
-  Result<Seat> seat = Seat::take(runtime);
-  if (!seat) return failure(seat.error());
-  return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*seat))};
+  Result<JobSource> source = JobSource::take(runtime);
+  if (!source) return failure(source.error());
+  return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*source))};
 }
 Jobs::~Jobs() {
   parts_->expect_here("~Jobs");

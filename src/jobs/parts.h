@@ -39,18 +39,18 @@ struct HandlerEntry {
 Duration backoff_of(const Job& job, std::uint32_t attempt);
 
 /// The place of the one Jobs in a runtime: the provider of the facts about jobs.
-struct Jobs::Seat {
+struct Jobs::JobSource {
   /// AlreadyExists if it is taken.
-  static Result<Seat> take(Runtime& runtime);
+  static Result<JobSource> take(Runtime& runtime);
   /// The same, but an error ends the process.
-  static Seat taken(Runtime& runtime);
+  static JobSource taken(Runtime& runtime);
   HooksOf hooks;
   JobTurns* turns = nullptr;
 };
 
 struct Jobs::Parts {
   /// 'repeat' makes a recorded call again (RecordedCalls).
-  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat,
+  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source,
         std::function<bool(std::string_view)> repeat);
   ~Parts();
   Parts(const Parts&) = delete;

@@ -85,26 +85,26 @@ Result<bool> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
 
 }  // namespace
 
-Result<Jobs::Seat> Jobs::Seat::take(Runtime& runtime) {
-  Seat seat{.hooks = std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())};
-  const Result<JobTurns*> added = runtime.try_add<JobTurns>(seat.hooks);
+Result<Jobs::JobSource> Jobs::JobSource::take(Runtime& runtime) {
+  JobSource source{.hooks = std::make_shared<std::unique_ptr<RunHooks>>(std::make_unique<RunHooks>())};
+  const Result<JobTurns*> added = runtime.try_add<JobTurns>(source.hooks);
   if (!added) return failure(StatusCode::AlreadyExists, "a runtime has one Jobs: " + std::string{added.error().message()});
-  seat.turns = *added;
-  return seat;
+  source.turns = *added;
+  return source;
 }
 
-Jobs::Seat Jobs::Seat::taken(Runtime& runtime) {
-  Result<Seat> seat = take(runtime);
-  RONDO_EXPECT(seat.has_value(), seat.error().to_string() + "; use Jobs::open() to be told");
-  return std::move(*seat);
+Jobs::JobSource Jobs::JobSource::taken(Runtime& runtime) {
+  Result<JobSource> source = take(runtime);
+  RONDO_EXPECT(source.has_value(), source.error().to_string() + "; use Jobs::open() to be told");
+  return std::move(*source);
 }
 
-Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options, Seat seat,
+Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options, JobSource source,
                    std::function<bool(std::string_view)> repeat)
     : runtime(of_runtime),
       options(of_options),
-      hooks(std::move(seat.hooks)),
-      turns(*seat.turns),
+      hooks(std::move(source.hooks)),
+      turns(*source.turns),
       calls(runtime.scheduler(), "jobs", std::move(repeat)),
       store(
           runtime.scheduler(), std::move(of_store), {.window = options.window, .grace = options.grace},

@@ -28,9 +28,9 @@ void ExecutorFaults::follow(const FaultPlan& plan) {
 }
 
 std::string ExecutorFaults::moving() const {
-  for (const Seat& seat : seats_) {
-    const std::size_t depth = seat.source->depth();
-    if (depth > 0) return "the executor '" + std::string{seat.source->name()} + "' has " + std::to_string(depth) + " operations under way";
+  for (const Slot& slot : slots_) {
+    const std::size_t depth = slot.source->depth();
+    if (depth > 0) return "the executor '" + std::string{slot.source->name()} + "' has " + std::to_string(depth) + " operations under way";
   }
   return {};
 }
@@ -42,7 +42,7 @@ void ExecutorFaults::room_ends_again() {
 }
 
 void ExecutorFaults::end_room() {
-  if (has_room_ && !seats_.empty()) {
+  if (has_room_ && !slots_.empty()) {
     set_room(false);
     later(drawn(plan_.operation_room_ends_for), &ExecutorFaults::give_room);
   }
@@ -56,26 +56,26 @@ void ExecutorFaults::give_room() {
 void ExecutorFaults::set_room(bool has_room) {
   has_room_ = has_room;
   happened_(has_room ? "executors have room again" : "executors have no room");
-  for (const Seat& seat : seats_) seat.source->wake_from_any_thread();
+  for (const Slot& slot : slots_) slot.source->wake_from_any_thread();
 }
 
 // --- Executors
 
 void ExecutorFaults::joined(Source& source) {
-  seats_.push_back({&source, ++joined_});
+  slots_.push_back({&source, ++joined_});
   if (!has_room_) source.wake_from_any_thread();
 }
 
 void ExecutorFaults::left(Source& source) {
-  std::erase_if(seats_, [&](const Seat& seat) { return seat.source == &source; });
+  std::erase_if(slots_, [&](const Slot& slot) { return slot.source == &source; });
 }
 
 void ExecutorFaults::wake_at(const Source& source, Instant when) {
   if (when <= world_.now()) return;
-  const auto seat = std::ranges::find(seats_, &source, &Seat::source);
-  world_.after(when - world_.now(), [this, number = seat->number] {
-    const auto found = std::ranges::find(seats_, number, &Seat::number);
-    if (found != seats_.end()) found->source->wake_from_any_thread();
+  const auto slot = std::ranges::find(slots_, &source, &Slot::source);
+  world_.after(when - world_.now(), [this, number = slot->number] {
+    const auto found = std::ranges::find(slots_, number, &Slot::number);
+    if (found != slots_.end()) found->source->wake_from_any_thread();
   });
 }
 

@@ -37,7 +37,7 @@ class ExecutorFaults final : public ExecutorTrouble {
   std::size_t applied_at_end(std::size_t operations) override;
 
  private:
-  struct Seat {
+  struct Slot {
     Source* source;
     std::uint64_t number;  // Distinguishes sources that reuse an address.
   };
@@ -56,7 +56,7 @@ class ExecutorFaults final : public ExecutorTrouble {
   FaultPlan plan_;
   std::uint64_t plan_number_ = 0;  // Identifies the plan: faults planned under an earlier plan do not happen.
   std::uint64_t joined_ = 0;
-  std::vector<Seat> seats_;
+  std::vector<Slot> slots_;
   bool has_room_ = true;
   bool is_crashing_ = false;
 };

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLook = 256;
 void TurnMonitor::follow(Scheduler& scheduler, TurnObserver* next) {
   scheduler_ = &scheduler;
   next_ = next;
-  seats_.assign(1, Seat{});
+  slots_.assign(1, Slot{});
   free_.clear();
   last_ = {};
   policy_since_ = {};
@@ -23,34 +23,34 @@ void TurnMonitor::follow(Scheduler& scheduler, TurnObserver* next) {
 }
 
 std::uint32_t TurnMonitor::source_added(Source& source) {
-  Seat seat{.source = &source, .consumer = dynamic_cast<const Consumer*>(&source)};
-  if (next_ != nullptr) seat.next_number = next_->source_added(source);
+  Slot slot{.source = &source, .consumer = dynamic_cast<const Consumer*>(&source)};
+  if (next_ != nullptr) slot.next_number = next_->source_added(source);
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(seats_.size()));
-    seats_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  seats_[number] = seat;
+  slots_[number] = slot;
   return number;
 }
 
 void TurnMonitor::source_removed(std::uint32_t source) {
-  Seat& seat = seats_[source];
-  if (next_ != nullptr && seat.next_number != 0) next_->source_removed(seat.next_number);
-  if (last_.source == seat.source) {
+  Slot& slot = slots_[source];
+  if (next_ != nullptr && slot.next_number != 0) next_->source_removed(slot.next_number);
+  if (last_.source == slot.source) {
     last_.source = nullptr;
     last_.consumer = nullptr;
   }
-  if (last_.overdue == seat.source) last_.overdue = nullptr;
-  seat = {};
+  if (last_.overdue == slot.source) last_.overdue = nullptr;
+  slot = {};
   free_.push_back(source);
 }
 
 void TurnMonitor::policy_changed(const PolicySettings& settings) {
   if (next_ != nullptr) next_->policy_changed(settings);
   policy_since_ = scheduler_->now();
-  for (Seat& seat : seats_) seat.bound = Duration{0};
+  for (Slot& slot : slots_) slot.bound = Duration{0};
 }
 
 void TurnMonitor::clock_read(Instant now) {
@@ -58,7 +58,7 @@ void TurnMonitor::clock_read(Instant now) {
 }
 
 void TurnMonitor::woken(std::uint32_t source) {
-  if (next_ != nullptr) next_->woken(seats_[source].next_number);
+  if (next_ != nullptr) next_->woken(slots_[source].next_number);
 }
 
 void TurnMonitor::timers_fire() {
@@ -66,16 +66,16 @@ void TurnMonitor::timers_fire() {
 }
 
 void TurnMonitor::turn_begins(std::uint32_t source, Instant now) {
-  Seat& seat = seats_[source];
-  if (next_ != nullptr) next_->turn_begins(seat.next_number, now);
-  const Source& whose = *seat.source;
-  last_.source = seat.source;
-  last_.consumer = seat.consumer;
+  Slot& slot = slots_[source];
+  if (next_ != nullptr) next_->turn_begins(slot.next_number, now);
+  const Source& whose = *slot.source;
+  last_.source = slot.source;
+  last_.consumer = slot.consumer;
   last_.number = whose.number();
   last_.budget = whose.goes_before_all() ? Budget{} : scheduler_->policy().budget(whose);
   last_.waited = waited(whose, now);
-  if (last_.waited > seat.bound) seat.bound = scheduler_->bound(whose);
-  last_.promised = seat.bound;
+  if (last_.waited > slot.bound) slot.bound = scheduler_->bound(whose);
+  last_.promised = slot.bound;
   was_told_ = false;
   if (++turns_ % kLook == 0) look_for_overdue(now);
 }
@@ -86,10 +86,10 @@ Duration TurnMonitor::waited(const Source& source, Instant now) const noexcept {
 }
 
 void TurnMonitor::look_for_overdue(Instant now) {
-  for (Seat& seat : seats_) {
-    if (seat.source == nullptr || !seat.source->is_ready() || waited(*seat.source, now) <= seat.bound) continue;
-    seat.bound = scheduler_->bound(*seat.source);
-    if (waited(*seat.source, now) > seat.bound) last_.overdue = seat.source;
+  for (Slot& slot : slots_) {
+    if (slot.source == nullptr || !slot.source->is_ready() || waited(*slot.source, now) <= slot.bound) continue;
+    slot.bound = scheduler_->bound(*slot.source);
+    if (waited(*slot.source, now) > slot.bound) last_.overdue = slot.source;
   }
 }
 

@@ -35,8 +35,8 @@ class TurnMonitor final : public TurnObserver {
   void turn_ends(const Turn& turn, Instant now) override;
 
  private:
-  struct Seat {
-    const Source* source = nullptr;  // Null: the seat is free.
+  struct Slot {
+    const Source* source = nullptr;  // Null: the slot is free.
     const Consumer* consumer = nullptr;
     Duration bound{0};              // The last computed bound: bounds only grow while the policy stays.
     std::uint32_t next_number = 0;  // The source's number at the next observer.
@@ -48,7 +48,7 @@ class TurnMonitor final : public TurnObserver {
   const Clock& clock_;
   Scheduler* scheduler_ = nullptr;
   TurnObserver* next_ = nullptr;
-  std::vector<Seat> seats_;  // By number; the first stays free.
+  std::vector<Slot> slots_;  // By number; the first stays free.
   std::vector<std::uint32_t> free_;
   Instant policy_since_;
   std::uint64_t turns_ = 0;

@@ -76,7 +76,7 @@ inline constexpr Duration kAdminIdle = 600'000ms;
 /// Minimum time after its last answer for which a connection keeps its place when others need it. Also the time for which a frame that does
 /// not grow keeps its memory.
 /// Reached: a new connection replaces it; an incomplete frame that does not grow is dropped when memory is short. Figure:
-/// `stats.admin.gave_way`, `stats.admin.memory_cut`. Test: `AdminSeats.WhoHasAskedKeepsItsPlaceForAMoment`,
+/// `stats.admin.gave_way`, `stats.admin.memory_cut`. Test: `ConnectionSlots.WhoHasAskedKeepsItsPlaceForAMoment`,
 /// `AdminCrowd.SixtySlowFramesHoldNoMoreThanTheirShareAndAreCut`.
 inline constexpr Duration kAdminYield = 1000ms;
 

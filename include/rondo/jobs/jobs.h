@@ -267,8 +267,8 @@ class Jobs {
 
  private:
   struct Parts;
-  struct Seat;
-  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, Seat seat);
+  struct JobSource;
+  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
   bool repeat_put(JobCall& call);
   bool repeat_stop(JobCall& call);

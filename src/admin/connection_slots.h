@@ -13,7 +13,7 @@
 namespace rondo {
 
 /// One connection, as the listener sees it.
-struct AdminSeat {
+struct ConnectionSlot {
   std::uint32_t user = 0;
   bool is_privileged = false;
   bool is_answered = false;    // A request is under way, so the connection keeps its place.
@@ -24,8 +24,8 @@ struct AdminSeat {
 /// Returns the place that 'newcomer' gets, or none. Connections of root and of the daemon's user give up their places only to each other.
 /// The others are chosen in this order: the user with the most connections; of these, connections that have never sent a request; of
 /// these, the one that has been without a request longest. A connection that has sent requests keeps its place for 'yield' after the last
-/// one. If each has a request under way, the user with the most places gives up the oldest to a user who has at least two fewer. 'seats'
+/// one. If each has a request under way, the user with the most places gives up the oldest to a user who has at least two fewer. 'slots'
 /// are in the order of their arrival. O(n^2) of a few dozen.
-std::optional<std::size_t> seat_to_give_up(std::span<const AdminSeat> seats, const Caller& newcomer, Instant now, Duration yield);
+std::optional<std::size_t> slot_to_give_up(std::span<const ConnectionSlot> slots, const Caller& newcomer, Instant now, Duration yield);
 
 }  // namespace rondo

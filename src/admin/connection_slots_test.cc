@@ -1,6 +1,6 @@
 // The choice of the connection that gives up its place on the admin socket: states of places as input, the chosen one as result. And how
 // often troubles are reported, by a clock that the test sets.
-#include "admin/seats.h"
+#include "admin/connection_slots.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,35 +19,35 @@ using testing::ElementsAre;
 constexpr Instant at(Duration since_start) { return Instant{} + since_start; }
 constexpr Instant kNow = at(1h);
 
-AdminSeat seat(std::uint32_t user, Duration unused, bool has_requested = false) {
+ConnectionSlot slot(std::uint32_t user, Duration unused, bool has_requested = false) {
   return {.user = user, .is_privileged = user == 0, .is_answered = false, .has_requested = has_requested, .since = kNow - unused};
 }
 Caller caller(std::uint32_t user) { return {.user = user, .process = 1, .rights = Caller::Rights::Write, .is_privileged = user == 0}; }
 
-std::optional<std::size_t> choose(const std::vector<AdminSeat>& seats, std::uint32_t newcomer) {
-  return seat_to_give_up(seats, caller(newcomer), kNow, 1s);
+std::optional<std::size_t> choose(const std::vector<ConnectionSlot>& slots, std::uint32_t newcomer) {
+  return slot_to_give_up(slots, caller(newcomer), kNow, 1s);
 }
 
-TEST(AdminSeats, TheOneThatHasBeenUnusedLongestGivesWay) {
-  EXPECT_EQ(choose({seat(1, 2s), seat(1, 4s), seat(1, 3s)}, 1), 1U);
-  EXPECT_EQ(choose({seat(1, 0s)}, 1), 0U) << "who has never asked has no place to keep";
-  EXPECT_EQ(choose({seat(1, 9s, true), seat(1, 2s)}, 1), 1U) << "and goes before one that has asked";
+TEST(ConnectionSlots, TheOneThatHasBeenUnusedLongestGivesWay) {
+  EXPECT_EQ(choose({slot(1, 2s), slot(1, 4s), slot(1, 3s)}, 1), 1U);
+  EXPECT_EQ(choose({slot(1, 0s)}, 1), 0U) << "who has never asked has no place to keep";
+  EXPECT_EQ(choose({slot(1, 9s, true), slot(1, 2s)}, 1), 1U) << "and goes before one that has asked";
 }
 
-TEST(AdminSeats, WhoHasAskedKeepsItsPlaceForAMoment) {
-  EXPECT_EQ(choose({seat(1, 999ms, true)}, 1), std::nullopt);
-  EXPECT_EQ(choose({seat(1, 1s, true)}, 1), 0U);
+TEST(ConnectionSlots, WhoHasAskedKeepsItsPlaceForAMoment) {
+  EXPECT_EQ(choose({slot(1, 999ms, true)}, 1), std::nullopt);
+  EXPECT_EQ(choose({slot(1, 1s, true)}, 1), 0U);
 }
 
-TEST(AdminSeats, WhoIsBeingAnsweredKeepsItsPlace) {
-  AdminSeat busy = seat(1, 1h, true);
+TEST(ConnectionSlots, WhoIsBeingAnsweredKeepsItsPlace) {
+  ConnectionSlot busy = slot(1, 1h, true);
   busy.is_answered = true;
   EXPECT_EQ(choose({busy, busy}, 1), std::nullopt);
 }
 
-TEST(AdminSeats, TheUserWithTheMostWatchersGivesAPlaceToAUserWithFewer) {
+TEST(ConnectionSlots, TheUserWithTheMostWatchersGivesAPlaceToAUserWithFewer) {
   const auto watcher = [](std::uint32_t user) {
-    AdminSeat busy = seat(user, 0s, true);
+    ConnectionSlot busy = slot(user, 0s, true);
     busy.is_answered = true;
     return busy;
   };
@@ -57,15 +57,17 @@ TEST(AdminSeats, TheUserWithTheMostWatchersGivesAPlaceToAUserWithFewer) {
   EXPECT_EQ(choose({watcher(1), watcher(1), watcher(2), watcher(2)}, 3), 0U) << "two users cannot keep a third one out";
   EXPECT_EQ(choose({watcher(1), watcher(2), watcher(3), watcher(4)}, 5), std::nullopt) << "each has one";
   EXPECT_EQ(choose({watcher(0), watcher(0), watcher(0)}, 1), std::nullopt) << "another user ends no connection of root";
-  EXPECT_EQ(choose({watcher(1), watcher(1), seat(2, 9s)}, 3), 2U) << "one without a request goes before";
+  EXPECT_EQ(choose({watcher(1), watcher(1), slot(2, 9s)}, 3), 2U) << "one without a request goes before";
 }
 
-TEST(AdminSeats, TheUserWithTheMostPlacesGivesWayFirst) { EXPECT_EQ(choose({seat(1, 9s), seat(2, 2s), seat(2, 3s), seat(3, 8s)}, 3), 2U); }
+TEST(ConnectionSlots, TheUserWithTheMostPlacesGivesWayFirst) {
+  EXPECT_EQ(choose({slot(1, 9s), slot(2, 2s), slot(2, 3s), slot(3, 8s)}, 3), 2U);
+}
 
-TEST(AdminSeats, RootGivesWayToItselfAlone) {
-  EXPECT_EQ(choose({seat(0, 1h), seat(0, 1h)}, 1), std::nullopt);
-  EXPECT_EQ(choose({seat(0, 1h), seat(0, 1h), seat(1, 2s)}, 1), 2U);
-  EXPECT_EQ(choose({seat(0, 1h)}, 0), 0U);
+TEST(ConnectionSlots, RootGivesWayToItselfAlone) {
+  EXPECT_EQ(choose({slot(0, 1h), slot(0, 1h)}, 1), std::nullopt);
+  EXPECT_EQ(choose({slot(0, 1h), slot(0, 1h), slot(1, 2s)}, 1), 2U);
+  EXPECT_EQ(choose({slot(0, 1h)}, 0), 0U);
 }
 
 TEST(AdminNotices, EachKindIsToldAtOnceAndThenOncePerPeriodWithItsCount) {
