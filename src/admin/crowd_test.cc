@@ -91,8 +91,8 @@ TEST_F(AdminCrowd, SixtyFourIdleConnectionsLockNobodyOut) {
     EXPECT_THAT(last_words(idle.front()), HasSubstr("no request under way"));
   });
   EXPECT_EQ(server->stats().refused_connections, 0U);
-  EXPECT_THAT(server->stats().gave_way, AllOf(Ge(1U), Le(3U))) << "one who has asked and gone may have left a place";
-  EXPECT_THAT(notices, ElementsAre(Kind::GaveWay));
+  EXPECT_THAT(server->stats().displaced, AllOf(Ge(1U), Le(3U))) << "one who has asked and gone may have left a place";
+  EXPECT_THAT(notices, ElementsAre(Kind::Displaced));
 }
 
 TEST_F(AdminCrowd, TenThousandConnectionsThatSayNothingLockNobodyOut) {
@@ -108,7 +108,7 @@ TEST_F(AdminCrowd, TenThousandConnectionsThatSayNothingLockNobodyOut) {
     }
   });
   EXPECT_EQ(server->stats().refused_connections, 0U);
-  EXPECT_GE(server->stats().gave_way, 9000U);
+  EXPECT_GE(server->stats().displaced, 9000U);
   EXPECT_THAT(notices, testing::SizeIs(Le(2U))) << "and the log has no thousand lines of it";
 }
 

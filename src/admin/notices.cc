@@ -7,7 +7,7 @@ namespace rondo {
 std::string_view to_string(AdminNotice::Kind kind) noexcept {
   switch (kind) {
     case AdminNotice::Kind::Refused: return "refused, all places are taken";
-    case AdminNotice::Kind::GaveWay: return "gave way to another";
+    case AdminNotice::Kind::Displaced: return "gave way to another";
     case AdminNotice::Kind::Idle: return "idle";
     case AdminNotice::Kind::SlowFrame: return "slow frame";
     case AdminNotice::Kind::StalledWriter: return "stalled writer";

@@ -85,7 +85,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
 
   void on_cut(AdminNotice::Kind kind, const Caller& caller) override {
     switch (kind) {
-      case AdminNotice::Kind::GaveWay: ++counted.gave_way; break;
+      case AdminNotice::Kind::Displaced: ++counted.displaced; break;
       case AdminNotice::Kind::Idle: ++counted.idle_cut; break;
       case AdminNotice::Kind::SlowFrame: ++counted.slow_frames_cut; break;
       case AdminNotice::Kind::StalledWriter: ++counted.stalled_writers_cut; break;
@@ -158,7 +158,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     const std::optional<std::size_t> chosen = slot_to_give_up(slots, newcomer, scheduler_.now(), options.yield);
     if (!chosen) return false;
     const char* const why = slots[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
-    taken[*chosen]->cut(AdminNotice::Kind::GaveWay,
+    taken[*chosen]->cut(AdminNotice::Kind::Displaced,
                         {StatusCode::ResourceExhausted,
                          "all " + std::to_string(options.connections) + " connections of the admin socket are in use, and " + why});
     return has_place(newcomer);

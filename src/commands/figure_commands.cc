@@ -194,7 +194,7 @@ json::object admin_json(const AdminServer* server) {
                       {"slow_frames_cut", stats.slow_frames_cut},
                       {"idle_cut", stats.idle_cut},
                       {"denied_connections", stats.denied_connections},
-                      {"gave_way", stats.gave_way},
+                      {"gave_way", stats.displaced},
                       {"memory_cut", stats.memory_cut},
                       {"memory_bytes", stats.memory_bytes},
                       {"sockets_made_anew", stats.sockets_made_anew}};

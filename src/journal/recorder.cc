@@ -259,7 +259,7 @@ void JournalRecorder::row(const RowEvent& event) {
     case RowEvent::What::Rejected: return rejected(table, event.row, *event.change, *event.why);
     case RowEvent::What::Parked: return record_parked(table, event.row, *event.change, event.facts);
     case RowEvent::What::Delayed: return delayed(table, event.row, *event.change, event.delay, {}, *event.why);
-    case RowEvent::What::GaveWay:
+    case RowEvent::What::Replaced:
     case RowEvent::What::Superseded:
     case RowEvent::What::Again: return again(table, event.row);
     case RowEvent::What::StillParked: return still_parked(table, event.row, event.facts.front());

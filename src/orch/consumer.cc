@@ -329,12 +329,12 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fac
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.facts.holds(facts[i])) continue;
     forget_rejection(row);
-    const bool gives_way = ledger_.gives_way(row);
+    const bool is_replaced = ledger_.is_replaced(row);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.facts)) {
       note_parked();
       observers_.parked(row, change, facts);
-    } else if (gives_way) {
-      observers_.gave_way(row, change, facts);
+    } else if (is_replaced) {
+      observers_.replaced(row, change, facts);
     } else {
       observers_.superseded(row, change, facts);
     }

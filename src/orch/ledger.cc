@@ -407,7 +407,7 @@ void Ledger::requeue(std::uint32_t row) {
 /// Queues the row again if it need not wait: a Delete is dropped for the Set behind it, or a newer change has come for the Set.
 bool Ledger::need_not_wait(std::uint32_t row, bool for_facts) {
   const Row& r = rows_[row];
-  if (for_facts && gives_way(row)) {
+  if (for_facts && is_replaced(row)) {
     settle(row);
     return true;
   }

@@ -93,10 +93,10 @@ class Ledger {
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
   /// True if the Delete in flight must be dropped instead of parked, because a Set waits behind it (ConsumeOptions::set_replaces_delete).
-  bool gives_way(std::uint32_t row) const noexcept { return set_replaces_delete_ && rows_[row].flight_is_delete && rows_[row].has_set; }
+  bool is_replaced(std::uint32_t row) const noexcept { return set_replaces_delete_ && rows_[row].flight_is_delete && rows_[row].has_set; }
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. The row is queued instead in
   /// two cases. A newer change has come for a Set in flight, so its reason to wait may be gone. Or the Delete in flight is dropped for the
-  /// Set behind it (gives_way()). Returns true if the row is parked.
+  /// Set behind it (is_replaced()). Returns true if the row is parked.
   bool park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index);
   /// As park(), but until a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);

@@ -95,7 +95,7 @@ std::string_view to_string(RowEvent::What what) noexcept {
     case RowEvent::What::Rejected: return "rejected";
     case RowEvent::What::Parked: return "parked";
     case RowEvent::What::Delayed: return "delayed";
-    case RowEvent::What::GaveWay: return "gave-way";
+    case RowEvent::What::Replaced: return "gave-way";
     case RowEvent::What::Superseded: return "superseded";
     case RowEvent::What::Again: return "again";
     case RowEvent::What::StillParked: return "still-parked";

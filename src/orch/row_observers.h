@@ -82,8 +82,8 @@ class RowObservers {
   }
   void delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why);
   /// 'change' is a Delete; the row has the Set that replaces it.
-  void gave_way(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
-    if (any()) tell(What::GaveWay, row, change, facts);
+  void replaced(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
+    if (any()) tell(What::Replaced, row, change, facts);
   }
   void superseded(std::uint32_t row, const Change& change, std::span<const Fact> facts, Instant due = {});
   void again(std::uint32_t row, const Change& change) {

@@ -79,7 +79,7 @@ std::string_view to_string(Event::Kind kind) noexcept {
     case Event::Kind::Rejected: return "rejected";
     case Event::Kind::Waits: return "waits";
     case Event::Kind::Delayed: return "delayed";
-    case Event::Kind::GivesWay: return "gives way";
+    case Event::Kind::Replaced: return "replaced";
     case Event::Kind::Again: return "asked again";
     case Event::Kind::Announced: return "announced";
     case Event::Kind::Withdrawn: return "withdrawn";
@@ -152,7 +152,7 @@ Status NothingLost::see(const World& world, const Event& event) {
       if (!is_set) row.is_partial = false;
       return {};
     }
-    case Event::Kind::GivesWay: book_->row(event).told = Record{}; return {};  // The Set behind it is taken as the whole row.
+    case Event::Kind::Replaced: book_->row(event).told = Record{}; return {};  // The Set behind it is taken as the whole row.
     case Event::Kind::Rejected: book_->row(event).is_partial = true; return {};
     default: return {};
   }
@@ -251,7 +251,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       if (!row.in_flight || row.flight_is_delete != (event.change->op() == ChangeOp::Delete)) {
         return fault(place(event.table, event.change->key()) + ": an outcome of a change that is not in flight");
       }
-      if (event.kind == Event::Kind::GivesWay && !row.set) return fault("a Delete gives way to nothing");
+      if (event.kind == Event::Kind::Replaced && !row.set) return fault("a Delete is replaced by nothing");
       if (event.kind == Event::Kind::Waits || event.kind == Event::Kind::Delayed || event.kind == Event::Kind::Again) {
         Model::put_back(row, gives_whole_rows(world, event.table));
       } else {

@@ -36,7 +36,7 @@ std::optional<Event::Kind> kind_of(const RowEvent& event) noexcept {
     case RowEvent::What::Rejected: return Event::Kind::Rejected;
     case RowEvent::What::Parked: return Event::Kind::Waits;
     case RowEvent::What::Delayed: return Event::Kind::Delayed;
-    case RowEvent::What::GaveWay: return Event::Kind::GivesWay;
+    case RowEvent::What::Replaced: return Event::Kind::Replaced;
     case RowEvent::What::Superseded: return event.facts.empty() ? Event::Kind::Delayed : Event::Kind::Waits;
     case RowEvent::What::Again: return Event::Kind::Again;
     case RowEvent::What::Merged:
@@ -79,7 +79,7 @@ void World::Inside::fail(std::string_view checker, const Status& why) {
 void World::Inside::row(const RowEvent& event) {
   const std::optional<Event::Kind> kind = kind_of(event);
   if (!kind) return;
-  const bool waits = *kind == Event::Kind::Waits || *kind == Event::Kind::GivesWay;
+  const bool waits = *kind == Event::Kind::Waits || *kind == Event::Kind::Replaced;
   tell({.kind = *kind,
         .table = event.table,
         .change = event.change,

@@ -26,7 +26,7 @@ class Scheduler;
 struct AdminNotice {
   enum class Kind : std::uint8_t {
     Refused,        // All places are taken, and all connections are in use.
-    GaveWay,        // It had no request in progress, and a new connection needed its place.
+    Displaced,      // It had no request in progress, and a new connection needed its place.
     Idle,           // No request for AdminServerOptions::idle.
     SlowFrame,      // A frame, or the first request, took longer than AdminServerOptions::frame_time.
     StalledWriter,  // An incomplete frame got no byte for AdminServerOptions::stall.
@@ -104,7 +104,7 @@ struct AdminServerStats {
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Over the limit.
   std::uint64_t denied_connections = 0;   // Callers without any rights.
-  std::uint64_t gave_way = 0;             // Closed without a request in progress because a new connection needed the place.
+  std::uint64_t displaced = 0;            // Closed without a request in progress because a new connection needed the place.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
   std::uint64_t full_pages = 0;  // Pages of answers that ended at limits::kAdminPageRows or kAdminPageBytes.

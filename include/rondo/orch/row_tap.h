@@ -16,7 +16,7 @@ class RowObservers;
 /// must be short, must not throw, and must not make or destroy a tap.
 class RowTap final : public RuntimeObserver {
  public:
-  /// Receives Taken, Retried, Redone, Ordered, Done, Rejected, Parked, Delayed, GaveWay and Resolved, with the time. A refused change is
+  /// Receives Taken, Retried, Redone, Ordered, Done, Rejected, Parked, Delayed, Replaced and Resolved, with the time. A refused change is
   /// reported as Rejected. RowEvent::change is only set with Taken.
   using Listener = std::function<void(const RowEvent& event)>;
   /// Receives only the changes that the consumer takes. It costs a fraction of a Listener.

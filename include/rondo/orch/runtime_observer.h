@@ -35,7 +35,7 @@ struct RowEvent {
     Rejected,    // The reason is 'why'. Reported before the row changes.
     Parked,      // It waits until all 'facts' hold.
     Delayed,     // It waits for 'delay', that is until 'due', because of 'why'.
-    GaveWay,     // A Delete that would wait for 'facts' is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
+    Replaced,    // A Delete that would wait for 'facts' is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
     Superseded,  // It would wait for 'facts' or until 'due', but a newer change has come: it is queued instead.
     Again,       // It would wait, but its facts hold or have ended meanwhile: it is queued instead.
     // Other events.

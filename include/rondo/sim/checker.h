@@ -36,7 +36,7 @@ struct Event {
     Rejected,
     Waits,
     Delayed,
-    GivesWay,   // A Delete that would wait is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
+    Replaced,   // A Delete that would wait is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
     Again,      // The handler waits for a fact that holds; it will be called again.
     Announced,  // An Orch announced a fact.
     Withdrawn,  // An Orch withdrew a fact.
@@ -45,7 +45,7 @@ struct Event {
   Kind kind = Kind::Fault;
   std::string_view table = {};
   const Change* change = nullptr;    // With Written to Again.
-  std::span<const Fact> facts = {};  // With Waits, GivesWay, Announced and Withdrawn.
+  std::span<const Fact> facts = {};  // With Waits, Replaced, Announced and Withdrawn.
   Instant until = {};                // With Delayed: when the handler may be called again.
   std::string_view text = {};
 };
