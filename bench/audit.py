@@ -26,7 +26,7 @@ def cpu_seconds(pid):
 
 
 def serving_demo(arguments):
-    demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--no-floor", "--flap", "3600000", "--ipv4", str(arguments.ipv4), "--ipv6",
+    demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--no-baseline", "--flap", "3600000", "--ipv4", str(arguments.ipv4), "--ipv6",
                              str(arguments.ipv6)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     daemon = None
     for line in demo.stdout:

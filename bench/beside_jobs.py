@@ -23,7 +23,7 @@ def cpu_seconds(pid):
 
 def run(arguments, runs):
     with tempfile.NamedTemporaryFile() as figures:
-        demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--exit", "--no-floor", "--json", figures.name, "--job-runs", str(runs)],
+        demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--exit", "--no-baseline", "--json", figures.name, "--job-runs", str(runs)],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         daemon, cpu, jobs = None, 0, ""
         for line in demo.stdout:

@@ -47,7 +47,7 @@ def close_top(top):
 
 def run(apps, with_top):
     with tempfile.NamedTemporaryFile() as figures:
-        demo = subprocess.Popen([f"{apps}/rondo-demo/rondo-demo", "--exit", "--no-floor", "--json", figures.name],
+        demo = subprocess.Popen([f"{apps}/rondo-demo/rondo-demo", "--exit", "--no-baseline", "--json", figures.name],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         top = None
         for line in demo.stdout:

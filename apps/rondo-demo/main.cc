@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   app.add_option("--reserve", options.reserve_mib,
                  "MiB of memory that rondod touches at start, so that no turn waits for a page; by default what its table will need")
       ->check(CLI::Range(0, 1024 * 1024));
-  app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
+  app.add_flag("!--no-baseline", options.baseline, "Do not measure the bare netlink loop");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option_function<std::string>(
       "--journal", [&options](const std::string& path) { options.journal_path = std::filesystem::absolute(path).string(); },

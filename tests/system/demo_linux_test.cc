@@ -47,7 +47,7 @@ class DemoOnLinux : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   /// Checks the report of a whole run. On a Redis, writes are accepted before the rows arrive, so the number of waiting routes is open.
-  void expect_report(bool has_floor, bool all_wait = true) {
+  void expect_report(bool has_baseline, bool all_wait = true) {
     const json::object report = json::parse(text_of("report.json")).as_object();
     EXPECT_EQ(report.at("routes").to_number<int>(), 3500);
     EXPECT_EQ(report.at("verified_equal").to_number<int>(), 3500);
@@ -63,7 +63,7 @@ class DemoOnLinux : public ::testing::Test {
       EXPECT_GT(report.at(figure).to_number<double>(), 0) << figure;
     }
     for (const char* figure : {"p50", "p99", "max"}) EXPECT_TRUE(report.at("port_event_us").at(figure).is_number()) << figure;
-    EXPECT_EQ(report.at("netlink_floor_per_second").is_number(), has_floor);
+    EXPECT_EQ(report.at("netlink_floor_per_second").is_number(), has_baseline);
   }
 
   std::string program_;
@@ -79,7 +79,7 @@ TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
 
 /// The report has what the kernel has after the flap.
 TEST_F(DemoOnLinux, RoutesThatFlapWhileTheirPortFailsEndAsAskedFor) {
-  ASSERT_EQ(run("--flap-routes 2000 --no-floor"), 0) << text_of("output");
+  ASSERT_EQ(run("--flap-routes 2000 --no-baseline"), 0) << text_of("output");
   expect_report(false);
   const json::object flap = json::parse(text_of("report.json")).at("route_flap").as_object();
   EXPECT_EQ(flap.at("rows_written").to_number<int>(), 5 * 2 * 2000);

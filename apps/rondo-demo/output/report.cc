@@ -73,9 +73,9 @@ std::string to_text(const Report& r) {
   }
   line(text, "fed                 %.0f rows a second", r.feed_rows_per_second);
   line(text, "programmed          %.0f routes a second", r.routes_per_second);
-  if (r.floor_per_second) {
-    line(text, "bare netlink loop   %.0f routes a second: this run reached %.0f %% of it", *r.floor_per_second,
-         100.0 * r.routes_per_second / *r.floor_per_second);
+  if (r.baseline_per_second) {
+    line(text, "bare netlink loop   %.0f routes a second: this run reached %.0f %% of it", *r.baseline_per_second,
+         100.0 * r.routes_per_second / *r.baseline_per_second);
   }
   add_ports(text, r.ports);
   line(text, "longest turn        %.0f us (%s), %.0f us of them on a CPU", r.longest_turn_us, r.longest_turn_of.c_str(),
@@ -121,7 +121,7 @@ std::string to_json(const Report& r) {
                              {"sweep_rescues", r.sweep_rescues},
                              {"feed_rows_per_second", r.feed_rows_per_second},
                              {"seconds", r.seconds}};
-  if (r.floor_per_second) object["netlink_floor_per_second"] = *r.floor_per_second;
+  if (r.baseline_per_second) object["netlink_floor_per_second"] = *r.baseline_per_second;
   if (r.flap) object["route_flap"] = json_of(*r.flap);
   return boost::json::serialize(object);
 }

@@ -39,7 +39,7 @@ struct Report {
   Comparison comparison;
   double feed_rows_per_second = 0;
   double routes_per_second = 0;  // From the first order to the data plane to its last answer.
-  std::optional<double> floor_per_second;
+  std::optional<double> baseline_per_second;
   PortEvents ports;
   std::optional<RouteFlap> flap;
   double longest_turn_us = 0;

@@ -15,7 +15,7 @@
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 #include "rondo-demo/jobs/sample_jobs.h"
-#include "rondo-demo/measurement/floor.h"
+#include "rondo-demo/measurement/baseline.h"
 #include "rondo-demo/measurement/pairing.h"
 #include "rondo-demo/output/live_line.h"
 #include "rondo/base/thread_settings.h"
@@ -76,12 +76,12 @@ Status RoutesDemo::prepare_box() {
   for (unsigned p = 0; p <= feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
   if (!options_.simulated) {
     Status made;
-    if (auto box = Box::enter()) {
-      box_ = std::make_unique<Box>(std::move(*box));
-      made = box_->make_ports(ports);
-      if (made.ok()) made = Box::without_ipv6(plan_->port_name(feed::kPorts));
+    if (auto testbed = Testbed::enter()) {
+      testbed_ = std::make_unique<Testbed>(std::move(*testbed));
+      made = testbed_->make_ports(ports);
+      if (made.ok()) made = Testbed::without_ipv6(plan_->port_name(feed::kPorts));
     } else {
-      made = box.error();
+      made = testbed.error();
     }
     if (!made.ok()) {
       std::printf("no network namespace of our own here (%s)\nusing the simulated data plane instead of the kernel\n",
@@ -144,12 +144,12 @@ Status RoutesDemo::start_flapping() {
     const json::object row{{"table", "PORT_TABLE"}, {"key", flapping_port()}, {"fields", json::array{json::array{"admin_status", "up"}}}};
     if (const auto up = flap_client_->call("set", row); !up) return up.error();
   } else {
-    auto far_plane = make_linux_dataplane({.network_namespace = box_->far_side()});
+    auto far_plane = make_linux_dataplane({.network_namespace = testbed_->far_side()});
     if (!far_plane) return far_plane.error();
     far_plane_ = std::move(*far_plane);
     const auto links = far_plane_->links();
     if (!links) return links.error();
-    const auto link = std::ranges::find(*links, Box::far_end(flapping_port()), &LinkEvent::name);
+    const auto link = std::ranges::find(*links, Testbed::far_end(flapping_port()), &LinkEvent::name);
     if (link == links->end()) return Status{StatusCode::NotFound, "the flapping port has no far end"};
     far_end_ = link->port;
     auto log = LinkEventLog::start(*plane_, flapping_port());
@@ -413,11 +413,11 @@ Status RoutesDemo::run() {
   report_.ports = std::move(*ports);
   if (equal.ok() && options_.flap_routes > 0) equal = flap_routes();
   report_.seconds = std::chrono::duration<double>(clock_.now() - start).count();
-  if (!options_.simulated && options_.floor) {
+  if (!options_.simulated && options_.baseline) {
     std::printf("measuring what a bare netlink loop does with the same routes\n");
-    const auto floor = measure_floor(routes_, *plan_);
-    if (!floor) return floor.error().with_context("measuring the floor");
-    report_.floor_per_second = *floor;
+    const auto baseline = measure_baseline(routes_, *plan_);
+    if (!baseline) return baseline.error().with_context("measuring the baseline");
+    report_.baseline_per_second = *baseline;
   }
   return equal;
 }

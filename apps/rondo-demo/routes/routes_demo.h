@@ -1,4 +1,4 @@
-// RoutesDemo: the main job. It starts a box with eight ports and a rondod. It feeds a full routing table in the hardest order (routes
+// RoutesDemo: the main job. It starts a testbed with eight ports and a rondod. It feeds a full routing table in the hardest order (routes
 // first, then what they need), while it pulls and plugs a cable. Then it compares the kernel's table row by row and prints the figures.
 #pragma once
 
@@ -17,10 +17,10 @@
 #include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/verify.h"
 #include "rondo-demo/output/report.h"
-#include "rondo-demo/testbed/box.h"
 #include "rondo-demo/testbed/daemon_process.h"
 #include "rondo-demo/testbed/flapper.h"
 #include "rondo-demo/testbed/redis_process.h"
+#include "rondo-demo/testbed/testbed.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
@@ -36,7 +36,7 @@ struct RoutesOptions {
   bool exit = false;
   bool simulated = false;
   bool redis = false;
-  bool floor = true;
+  bool baseline = true;
   unsigned flap_ms = 100;
   unsigned flap_port = feed::kPorts;  // The spare port.
   std::uint64_t flap_routes = 0;      // Withdrawn and announced again at the end; 0: none.
@@ -95,7 +95,7 @@ class RoutesDemo {
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<AdminClient> flap_client_;  // Only with the simulated data plane.
-  std::unique_ptr<Box> box_;                  // Only with the real kernel.
+  std::unique_ptr<Testbed> testbed_;          // Only with the real kernel.
   std::unique_ptr<DataPlane> plane_;          // Only with the real kernel: reads it.
   std::unique_ptr<DataPlane> far_plane_;      // Only with the real kernel: moves the cable from its other end.
   IfIndex far_end_;

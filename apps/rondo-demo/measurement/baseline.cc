@@ -1,4 +1,4 @@
-#include "rondo-demo/measurement/floor.h"
+#include "rondo-demo/measurement/baseline.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "dataplane/netlink/baseline.h"
 #include "rondo-demo/measurement/verify.h"
-#include "rondo-demo/testbed/box.h"
+#include "rondo-demo/testbed/testbed.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo::demo {
@@ -59,11 +59,11 @@ Result<GroupNumbers> build_groups(DataPlane& plane, const feed::NextHopPlan& pla
 }
 
 Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed::NextHopPlan& plan) {
-  const auto box = Box::enter();
-  if (!box) return failure(box.error());
+  const auto testbed = Testbed::enter();
+  if (!testbed) return failure(testbed.error());
   std::vector<std::string> names;
   for (unsigned p = 0; p < feed::kPorts; ++p) names.push_back(plan.port_name(p));
-  if (Status made = box->make_ports(names); !made.ok()) return failure(std::move(made));
+  if (Status made = testbed->make_ports(names); !made.ok()) return failure(std::move(made));
   auto plane = make_linux_dataplane({});
   if (!plane) return failure(plane.error());
   const auto numbers = build_groups(**plane, plan);
@@ -87,7 +87,7 @@ Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed:
 
 }  // namespace
 
-Result<double> measure_floor(std::span<const feed::Route> routes, const feed::NextHopPlan& plan) {
+Result<double> measure_baseline(std::span<const feed::Route> routes, const feed::NextHopPlan& plan) {
   int ends[2];
   if (::pipe(ends) != 0) return failure(status_from_errno(errno, "pipe"));
   const pid_t child = ::fork();
@@ -105,7 +105,7 @@ Result<double> measure_floor(std::span<const feed::Route> routes, const feed::Ne
   for (ssize_t got = 0; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(got));
   ::close(ends[0]);
   ::waitpid(child, nullptr, 0);
-  if (said.empty()) return failure(StatusCode::Internal, "the floor measurement said nothing");
+  if (said.empty()) return failure(StatusCode::Internal, "the baseline measurement said nothing");
   if (said.front() == '!') return failure(StatusCode::Unavailable, said.substr(1));
   return std::stod(said);
 }

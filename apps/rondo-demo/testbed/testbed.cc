@@ -1,4 +1,4 @@
-#include "rondo-demo/testbed/box.h"
+#include "rondo-demo/testbed/testbed.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -54,7 +54,7 @@ Status run_program(const std::vector<std::string>& words) {
   return Status{StatusCode::Unavailable, line + "failed: " + said};
 }
 
-Result<Box> Box::enter() {
+Result<Testbed> Testbed::enter() {
   const auto uid = ::geteuid();
   const auto gid = ::getegid();
   const int flags = uid == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER;
@@ -69,18 +69,18 @@ Result<Box> Box::enter() {
   }
   const int far_side = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   if (far_side < 0) return failure(status_from_errno(errno, "opening the network namespace"));
-  Box box{far_side};
+  Testbed testbed{far_side};
   if (::unshare(CLONE_NEWNET) != 0) return failure(status_from_errno(errno, "making a second network namespace"));
-  return box;
+  return testbed;
 }
 
-Status Box::without_ipv6(const std::string& port) { return write_file("/proc/sys/net/ipv6/conf/" + port + "/disable_ipv6", "1"); }
+Status Testbed::without_ipv6(const std::string& port) { return write_file("/proc/sys/net/ipv6/conf/" + port + "/disable_ipv6", "1"); }
 
-Box::~Box() {
+Testbed::~Testbed() {
   if (far_side_ >= 0) ::close(far_side_);
 }
 
-Status Box::make_ports(const std::vector<std::string>& ports) const {
+Status Testbed::make_ports(const std::vector<std::string>& ports) const {
   // The program that creates the links names the far side by a path through this process.
   const std::string far_side = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(far_side_);
   if (Status s = run_program({"ip", "link", "set", "lo", "up"}); !s.ok()) return s;
