@@ -72,7 +72,7 @@ void SimFetcher::arrive() {
 // --- Staged and Queue
 
 /// The standing rows come from the server: of an earlier consumer's changes here only the Deletes count.
-Status SimPoppedFetcher::open(const SubscribeOptions& options) {
+Status SimSingleConsumerFetcher::open(const SubscribeOptions& options) {
   const bool is_staged = options_.keys_swapped != nullptr;
   if (is_staged && options.standing_rows) {
     std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.change.op() == ChangeOp::Set; });
@@ -86,14 +86,16 @@ Status SimPoppedFetcher::open(const SubscribeOptions& options) {
 }
 
 /// Standing rows are delivered from the beginning if the connection broke before all of them were fetched.
-SubscribeOptions SimPoppedFetcher::far_options() const { return {options().rows, options().standing_rows && !knows_standing_rows()}; }
+SubscribeOptions SimSingleConsumerFetcher::far_options() const {
+  return {options().rows, options().standing_rows && !knows_standing_rows()};
+}
 
-void SimPoppedFetcher::regain() {
+void SimSingleConsumerFetcher::regain() {
   SimFetcher::regain();
   for (const std::string& key : std::exchange(requeues_, {})) requeue(key);
 }
 
-void SimPoppedFetcher::requeue(std::string_view key) {
+void SimSingleConsumerFetcher::requeue(std::string_view key) {
   if (std::ranges::any_of(waiting_, [key](const Waiting& waiting) { return waiting.change.key() == key; })) return;
   if (far() == nullptr) {
     requeues_.emplace(key);
@@ -102,7 +104,7 @@ void SimPoppedFetcher::requeue(std::string_view key) {
   }
 }
 
-void SimPoppedFetcher::fetched(Subscription& far_end) {
+void SimSingleConsumerFetcher::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   far_end.take(options_.prefetch - std::min(options_.prefetch, waiting_.size()), changes);
   const std::size_t first = waiting_.size();
@@ -118,7 +120,7 @@ void SimPoppedFetcher::fetched(Subscription& far_end) {
 }
 
 /// Swaps neighbours of one fetch, which have different keys. A Delete that was popped with its Set keeps its place.
-void SimPoppedFetcher::swap_keys(std::size_t first) {
+void SimSingleConsumerFetcher::swap_keys(std::size_t first) {
   for (std::size_t i = first; i + 1 < waiting_.size(); ++i) {
     const bool is_pair = waiting_[i].with_next || waiting_[i + 1].with_next || (i > first && waiting_[i - 1].with_next);
     if (is_pair || !random().chance(*options_.keys_swapped)) continue;
@@ -127,7 +129,7 @@ void SimPoppedFetcher::swap_keys(std::size_t first) {
   }
 }
 
-std::size_t SimPoppedFetcher::take(std::size_t max, std::vector<Change>& out) {
+std::size_t SimSingleConsumerFetcher::take(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
   for (std::size_t keys = 0; keys < max && !waiting_.empty(); ++keys) {
     bool with_next = true;

@@ -78,13 +78,13 @@ class SimFetcher : public std::enable_shared_from_this<SimFetcher> {
 };
 
 /// Staged and Queue. It stays with its table, so that fetched changes remain for the next consumer.
-class SimPoppedFetcher final : public SimFetcher {
+class SimSingleConsumerFetcher final : public SimFetcher {
  public:
   struct Options {
     std::size_t prefetch = 1;
     const double* keys_swapped = nullptr;  // The chance of a swap, which may change; null for a Queue, which has an order.
   };
-  SimPoppedFetcher(SimWire& wire, Store& server, std::string table, Options options)
+  SimSingleConsumerFetcher(SimWire& wire, Store& server, std::string table, Options options)
       : SimFetcher(wire, server, std::move(table)), options_(options) {}
   Status open(const SubscribeOptions& options) override;
   void regain() override;

@@ -78,8 +78,9 @@ struct SimStore::Parts {
   std::vector<Write*> free_writes;
   SimWire wire;
   std::map<std::string, TableSpec, std::less<>> specs;
-  std::map<std::string, std::shared_ptr<SimPoppedFetcher>, std::less<>> popped;  // For Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<SimFetcher>> ends;                                   // For existing subscriptions.
+  std::map<std::string, std::shared_ptr<SimSingleConsumerFetcher>, std::less<>>
+      single_consumer;                          // For Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<SimFetcher>> ends;  // For existing subscriptions.
   std::size_t unanswered = 0;
 };
 
@@ -88,10 +89,11 @@ std::shared_ptr<SimFetcher> SimStore::Parts::end_of(const TableSpec& spec) {
   if (spec.kind == TableKind::Channel) {
     return std::make_shared<SimChannelFetcher>(wire, *server, spec.name, store::queue_capacity(spec));
   }
-  std::shared_ptr<SimPoppedFetcher>& end = popped[spec.name];
+  std::shared_ptr<SimSingleConsumerFetcher>& end = single_consumer[spec.name];
   const double* const swapped = spec.kind == TableKind::Staged ? &options.keys_swapped : nullptr;
   if (end == nullptr)
-    end = std::make_shared<SimPoppedFetcher>(wire, *server, spec.name, SimPoppedFetcher::Options{options.prefetch, swapped});
+    end =
+        std::make_shared<SimSingleConsumerFetcher>(wire, *server, spec.name, SimSingleConsumerFetcher::Options{options.prefetch, swapped});
   return end;
 }
 
@@ -190,8 +192,8 @@ void SimStore::scan_written(std::string_view table, std::string_view cursor, std
 
 Result<Store::Size> SimStore::size(std::string_view table) const {
   Result<Size> size = parts_->server->size(table);
-  const auto end = parts_->popped.find(table);
-  if (size && end != parts_->popped.end()) size->staged += end->second->waiting_keys();
+  const auto end = parts_->single_consumer.find(table);
+  if (size && end != parts_->single_consumer.end()) size->staged += end->second->waiting_keys();
   return size;
 }
 
