@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/touch.h"
+#include "base/prefault.h"
 #include "heap/heap.h"
 
 namespace rondo::heap {
@@ -20,7 +20,7 @@ Status reserve(std::size_t bytes) {
   /// tcmalloc logs larger allocations to standard error.
   constexpr std::size_t kPiece = std::size_t{512} << 20;
   if (bytes == 0) return {};
-  if (Status refused = prepare_to_touch(bytes); !refused.ok()) return refused;
+  if (Status refused = prepare_to_prefault(bytes); !refused.ok()) return refused;
   MallocExtension::instance()->SetMemoryReleaseRate(0);
   Status reserved;
   std::vector<void*> pieces;
@@ -31,7 +31,7 @@ Status reserve(std::size_t bytes) {
     if (pieces.back() == nullptr) {
       reserved = not_reserved(bytes, "refused by the system");
     } else {
-      touch(static_cast<char*>(pieces.back()), piece);
+      prefault(static_cast<char*>(pieces.back()), piece);
       bytes -= piece;
     }
   }
