@@ -9,10 +9,12 @@ namespace rondo::replay {
 using journal::JournalRecord;
 using journal::Kind;
 
-class ReplayStore::End final : public Subscription {
+class ReplayStore::ReplaySubscription final : public Subscription {
  public:
-  End(ReplayStore& store, std::string table) : store_(store), table_(std::move(table)) { store_.ends_[table_] = this; }
-  ~End() override { store_.ends_.erase(table_); }
+  ReplaySubscription(ReplayStore& store, std::string table) : store_(store), table_(std::move(table)) {
+    store_.subscriptions_[table_] = this;
+  }
+  ~ReplaySubscription() override { store_.subscriptions_.erase(table_); }
 
   void become_ready() {
     ready_ = true;
@@ -77,8 +79,8 @@ class ReplayStore::End final : public Subscription {
 };
 
 bool ReplayStore::become_ready(const std::string& table) {
-  const auto end = ends_.find(table);
-  if (end == ends_.end()) return false;
+  const auto end = subscriptions_.find(table);
+  if (end == subscriptions_.end()) return false;
   end->second->become_ready();
   return true;
 }
@@ -114,7 +116,7 @@ Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view ta
     seams_.refuse(0);
   }
   if (!specs_.contains(table)) return failure(StatusCode::NotFound, "no table " + quoted(table));
-  return std::make_unique<End>(*this, std::string{table});
+  return std::make_unique<ReplaySubscription>(*this, std::string{table});
 }
 
 bool ReplayPlane::tell(LinkEvent event) {

@@ -72,13 +72,13 @@ class ReplayStore final : public Store {
   Status health() const override { return {}; }
 
  private:
-  class End;
+  class ReplaySubscription;
   std::uint64_t writes_ = 0;
   std::map<std::uint64_t, WriteDone> unended_;
   ReplaySeams& seams_;
   const bool grants_tables_;
   std::map<std::string, TableSpec, std::less<>> specs_;
-  std::map<std::string, End*, std::less<>> ends_;
+  std::map<std::string, ReplaySubscription*, std::less<>> subscriptions_;
 };
 
 class ReplayPlane final : public DataPlane {
