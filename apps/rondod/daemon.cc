@@ -19,7 +19,7 @@ namespace {
 double in_ms(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 }  // namespace
 
-Daemon::Daemon(const Config& config, Log& log, const LogKeeper& kept) : config_(config), log_(log), kept_(kept) {}
+Daemon::Daemon(const Config& config, Log& log, const RecentLog& kept) : config_(config), log_(log), kept_(kept) {}
 
 Daemon::~Daemon() {
   // Destroy each part before the parts that it uses.
@@ -39,7 +39,7 @@ Daemon::~Daemon() {
   managers_.reset();
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
+Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const RecentLog& kept) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
   for (const auto step :
        {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_jobs, &Daemon::open_admin, &Daemon::start_work}) {

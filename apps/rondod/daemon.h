@@ -8,7 +8,7 @@
 #include "dataplane/netlink/plane_lock.h"
 #include "managers/managers.h"
 #include "rondo/base/log.h"
-#include "rondo/commands/log_keeper.h"
+#include "rondo/commands/recent_log.h"
 #include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"
@@ -36,7 +36,7 @@ class Daemon {
  public:
   /// Opens everything: journal, data plane, agent, admin socket. The Status names the part that failed.
   /// 'kept' has the newest lines of 'log'. Both must outlive the daemon.
-  static Result<std::unique_ptr<Daemon>> open(const Config& config, Log& log, const LogKeeper& kept);
+  static Result<std::unique_ptr<Daemon>> open(const Config& config, Log& log, const RecentLog& kept);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -57,7 +57,7 @@ class Daemon {
   static constexpr Duration kTakeOver = 100ms;
   static constexpr Duration kHealth = 1s;
 
-  Daemon(const Config& config, Log& log, const LogKeeper& kept);
+  Daemon(const Config& config, Log& log, const RecentLog& kept);
   Status check_socket();
   Status open_plane();
   /// Prevents a second rondod from managing the same objects of the kernel.
@@ -117,7 +117,7 @@ class Daemon {
   WriteLog writes_{log_};
   EventLog events_{
       log_, [this](std::string_view port) { return agent_ != nullptr && agent_->ports().state_of(port).state != PlaneState::Unknown; }};
-  const LogKeeper& kept_;
+  const RecentLog& kept_;
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;
   Status feed_trouble_;                             // The newest trouble.

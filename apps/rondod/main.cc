@@ -22,7 +22,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
 #include "rondo/base/text.h"
-#include "rondo/commands/log_keeper.h"
+#include "rondo/commands/recent_log.h"
 #include "rondod/configuration/config.h"
 #include "rondod/configuration/description.h"
 #include "rondod/configuration/start_check.h"
@@ -85,7 +85,7 @@ int tell_findings(const rondo::daemon::Config& config) {
 }
 
 /// Opens the daemon and serves until it ends. A standby that takes over opens it again.
-int serve(rondo::daemon::Config config, rondo::Log& log, const rondo::LogKeeper& kept) {
+int serve(rondo::daemon::Config config, rondo::Log& log, const rondo::RecentLog& kept) {
   if (const auto findings = rondo::daemon::check_start(config); !findings.empty()) {
     for (const rondo::daemon::StartFinding& finding : findings) {
       log.error("cannot start", {{"setting", finding.setting}, {"why", finding.what}});
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   rondo::heap::keep_frees_short();
   rondo::LogOptions log_options;
   log_options.level = config.log_level;
-  rondo::LogKeeper kept;
+  rondo::RecentLog kept;
   log_options.copy = [&kept](std::string_view line) { kept.add(line); };
   log_options.rename = rondo::switch_agent::plain_names;
   rondo::Log log(clock, std::move(log_options));

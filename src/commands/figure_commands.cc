@@ -11,7 +11,7 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "rondo/commands/limits.h"
-#include "rondo/commands/log_keeper.h"
+#include "rondo/commands/recent_log.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 
@@ -202,8 +202,8 @@ json::object admin_json(const AdminServer* server) {
 
 json::object watch_json(const Watchers& watchers) { return json::object{{"watchers", watchers.size()}, {"missed", watchers.missed()}}; }
 
-json::object log_json(const LogKeeper* log) {
-  const LogKeeper::Counts counts = log == nullptr ? LogKeeper::Counts{} : log->counts();
+json::object log_json(const RecentLog* log) {
+  const RecentLog::Counts counts = log == nullptr ? RecentLog::Counts{} : log->counts();
   return json::object{{"lines_forgotten", counts.forgotten}, {"lines_cut", counts.cut}};
 }
 

@@ -9,7 +9,7 @@
 #include "commands/long_waits.h"
 #include "rondo/admin/limits.h"
 #include "rondo/admin/secrets.h"
-#include "rondo/commands/log_keeper.h"
+#include "rondo/commands/recent_log.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 
@@ -66,7 +66,7 @@ void command_health(Context& context, Reply reply) {
 }
 
 void command_log(Context& context, Reply reply) {
-  const LogKeeper* const log = context.options.log;
+  const RecentLog* const log = context.options.log;
   answer_each(std::move(reply), log == nullptr ? std::vector<std::string>{} : log->lines(), [](const std::string& line) {
     return json::object{{"line", text(hide_secrets(line))}};
   });

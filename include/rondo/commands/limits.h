@@ -37,11 +37,11 @@ inline constexpr std::size_t kTopFacts = 16;
 inline constexpr std::size_t kTopFactsSeen = 1024;
 
 /// Lines of the log that rondod keeps for a support bundle.
-/// Reached: the oldest are dropped. Figure: `stats.log.lines_forgotten`. Test: `LogKeeper.KeepsTheNewestLinesWithinItsLimits`.
+/// Reached: the oldest are dropped. Figure: `stats.log.lines_forgotten`. Test: `RecentLog.KeepsTheNewestLinesWithinItsLimits`.
 inline constexpr std::size_t kLogLinesKept = 500;
 
 /// Bytes of each of these lines, which people read.
-/// Reached: the line is cut. Figure: `stats.log.lines_cut`. Test: `LogKeeper.KeepsTheNewestLinesWithinItsLimits`.
+/// Reached: the line is cut. Figure: `stats.log.lines_cut`. Test: `RecentLog.KeepsTheNewestLinesWithinItsLimits`.
 inline constexpr std::size_t kLogLineBytesKept = 1024;
 
 /// How long a past incident (a write that failed later, a lost wake-up, a forgotten fact) counts as a trouble in `rondo health`; afterwards

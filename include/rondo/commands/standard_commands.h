@@ -24,7 +24,7 @@
 
 namespace rondo {
 
-class LogKeeper;
+class RecentLog;
 class Runtime;
 
 /// When a write of the admin socket (`set`, `del`, a row of a bulk write) is answered.
@@ -60,7 +60,7 @@ struct StandardCommandsOptions {
   /// stands by. `why` reports it.
   std::function<std::string()> standby_for = {};
   /// The lines of `log`, which returns no lines without it. Must outlive the result of add_standard_commands().
-  const LogKeeper* log = nullptr;
+  const RecentLog* log = nullptr;
   /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
   std::function<std::uint64_t()> stalls = {};
   /// Adds members to the answers of `stats` and of `top`.

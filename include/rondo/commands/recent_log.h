@@ -1,4 +1,4 @@
-// LogKeeper: keeps the newest lines of the log for a support bundle. Any thread.
+// RecentLog: keeps the newest lines of the log for a support bundle. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace rondo {
 
-class LogKeeper {
+class RecentLog {
  public:
   /// Stores the line without secrets. Only the first limits::kLogLineBytesKept bytes of a long line are kept. Secrets are hidden before the
   /// line is cut, because a cut address may no longer show that it has a password.
