@@ -1,6 +1,6 @@
 // AdminConnection: one caller of the admin socket as a source: a descriptor and an AdminSession. A turn writes waiting output, reads one
 // piece and takes one step of the session, so it is short whatever the caller sends. It never destroys itself: it notifies its owner.
-// check() closes connections that hold a place or memory without progress: those that owe bytes, and those that were idle too long.
+// check() closes connections that hold a place or memory without progress: those with pending bytes, and those that were idle too long.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class AdminConnection final : public Source {
 
   /// Joins the scheduler and watches the descriptor.
   Status start();
-  /// Closes the connection if it owed progress for too long and made none, or was idle too long.
+  /// Closes the connection if it had to make progress and made none for too long, or was idle too long.
   void check(Instant now);
   /// Sends the reason to the caller, unless an answer is being sent, and closes.
   void cut(AdminNotice::Kind kind, const Status& why);

@@ -41,7 +41,7 @@ void answer_parts(Reply reply, const Record& record) {
   });
 }
 
-/// Adds what is owed for a row, and its state in the data plane if its Orch reports that.
+/// Adds the pending change of a row, and its state in the data plane if its Orch reports that.
 void add_state(json::object& row, const WhyLink& link) {
   row["state"] = state_word(link);
   if (link.plane != PlaneState::Unknown) row["plane"] = json::string{to_string(link.plane)};

@@ -31,7 +31,7 @@ std::string_view state_name(WhyLink::State state) {
   return "absent";
 }
 
-/// The links of an answer for which no change is owed: the store has more information, namely whether its table has the row.
+/// The links of an answer for which no change is pending: the store has more information, namely whether its table has the row.
 class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  public:
   WhyAnswer(Context& context, Why why, Reply reply)
@@ -115,7 +115,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     return consumer != consumers.end() && consumer->caught_up && consumer->plane.has_value();
   }
 
-  /// A row that its consumer does not owe may be one that the consumer does not take.
+  /// A row that its consumer has settled may be one that the consumer does not take.
   void note_standstills() {
     for (const ConsumerStats& consumer : runtime_.consumers()) {
       const std::string still = consumer.quarantine.empty()
@@ -170,7 +170,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   RowClaim claim_;
   Reply reply_;
   std::size_t next_ = 0;
-  std::set<std::size_t> done_;     // Links whose rows the store has and for which no change is owed.
+  std::set<std::size_t> done_;     // Links whose rows the store has and for which no change is pending.
   std::set<std::size_t> unknown_;  // Links whose rows the store could not be asked about.
   std::set<std::size_t> ended_;    // Links whose rows are over, such as runs of jobs: their Orch says how they ended.
 };

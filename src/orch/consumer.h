@@ -102,7 +102,7 @@ class Consumer final : public Source {
   void note_latency(std::uint32_t row);
   void take_ended();
   bool has_again() const { return ledger_.has_resolved() || has_ended(); }
-  /// A row that is handled again is owed an outcome again, so it needs room in the ledger.
+  /// A row that is handled again is unsettled again, so it needs room in the ledger.
   bool has_ended() const { return ledger_.has_ended() && ledger_.size() < rows_max_; }
   void on_resolved();
   void run_one(const Ledger::Task& task);

@@ -1,4 +1,4 @@
-// Ledger: the changes that one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in
+// Ledger: the changes that one consumer has not settled, one row per key. A row is queued (or resolved: queued by a fact), in
 // flight, or parked on a fact or a time. New changes are merged with the waiting ones of their key only here:
 //
 //   waiting      + Delete        + Set

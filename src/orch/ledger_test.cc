@@ -1,5 +1,5 @@
-// Ledger: no owed change is lost, the last write of a key wins, and a Delete stays before the Set that came after it, in every state of
-// the row.
+// Ledger: no unsettled change is lost, the last write of a key wins, and a Delete stays before the Set that came after it, in every state
+// of the row.
 #include "orch/ledger.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. If a
-// handler throws, that one event is lost and reported; the next is handled.
+// Listener: the source between a Channel or Queue and an Orch's event handler. Events need no settling: each is handled once, in order. If
+// a handler throws, that one event is lost and reported; the next is handled.
 #pragma once
 
 #include <algorithm>

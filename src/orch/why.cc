@@ -100,7 +100,7 @@ void note_quarantine(WhyLink& link, const Consumer& consumer, const Scheduler& s
            "if " + quoted(found->name()) + " answers for it, no answer will come: it is quarantined: " + found->quarantine().to_string());
 }
 
-/// Adds the Orch's knowledge of the row to the ledger's. 'in' is the state of the earlier orders, even if a change is owed.
+/// Adds the Orch's knowledge of the row to the ledger's. 'in' is the state of the earlier orders, even if a change is pending.
 void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const FactIndex& index) {
   const bool is_owed = link.state != WhyLink::State::Absent;
   const bool is_delete = link.op == ChangeOp::Delete;
@@ -164,7 +164,7 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
     add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.facts);
   }
   if (step.is_consumer && step.link.state != WhyLink::State::Absent) note_quarantine(step.link, *consumer->second, *p.scheduler);
-  // A row that the store has but the consumer has not read: no change is owed for it yet.
+  // A row that the store has but the consumer has not read: no change is pending for it yet.
   const bool is_known = step.link.state != WhyLink::State::Absent || step.link.plane != PlaneState::Unknown;
   if (row != nullptr && step.is_consumer && !is_known && !consumer->second->is_caught_up()) {
     step.link.state = WhyLink::State::Queued;

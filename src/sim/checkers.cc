@@ -267,16 +267,17 @@ Status OrderPerKey::at_rest(const World& world) {
   for (const auto& [table, consumer] : RuntimeView(world.runtime()).consumers()) {
     const KeyMap<Model::Row>& rows = model_->tables[table];
     const Ledger& ledger = consumer->ledger();
-    const auto owed = static_cast<std::size_t>(std::ranges::count_if(rows, [](const auto& entry) { return !entry.second.is_empty(); }));
-    if (owed != ledger.size()) {
-      return fault(table + ": the ledger owes " + std::to_string(ledger.size()) + " rows and not " + std::to_string(owed));
+    const auto unsettled =
+        static_cast<std::size_t>(std::ranges::count_if(rows, [](const auto& entry) { return !entry.second.is_empty(); }));
+    if (unsettled != ledger.size()) {
+      return fault(table + ": the ledger has " + std::to_string(ledger.size()) + " rows and not " + std::to_string(unsettled));
     }
     for (const auto& [key, row] : rows) {
       if (row.is_empty()) continue;
       const std::uint32_t found = ledger.find(key);
       if (found == Ledger::kNone) return fault(place(table, key) + ": the ledger has forgotten it");
       const bool is_delete = row.in_flight ? row.flight_is_delete : row.has_delete;
-      if ((ledger.op(found) == ChangeOp::Delete) != is_delete) return fault(place(table, key) + ": the ledger owes another operation");
+      if ((ledger.op(found) == ChangeOp::Delete) != is_delete) return fault(place(table, key) + ": the ledger has another operation");
     }
   }
   return {};
@@ -401,7 +402,7 @@ Status check_turn(const TurnSeen& seen) {
   }
   if (seen.overdue != nullptr) return fault("source " + quoted(seen.overdue->name()) + ": waited for its turn for longer than is promised");
   if (seen.consumer != nullptr && seen.consumer->ledger().size() > seen.consumer->rows_max()) {
-    return fault(seen.consumer->table() + ": the ledger owes " + std::to_string(seen.consumer->ledger().size()) + " rows, at most " +
+    return fault(seen.consumer->table() + ": the ledger has " + std::to_string(seen.consumer->ledger().size()) + " rows, at most " +
                  std::to_string(seen.consumer->rows_max()) + " are allowed");
   }
   return {};

@@ -148,7 +148,7 @@ TEST_F(BrokenLedger, ThatRepeatsWhatIsDoneIsFound) {
 TEST_F(BrokenLedger, ThatForgetsARowIsFoundAtRest) {
   OrderPerKey checker;
   accepts(checker, Event::Kind::Taken, set_1_);
-  EXPECT_THAT(std::string{checker.at_rest(world_).message()}, HasSubstr("T: the ledger owes 0 rows and not 1"));
+  EXPECT_THAT(std::string{checker.at_rest(world_).message()}, HasSubstr("T: the ledger has 0 rows and not 1"));
 }
 
 TEST_F(BrokenLedger, ThatTakesUpARowBeforeItsAnnouncementIsFound) {
@@ -282,7 +282,7 @@ TEST(BoundsHold, FindsALedgerBeyondItsLimit) {
   world.set("T", "e", {});
   RuntimeView(world.runtime()).consumers().at("T")->wake();
   world.run_for(1ms);
-  expect_violation(world, "bounds-hold", "the ledger owes 4 rows, at most 2 are allowed");
+  expect_violation(world, "bounds-hold", "the ledger has 4 rows, at most 2 are allowed");
 }
 
 /// A source that breaks the rules of sources.

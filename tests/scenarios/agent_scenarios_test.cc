@@ -96,7 +96,7 @@ TEST(AgentOrder, EveryOrderOfTheRowsGivesTheSameKernel) {
       }
       testbed.run_for(1s);
       ASSERT_EQ(testbed.actual(), expected) << ::testing::PrintToString(order);
-      ASSERT_EQ(testbed.owed(), 0U);
+      ASSERT_EQ(testbed.unsettled(), 0U);
     }
   } while (std::ranges::next_permutation(order).found);
 }
@@ -118,7 +118,7 @@ TEST(AgentOrder, DeletesWaitForTheirReferencesInEveryOrder) {
     }
     testbed.run_for(1s);
     ASSERT_THAT(testbed.actual(), IsEmpty()) << ::testing::PrintToString(order);
-    ASSERT_EQ(testbed.owed(), 0U);
+    ASSERT_EQ(testbed.unsettled(), 0U);
   } while (std::ranges::next_permutation(order).found);
 }
 
@@ -155,7 +155,7 @@ TEST_F(SwitchAgent, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
   testbed.run_for(2s);  // A refusal that repeats is retried after a growing delay.
   EXPECT_THAT(routes(), Contains("route 172.16.0.0/24 via {B 10.1.0.2*1}"));
   EXPECT_EQ(testbed.agent.routes().counts().put_back, 0U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST(AgentRaces, TheOldMemberIsLostWhileAGroupMovesToTheNewOne) {
@@ -176,7 +176,7 @@ TEST(AgentRaces, TheOldMemberIsLostWhileAGroupMovesToTheNewOne) {
     testbed.world.after(std::chrono::microseconds{delay}, [&testbed] { testbed.plane.set_carrier("A", false); });
     testbed.run_for(2s);
     ASSERT_THAT(testbed.actual(), Contains("route 192.168.0.0/16 via {B 10.1.0.2*1}")) << delay << " us";
-    ASSERT_EQ(testbed.owed(), 0U);
+    ASSERT_EQ(testbed.unsettled(), 0U);
   }
 }
 
@@ -240,7 +240,7 @@ TEST_F(SwitchAgent, AGroupThatIsDeletedWhileItsRoutesArePutBackIsGivenUp) {
   testbed.run_for(2s);
   EXPECT_THAT(routes(), IsEmpty());
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().groups, 0U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
@@ -269,7 +269,7 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
     testbed.plane.fail_by_chance(OrderKind::Route, 0.0, 0);
     testbed.plane.set_carrier("A", true);
     testbed.run_for(5s);
-    ASSERT_EQ(testbed.owed(), 0U);
+    ASSERT_EQ(testbed.unsettled(), 0U);
     ASSERT_EQ(testbed.agent.routes().counts().routes, testbed.plane.route_count());
     ASSERT_EQ(testbed.runtime.scheduler().stats().sweep_rescues, 0U);
   }
@@ -299,10 +299,10 @@ TEST_F(SwitchAgent, RoutesThatAreWithdrawnAndAnnouncedAgainDoNotDelayTheEventOfA
   };
   while (!is_handled() && testbed.world.clock().now() < start + 1s) testbed.run_for(10us);
   EXPECT_LE(testbed.world.clock().now() - start, 200us + 1ms) << "the routes are far from done";
-  EXPECT_GT(testbed.owed(), 0U);
+  EXPECT_GT(testbed.unsettled(), 0U);
   testbed.plane.set_carrier("A", true);
   testbed.run_for(30s);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_EQ(difference(testbed.actual(), before), Lines{});
   EXPECT_GE(route_turns() - turns, static_cast<std::uint64_t>(kRoutes) / limits::kBatchItems) << "each turn is bounded";
   EXPECT_EQ(testbed.runtime.scheduler().stats().sweep_rescues, 0U);
@@ -333,7 +333,7 @@ TEST_F(SwitchAgent, ADeviceThatIsMadeAgainGetsAllThatWasOnIt) {
   testbed.run_for(1s);
   EXPECT_EQ(difference(testbed.actual(), before), Lines{});
   for (const LinkEvent& link : testbed.links()) EXPECT_EQ(link.mtu, link.name == "A" ? 9000U : 1500U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, RestoringIsTriedAgainWhenTheKernelRefusesIt) {
@@ -359,7 +359,7 @@ TEST_F(SwitchAgent, AnInterfaceCanBeRenumberedUnderItsNeighbors) {
   testbed.run_for(1s);
   EXPECT_THAT(testbed.actual(), AllOf(Contains("address A 10.0.0.9/24"), ::testing::Not(Contains("address A 10.0.0.1/24")),
                                       Contains("neighbor A 10.0.0.2 02:00:00:00:00:02")));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
@@ -378,7 +378,7 @@ TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   set_group("1", "10.1.0.2", "B");
   testbed.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre("route 172.16.0.0/24 via {B 10.1.0.2*1}", "route 172.16.1.0/24 via {B 10.1.0.2*1}"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 // The group was given up, the kernel refused its deletion, and then a row wants the same group again.
@@ -394,7 +394,7 @@ TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItI
   testbed.set("ROUTE_TABLE", "10.9.0.0/24", {{"nexthop_group", "1"}});
   testbed.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre("route 10.9.0.0/24 via {A 10.0.0.2*1}", "route 172.16.0.0/24 via {A 10.0.0.2*1}"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
@@ -404,7 +404,7 @@ TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
   testbed.run_for(1s);
   EXPECT_THAT(testbed.actual(), Contains("neighbor A 10.0.0.2 02:00:00:00:00:77"));
   EXPECT_EQ(testbed.plane.route_count(), 1U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
@@ -417,7 +417,7 @@ TEST_F(SwitchAgent, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
   testbed.set("ROUTE_TABLE", "2001:db8:5::/48", {{"blackhole", "true"}});
   testbed.run_for(10ms);
   EXPECT_EQ(testbed.plane.route_count(), 1U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
@@ -432,13 +432,13 @@ TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
   testbed.remove("NEIGH_TABLE", "A:2001:db8:a::2");
   testbed.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre("route 2001:db8:ff::/48 via {A 2001:db8:a::2*1}"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.remove("ROUTE_TABLE", "2001:DB8:FF::/48");
   testbed.remove("NEXTHOP_GROUP_TABLE", "6");
   testbed.remove("NEIGH_TABLE", "A:2001:DB8:A:0::2");
   testbed.run_for(1s);
   EXPECT_THAT(testbed.actual(), ::testing::Each(HasSubstr("address")));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 // --- Limits of the data plane.
@@ -477,7 +477,7 @@ TEST_F(SmallSwitch, WhatFindsNoRoomWaitsAndComesInWhenThereIsSome) {
   testbed.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre("route 192.168.0.0/16 via {B 10.1.0.2*1}"));
   EXPECT_THAT(testbed.actual(), Contains("neighbor A 10.0.0.3 02:00:00:00:00:03"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SmallSwitch, AGroupThatWaitsForRoomCanBeChangedAndDeleted) {
@@ -491,7 +491,7 @@ TEST_F(SmallSwitch, AGroupThatWaitsForRoomCanBeChangedAndDeleted) {
   EXPECT_EQ(testbed.stats("NEXTHOP_GROUP_TABLE").parked, 1U);
   testbed.remove("NEXTHOP_GROUP_TABLE", "2");
   testbed.run_for(300ms);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().groups, 1U);
 }
 
@@ -558,7 +558,7 @@ TEST_F(SwitchAgent, ASetThatNobodyCameToUseIsSwept) {
   testbed.remove("ROUTE_TABLE", prefix(0));
   testbed.run_for(30s);
   EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 0U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {
@@ -594,7 +594,7 @@ TEST_F(SwitchAgent, ARouteMovesBetweenGroupSetAndBlackhole) {
   set_group("1", "10.0.0.2", "A");
   testbed.set("ROUTE_TABLE", prefix(0), {{"blackhole", "false"}, {"nexthop_group", "1"}});
   expect("via {A 10.0.0.2*1}");
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, ADeletedRouteDoesNotWaitAnyMore) {
@@ -604,7 +604,7 @@ TEST_F(SwitchAgent, ADeletedRouteDoesNotWaitAnyMore) {
   EXPECT_EQ(testbed.stats("ROUTE_TABLE").parked, 100U);
   for (int i = 0; i < 100; ++i) testbed.remove("ROUTE_TABLE", prefix(i));
   testbed.run_for(100ms);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   add_neighbors();
   set_group("7", "10.0.0.2", "A");
   testbed.run_for(1s);
@@ -664,7 +664,7 @@ TEST_F(SwitchAgent, SetDeleteSetWhileInFlightEndsSet) {
     testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"blackhole", "true"}});
     testbed.run_for(10ms);
     ASSERT_THAT(routes(), Contains("route 192.168.0.0/16 blackhole"));
-    ASSERT_EQ(testbed.owed(), 0U);
+    ASSERT_EQ(testbed.unsettled(), 0U);
     testbed.remove("ROUTE_TABLE", "192.168.0.0/16");
     testbed.run_for(10ms);
     ASSERT_EQ(testbed.plane.route_count(), 1U);
@@ -685,7 +685,7 @@ TEST_F(SwitchAgent, ARouteThatBecomesOtherSoftwaresIsLetGo) {
   testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop_group", ""}, {"nexthop", "10.9.9.9"}, {"ifname", "eth0"}});
   testbed.run_for(1s);
   EXPECT_THAT(routes(), IsEmpty());
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(SwitchAgent, BadRowsAreRejectedWithTableKeyAndField) {
@@ -710,7 +710,7 @@ TEST_F(SwitchAgent, BadRowsAreRejectedWithTableKeyAndField) {
     testbed.run_for(100ms);
     EXPECT_THAT(testbed.rejects, ElementsAre(AllOf(HasSubstr(c.table), HasSubstr(c.key), HasSubstr(c.why)))) << c.table << " " << c.key;
   }
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_THAT(testbed.actual(), IsEmpty());
 }
 

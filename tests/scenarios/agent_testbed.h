@@ -46,8 +46,8 @@ class AgentTestbed {
     ADD_FAILURE() << "no consumer of " << table;
     return {};
   }
-  /// The number of rows for which a consumer still owes an outcome.
-  std::size_t owed() {
+  /// The number of rows for which a consumer has not settled.
+  std::size_t unsettled() {
     std::size_t rows = 0;
     for (const ConsumerStats& stats : runtime.consumers()) rows += stats.queued + stats.parked + stats.in_flight;
     return rows;

@@ -109,7 +109,7 @@ TEST_P(NoticedDrift, IsRepairedWithinTwoSeconds) {
   EXPECT_EQ(testbed.figures(ObjectKind::Route).audits, 0U) << "a full table is not read for this";
   testbed.run_for(10s);
   EXPECT_EQ(testbed.actual(), testbed.wanted);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -162,7 +162,7 @@ TEST(Audit, ARowSetAgainAfterItsRouteWasDeletedIsDoneWhenTheRouteIsBack) {
   DriftTestbed testbed{{.period = Duration{0}}};
   testbed.meddle(RouteDelete{prefix("20.0.0.0/24")});
   testbed.set("ROUTE_TABLE", "20.0.0.0/24", {{"nexthop_group", "ab"}});
-  for (int steps = 0; testbed.owed() != 0 || steps == 0; ++steps) {
+  for (int steps = 0; testbed.unsettled() != 0 || steps == 0; ++steps) {
     ASSERT_LT(steps, 10'000);
     testbed.run_for(1us);
   }
@@ -186,7 +186,7 @@ TEST(Audit, ARouteThatOthersReplacedIsForeignAndComesBackWhenTheirsGoes) {
     EXPECT_TRUE(testbed.plane.route(prefix(route)).has_value()) << route;
     EXPECT_EQ(testbed.runtime.row_state("ROUTE_TABLE", route).plane, PlaneState::Installed) << route;
   }
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST(Audit, AProgramThatDeletesARouteAgainAndAgainIsAnsweredLessAndLessOften) {

@@ -67,7 +67,7 @@ TEST_F(FdbTest, AnEntryMovesChangesItsTypeAndGoes) {
   remove("FDB_TABLE", "Vlan10:02-00-00-00-00-BB");
   run_for(1s);
   EXPECT_EQ(entry_count(), 0U);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(FdbTest, AnEntryGoesWithTheMembershipAndComesBackWithIt) {
@@ -153,7 +153,7 @@ TEST_F(FdbTest, ARowThatGoesLeavesTheEntryOfAnotherControlPlane) {
   run_for(3s);
   remove("FDB_TABLE", "Vlan10:02:00:00:00:00:aa");
   run_for(3s);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
   EXPECT_TRUE(plane.remove_external_entry("Vlan10", kA));
 }
 

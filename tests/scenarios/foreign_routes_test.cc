@@ -47,13 +47,13 @@ TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
   testbed.set("ROUTE_TABLE", "172.16.1.0/24", {{"nexthop_group", "1"}});
   testbed.run_for(5s);
   EXPECT_EQ(testbed.plane.route_count(), 1U) << "the other row's";
-  EXPECT_EQ(testbed.owed(), 1U);
+  EXPECT_EQ(testbed.unsettled(), 1U);
   EXPECT_EQ(state(), PlaneState::Foreign) << "not only waiting";
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix)) << "it was taken";
   testbed.run_for(2s);
   EXPECT_EQ(testbed.plane.route_count(), 2U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
@@ -62,7 +62,7 @@ TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
   testbed.run_for(5s);
   testbed.remove("ROUTE_TABLE", "172.16.0.0/24");
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
 }
 
@@ -84,7 +84,7 @@ TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
   testbed.plane.add_foreign_route(kPrefix, kStatic);
   testbed.remove("ROUTE_TABLE", "172.16.0.0/24");
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
 }
 
@@ -121,7 +121,7 @@ TEST_F(ForeignRoutes, NumbersOfOtherProgramsAreLeftAlone) {
   other.set("ROUTE_TABLE", "172.16.0.0/24", {{"nexthop_group", "1"}});
   other.run_for(5s);
   EXPECT_EQ(other.plane.route_count(), 1U);
-  EXPECT_EQ(other.owed(), 0U);
+  EXPECT_EQ(other.unsettled(), 0U);
   const std::vector<NexthopId> second = numbers_of(other);
   ASSERT_EQ(second.size(), 2U);
   for (const NexthopId id : second) EXPECT_EQ(std::ranges::count(first, id), 0) << id.value();

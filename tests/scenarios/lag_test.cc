@@ -61,7 +61,7 @@ class LagTest : public SwitchTest {
   }
   void expect_whole() {
     EXPECT_THAT(rejects, IsEmpty());
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     const LinkEvent bond = link("PortChannel1");
     EXPECT_TRUE(bond.bond == BondMode::Lacp && bond.ours && bond.admin_up && bond.carrier);
     EXPECT_EQ(bond.mtu, 9000U);
@@ -166,7 +166,7 @@ TEST_F(LagTest, ALagInUseStaysUntilItsMembersAndInterfacesAreGone) {
   remove_interface();
   run_for(1s);
   EXPECT_FALSE(link("PortChannel1").port);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
   EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "");
   everything();
   expect_whole();
@@ -374,7 +374,7 @@ TEST_F(LagTest, DeletesThatOvertakeTheEventsOfTheirDevicesLeaveNoBondAndNoMember
   run_for(1s);
   EXPECT_FALSE(link("PortChannel2").port);
   expect_free("B");
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(LagTest, ADeviceThatIsNoBondHoldsTheNameUntilItGoes) {
@@ -409,7 +409,7 @@ TEST_F(LagTest, ABondOfAnotherProgramIsUsedIfItsModeIsRightAndStays) {
   run_for(2s);
   EXPECT_TRUE(link("PortChannel1").port);
   expect_free("A");
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(LagTest, WrongRowsAreRejectedWithTheReason) {
@@ -607,7 +607,7 @@ TEST_F(LagTest, APortWhoseMtuIsRefusedWhenItLeavesIsUpAndItsRowGoes) {
   run_for(1s);
   EXPECT_FALSE(link("A").master);
   EXPECT_TRUE(link("A").admin_up);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(LagTest, ARestartTakesOutPortsAlthoughOrdersAreRefused) {
@@ -639,7 +639,7 @@ TEST_F(LagTest, ARefusalAtAnyPlaceIsOvercome) {
     run_for(10s);
     EXPECT_FALSE(link("PortChannel1").port) << nth;
     for (const char* const port : {"A", "B"}) EXPECT_FALSE(link(port).master) << nth;
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     ASSERT_FALSE(HasFailure()) << nth;
   }
 }

@@ -71,7 +71,7 @@ TEST_F(LearnedRows, NextHopsRelyOnARowForWhichNothingIsOrdered) {
   learn(kMac);
   EXPECT_THAT(of("neighbor "), IsEmpty());
   EXPECT_THAT(of("route "), ElementsAre(route));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_EQ(state(), PlaneState::Installed);
   testbed.run_for(10min);
   EXPECT_THAT(testbed.agent.audit()->standing(ObjectKind::Neighbor), IsEmpty()) << "an audit misses nothing";
@@ -88,11 +88,11 @@ TEST_F(LearnedRows, ARowInUseStaysAndOneThatIsNotUsedGoes) {
   EXPECT_THAT(of("route "), ElementsAre(route));
   EXPECT_EQ(testbed.stats("NEIGH_TABLE").parked, 1U);
   learn(kMac);
-  EXPECT_EQ(testbed.owed(), 0U) << "learned again";
+  EXPECT_EQ(testbed.unsettled(), 0U) << "learned again";
   testbed.remove("NEIGH_TABLE", kRow);
   testbed.remove("ROUTE_TABLE", "20.0.0.0/8");
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.remove("INTF_TABLE", "A:10.0.0.1/24");
   testbed.run_for(1s);
   EXPECT_THAT(testbed.actual(), IsEmpty());
@@ -121,7 +121,7 @@ TEST_F(LearnedRows, AfterThePortWasDownTheRowIsDoneAgainWithoutAnOrder) {
   testbed.run_for(1s);
   EXPECT_THAT(of("neighbor "), IsEmpty());
   EXPECT_THAT(of("route "), ElementsAre(route));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 }  // namespace

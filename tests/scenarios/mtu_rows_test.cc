@@ -64,7 +64,7 @@ TEST_F(MtuOfTwoRows, ThePortsRowAppliesAgainWithoutTheInterfaces) {
   EXPECT_EQ(state("PORT_TABLE"), "installed");
   EXPECT_THAT(note("PORT_TABLE"), IsEmpty());
   EXPECT_THAT(testbed.agent.port_differences(), IsEmpty());
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(MtuOfTwoRows, ThePortsRowAppliesAgainWhenTheInterfacesHasNoMtuAnyMore) {

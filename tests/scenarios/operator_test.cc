@@ -97,7 +97,7 @@ TEST_F(Operator, ManyAddressesWithoutIpv6AreTriedByOneOfThem) {
   testbed.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
   testbed.run_for(3s);
   for (int i = 0; i < 40; ++i) EXPECT_EQ(state("INTF_TABLE", key(i)), "installed") << key(i);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Operator, RowsThatWaitForIpv6FollowTheDeletionOfTheAddressThatIsTried) {
@@ -111,7 +111,7 @@ TEST_F(Operator, RowsThatWaitForIpv6FollowTheDeletionOfTheAddressThatIsTried) {
   testbed.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
   testbed.run_for(5s);
   EXPECT_EQ(state("INTF_TABLE", "A:2001:db8:b::1/64"), "installed");
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Operator, Ipv6RowsWaitWhileTheMtuOfTheirPortIsTooSmall) {
@@ -135,7 +135,7 @@ TEST_F(Operator, Ipv6RowsWaitWhileTheMtuOfTheirPortIsTooSmall) {
   testbed.run_for(1s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
   EXPECT_EQ(state("NEIGH_TABLE", neighbor), "installed");
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Operator, ANextHopWaitsWhileIpv6IsSwitchedOff) {
@@ -197,7 +197,7 @@ TEST_F(Operator, ADeleteAndASetOfARouteChangeItInOneStep) {
   EXPECT_EQ(testbed.plane.route(Prefix::parse("192.168.0.0/16").value())->type, RouteType::Blackhole);
   testbed.remove("NEXTHOP_GROUP_TABLE", "1");
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 0U) << "the group is not in use any more";
+  EXPECT_EQ(testbed.unsettled(), 0U) << "the group is not in use any more";
 }
 
 TEST_F(Operator, ADeleteAndASetOfARouteThatStaysOrdersNothing) {

@@ -45,7 +45,7 @@ TEST_F(PartialGroups, ARouteGoesOnWithTheNextHopsThatAreResolvedAndIsWidened) {
   EXPECT_THAT(routes(), IsEmpty()) << "the others may come soon";
   testbed.run_for(200ms);
   EXPECT_THAT(routes(), ElementsAre(one));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "20.0.0.0/8"), Not(HasSubstr("waits")));
   set_neighbor("C:10.0.3.2");
   testbed.run_for(50ms);
@@ -105,7 +105,7 @@ TEST_F(PartialGroups, APortThatGoesTakesItsNextHopAndLeavesTheOthers) {
   set_neighbor("A:10.0.1.2");
   testbed.run_for(1s);
   EXPECT_THAT(routes(), ElementsAre(all));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST_P(RefusedRow, IsRefusedCountedAndTriedAgainEverMoreRarely) {
   testbed.run_for(6s);
   EXPECT_EQ(to_string(testbed.runtime.row_state(cell.table, cell.key).plane), "installed");
   EXPECT_EQ(testbed.stats(cell.table).plane->refused, 0U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -120,7 +120,7 @@ TEST(RefusedRoute, WhoseDeletionIsRefusedIsDeletedEverMoreRarely) {
   testbed.plane.fail_by_chance(OrderKind::Route, 0, ENOBUFS);
   testbed.run_for(11s);
   EXPECT_EQ(testbed.plane.route_count(), 0U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 /// The kernel has no subnet around the gateway. The address that brings it comes later.
@@ -152,7 +152,7 @@ TEST(RefusedGroup, ComesInWhenItsGatewayIsReachable) {
   testbed.run_for(6s);
   EXPECT_EQ(to_string(testbed.runtime.row_state("NEXTHOP_GROUP_TABLE", "bad").plane), "installed");
   EXPECT_EQ(testbed.plane.route_count(), 2U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   EXPECT_EQ(testbed.stats("NEXTHOP_GROUP_TABLE").plane->refused, 0U);
 }
 

@@ -62,7 +62,7 @@ class RenamedPort : public ::testing::TestWithParam<Cell> {
   void expect_right(AgentTestbed& testbed, const Lines& wanted) {
     if (GetParam().is_back) {
       EXPECT_EQ(testbed.actual(), wanted) << ::testing::PrintToString(difference(testbed.actual(), wanted));
-      EXPECT_EQ(testbed.owed(), 0U);
+      EXPECT_EQ(testbed.unsettled(), 0U);
       return;
     }
     EXPECT_TRUE(on(testbed, "other").empty()) << ::testing::PrintToString(on(testbed, "other"));

@@ -52,11 +52,11 @@ TEST_F(Spelt, TheSecondRowOfARouteWaitsAndNamesTheFirst) {
   testbed.run_for(1s);
   EXPECT_THAT(of("route "), ElementsAre(unicast));
   EXPECT_THAT(testbed.why("ROUTE_TABLE", kLoud), AllOf(HasSubstr("the same route as ROUTE_TABLE 2001:db8:7::/48"), HasSubstr("waits")));
-  EXPECT_EQ(testbed.owed(), 1U);
+  EXPECT_EQ(testbed.unsettled(), 1U);
   testbed.remove("ROUTE_TABLE", kLoud);
   testbed.run_for(1s);
   EXPECT_THAT(of("route "), ElementsAre(unicast)) << "the deletion of one took the other's";
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.remove("ROUTE_TABLE", kPlain);
   testbed.run_for(1s);
   EXPECT_THAT(of("route "), IsEmpty());
@@ -68,7 +68,7 @@ TEST_F(Spelt, TheRowThatWaitsHasTheRouteWhenTheFirstGoes) {
   set_route(kPlain, false);
   set_route(kLong, false);
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 2U);
+  EXPECT_EQ(testbed.unsettled(), 2U);
   EXPECT_THAT(testbed.why("ROUTE_TABLE", kPlain), HasSubstr("the same route as ROUTE_TABLE 2001:DB8:7::/48"));
   testbed.remove("ROUTE_TABLE", kPlain);
   testbed.run_for(1s);
@@ -76,12 +76,12 @@ TEST_F(Spelt, TheRowThatWaitsHasTheRouteWhenTheFirstGoes) {
   testbed.remove("ROUTE_TABLE", kLoud);
   testbed.run_for(1s);
   EXPECT_THAT(of("route "), ElementsAre(unicast));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   set_route(kLong, true);  // This row has the route now.
   testbed.run_for(1s);
   EXPECT_EQ(of("route ").size(), 1U);
   EXPECT_THAT(of("route "), Not(Contains(unicast)));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Spelt, OfTwoInOneBatchOneHasTheRoute) {
@@ -90,11 +90,11 @@ TEST_F(Spelt, OfTwoInOneBatchOneHasTheRoute) {
     set_route(plain_first ? kLoud : kPlain, false);
     testbed.run_for(1s);
     EXPECT_THAT(of("route "), ElementsAre(unicast));
-    EXPECT_EQ(testbed.owed(), 1U) << "both say done";
+    EXPECT_EQ(testbed.unsettled(), 1U) << "both say done";
     testbed.remove("ROUTE_TABLE", plain_first ? kPlain : kLoud);
     testbed.run_for(1s);
     EXPECT_THAT(of("route "), ElementsAre(unicast));
-    EXPECT_EQ(testbed.owed(), 0U);
+    EXPECT_EQ(testbed.unsettled(), 0U);
     testbed.remove("ROUTE_TABLE", plain_first ? kLoud : kPlain);
     testbed.run_for(1s);
     EXPECT_THAT(of("route "), IsEmpty());
@@ -106,7 +106,7 @@ TEST_F(Spelt, AHostRouteWithoutItsLengthIsTheSameRoute) {
   testbed.run_for(1s);
   set_route("10.9.0.1", true);
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 1U);
+  EXPECT_EQ(testbed.unsettled(), 1U);
   testbed.remove("ROUTE_TABLE", "10.9.0.1");
   testbed.run_for(1s);
   EXPECT_EQ(of("route ").size(), 1U);
@@ -120,7 +120,7 @@ TEST_F(Spelt, ARouteThatIsRefusedLeavesThePrefixToTheOtherRow) {
   set_route(kPlain, false);
   testbed.run_for(1s);
   EXPECT_THAT(of("route "), ElementsAre(unicast));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Spelt, OfTwoRowsOfANeighborTheFirstHasIt) {
@@ -131,13 +131,13 @@ TEST_F(Spelt, OfTwoRowsOfANeighborTheFirstHasIt) {
   testbed.remove("NEIGH_TABLE", "A:2001:DB8:A::2");
   testbed.run_for(1s);
   EXPECT_EQ(of("neighbor ").size(), 1U);
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.set("NEIGH_TABLE", "A:2001:DB8:A::2", {{"neigh", "02:00:00:00:00:77"}});
   testbed.remove("NEXTHOP_GROUP_TABLE", "1");
   testbed.remove("NEIGH_TABLE", "A:2001:db8:a::2");
   testbed.run_for(1s);
   EXPECT_THAT(of("neighbor "), ElementsAre("neighbor A 2001:db8:a::2 02:00:00:00:00:77"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Spelt, OfTwoRowsOfAnAddressTheFirstHasIt) {
@@ -149,7 +149,7 @@ TEST_F(Spelt, OfTwoRowsOfAnAddressTheFirstHasIt) {
   testbed.remove("INTF_TABLE", "A:2001:DB8:B::1/64");
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:b::1/64"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.remove("INTF_TABLE", "A:2001:DB8:B::1/64");
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:b::1/64"));
@@ -169,21 +169,21 @@ TEST_F(Spelt, OfTwoLengthsOfOneIpv6AddressTheFirstHasIt) {
   testbed.remove("INTF_TABLE", "A:2001:db8:a::1/128");
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/64")) << "the deletion of the row that waits took the other's";
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
   testbed.set("INTF_TABLE", "A:2001:DB8:A::1/128", {});
   testbed.set("INTF_TABLE", "A:2001:db8:a::1/80", {});
   testbed.remove("NEXTHOP_GROUP_TABLE", "1");
   testbed.remove("NEIGH_TABLE", "A:2001:db8:a::2");
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 2U);
+  EXPECT_EQ(testbed.unsettled(), 2U);
   testbed.remove("INTF_TABLE", "A:2001:db8:a::1/64");
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/128")) << "the row that waited longest has it now";
-  EXPECT_EQ(testbed.owed(), 1U);
+  EXPECT_EQ(testbed.unsettled(), 1U);
   testbed.remove("INTF_TABLE", "A:2001:DB8:A::1/128");
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 2001:db8:a::1/80"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Spelt, TwoLengthsOfOneIpv4AddressAreTwoAddresses) {
@@ -192,7 +192,7 @@ TEST_F(Spelt, TwoLengthsOfOneIpv4AddressAreTwoAddresses) {
   testbed.run_for(1s);
   EXPECT_THAT(of("address "), Contains("address A 10.0.0.1/24"));
   EXPECT_THAT(of("address "), Contains("address A 10.0.0.1/32"));
-  EXPECT_EQ(testbed.owed(), 0U);
+  EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
 TEST_F(Spelt, ARowThatWaitsSaysNothingOfAnEarlierChange) {
@@ -202,7 +202,7 @@ TEST_F(Spelt, ARowThatWaitsSaysNothingOfAnEarlierChange) {
   testbed.set("NEIGH_TABLE", "A:2001:DB8:A::2", {{"neigh", "02:00:00:00:00:77"}});
   testbed.set("INTF_TABLE", "A:2001:DB8:A::1/64", {});
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.owed(), 3U);
+  EXPECT_EQ(testbed.unsettled(), 3U);
   for (const auto& [table, key] :
        {std::pair{"ROUTE_TABLE", kLoud}, std::pair{"NEIGH_TABLE", "A:2001:DB8:A::2"}, std::pair{"INTF_TABLE", "A:2001:DB8:A::1/64"}}) {
     EXPECT_THAT(testbed.why(table, key), Not(HasSubstr("what was asked for before"))) << table;

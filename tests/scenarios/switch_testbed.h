@@ -59,7 +59,7 @@ class SwitchTest : public testing::Test {
     }
     return text;
   }
-  std::size_t owed() {
+  std::size_t unsettled() {
     std::size_t rows = 0;
     for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;
     return rows;

@@ -57,7 +57,7 @@ TEST_F(VlanTest, AVlanInUseStaysUntilItsMembersAndInterfacesAreGone) {
   remove_interface();
   run_for(1s);
   EXPECT_FALSE(link("Vlan10").port);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
   EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "");
   everything();
   expect_whole();
@@ -149,7 +149,7 @@ TEST_F(VlanTest, ARowOfAPortStaysUntilItIsNoMember) {
   remove("VLAN_MEMBER_TABLE", "Vlan10:B");
   run_for(1s);
   EXPECT_EQ(state("PORT_TABLE", "B"), "");
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(VlanTest, ATaggedMemberGoesUpWithItsPort) {
@@ -333,7 +333,7 @@ TEST_F(VlanTest, ADeleteWaitsForABoundedTimeForTheEventOfADeviceThatAnotherProgr
   run_for(1ms);
   ASSERT_FALSE(link("Vlan20").port);
   run_for(6s);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(VlanTest, ADeleteDoesNotWaitForADeviceThatWasReportedAndIsGone) {
@@ -387,7 +387,7 @@ TEST_F(VlanTest, ABridgeOfAnotherProgramIsUsedAndStays) {
   run_for(2s);
   EXPECT_TRUE(link("Vlan10").port);
   EXPECT_FALSE(link("A").master);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 TEST_F(VlanTest, WrongRowsAreRejectedWithTheReason) {
@@ -448,7 +448,7 @@ TEST_F(VlanTest, ARefusalAtAnyPlaceIsOvercome) {
     EXPECT_FALSE(link("Vlan10").port) << nth;
     EXPECT_FALSE(link("A").master) << nth;
     EXPECT_FALSE(link("B.10").port) << nth;
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     ASSERT_FALSE(HasFailure()) << nth;
   }
 }
@@ -513,11 +513,11 @@ TEST_F(VlanTest, ARestartLeavesAPortToTheRowThatHadIt) {
     interfaces_had_them ? members() : interfaces();
     run_for(5s);
     EXPECT_EQ(is_in("A", "Vlan10"), interfaces_had_them);
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     for (const char* const key : {"Vlan10:A", "Vlan10:B"}) remove("VLAN_MEMBER_TABLE", key);
     for (const char* const key : {"A:10.1.0.1/24", "B:10.2.0.1/24", "A", "B"}) remove("INTF_TABLE", key);
     run_for(2s);
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
   }
 }
 
@@ -588,7 +588,7 @@ TEST_F(VlanTest, AMemberWaitsForAnInterfaceOnlyAsLongAsThatCanHaveThePort) {
   plane.add_port("C");
   run_for(1s);
   EXPECT_TRUE(is_in("C", "Vlan10"));
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
 }
 
 /// Its address of the earlier run stays until the end of the restart, and decided then, too.

@@ -44,7 +44,7 @@ class VlanTest : public SwitchTest {
   }
   void expect_whole() {
     EXPECT_THAT(rejects, testing::IsEmpty());
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     const LinkEvent vlan = link("Vlan10");
     EXPECT_TRUE(vlan.bridge && vlan.ours && vlan.admin_up && vlan.carrier);
     EXPECT_EQ(vlan.mtu, 9000U);

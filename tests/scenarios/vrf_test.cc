@@ -61,7 +61,7 @@ class VrfTest : public SwitchTest {
   bool is_in_vrf(std::string_view port) { return is_in(port, "Vrf1"); }
   void expect_whole() {
     EXPECT_THAT(rejects, IsEmpty());
-    EXPECT_EQ(owed(), 0U);
+    EXPECT_EQ(unsettled(), 0U);
     EXPECT_TRUE(is_in_vrf("A"));
     EXPECT_FALSE(link("B").master);
     const Lines lines = actual();
@@ -115,7 +115,7 @@ TEST_F(VrfTest, AVrfInUseStaysUntilItsRoutesAndInterfacesAreGone) {
   run_for(1s);
   EXPECT_FALSE(link("Vrf1").port);
   EXPECT_FALSE(link("A").master);
-  EXPECT_EQ(owed(), 0U);
+  EXPECT_EQ(unsettled(), 0U);
   EXPECT_THAT(actual(), testing::Each(testing::Not(HasSubstr("table 1001"))));
   EXPECT_EQ(state("VRF_TABLE", "Vrf1"), "");
   everything();
@@ -324,7 +324,7 @@ TEST_F(VrfTest, ARefusalAtAnyPlaceIsOvercome) {
       run_for(10s);
       EXPECT_FALSE(link("Vrf1").port) << nth;
       EXPECT_FALSE(link("A").master) << nth;
-      EXPECT_EQ(owed(), 0U);
+      EXPECT_EQ(unsettled(), 0U);
       EXPECT_THAT(actual(), testing::Each(testing::Not(HasSubstr("table 1001")))) << nth;
       ASSERT_FALSE(HasFailure()) << to_string(kind == OrderKind::Link ? DriftKind::Missing : DriftKind::Changed) << nth;
     }

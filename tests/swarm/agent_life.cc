@@ -58,7 +58,7 @@ void AgentLife::act() {
   for (std::uint64_t i = 0, count = random_.between(1, 4); i < count; ++i) operate();
 }
 
-/// True if nothing is owed for the key: no change is on its way to the table, in it, or in the ledger.
+/// True if nothing is pending for the key: no change is on its way to the table, in it, or in the ledger.
 bool AgentLife::is_settled(std::string_view table, std::string_view key) const {
   if (!world_->is_confirmed(table, key) || !world_->runtime().store().health().ok()) return false;
   const RuntimeView view(world_->runtime());
@@ -104,9 +104,9 @@ std::string AgentLife::waiting() const {
   return text;
 }
 
-/// A set that a route used again while its Delete was under way keeps that Delete until the route is deleted. No row is owed because of
-/// it.
-bool AgentLife::owes() const {
+/// A set that a route used again while its Delete was under way keeps that Delete until the route is deleted. No row is unsettled because
+/// of it.
+bool AgentLife::has_unsettled() const {
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
     for (const ParkedRow& row : runtime.parked_rows(stats.table, 1000)) {
@@ -164,7 +164,7 @@ std::string AgentLife::told_wrong() const {
 }
 
 /// While some ports have no carrier, a route with only those ports may keep its earlier state. Everything else is as expected, and every
-/// owed row waits for a fact. When every port has been up, nothing is owed and the kernel has exactly the expected content.
+/// unsettled row waits for a fact. When every port has been up, nothing is unsettled and the kernel has exactly the expected content.
 Status AgentLife::check() const {
   Lines wrong = switch_agent::difference(switch_agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
@@ -172,7 +172,7 @@ Status AgentLife::check() const {
   // While faults continue, a repair may have to wait for the next audit.
   const bool is_repaired = others_ == Others::Leave || is_whole_;
   if (const std::string lie = is_repaired ? told_wrong() : std::string{}; !lie.empty()) return {StatusCode::Internal, lie};
-  if (wrong.empty() && (!is_whole_ || !owes())) return {};
+  if (wrong.empty() && (!is_whole_ || !has_unsettled())) return {};
   std::string text = "the kernel is not as the rows say:";
   for (const std::string& line : wrong) text += "\n    " + line;
   return {StatusCode::Internal, text + waiting()};

@@ -80,7 +80,7 @@ class AgentLife final : public Life {
 
   Status check() const;
   std::string told_wrong() const;
-  bool owes() const;
+  bool has_unsettled() const;
   std::string waiting() const;
 
   // --- Ports and rows (agent_life_rows.cc).

@@ -13,7 +13,7 @@
 namespace rondo::swarm {
 namespace {
 
-/// At rest the file has no Delete unless a ledger owes it, otherwise it would grow without bound.
+/// At rest the file has no Delete unless a ledger has not settled it, otherwise it would grow without bound.
 void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
   const std::string copy = path + "-copy";  // The store has the file open.
   for (const char* const suffix : {"", "-wal"}) {
@@ -21,10 +21,10 @@ void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
   }
   const Result<DurableFile> file = read_durable_file(copy, [&runtime](const TableSpec& table, const Change& change) {
     if (change.op() != ChangeOp::Delete || table.kind != TableKind::Staged) return;
-    bool owed = false;
+    bool unsettled = false;
     for (const ParkedRow& row : runtime.parked_rows(table.name, 100'000))
-      owed = owed || (row.op == ChangeOp::Delete && row.key == change.key());
-    EXPECT_TRUE(owed) << table.name << " " << change.key() << " is a Delete that was dealt with";
+      unsettled = unsettled || (row.op == ChangeOp::Delete && row.key == change.key());
+    EXPECT_TRUE(unsettled) << table.name << " " << change.key() << " is a Delete that was dealt with";
   });
   ASSERT_TRUE(file.has_value()) << file.error().to_string();
 }

@@ -370,7 +370,7 @@ Status TableLife::check() const {
   for (const TableOrch* const orch : orchs_) {
     if (Status bad = orch->check(); !bad.ok()) return bad;
   }
-  // Deletes wait only for locks, and there are none now. So every owed row waits for rows of tables.
+  // Deletes wait only for locks, and there are none now. So every unsettled row waits for rows of tables.
   for (const TableShape& shape : shapes_) {
     for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {
       if (row.op == ChangeOp::Delete)

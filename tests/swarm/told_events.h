@@ -1,5 +1,5 @@
 // ToldEvents: compares the writes of a life to a Queue or a Channel with the events that its listener received: the checkers of the two
-// kinds of tables whose events owe no outcome. Events are numbered in the order of writing, from 0.
+// kinds of tables whose events are not settled. Events are numbered in the order of writing, from 0.
 #pragma once
 
 #include <cstdint>

@@ -171,9 +171,9 @@ std::string why_line(const json::object& link) {
   std::string line = any_of.empty() ? "" : "any of " + any_of + ": ";
   line.append(table.empty() ? "(no row is known)" : table + " " + text_member(link, "key"));
   const std::string plane = text_member(link, "plane");
-  const std::string owed = text_member(link, "state");
-  const bool is_refused = owed == "parked" && plane == "refused";
-  const std::string state = (owed == "done" && !plane.empty()) || is_refused ? plane : owed;
+  const std::string pending = text_member(link, "state");
+  const bool is_refused = pending == "parked" && plane == "refused";
+  const std::string state = (pending == "done" && !plane.empty()) || is_refused ? plane : pending;
   const std::string note = text_member(link, "note");
   // The note on a refusal begins with the refused operation: "SET rejected: ...".
   if (state == "rejected" && note.find("rejected") != std::string::npos) return line + ": " + note;

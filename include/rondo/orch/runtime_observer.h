@@ -50,7 +50,7 @@ struct RowEvent {
   What what = What::Taken;
   ChangeOp op = ChangeOp::Set;
   std::uint32_t table_number = 0;  // See RuntimeObserver::table_added().
-  std::uint32_t row = kNoRow;      // Numbers the row while its consumer owes it an outcome. None with Taken, Handled, Refused and Resolved.
+  std::uint32_t row = kNoRow;      // Numbers the row while its consumer has not settled it. None with Taken, Handled, Refused and Resolved.
   std::string_view table = {};
   std::string_view key = {};
   const Change* change = nullptr;  // Null with Ordered, StillParked and Resolved.

@@ -75,9 +75,9 @@ class TablePersister final : public RowPersister {
   std::uint32_t number() const noexcept { return number_; }
 
  private:
-  struct Owed {
+  struct PendingDelete {
     Record key_only;
-    std::uint32_t next = KeyedRows<Owed>::kNone;
+    std::uint32_t next = KeyedRows<PendingDelete>::kNone;
     std::string_view key() const noexcept { return key_only.key(); }
   };
   void settle_delete(const Record& key) {
@@ -93,7 +93,7 @@ class TablePersister final : public RowPersister {
 
   const std::uint32_t number_;
   LogWriter& writer_;
-  KeyedRows<Owed> deletes_;
+  KeyedRows<PendingDelete> deletes_;
   std::deque<Change> entries_;  // The first has the number first_entry_.
   std::uint64_t first_entry_ = 1;
 };
