@@ -202,7 +202,7 @@ TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
   ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
   throws = true;
   EXPECT_EQ(jobs->activity(run)->text, "the handler threw: no answer");
-  jobs->look_again("away");
+  jobs->check_again("away");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
 }
@@ -408,7 +408,7 @@ TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   jobs->start();
   ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 1; }));
   is_held = false;
-  jobs->look_again("worker");
+  jobs->check_again("worker");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(begun, IsEmpty());
   EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed killed by a user")));
@@ -617,17 +617,17 @@ TEST_F(AsyncJobs, ARunThatIsHeldAfterARestartHoldsNoOtherAndSaysForWhatItWaits) 
   const std::int64_t newer = trigger("other");
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   EXPECT_EQ(begun[0].run(), newer) << "and the run of this process is not held";
-  jobs->look_again("away");
+  jobs->check_again("away");
   EXPECT_EQ(begun.size(), 1U);
   holds = false;
-  jobs->look_again("away");
+  jobs->check_again("away");
   ASSERT_EQ(begun.size(), 2U);
   EXPECT_EQ(begun[1].run(), left);
   for (const AsyncRun& run : begun) run.end({});
   ASSERT_TRUE(all_ended());
 }
 
-/// look_again() wrote into the removed line of held runs, and the runs behind the first one never began.
+/// check_again() wrote into the removed line of held runs, and the runs behind the first one never began.
 TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedAboutHeldRunsLeavesNoRunInItsLine) {
   const std::vector<std::int64_t> ids = leave_three();
   bool removes = false;
@@ -638,7 +638,7 @@ TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedAboutHeldRunsLeavesNoRun
   jobs->start();
   for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
   removes = true;
-  jobs->look_again("away");
+  jobs->check_again("away");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("a"), testing::Each(HasSubstr("this program has no handler 'away'")));
 }
@@ -659,7 +659,7 @@ TEST_F(AsyncJobs, AHandlerMayRemoveItselfWhenAnActivityAsksForWhatARunWaits) {
   ASSERT_TRUE(all_ended());
 }
 
-/// look_again() used the ticket of a run that had ended.
+/// check_again() used the ticket of a run that had ended.
 TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunAndRemovesItselfLeavesTheOthersWaitingForIt) {
   leave_three();
   jobs->wait_for_handlers("away", [](std::string_view) { return std::string{"no worker"}; });
@@ -676,7 +676,7 @@ TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunAndRemovesItselfLeavesTheOthersWaitin
   jobs->start();
   ASSERT_TRUE(becomes([&] { return asked == 3; }));
   leaves = true;
-  jobs->look_again("away");
+  jobs->check_again("away");
   jobs->handle_async("away", keeper());
   ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
   for (const AsyncRun& run : begun) run.end({});
@@ -696,7 +696,7 @@ TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunWhenItIsAskedAboutItEndsThisRunAlone)
   for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
   kills = true;
   holds = false;
-  jobs->look_again("away");
+  jobs->check_again("away");
   ASSERT_EQ(begun.size(), 2U);
   for (const AsyncRun& run : begun) run.end({});
   ASSERT_TRUE(all_ended());

@@ -91,10 +91,10 @@ void Jobs::has_room(const std::string& handler) {
   parts_->record("has room", handler);
   parts_->take_room(handler);
 }
-void Jobs::look_again(const std::string& handler) {
-  parts_->expect_here("look_again");
+void Jobs::check_again(const std::string& handler) {
+  parts_->expect_here("check_again");
   parts_->record("look again", handler);
-  parts_->look_again(handler);
+  parts_->check_again(handler);
 }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->expect_here("wait_for_handlers");
@@ -501,7 +501,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "handle async") return handle_async(std::move(name), {}), true;
   if (verb == "remove handler") return remove_handler(name), true;
   if (verb == "has room") return has_room(name), true;
-  if (verb == "look again") return look_again(name), true;
+  if (verb == "look again") return check_again(name), true;
   return false;
 }
 

@@ -220,7 +220,7 @@ struct Jobs::Parts {
   void take_room(const std::string& name);
   void serve_lines_again();
   /// Asks the handler about the runs that it holds.
-  void look_again(const std::string& name);
+  void check_again(const std::string& name);
   void async_ended(const AsyncRun::State& ended);
   void async_put_back(const AsyncRun::State& ended);
   void async_left(const AsyncRun::State& left);

@@ -206,7 +206,7 @@ void Jobs::Parts::serve_lines_again() {
   for (const std::string& name : std::exchange(lines_to_serve, {})) serve_line(name);
 }
 
-void Jobs::Parts::look_again(const std::string& name) {
+void Jobs::Parts::check_again(const std::string& name) {
   const auto handler = handlers.find(name);
   const auto found = held.find(name);
   if (handler == handlers.end() || handler->second.async == nullptr || found == held.end()) return;

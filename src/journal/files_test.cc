@@ -309,25 +309,25 @@ TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBein
     return all;
   };
   EXPECT_THAT(keys(), ElementsAre("first"));
-  EXPECT_TRUE(reader->look_again());
+  EXPECT_TRUE(reader->check_again());
   EXPECT_THAT(keys(), ElementsAre());
   write(states[2].substr(0, states[1].size() - 3));
-  EXPECT_TRUE(reader->look_again());
+  EXPECT_TRUE(reader->check_again());
   EXPECT_THAT(keys(), ElementsAre());
   EXPECT_EQ(reader->damage().size(), 1U);
   write(states[2]);
-  EXPECT_TRUE(reader->look_again());
+  EXPECT_TRUE(reader->check_again());
   EXPECT_THAT(keys(), ElementsAre("second", "third"));
   EXPECT_TRUE(reader->damage().empty());
   write(states[2] + "RNDJ and no more");
-  EXPECT_TRUE(reader->look_again());
+  EXPECT_TRUE(reader->check_again());
   EXPECT_EQ(reader->damage().size(), 1U);
   write(states[2]);
-  EXPECT_TRUE(reader->look_again()) << "its writer took a block back for which there was no room";
+  EXPECT_TRUE(reader->check_again()) << "its writer took a block back for which there was no room";
   EXPECT_TRUE(reader->damage().empty());
   EXPECT_THAT(keys(), ElementsAre());
   write(states[0]);
-  EXPECT_FALSE(reader->look_again());
+  EXPECT_FALSE(reader->check_again());
 }
 
 // --- The facts that a row waits for

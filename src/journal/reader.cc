@@ -112,7 +112,7 @@ JournalReader::JournalReader(std::string name, std::unique_ptr<JournalBytes> byt
 
 JournalReader::~JournalReader() = default;
 
-bool JournalReader::look_again() {
+bool JournalReader::check_again() {
   bytes_->look_at_size();
   if (bytes_->size() == looked_through_) return true;
   const auto torn = std::ranges::find_if(damage_, &Damage::at_end);

@@ -67,7 +67,7 @@ class JournalReader {
   /// Scans the bytes appended since the file was opened or last scanned; next() then continues with them. Damage at the end may have been
   /// a block that was being written, so it is scanned again. Blocks that next() has passed are forgotten. Returns false if the file has
   /// become shorter by more than such a block: its content now begins anew.
-  bool look_again();
+  bool check_again();
   /// True if the file's name still leads to it.
   bool is_at_its_name() const noexcept { return bytes_->is_at(name_); }
   /// Call it before the first next(): the file continues where another ended, whose next record would have been 'number' (0: unknown).

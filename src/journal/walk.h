@@ -28,7 +28,7 @@ class JournalWalk {
   static constexpr std::uint64_t kTellEach = 4096;
   void tell(OnRecords on_records);
 
-  /// Moves to the next record. Returns false at the end; JournalReader::look_again() may find more.
+  /// Moves to the next record. Returns false at the end; JournalReader::check_again() may find more.
   bool next();
   /// Call it at the end of the last file: continues with 'reader', and the last file is not needed any more.
   void go_on_with(JournalReader& reader);

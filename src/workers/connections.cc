@@ -175,7 +175,7 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   show_silence(name, worker);
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   for (const auto& [command, places] : offers) publish(command);
-  if (!is_settled) look_again();
+  if (!is_settled) check_again();
 }
 
 Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
@@ -283,7 +283,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   if (worker.runs.empty()) workers.erase(name);
   withdraw(offers);
   leave_readers(name);
-  look_for_room();
+  find_room();
 }
 
 void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers) {
@@ -343,7 +343,7 @@ void Workers::Parts::tick() {
   withdraw_lent();
   if (now >= settled && !std::exchange(is_settled, true)) {
     came.clear();
-    look_again();
+    check_again();
     jobs.give_up_killed();
   }
   if (jobs.is_recovered()) {
@@ -361,7 +361,7 @@ void Workers::Parts::tick() {
   record_again();
   answer_late_reports(now);
   watch_readers();
-  look_for_room();
+  find_room();
 }
 
 void Workers::Parts::end_ignored_orders(Instant now) {

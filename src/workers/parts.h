@@ -175,9 +175,9 @@ struct Workers::Parts {
   void remove(std::int64_t run);
   /// The runs that were meant for a worker, and that it did not get yet, wait for room again.
   void take_back(WorkerEntry& worker);
-  void look_for_room();
+  void find_room();
   /// The same for the runs that are held.
-  void look_again();
+  void check_again();
   std::set<std::string> offered_commands() const;
 
   // --- reports (reports.cc)

@@ -204,7 +204,7 @@ void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
   remove(run);
   if (open && end.ended) open->ended_at(*end.ended);
   if (open) end.is_refused ? open->put_back() : open->end(end.status, end.note);
-  look_for_room();
+  find_room();
 }
 
 void Workers::Parts::remove(std::int64_t run) {
@@ -237,12 +237,12 @@ std::set<std::string> Workers::Parts::offered_commands() const {
   return offered;
 }
 
-void Workers::Parts::look_for_room() {
+void Workers::Parts::find_room() {
   for (const std::string& command : offered_commands()) jobs.has_room("command/" + command);
 }
 
-void Workers::Parts::look_again() {
-  for (const std::string& command : offered_commands()) jobs.look_again("command/" + command);
+void Workers::Parts::check_again() {
+  for (const std::string& command : offered_commands()) jobs.check_again("command/" + command);
 }
 
 }  // namespace rondo::jobs

@@ -90,7 +90,7 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   }
   if (arguments.has("runs")) {
     if (const Status taken = take_claims(name, found->second, arguments); !taken.ok()) return reply.fail(taken);
-    look_for_room();
+    find_room();
   }
   if (arguments.has("trouble")) change_trouble(name, arguments.text("trouble").substr(0, limits::kRunNote));
   HeldReport made{.number = ++last_report, .worker = name, .reply = std::move(reply)};
@@ -113,7 +113,7 @@ void Workers::Parts::change_trouble(const std::string& name, std::string trouble
   if (found == workers.end()) return;
   found->second.trouble = std::move(trouble);
   if (!found->second.trouble.empty()) take_back(found->second);
-  look_for_room();  // Of this worker again, or of another one for what was taken back.
+  find_room();  // Of this worker again, or of another one for what was taken back.
 }
 
 bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of) {
@@ -140,7 +140,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
     if (run.open) run.open->began_at(*begun);
   }
   if (event.table == "started") {
-    look_for_room();
+    find_room();
     return true;
   }
   if (event.table == "progress") {
@@ -164,7 +164,7 @@ void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArg
     run.end = std::move(end);
     run.has_ended = true;
     worker.runs.erase(id);
-    look_for_room();  // It may begin, and end, within this call.
+    find_room();  // It may begin, and end, within this call.
   }
   if (is_refused || waits_for_store(id, attempt, of)) return;
   const bool is_stored = jobs.is_recovered() && jobs.live_job(id) == nullptr;

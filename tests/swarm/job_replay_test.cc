@@ -123,7 +123,7 @@ class Elsewhere {
       if (begins_later_.erase(run.run()) != 0) run.began_at(run.scheduled());
     }
     end_one("by a timer");
-    if (++ticks_ <= 4) jobs_.look_again("elsewhere");
+    if (++ticks_ <= 4) jobs_.check_again("elsewhere");
     jobs_.has_room("elsewhere");
   }
   void begin(const jobs::AsyncRun& run) {

@@ -47,11 +47,11 @@ class End {
 
 /// Returns the file whose records follow those of 'newest'; null if it does not exist yet. Until it exists, 'newest' may grow.
 std::unique_ptr<JournalReader> file_behind(JournalReader& newest) {
-  const bool is_whole = newest.look_again();
+  const bool is_whole = newest.check_again();
   if (is_whole && newest.is_at_its_name()) return nullptr;
   Result<std::unique_ptr<JournalReader>> next = JournalReader::open(newest.name());
   if (!next) return nullptr;  // No record is written to it yet.
-  newest.look_again();        // Read it a last time: its writer uses the next file now.
+  newest.check_again();       // Read it a last time: its writer uses the next file now.
   return std::move(*next);
 }
 

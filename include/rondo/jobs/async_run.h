@@ -92,7 +92,7 @@ struct AsyncHandler {
   std::function<bool(std::int64_t run)> has_begun = {};
   /// For a run that an earlier process left, and that has not begun: for what it waits although there may be room, such as "waits until
   /// worker 'w1' reports whether it has run 17". Empty text: for nothing. Other runs do not wait behind it. Asked again at
-  /// Jobs::look_again().
+  /// Jobs::check_again().
   std::function<std::string(std::int64_t run)> held = {};
   /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
   /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.

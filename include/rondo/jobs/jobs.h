@@ -155,7 +155,7 @@ class Jobs {
   /// Runs that wait for room at an asynchronous handler may begin, as many as AsyncHandler::has_room() allows.
   void has_room(const std::string& handler);
   /// AsyncHandler::held may answer differently now. O(runs that the handler holds).
-  void look_again(const std::string& handler);
+  void check_again(const std::string& handler);
   /// The handler goes away. Attempts under way are not touched. Runs that have not begun fail, or wait: see wait_for_handlers().
   void remove_handler(const std::string& name);
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
