@@ -56,7 +56,7 @@ AgentQueue::Verdict AgentQueue::put(AgentState& agent, const Handler& handler, v
   const bool in_turn = context_->is_in_turn() && scheduler() != nullptr;
   Instant now = in_turn ? context_->scheduler.now() : real_time_ ? system_clock_.now() : Instant{};
   Verdict verdict = Verdict::Queue;
-  bool must_look = false;
+  bool must_check = false;
   bool must_act = false;
   {
     const std::lock_guard guard(lock());
@@ -66,14 +66,14 @@ AgentQueue::Verdict AgentQueue::put(AgentState& agent, const Handler& handler, v
     verdict = admission.verdict;
     if (verdict == Verdict::Queue) {
       enqueue(admission, agent, handler, stored, now);
-      if (!in_turn) must_look = context_->posted(agent.priority);
+      if (!in_turn) must_check = context_->posted(agent.priority);
     }
-    must_act = must_look || verdict > Verdict::Reject;
+    must_act = must_check || verdict > Verdict::Reject;
     if (must_act) wakers_.fetch_add(1, std::memory_order_relaxed);
   }
   if (in_turn && verdict == Verdict::Queue && !running_ && !is_ready()) wake();
   if (must_act) {  // Without the lock, because it writes to a descriptor or calls a user's function. close() waits for it.
-    if (must_look) context_->scheduler.look_into_inboxes();
+    if (must_check) context_->scheduler.check_inboxes();
     act(agent, verdict);
     wakers_.fetch_sub(1, std::memory_order_release);
   }

@@ -21,13 +21,13 @@ void SchedulerContext::close() noexcept {
 }
 
 void SchedulerContext::add(AgentQueue& queue) noexcept {
-  bool must_look = false;
+  bool must_check = false;
   {
     const std::lock_guard guard(lock);
     queues_[queue.priority().level()].store(&queue, std::memory_order_relaxed);
-    must_look = posted(queue.priority());
+    must_check = posted(queue.priority());
   }
-  if (must_look) scheduler.look_into_inboxes();
+  if (must_check) scheduler.check_inboxes();
 }
 
 std::uint64_t SchedulerContext::hand_out() noexcept {

@@ -35,7 +35,7 @@ class SchedulerContext final : public Inbox {
 
   /// Any thread. 'queue' is added to the scheduler on the scheduler's thread.
   void add(AgentQueue& queue) noexcept;
-  /// Under the lock: a message was posted to the queue of 'priority'. Returns true if Scheduler::look_into_inboxes must be called. Posts of
+  /// Under the lock: a message was posted to the queue of 'priority'. Returns true if Scheduler::check_inboxes must be called. Posts of
   /// the scheduler's own thread do not make the loop gather.
   bool posted(Priority priority) noexcept {
     posted_to_ |= 1ULL << priority.level();

@@ -41,7 +41,7 @@ class PostBox final : public Inbox {
       ++came_;
       sleeps = mark(turns_.priority(), scheduler_);
     }
-    if (sleeps) scheduler_.look_into_inboxes();
+    if (sleeps) scheduler_.check_inboxes();
     return {};
   }
 

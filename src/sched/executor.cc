@@ -307,7 +307,7 @@ struct Core::Impl final : public Source {
   Turn run(const Budget& budget) override {
     Turn turn;
     const bool had_room = has_room();
-    look_at_room();
+    check_room();
     take_answers();
     hand_over();
     if (!is_replayed && workers.empty() && answers.empty()) {
@@ -321,14 +321,14 @@ struct Core::Impl final : public Source {
       turn.items += deliver(std::min(kStep, budget.items - turn.items));
       if (time_is_up(budget)) break;
     }
-    tell_room(had_room);
+    report_room(had_room);
     hand_over();  // Hands over what the answers' callbacks submitted.
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     if (is_replayed) turn.backlog = typed.recorded_backlog();
     return turn;
   }
 
-  void look_at_room() {
+  void check_room() {
     if (connections.records != nullptr) {
       while (connections.records->next_room(options.name, target_has_room)) record_room();
     } else if (connections.trouble != nullptr && connections.trouble->has_room() != target_has_room) {
@@ -341,7 +341,7 @@ struct Core::Impl final : public Source {
     if (connections.journal != nullptr) connections.journal->room_changed(options.name, target_has_room);
   }
 
-  void tell_room(bool had_room) {
+  void report_room(bool had_room) {
     const bool room_came_back = (full || !had_room) && has_room();
     if (in_flight < options.operations_max) full = false;
     if (!room_came_back) return;

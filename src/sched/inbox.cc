@@ -21,8 +21,8 @@ Inbox::~Inbox() {
   if (scheduler_ != nullptr) scheduler_->remove(*this);
 }
 
-// The first thread to mark does the steps C and D of Scheduler::look(), so no item is lost. The other threads do not wait until their
-// stores are visible, which would be slow. They wake a scheduler that is known to sleep, and rely on the first thread if it is just
+// The first thread to mark does the steps C and D of Scheduler::poll_events(), so no item is lost. The other threads do not wait until
+// their stores are visible, which would be slow. They wake a scheduler that is known to sleep, and rely on the first thread if it is just
 // falling asleep.
 bool Inbox::mark_anew(std::uint64_t before, std::uint64_t bit, const Scheduler& scheduler) noexcept {
   if (before != 0) {
@@ -47,7 +47,7 @@ void Scheduler::remove(Inbox& inbox) noexcept {
   inbox.scheduler_ = nullptr;
 }
 
-void Scheduler::look_into_inboxes() noexcept { end_sleep(); }
+void Scheduler::check_inboxes() noexcept { end_sleep(); }
 
 void Scheduler::hand_out() noexcept {
   std::uint64_t came = 0;

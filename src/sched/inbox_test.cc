@@ -25,7 +25,7 @@ class TestInbox final : public Inbox {
   void serve(test::WorkSource& source) { sources_[source.priority().level()] = &source; }
   /// Any thread.
   void leave(Scheduler& scheduler, unsigned priority) {
-    if (leave_and_tell_nobody(scheduler, priority)) scheduler.look_into_inboxes();
+    if (leave_and_tell_nobody(scheduler, priority)) scheduler.check_inboxes();
   }
   /// Leaves an item without a wake. Returns true if the scheduler must be woken.
   bool leave_and_tell_nobody(const Scheduler& scheduler, unsigned priority) {

@@ -182,7 +182,7 @@ Duration Scheduler::bound(const Source& source) const {
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
   items_asked_ = 0;
-  look_after_ = source.long_items_ ? 1 : limits::kItemsWithoutPoll;
+  check_after_ = source.long_items_ ? 1 : limits::kItemsWithoutPoll;
   running_ = &source;
   time_was_up_ = false;
   begin_beat();
@@ -208,7 +208,7 @@ Duration Scheduler::bound(const Source& source) const {
   now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
-  if (ran > limits::kPollAfter || items_asked_ >= look_after_ || now_ >= next_poll_) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  if (ran > limits::kPollAfter || items_asked_ >= check_after_ || now_ >= next_poll_) turns_since_poll_ = limits::kTurnsWithoutPoll;
   source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
   if (turn.items >= budget.items) ++stats_.full_turns;
@@ -365,7 +365,7 @@ void Scheduler::wake(Source& source) {
 void Scheduler::gather(Instant deadline) {
   gathering_ = true;
   turns_since_poll_ = 0;
-  std::size_t count = look(deadline);
+  std::size_t count = poll_events(deadline);
   now_ = clock_.now();
   next_poll_ = now_ + limits::kPollPeriod;
   begin_beat();
@@ -377,7 +377,7 @@ void Scheduler::gather(Instant deadline) {
       turns_since_poll_ = limits::kTurnsWithoutPoll;
       break;
     }
-    count = look(Instant{});
+    count = poll_events(Instant{});
   }
   if (has_remote_wakes()) take_in(true);
   expire_timers();
@@ -403,7 +403,7 @@ void Scheduler::take_in(bool at_once) {
 // waker first adds the source to the list (C), then reads the flag (D). All four are sequentially consistent, so they have one total
 // order. Either C comes before B, and the loop sees the source and does not wait; or A comes before D, and the waker interrupts the wait.
 // Of several wakers only the one that resets the flag writes to the descriptor. A wake while the loop is awake costs no system call.
-std::size_t Scheduler::look(Instant deadline) {
+std::size_t Scheduler::poll_events(Instant deadline) {
   ++stats_.polls;
   const bool waits = deadline > now_;
   if (waits) {

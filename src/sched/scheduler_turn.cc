@@ -20,13 +20,13 @@ bool Scheduler::decided_yield(bool by_state) const {
 }
 
 /// See Source::turn_is_over().
-bool Scheduler::turn_is_over(const Budget& budget, bool looks_at_clock) {
+bool Scheduler::turn_is_over(const Budget& budget, bool checks_clock) {
   const bool may_yield = policy_->could_prefer_another();
   bool yields = policy_->prefers_another() || first_of_all_ != nullptr || (may_yield && running_ != nullptr && has_news(*running_));
-  const Instant now = looks_at_clock ? clock_.now() : now_;
-  if (looks_at_clock) yields = yields || (may_yield && now >= next_poll_);
+  const Instant now = checks_clock ? clock_.now() : now_;
+  if (checks_clock) yields = yields || (may_yield && now >= next_poll_);
   if (observer_ != nullptr) yields = decided_yield(yields);
-  return yields || (looks_at_clock && time_is_up(budget, now));
+  return yields || (checks_clock && time_is_up(budget, now));
 }
 
 }  // namespace rondo

@@ -38,7 +38,7 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
-// The steps A and B of look(), with the foreign loop's wait instead of the reactor's.
+// The steps A and B of poll_events(), with the foreign loop's wait instead of the reactor's.
 Instant Scheduler::before_foreign_wait() {
   RONDO_EXPECT(running_ == nullptr && !gathering_,
                "Scheduler: a turn polls or waits; a handler returns, and wakes a source for what is to come");

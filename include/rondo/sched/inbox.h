@@ -30,7 +30,7 @@ class Inbox {
   /// Leaves the scheduler, if it was added to one.
   virtual ~Inbox();
   /// Called after a post for a source of 'priority' of 'scheduler', to which this inbox belongs. One thread at a time. True if the
-  /// scheduler sleeps: then the caller must call Scheduler::look_into_inboxes(). The first poster of each priority gets this answer. So an
+  /// scheduler sleeps: then the caller must call Scheduler::check_inboxes(). The first poster of each priority gets this answer. So an
   /// urgent post never depends on a less urgent thread that is preempted before its own call.
   bool mark(Priority priority, const Scheduler& scheduler) noexcept {
     const std::uint64_t bit = 1ULL << priority.level();

@@ -76,7 +76,7 @@ class Scheduler {
   void remove(Inbox& inbox) noexcept;
   /// Tells the scheduler that a post was left in an inbox while it slept. Any thread. At most one write to the reactor, and none while the
   /// scheduler is awake.
-  void look_into_inboxes() noexcept;
+  void check_inboxes() noexcept;
 
   /// Uses 'policy' from now on; also allowed inside a turn. Ready sources stay ready: within a priority they are served in the order in
   /// which the previous policy would have picked them. The order of the last services is kept. Figures that belong to a policy
@@ -145,7 +145,7 @@ class Scheduler {
   bool should_yield() const {
     const bool by_state =
         policy_->prefers_another() || first_of_all_ != nullptr ||
-        (policy_->could_prefer_another() && ((running_ != nullptr && has_news(*running_)) || ++items_asked_ >= look_after_));
+        (policy_->could_prefer_another() && ((running_ != nullptr && has_news(*running_)) || ++items_asked_ >= check_after_));
     return observer_ == nullptr ? by_state : decided_yield(by_state);
   }
 
@@ -214,12 +214,12 @@ class Scheduler {
   bool decided_yield(bool by_state) const;
   bool time_is_up(const Budget& budget);
   bool time_is_up(const Budget& budget, Instant now);
-  bool turn_is_over(const Budget& budget, bool looks_at_clock);
+  bool turn_is_over(const Budget& budget, bool checks_clock);
   void wake(Source& source);
   void make_ready(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
-  std::size_t look(Instant deadline);
+  std::size_t poll_events(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
   void begin_beat() noexcept { beat_.store((beat_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_relaxed); }
@@ -275,7 +275,7 @@ class Scheduler {
   bool gathering_ = false;
   // Of the current turn: number of should_yield() calls, and the number at which a poll is due.
   mutable std::uint32_t items_asked_ = 0;
-  std::uint32_t look_after_ = 0;
+  std::uint32_t check_after_ = 0;
   // Time before this is charged: the end of the last turn, or the time when the first source became ready after it.
   Instant charged_until_;
   Instant policy_since_;
