@@ -72,20 +72,21 @@ TEST(ConnectionSlots, RootGivesWayToItselfAlone) {
 
 TEST(AdminNotices, EachKindIsToldAtOnceAndThenOncePerPeriodWithItsCount) {
   using Kind = AdminNotice::Kind;
-  std::vector<std::string> told;
-  AdminNotices notices([&told](const AdminNotice& notice) {
-    told.push_back(std::string{to_string(notice.kind)} + " " + std::to_string(notice.count) + " of " + std::to_string(notice.newest.user));
+  std::vector<std::string> reported;
+  AdminNotices notices([&reported](const AdminNotice& notice) {
+    reported.push_back(std::string{to_string(notice.kind)} + " " + std::to_string(notice.count) + " of " +
+                       std::to_string(notice.newest.user));
   });
   for (int i = 0; i < 1000; ++i) notices.note(Kind::Idle, caller(7), {}, kNow);
   notices.note(Kind::Memory, caller(8), {}, kNow);
-  notices.look(kNow + limits::kAdminNoticePeriod - 1ns);
-  EXPECT_THAT(told, ElementsAre("idle 1 of 7", "held memory that others need 1 of 8"));
-  told.clear();
-  notices.look(kNow + limits::kAdminNoticePeriod);
-  EXPECT_THAT(told, ElementsAre("idle 999 of 7"));
-  notices.look(kNow + 2 * limits::kAdminNoticePeriod);
+  notices.check(kNow + limits::kAdminNoticePeriod - 1ns);
+  EXPECT_THAT(reported, ElementsAre("idle 1 of 7", "held memory that others need 1 of 8"));
+  reported.clear();
+  notices.check(kNow + limits::kAdminNoticePeriod);
+  EXPECT_THAT(reported, ElementsAre("idle 999 of 7"));
+  notices.check(kNow + 2 * limits::kAdminNoticePeriod);
   notices.note(Kind::Idle, caller(9), {}, kNow + 2 * limits::kAdminNoticePeriod);
-  EXPECT_THAT(told, ElementsAre("idle 999 of 7", "idle 1 of 9"));
+  EXPECT_THAT(reported, ElementsAre("idle 999 of 7", "idle 1 of 9"));
 }
 
 }  // namespace

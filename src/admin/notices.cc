@@ -23,24 +23,24 @@ std::string_view to_string(AdminNotice::Kind kind) noexcept {
 void AdminNotices::note(AdminNotice::Kind kind, const Caller& caller, const Status& why, Instant now) {
   Held& held = held_[static_cast<std::size_t>(kind)];
   held.notice = {.kind = kind, .count = held.notice.count + 1, .newest = caller, .why = why};
-  if (!held.is_told || now - held.told >= limits::kAdminNoticePeriod) tell(held, now);
+  if (!held.is_reported || now - held.reported >= limits::kAdminNoticePeriod) report(held, now);
 }
 
-void AdminNotices::look(Instant now) {
+void AdminNotices::check(Instant now) {
   for (Held& held : held_) {
-    if (!held.is_told || now - held.told < limits::kAdminNoticePeriod) continue;
+    if (!held.is_reported || now - held.reported < limits::kAdminNoticePeriod) continue;
     if (held.notice.count == 0) {
-      held.is_told = false;
+      held.is_reported = false;
     } else {
-      tell(held, now);
+      report(held, now);
     }
   }
 }
 
-void AdminNotices::tell(Held& held, Instant now) {
-  held.is_told = true;
-  held.told = now;
-  if (tell_) tell_(held.notice);
+void AdminNotices::report(Held& held, Instant now) {
+  held.is_reported = true;
+  held.reported = now;
+  if (report_) report_(held.notice);
   held.notice.count = 0;
 }
 

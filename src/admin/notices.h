@@ -13,21 +13,21 @@ namespace rondo {
 
 class AdminNotices {
  public:
-  explicit AdminNotices(std::function<void(const AdminNotice&)> tell) : tell_(std::move(tell)) {}
+  explicit AdminNotices(std::function<void(const AdminNotice&)> report) : report_(std::move(report)) {}
 
   void note(AdminNotice::Kind kind, const Caller& caller, const Status& why, Instant now);
   /// Reports the troubles that were held back for the whole period.
-  void look(Instant now);
+  void check(Instant now);
 
  private:
   struct Held {
     AdminNotice notice;
-    bool is_told = false;  // A notice was reported at 'told'.
-    Instant told;
+    bool is_reported = false;  // A notice was reported at 'reported'.
+    Instant reported;
   };
-  void tell(Held& held, Instant now);
+  void report(Held& held, Instant now);
 
-  const std::function<void(const AdminNotice&)> tell_;
+  const std::function<void(const AdminNotice&)> report_;
   std::array<Held, AdminNotice::kKinds> held_;
 };
 

@@ -43,7 +43,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
         notices_(options.on_notice),
         socket_(options.path, options.read_group ? options.mode | kAnybody : options.mode),
         timer_("admin:stalls", options.priority, [this] { check(); }),
-        look_timer_("admin:socket", options.priority, [this] { look_at_socket(); }) {}
+        check_timer_("admin:socket", options.priority, [this] { check_socket(); }) {}
 
   ~Listener() override {
     connections_.clear();
@@ -54,8 +54,8 @@ class AdminServer::Listener final : public Source, public AdminHost {
     if (Status listening = socket_.listen(); !listening.ok()) return listening;
     scheduler_.add(*this);
     scheduler_.add(timer_);
-    scheduler_.add(look_timer_);
-    look_timer_.arm_every(options.look, scheduler_.now() + options.look);
+    scheduler_.add(check_timer_);
+    check_timer_.arm_every(options.look, scheduler_.now() + options.look);
     return scheduler_.reactor().watch(socket_.fd(), Interest::Read, *this);
   }
 
@@ -221,8 +221,8 @@ class AdminServer::Listener final : public Source, public AdminHost {
   }
 
   /// If the file has been removed, no caller can connect, so it is made again. Existing connections stay.
-  void look_at_socket() {
-    notices_.look(scheduler_.now());
+  void check_socket() {
+    notices_.check(scheduler_.now());
     if (socket_.is_there() || (is_lost_ && !socket_.has_changed())) return;
     const int old = socket_.fd();
     scheduler_.reactor().unwatch(old);
@@ -244,7 +244,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
   bool retry_accept_ = false;
   std::size_t closed_ = 0;  // The number of closed connections to destroy.
   TimerSource timer_;
-  TimerSource look_timer_;
+  TimerSource check_timer_;
   std::vector<std::unique_ptr<AdminConnection>> connections_;
 };
 

@@ -224,7 +224,7 @@ void AdminSession::dispatch(const json::object& request) {
   const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64(), caller_);
   active_ = state;
   answering_ = true;
-  commands_.dispatch(request, Reply{state}, [this](const CommandSpec& spec, const Arguments& arguments) { tell_write(spec, arguments); });
+  commands_.dispatch(request, Reply{state}, [this](const CommandSpec& spec, const Arguments& arguments) { report_write(spec, arguments); });
 }
 
 namespace {
@@ -251,9 +251,9 @@ std::string names_in_definition(const std::string& definition) {
 
 }  // namespace
 
-void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
+void AdminSession::report_write(const CommandSpec& spec, const Arguments& arguments) const {
   constexpr std::string_view kDryRun = "dry_run";
-  if (!options_.on_write || !spec.is_told || (arguments.has(kDryRun) && arguments.flag(kDryRun))) return;
+  if (!options_.on_write || !spec.is_reported || (arguments.has(kDryRun) && arguments.flag(kDryRun))) return;
   std::string what;
   std::uint64_t rows = 1;
   const auto name = [&what](const std::string& text) {

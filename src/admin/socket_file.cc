@@ -69,17 +69,17 @@ Result<UniqueFd> SocketFile::bind_and_listen() const {
 Status SocketFile::listen() {
   Result<UniqueFd> fd = bind_and_listen();
   if (!fd) {
-    in_the_way_ = look();
+    in_the_way_ = find();
     return fd.error();
   }
-  const Place place = look();
+  const Place place = find();
   if (place == Place{}) return {StatusCode::NotFound, "'" + path_ + "' went while it was made"};
   ours_ = place;
   fd_ = std::move(*fd);
   return {};
 }
 
-SocketFile::Place SocketFile::look() const {
+SocketFile::Place SocketFile::find() const {
   struct stat status {};
   if (::lstat(path_.c_str(), &status) != 0) return {};
   return {status.st_dev, status.st_ino};
@@ -90,10 +90,10 @@ gid_t SocketFile::group() const {
   return ::lstat(path_.c_str(), &status) == 0 ? status.st_gid : ::getegid();
 }
 
-bool SocketFile::is_there() const { return ours_ != Place{} && look() == ours_; }
+bool SocketFile::is_there() const { return ours_ != Place{} && find() == ours_; }
 
 bool SocketFile::has_changed() const {
-  const Place now = look();
+  const Place now = find();
   return now == Place{} || now != in_the_way_;
 }
 

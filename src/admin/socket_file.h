@@ -43,7 +43,7 @@ class SocketFile {
     ino_t inode = 0;
     friend bool operator==(const Place&, const Place&) = default;
   };
-  Place look() const;
+  Place find() const;
   Result<UniqueFd> bind_and_listen() const;
 
   const std::string path_;

@@ -33,7 +33,7 @@ Status Workers::add_commands(CommandRegistry& registry) {
                                       {"runs", ArgumentKind::Fields, false, "Further runs that it has, as in worker-orders"},
                                       {"more", ArgumentKind::Flag, false, "With runs: there are further ones"},
                                       {"trouble", ArgumentKind::Text, false, "Why it cannot write its state; empty: it can"}},
-                        .is_told = false},
+                        .is_reported = false},
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });
   if (!added.ok()) return added;
   added = registry.add({.name = "workers", .help = "List the workers with their commands", .effect = CommandEffect::Reads},

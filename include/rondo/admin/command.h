@@ -53,7 +53,7 @@ struct CommandSpec {
   CommandEffect effect = CommandEffect::Writes;
   /// Whether AdminServerOptions::on_write receives the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
-  bool is_told = true;
+  bool is_reported = true;
 };
 
 /// One row of an argument of kind Rows, unescaped.
