@@ -40,7 +40,7 @@ struct Context : std::enable_shared_from_this<Context> {
   Incidents incidents;
   Watchers watchers;
   RowWaits waits;
-  TimerSource timer;                    // Calls incidents.look() every second, so that an incident's time is correct.
+  TimerSource timer;                    // Calls incidents.check() every second, so that an incident's time is correct.
   std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
 };
 

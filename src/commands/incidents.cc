@@ -34,7 +34,7 @@ std::string span_text(Duration span) {
   return std::to_string(seconds / (24 * 3600)) + " days";
 }
 
-void Incident::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
+void Incident::check(std::uint64_t count, std::string_view newest, const Clock& clock) {
   if (count == count_) return;
   count_ = count;
   newest_ = newest;
@@ -51,7 +51,7 @@ std::string Incident::words(Instant now) const {
 
 std::uint64_t Incident::recent(Instant now) const { return now - last_ < limits::kIncidentTold ? count_ : 0; }
 
-void Incident::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+void Incident::report(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
   const Duration ago = now - last_;
   if (ago >= limits::kIncidentTold) return note(now, notes);
   if (count_ == 0) return;
@@ -62,17 +62,17 @@ void Incident::note(Instant now, boost::json::array& notes) const {
   if (count_ != 0) notes.push_back(sentence(words(now)));
 }
 
-void Incidents::look(Runtime& runtime, const WriteFailures& writes) {
+void Incidents::check(Runtime& runtime, const WriteFailures& writes) {
   const Clock& clock = runtime.clock();
   const ForgottenFacts& facts = runtime.forgotten_facts();
-  refused_writes_.look(writes.refused().count, writes.refused().last.message(), clock);
-  writes_.look(writes.later().count, writes.later().last.message(), clock);
-  facts_.look(facts.announcements + facts.withdrawals, facts.newest, clock);
-  wakes_.look(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
+  refused_writes_.check(writes.refused().count, writes.refused().last.message(), clock);
+  writes_.check(writes.later().count, writes.later().last.message(), clock);
+  facts_.check(facts.announcements + facts.withdrawals, facts.newest, clock);
+  wakes_.check(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
 }
 
-void Incidents::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
-  for (const Incident* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->tell(now, troubles, notes);
+void Incidents::report(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+  for (const Incident* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->report(now, troubles, notes);
 }
 
 }  // namespace rondo::commands

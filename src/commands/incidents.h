@@ -29,11 +29,11 @@ class Incident {
   explicit Incident(std::string_view what) : what_(what) {}
 
   /// 'count': how many happened since the start; 'newest': details of the last one. New ones get the present time.
-  void look(std::uint64_t count, std::string_view newest, const Clock& clock);
+  void check(std::uint64_t count, std::string_view newest, const Clock& clock);
   /// How many happened since the start, while they are a trouble; then 0.
   std::uint64_t recent(Instant now) const;
   /// Adds itself to 'troubles' or 'notes', if it ever happened.
-  void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
+  void report(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
   /// As a note, whenever it happened: for incidents whose consequences `health` reports separately while they last.
   void note(Instant now, boost::json::array& notes) const;
 
@@ -49,9 +49,9 @@ class Incident {
 
 class Incidents {
  public:
-  /// Reads the counters. Called every second and before tell(), because an incident gets the time of the call that finds it.
-  void look(Runtime& runtime, const WriteFailures& writes);
-  void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
+  /// Reads the counters. Called every second and before report(), because an incident gets the time of the call that finds it.
+  void check(Runtime& runtime, const WriteFailures& writes);
+  void report(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
 
  private:
   Incident wakes_{"lost wake-ups that were rescued"};

@@ -31,7 +31,7 @@ struct Told {
 template <class Teller>
 Told told(const Teller& teller, const Clock& clock) {
   boost::json::array troubles, notes;
-  teller.tell(clock.now(), troubles, notes);
+  teller.report(clock.now(), troubles, notes);
   Told told;
   for (const auto& text : troubles) told.troubles.emplace_back(text.as_string());
   for (const auto& text : notes) told.notes.emplace_back(text.as_string());
@@ -41,7 +41,7 @@ Told told(const Teller& teller, const Clock& clock) {
 TEST(Incidents, NoneIsNothingToTell) {
   SimClock clock;
   Incident incident{"cups that fell"};
-  incident.look(0, "", clock);
+  incident.check(0, "", clock);
   EXPECT_THAT(told(incident, clock).troubles, IsEmpty());
   EXPECT_THAT(told(incident, clock).notes, IsEmpty());
 }
@@ -49,9 +49,9 @@ TEST(Incidents, NoneIsNothingToTell) {
 TEST(Incidents, AreATroubleForAWhileAndThenANote) {
   SimClock clock;
   Incident incident{"cups that fell"};
-  incident.look(2, "the blue one", clock);
+  incident.check(2, "the blue one", clock);
   clock.advance(42s);
-  incident.look(2, "the blue one", clock);  // A check without a new incident changes nothing.
+  incident.check(2, "the blue one", clock);  // A check without a new incident changes nothing.
   EXPECT_THAT(told(incident, clock).troubles,
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));
@@ -69,9 +69,9 @@ TEST(Incidents, AreATroubleForAWhileAndThenANote) {
 TEST(Incidents, AnotherOneIsATroubleAnew) {
   SimClock clock;
   Incident incident{"cups that fell"};
-  incident.look(1, "the blue one", clock);
+  incident.check(1, "the blue one", clock);
   clock.advance(limits::kIncidentTold);
-  incident.look(4, "the red one", clock);
+  incident.check(4, "the red one", clock);
   EXPECT_THAT(told(incident, clock).troubles,
               ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
   EXPECT_THAT(told(incident, clock).notes, IsEmpty());
@@ -80,7 +80,7 @@ TEST(Incidents, AnotherOneIsATroubleAnew) {
 TEST(Incidents, HidesSecrets) {
   SimClock clock;
   Incident leak{"servers that went"};
-  leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
+  leak.check(1, "redis://user:hush@10.0.0.1:6379/0", clock);
   EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));
 }
 
@@ -93,10 +93,10 @@ TEST(Incidents, RowsThatWaitLongerThanAMinuteAreNamed) {
   for (const char* const key : {"a", "b", "c"}) in.set("ROUTE", key, {});
   in.run_for(59s);
   boost::json::array notes;
-  tell_long_waits(in.runtime, notes);
+  report_long_waits(in.runtime, notes);
   EXPECT_TRUE(notes.empty()) << boost::json::serialize(notes);
   in.run_for(2s);
-  tell_long_waits(in.runtime, notes);
+  report_long_waits(in.runtime, notes);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].as_string(), "rows of ROUTE that wait: 3, for group 1, the first for 61 s; provided by groups");
 }
@@ -125,17 +125,17 @@ TEST(Incidents, EachKindHasItsOwnTime) {
   const auto waits = [&in] { return in.groups.empty() ? Outcome::wait_for({kGroup, "1"}) : Outcome::done(); };
   groups.consume(
       "ROUTE", [waits](std::string_view, const Fields&) { return waits(); }, [waits](std::string_view) { return waits(); });
-  incidents.look(in.runtime, writes);
+  incidents.check(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, IsEmpty());
 
   writes.listener("ROUTE")(Status{StatusCode::Unavailable, "the store went away"});
-  incidents.look(in.runtime, writes);
+  incidents.check(in.runtime, writes);
   in.run_for(limits::kIncidentTold / 2);
   in.set("ROUTE", "a", {});
   in.run_for(1ms);
   in.groups.insert("1");  // Not announced.
   in.run_for(1s);
-  incidents.look(in.runtime, writes);
+  incidents.check(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles,
               ElementsAre(HasSubstr("the store went away"), HasSubstr("group:1 holds, but was not announced by groups")));
   in.run_for(limits::kIncidentTold / 2);

@@ -23,7 +23,7 @@ constexpr std::size_t kWaitsNamed = 10;
 
 }  // namespace
 
-void tell_long_waits(const Runtime& runtime, boost::json::array& notes) {
+void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
   std::vector<ParkedFact> waits;
   std::uint32_t place = 0;
   while (place < kPlacesLooked) {  // Runtime::kNoPlace is beyond it.

@@ -13,7 +13,7 @@ struct ConsumerStats;
 namespace rondo::commands {
 
 /// Adds a note for each of the facts with the most such rows: their number, the fact, its provider. Checks a bounded number of facts.
-void tell_long_waits(const Runtime& runtime, boost::json::array& notes);
+void report_long_waits(const Runtime& runtime, boost::json::array& notes);
 
 /// Reports that a consumer takes no more changes until rows are settled (ConsumerStats::full_at). Empty if it takes changes.
 std::string standstill_text(const ConsumerStats& table);

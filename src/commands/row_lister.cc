@@ -11,11 +11,11 @@ void RowLister::ask(Reply reply) {
     if (!page) return reply.fail(page.error());
     self->page_ = *page;
     self->next_ = 0;
-    self->tell(std::move(reply));
+    self->answer(std::move(reply));
   });
 }
 
-void RowLister::tell(Reply reply) {
+void RowLister::answer(Reply reply) {
   while (left_ > 0 && next_ < page_.rows.size() && !reply.page_full()) {
     const Record& row = page_.rows[next_++];
     if (!all_ && !pattern_.matches(row.key())) continue;
@@ -27,7 +27,7 @@ void RowLister::tell(Reply reply) {
   reply.next_turn([self = shared_from_this(), page_done](Reply r) {
     if (!r.wanted()) return;
     if (page_done) return self->ask(std::move(r));
-    self->tell(std::move(r));
+    self->answer(std::move(r));
   });
 }
 

@@ -29,7 +29,7 @@ class RowLister : public std::enable_shared_from_this<RowLister> {
   void ask(Reply reply);
 
  private:
-  void tell(Reply reply);
+  void answer(Reply reply);
 
   Store& store_;
   const std::string table_;

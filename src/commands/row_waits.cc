@@ -137,8 +137,8 @@ class RowWaits::Wait {
 
 RowWaits::RowWaits(Runtime& runtime, Priority priority)
     : runtime_(runtime),
-      timer_("row-waits", priority, [this] { look(); }),
-      store_timer_("row-waits store", priority, [this] { look_at_unconfirmed(); }) {
+      timer_("row-waits", priority, [this] { check(); }),
+      store_timer_("row-waits store", priority, [this] { check_unconfirmed(); }) {
   runtime_.scheduler().add(timer_);
   runtime_.scheduler().add(store_timer_);
 }
@@ -146,15 +146,15 @@ RowWaits::RowWaits(Runtime& runtime, Priority priority)
 RowWaits::~RowWaits() = default;
 
 Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply) {
-  reply.on_gone([this] { look_soon(); });
+  reply.on_gone([this] { check_soon(); });
   auto wait = std::make_unique<Wait>(table, change, deadline, std::move(is_stored), std::move(reply));
   auto tap = runtime_.tap(table, [this, wait = wait.get()](const RowEvent& event) {
-    if (wait->hear(event)) look_soon();
+    if (wait->hear(event)) check_soon();
   });
   if (!tap) return tap.error();
   wait->listen(std::move(*tap));
   waits_.push_back(std::move(wait));
-  look_soon();
+  check_soon();
   return {};
 }
 
@@ -165,7 +165,7 @@ void RowWaits::add_unconfirmed(Reply reply) {
   if (unconfirmed_.size() == 1) store_timer_.arm_at(due);
 }
 
-void RowWaits::look_at_unconfirmed() {
+void RowWaits::check_unconfirmed() {
   const Instant now = runtime_.clock().now();
   const bool is_in_trouble = !runtime_.store().health().ok();
   for (Unconfirmed& write : unconfirmed_) {
@@ -176,11 +176,11 @@ void RowWaits::look_at_unconfirmed() {
   if (!unconfirmed_.empty()) store_timer_.arm_at(std::max(unconfirmed_.front().due, now + kConfirmAgain));
 }
 
-void RowWaits::look_soon() {
+void RowWaits::check_soon() {
   if (!std::exchange(is_soon_, true)) timer_.arm_at(runtime_.clock().now());
 }
 
-void RowWaits::look() {
+void RowWaits::check() {
   is_soon_ = false;
   const Instant now = runtime_.clock().now();
   std::erase_if(waits_, [this, now](const std::unique_ptr<Wait>& wait) { return wait->is_over(runtime_, now); });

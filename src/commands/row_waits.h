@@ -23,14 +23,14 @@ class RowWaits {
 
   /// Call it before the write of 'change'. The caller sets '*is_stored' when the store has confirmed the write; until then no answer claims
   /// that the row was written. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
-  /// 'deadline'. A caller that ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime
+  /// 'deadline'. A caller that ends it before, because the write is refused, calls check_soon(). NotFound if no Orch of this runtime
   /// consumes 'table'.
   Status add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply);
   /// For a write that ends with the store's answer: fails 'reply' if the store has not answered after some seconds and is in trouble. A
   /// store without trouble may take its time.
   void add_unconfirmed(Reply reply);
   /// Checks every wait in a turn of its own.
-  void look_soon();
+  void check_soon();
   std::size_t size() const noexcept { return waits_.size(); }
 
  private:
@@ -39,8 +39,8 @@ class RowWaits {
     Instant due;
     Reply reply;
   };
-  void look();
-  void look_at_unconfirmed();
+  void check();
+  void check_unconfirmed();
 
   Runtime& runtime_;
   TimerSource timer_;

@@ -86,7 +86,7 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
       };
     }
     if (const Status written = store.write(write.table, change, done); !written.ok()) {
-      context.waits.look_soon();
+      context.waits.check_soon();
       return reply.fail(written);
     }
     context.watchers.written(write.table, change);

@@ -31,7 +31,7 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
       failures(options.write_answer),
       watchers(of, options.priority),
       waits(of, options.priority),
-      timer("incidents", options.priority, [this] { incidents.look(runtime, failures); }) {
+      timer("incidents", options.priority, [this] { incidents.check(runtime, failures); }) {
   runtime.scheduler().add(timer);
   timer.arm_every(kIncidentPeriod, started + kIncidentPeriod);
 }

@@ -50,9 +50,9 @@ void command_health(Context& context, Reply reply) {
                                   "; the first of them: " + hide_secrets(table.first_delay)));
     }
   }
-  tell_long_waits(runtime, notes);
-  context.incidents.look(runtime, context.failures);
-  context.incidents.tell(runtime.clock().now(), troubles, notes);
+  report_long_waits(runtime, notes);
+  context.incidents.check(runtime, context.failures);
+  context.incidents.report(runtime.clock().now(), troubles, notes);
   if (context.options.add_health) context.options.add_health(troubles, notes);
   utsname system{};
   ::uname(&system);

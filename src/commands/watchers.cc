@@ -95,10 +95,10 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
       events_.pop_front();
       bytes_ -= event.bytes;
       reply_.row(event.missed != 0 ? gap_row(event.missed) : row_of(event));
-      told_ += event.missed == 0;
+      reported_ += event.missed == 0;
       total_missed_ += event.missed;
     }
-    if (told_ >= until_.count) return end();
+    if (reported_ >= until_.count) return end();
     if (events_.empty() && missed_ != 0) put({.missed = std::exchange(missed_, 0)});
     if (!events_.empty() && !std::exchange(sending_, true)) {
       reply_.next_turn([self = weak_from_this()](Reply) {
@@ -109,7 +109,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
   }
 
   /// Waiting events count as missed: the time ended before their turn.
-  void end() { reply_.finish(json::object{{"events", told_}, {"missed", total_missed_ + missed_ + events_.size()}}); }
+  void end() { reply_.finish(json::object{{"events", reported_}, {"missed", total_missed_ + missed_ + events_.size()}}); }
 
   const Until until_;
   Reply reply_;
@@ -118,7 +118,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
   std::deque<Event> events_;
   std::size_t bytes_ = 0;
   std::uint64_t accepted_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
   std::uint64_t missed_ = 0;  // Since the newest event in the queue.
   std::uint64_t total_missed_ = 0;
   bool sending_ = false;
@@ -149,13 +149,13 @@ class Watchers::Trace final : public Watcher {
   Trace(const Clock& clock, std::string table, std::string key, Until until, Reply reply, std::uint64_t& missed)
       : Watcher(until, std::move(reply), missed), clock_(clock), start_(clock.now()), table_(std::move(table)), key_(std::move(key)) {}
 
-  void hear_written(std::string_view table, const Change& change) {
+  void on_written(std::string_view table, const Change& change) {
     if (table != table_ || change.key() != key_) return;
-    tell("written", clock_.now(), change_json(change));
+    report("written", clock_.now(), change_json(change));
   }
 
   void hear(const RowEvent& event) {
-    if (event.what == RowEvent::What::Resolved) return hear_resolved(event);
+    if (event.what == RowEvent::What::Resolved) return on_resolved(event);
     if (event.key != key_) return;
     json::object row{{"op", json::string{to_string(event.op)}}, {"key", text(event.key)}};
     if (event.what == RowEvent::What::Taken) row = change_json(*event.change);
@@ -164,16 +164,16 @@ class Watchers::Trace final : public Watcher {
     if (event.why != nullptr) row["why"] = sentence(event.why->to_string());
     const bool waits = event.what == RowEvent::What::Parked;
     awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
-    tell(to_string(event.what), event.at, std::move(row));
+    report(to_string(event.what), event.at, std::move(row));
   }
 
  private:
   /// Any row of the table may have waited for the fact; only this row's facts are reported.
-  void hear_resolved(const RowEvent& event) {
+  void on_resolved(const RowEvent& event) {
     if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end()) return;
-    tell("resolved", event.at, {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
+    report("resolved", event.at, {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
   }
-  void tell(std::string_view what, Instant at, json::object row) {
+  void report(std::string_view what, Instant at, json::object row) {
     row["what"] = json::string{what};
     row["at_us"] = microseconds(at - start_);
     push({.row = std::move(row), .bytes = kTraceBytes});
@@ -190,7 +190,7 @@ class Watchers::Trace final : public Watcher {
   std::vector<Fact> awaited_;  // The facts that the row was last parked on.
 };
 
-Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { look(); }) {
+Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { check(); }) {
   runtime_.scheduler().add(timer_);
 }
 
@@ -215,13 +215,13 @@ void Watchers::trace(const std::string& table, const std::string& key, Until unt
   add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
 }
 
-void Watchers::tell_written(std::string_view table, const Change& change) {
+void Watchers::report_written(std::string_view table, const Change& change) {
   for (const std::weak_ptr<Trace>& trace : traces_) {
-    if (const auto one = trace.lock()) one->hear_written(table, change);
+    if (const auto one = trace.lock()) one->on_written(table, change);
   }
 }
 
-void Watchers::look() {
+void Watchers::check() {
   const Instant now = runtime_.clock().now();
   std::erase_if(all_, [now](const std::shared_ptr<Watcher>& watcher) { return watcher->is_over(now); });
   std::erase_if(traces_, [](const std::weak_ptr<Trace>& trace) { return trace.expired(); });

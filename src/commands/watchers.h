@@ -36,7 +36,7 @@ class Watchers {
 
   /// A change for 'table' was accepted. One branch while there is no trace.
   void written(std::string_view table, const Change& change) {
-    if (!traces_.empty()) tell_written(table, change);
+    if (!traces_.empty()) report_written(table, change);
   }
   bool traces() const noexcept { return !traces_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
@@ -48,9 +48,9 @@ class Watchers {
   class Watch;
   class Trace;
   void add(std::shared_ptr<Watcher> watcher, const std::string& table, RowTap::Listener listener);
-  void tell_written(std::string_view table, const Change& change);
+  void report_written(std::string_view table, const Change& change);
   /// Ends the watches whose time is over and removes those whose readers are gone.
-  void look();
+  void check();
 
   Runtime& runtime_;
   TimerSource timer_;  // Armed while there is a watcher.

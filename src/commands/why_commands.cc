@@ -45,7 +45,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 
   /// Queries the store for each of them, one after the other, then answers.
   void go_on() {
-    while (next_ < why_.chain.size() && is_told(why_.chain[next_])) ++next_;
+    while (next_ < why_.chain.size() && is_explained(why_.chain[next_])) ++next_;
     if (next_ == why_.chain.size()) return finish();
     const WhyLink& link = why_.chain[next_];
     store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
@@ -56,7 +56,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   }
 
  private:
-  static bool is_told(const WhyLink& link) {
+  static bool is_explained(const WhyLink& link) {
     return link.state != WhyLink::State::Absent || link.plane != PlaneState::Unknown || link.table.empty();
   }
 
@@ -83,7 +83,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
         link.note += known.note;
         return;
       }
-      if (next_ == 0 && is_untold(link)) {
+      if (next_ == 0 && is_unexplained(link)) {
         done_.erase(next_);
         link.note +=
             "the table has the row, and its consumer knows nothing of it: no consumer was notified, as when a row is written by HSET "
@@ -107,7 +107,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 
   /// True if the Orch of the table tells the state of each row that it has taken, and tells none of this one. Rows of a table in this
   /// process reach their consumer in any case.
-  bool is_untold(const WhyLink& link) const {
+  bool is_unexplained(const WhyLink& link) const {
     const auto size = store_.size(link.table);
     if (!size || size->rows) return false;
     const std::vector<ConsumerStats> consumers = runtime_.consumers();

@@ -306,8 +306,8 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
 
 void look_for_refused_orders(CommandContext& context) {
   if (context.agent == nullptr) return;
-  context.refused_orders.look(refused_orders(context.agent->programmer()), "what it refuses for good is rejected, the log has why",
-                              context.runtime.clock());
+  context.refused_orders.check(refused_orders(context.agent->programmer()), "what it refuses for good is rejected, the log has why",
+                               context.runtime.clock());
 }
 
 }  // namespace rondo::daemon

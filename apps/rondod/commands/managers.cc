@@ -41,7 +41,7 @@ void look_for_repaired_rows(CommandContext& context, Log& log) {
   if (state != nullptr && !state->last_repair().empty()) newest += (newest.empty() ? "" : "; ") + ("STATE_DB " + state->last_repair());
   log.warn("rows of the managers were changed or deleted, by another program or with data of a Redis, they are written again",
            {{"count", news}, {"newest", newest}});
-  context.repaired.look(all, newest, context.runtime.clock());
+  context.repaired.check(all, newest, context.runtime.clock());
 }
 
 void add_managers_health(const CommandContext& context, json::array& troubles, json::array& notes) {

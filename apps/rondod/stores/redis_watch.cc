@@ -119,8 +119,8 @@ void RedisWatch::look(const Clock& clock) {
     log_.error("what was on the Redis could not be read and was dropped",
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
-  damage_.look(all, newest, clock);
-  failovers_.look(failovers, replaced, clock);
+  damage_.check(all, newest, clock);
+  failovers_.check(failovers, replaced, clock);
   look_for_bad_events(clock);
 }
 
@@ -180,8 +180,8 @@ void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, bo
     notes.push_back(sentence("malformed events of other programs were dropped, " + std::to_string(bad_events_) +
                              " since the start: " + last_bad_event_));
   }
-  damage_.tell(clock.now(), troubles, notes);
-  failovers_.tell(clock.now(), troubles, notes);
+  damage_.report(clock.now(), troubles, notes);
+  failovers_.report(clock.now(), troubles, notes);
 }
 
 }  // namespace rondo::daemon
