@@ -117,7 +117,7 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
-  runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
+  runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { report_long_turn(turn); });
   if (Status opened = plane_ == nullptr ? Status{} : open_agent(); !opened.ok()) return opened;
   if (Status opened = open_managers(); !opened.ok()) return opened;
   if (Status opened = open_neighbors(); !opened.ok()) return opened.with_context("learning neighbours");
@@ -214,7 +214,7 @@ Status Daemon::declare_tables() {
 }
 
 /// Logs the time in the form of the kernel's log, so that the two logs can be compared.
-void Daemon::tell_long_turn(const LongTurn& turn) {
+void Daemon::report_long_turn(const LongTurn& turn) {
   log_.warn("a turn took long", {{"source", turn.source},
                                  {"ms", in_ms(turn.ran)},
                                  {"on_cpu_ms", in_ms(turn.on_cpu)},
@@ -227,7 +227,7 @@ Status Daemon::open_watchdog() {
   options.limit = std::chrono::milliseconds{config_.stall_ms};
   options.stack = config_.stall_stack;
   options.heartbeat = watchdog_period() / 2;
-  options.on_stall = [this](const Stall& stall) { tell_stall(stall); };
+  options.on_stall = [this](const Stall& stall) { report_stall(stall); };
   options.on_end = [this](Duration lasted) {
     log_.warn("the stalled turn has ended", {{"ms", in_ms(lasted)}});
     static_cast<void>(notify("STATUS=serving"));
@@ -239,7 +239,7 @@ Status Daemon::open_watchdog() {
   return {};
 }
 
-void Daemon::tell_stall(const Stall& stall) {
+void Daemon::report_stall(const Stall& stall) {
   const double ms = in_ms(stall.lasted);
   const std::string source = stall.source.empty() ? "unknown" : stall.source;
   std::string stack;
@@ -294,36 +294,37 @@ bool Daemon::rows_have_come() const {
 }
 
 /// Logs once that every consumer has taken the rows that its store had at the start.
-void Daemon::tell_standing_rows() {
+void Daemon::report_standing_rows() {
   const std::vector<ConsumerStats> consumers = runtime_->consumers();
-  if (standing_rows_told_ || !std::ranges::all_of(consumers, &ConsumerStats::caught_up)) return;
-  standing_rows_told_ = true;
+  if (standing_rows_reported_ || !std::ranges::all_of(consumers, &ConsumerStats::caught_up)) return;
+  standing_rows_reported_ = true;
   std::uint64_t taken = 0;
   for (const ConsumerStats& consumer : consumers) taken += is_kept(config_, consumer.table) ? consumer.taken : 0;
   if (taken > 0) log_.info("read the rows that the stores had at the start", {{"store", describe_stores(config_)}, {"changes", taken}});
 }
 
 void Daemon::watch_store() {
-  tell_standing_rows();
+  report_standing_rows();
   writes_.flush();
-  events_.look(runtime_->consumers());
+  events_.check(runtime_->consumers());
   if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
   if (resources_ != nullptr) resources_->look();
   if (jobs_ != nullptr) jobs_->poll();
   plane_lock_.answer();
-  if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
+  if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_reported_, commands_->failed_writes());
+      failed != 0) {
     log_.warn("writes failed or were refused by their store, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
   const SchedulerStats& turns = runtime_->scheduler().stats();
-  look_for_refused_orders(*context_);
-  look_for_repaired_rows(*context_, log_);
-  if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_told_, turns.sweep_rescues); lost != 0) {
+  check_refused_orders(*context_);
+  check_repaired_rows(*context_, log_);
+  if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_reported_, turns.sweep_rescues); lost != 0) {
     log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
   }
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
-  redis_.look(runtime_->clock());
+  redis_.check(runtime_->clock());
   watch_journal();
   for (const std::unique_ptr<TableFile>& file : files_) file->poll_file();
   const Status health = runtime_->store().health();
@@ -355,7 +356,7 @@ void Daemon::watch_journal() {
 }
 
 /// Logs each lasting difference once, and each repair and each failed reading.
-void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) {
+void Daemon::report_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) {
   const std::string_view objects = to_string(result.kind);
   if (!result.status.ok()) return log_.error("the data plane cannot be audited", {{"objects", objects}, {"why", result.status}});
   constexpr unsigned kTold = 3;  // A program that changes an object repeatedly would fill the log.
@@ -381,7 +382,7 @@ Status Daemon::start_agent() {
     return started.with_context("following what bridges learn");
   }
   agent_->audit()->on_result(
-      [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
+      [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { report_audit(result, drifts); });
   return {};
 }
 
@@ -462,7 +463,7 @@ Status Daemon::open_admin() {
   options.path = config_.socket;
   options.priority = switch_agent::kAdmin;
   options.on_write = [this](const AdminWrite& write) { writes_.add(write); };
-  options.on_notice = [this](const AdminNotice& notice) { tell_notice(notice); };
+  options.on_notice = [this](const AdminNotice& notice) { report_notice(notice); };
   if (!config_.read_group.empty()) {
     const Result<std::uint32_t> group = group_named(config_.read_group);
     if (!group) return group.error().with_context("admin.read_group");
@@ -471,7 +472,7 @@ Status Daemon::open_admin() {
   return commands_->serve(std::move(options));
 }
 
-void Daemon::tell_notice(const AdminNotice& notice) {
+void Daemon::report_notice(const AdminNotice& notice) {
   switch (notice.kind) {
     case AdminNotice::Kind::SocketMade:
       log_.warn("the file of the admin socket had gone and was made anew", {{"socket", config_.socket}});

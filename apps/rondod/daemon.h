@@ -69,19 +69,19 @@ class Daemon {
   Status open_neighbors();
   Status open_jobs();
   StoreHooks store_hooks();
-  void tell_long_turn(const LongTurn& turn);
+  void report_long_turn(const LongTurn& turn);
   Status open_watchdog();
-  void tell_stall(const Stall& stall);
+  void report_stall(const Stall& stall);
   Status declare_tables();
   Status begin_journal();
   Status open_admin();
-  void tell_notice(const AdminNotice& notice);
+  void report_notice(const AdminNotice& notice);
   StandardCommandsOptions command_options();
   /// Runs last: the agent and the jobs take over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_work();
   Status start_agent();
   Status open_fpm();
-  void tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
+  void report_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
   void on_signal(int signal);
   /// On SIGHUP: applies the settings that can change at run time, and logs those that need a restart.
   void reload();
@@ -104,7 +104,7 @@ class Daemon {
   bool has_damage() const;
   void hold_after_damage();
   bool rows_have_come() const;
-  void tell_standing_rows();
+  void report_standing_rows();
   bool is_drained() const;
   /// Returns what would be lost, and logs the stores that do not answer.
   UnflushedWork unflushed_work() const;
@@ -118,8 +118,8 @@ class Daemon {
   EventLog events_{
       log_, [this](std::string_view port) { return agent_ != nullptr && agent_->ports().state_of(port).state != PlaneState::Unknown; }};
   const RecentLog& kept_;
-  std::uint64_t failures_told_ = 0;
-  std::uint64_t rescues_told_ = 0;
+  std::uint64_t failures_reported_ = 0;
+  std::uint64_t rescues_reported_ = 0;
   Status feed_trouble_;                             // The newest trouble.
   std::uint64_t feed_troubles_ = 0;                 // Troubles not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // The direct feeds of the store.
@@ -151,7 +151,7 @@ class Daemon {
   Status store_trouble_;
   Status journal_trouble_;
   std::uint64_t journal_dropped_ = 0;  // Already logged.
-  bool standing_rows_told_ = false;
+  bool standing_rows_reported_ = false;
   Instant drain_until_;
   Instant held_until_;  // After damage to a file: until when objects of an earlier run stay.
   std::unique_ptr<StallWatchdog> watchdog_;

@@ -73,7 +73,7 @@ void warn_of_policy(const rondo::daemon::Config& config) {
 }
 
 /// Prints the findings that would prevent a start. Returns the exit code.
-int tell_findings(const rondo::daemon::Config& config) {
+int report_findings(const rondo::daemon::Config& config) {
   std::vector<rondo::daemon::StartFinding> findings = rondo::daemon::check_start(config);
   std::ranges::move(rondo::daemon::warnings(config), std::back_inserter(findings));
   for (const rondo::daemon::StartFinding& finding : findings) {
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
   if (check) {
     const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
-    const int found = tell_findings(config);
+    const int found = report_findings(config);
     return printed != 0 ? printed : found;
   }
 

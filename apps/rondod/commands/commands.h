@@ -50,7 +50,7 @@ struct CommandContext {
   commands::Incident refused_orders{"orders that the data plane refused"};
   commands::Incident repaired{
       "rows of the managers that were changed or deleted, by another program or with data of a Redis, and that were written again"};
-  std::uint64_t repaired_told = 0;
+  std::uint64_t repaired_reported = 0;
 };
 
 using DaemonAdder = commands::CommandAdder<CommandContext>;
@@ -77,7 +77,7 @@ void add_fpm_health(const CommandContext& context, boost::json::array& troubles,
 /// The member "managers" of `stats`: null unless they are enabled.
 boost::json::value managers_json(const CommandContext& context);
 /// Logs the rows that were written again since the last call. Called every second.
-void look_for_repaired_rows(CommandContext& context, Log& log);
+void check_repaired_rows(CommandContext& context, Log& log);
 void add_managers_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
 /// Adds the deletions that the safety stop holds to the troubles.
 void add_held(const CommandContext& context, boost::json::array& troubles);
@@ -91,6 +91,6 @@ void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_ag
 boost::json::object audit_json(const CommandContext& context);
 void add_audit_health(const CommandContext& context, boost::json::array& troubles);
 /// Reads the data plane's counters. Called every second and before `health`, see commands/incidents.h.
-void look_for_refused_orders(CommandContext& context);
+void check_refused_orders(CommandContext& context);
 
 }  // namespace rondo::daemon

@@ -300,11 +300,11 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_refused(context, troubles);
   add_resources_health(context, troubles);
   add_audit_health(context, troubles);
-  look_for_refused_orders(context);
+  check_refused_orders(context);
   context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.
 }
 
-void look_for_refused_orders(CommandContext& context) {
+void check_refused_orders(CommandContext& context) {
   if (context.agent == nullptr) return;
   context.refused_orders.check(refused_orders(context.agent->programmer()), "what it refuses for good is rejected, the log has why",
                                context.runtime.clock());

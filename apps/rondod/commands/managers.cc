@@ -31,11 +31,11 @@ json::value managers_json(const CommandContext& context) {
                       {"state_db", state_json(context)}};
 }
 
-void look_for_repaired_rows(CommandContext& context, Log& log) {
+void check_repaired_rows(CommandContext& context, Log& log) {
   if (context.managers == nullptr) return;
   const StateDb* const state = context.state_db.get();
   const std::uint64_t all = context.managers->repaired() + (state == nullptr ? 0 : state->repaired());
-  const std::uint64_t news = all - std::exchange(context.repaired_told, all);
+  const std::uint64_t news = all - std::exchange(context.repaired_reported, all);
   if (news == 0) return;
   std::string newest = context.managers->last_repair();
   if (state != nullptr && !state->last_repair().empty()) newest += (newest.empty() ? "" : "; ") + ("STATE_DB " + state->last_repair());

@@ -36,7 +36,7 @@ Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::A
   feed->server_ = std::move(*server);
   agent.on_route_answers([server = feed->server_.get()] { server->routes_answered(); });
   redis.on_loss([server = feed->server_.get()] { server->rows_were_lost(); });
-  feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->tell(event); });
+  feed->server_->on_event([self = feed.get()](const fpm::Event& event) { self->report(event); });
   feed->tap();
   runtime.scheduler().add(feed->adopt_timer_);
   feed->adopt();
@@ -131,7 +131,7 @@ void FpmFeed::link_event(const LinkEvent& event) {
   if (agent_.port_ids().name(event.port) != event.name) server_->devices_changed();
 }
 
-void FpmFeed::tell(const fpm::Event& event) {
+void FpmFeed::report(const fpm::Event& event) {
   switch (event.kind) {
     case fpm::Event::Kind::Connected: return log_.info("FPM: zebra connected", {{"peer", event.peer}});
     case fpm::Event::Kind::Closed:

@@ -45,7 +45,7 @@ class FpmFeed {
   void adopt();
   void adopted(const Status& status);
   void tap();
-  void tell(const fpm::Event& event);
+  void report(const fpm::Event& event);
 
   Runtime& runtime_;
   switch_agent::Agent& agent_;

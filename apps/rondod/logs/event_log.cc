@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kRejectLines = 5;
 /// Refused orders that are remembered, so that the same refusal is logged once.
 constexpr std::size_t kRefusedKept = 1024;
-/// In calls of look(), that is, seconds: between two lines about orders that were refused again, and until a refusal is logged again.
+/// In calls of check(), that is, seconds: between two lines about orders that were refused again, and until a refusal is logged again.
 constexpr std::uint64_t kRefusedSummary = 60;
 constexpr std::uint64_t kRefusedForgotten = 600;
 /// The most ports that a line about withdrawn rows names.
@@ -43,15 +43,15 @@ std::string list_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void EventLog::tell_port(std::string_view message, const Port& port, Instant now) {
+void EventLog::report_port(std::string_view message, const Port& port, Instant now) {
   const std::string state = port.carrier ? "up" : "down";
   log_.warn(message, {{"port", port.name}, {"was", state}, {"for_s", seconds(now - port.since)}});
   lost_ports_.push_back(port.name);
 }
 
-void EventLog::tell_down(const Port& port, bool admin_up, Instant now) {
-  if (admin_up) return tell_port("port down", port, now);
-  if (port.moved == Instant{} || now - port.moved > kMoveTakes) return tell_port("port down, set down by its administrator", port, now);
+void EventLog::report_down(const Port& port, bool admin_up, Instant now) {
+  if (admin_up) return report_port("port down", port, now);
+  if (port.moved == Instant{} || now - port.moved > kMoveTakes) return report_port("port down, set down by its administrator", port, now);
   log_.info("port down, the kernel sets it down and up because its VRF changes", {{"port", port.name}});
   lost_ports_.push_back(port.name);
 }
@@ -61,7 +61,7 @@ void EventLog::link(const LinkEvent& event, Instant now) {
   const auto known = ports_.find(event.port);
   if (event.removed) {
     if (known == ports_.end()) return;
-    if (is_ours_(known->second.name)) tell_port("port vanished", known->second, now);
+    if (is_ours_(known->second.name)) report_port("port vanished", known->second, now);
     ports_.erase(known);
     return;
   }
@@ -84,7 +84,7 @@ void EventLog::link(const LinkEvent& event, Instant now) {
   } else if (event.carrier) {
     log_.info("port up", {{"port", port.name}, {"was", "down"}, {"for_s", seconds(now - port.since)}});
   } else {
-    tell_down(port, event.admin_up, now);
+    report_down(port, event.admin_up, now);
   }
   if (event.carrier) port.moved = {};  // The move is over.
   port.carrier = event.carrier;
@@ -123,12 +123,12 @@ bool EventLog::is_worth_a_line(const Operation& operation) {
   return true;
 }
 
-void EventLog::tell_refused_left_out() {
+void EventLog::report_refused_left_out() {
   const std::lock_guard lock(refused_mutex_);
   refused_lines_ = 0;
-  ++refused_looks_;
-  if (refused_looks_ % kRefusedForgotten == 0) refused_orders_.clear();
-  if (refused_looks_ % kRefusedSummary != 0 || refused_left_out_ == 0) return;
+  ++refused_checks_;
+  if (refused_checks_ % kRefusedForgotten == 0) refused_orders_.clear();
+  if (refused_checks_ % kRefusedSummary != 0 || refused_left_out_ == 0) return;
   log_.warn("more orders were refused, or the same again: 'rondo health' counts the rows",
             {{"count", std::exchange(refused_left_out_, 0)}});
 }
@@ -164,8 +164,8 @@ void EventLog::refused(const Operation& operation) {
             {{"order", order}, {"errno", static_cast<std::int64_t>(error)}, {"error", text}, {"why", operation.status}});
 }
 
-void EventLog::look(const std::vector<ConsumerStats>& consumers) {
-  tell_refused_left_out();
+void EventLog::check(const std::vector<ConsumerStats>& consumers) {
+  report_refused_left_out();
   if (const std::uint64_t more = std::exchange(rejected_left_out_, 0); more != 0) {
     log_.warn("more changes were rejected: 'rondo rejected' lists the rows", {{"count", more}});
   }

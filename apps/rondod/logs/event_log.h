@@ -37,7 +37,7 @@ class EventLog {
   /// Called every second: logs routes in whose place other programs have one, when their number has grown and when none is left.
   void held_by_others(const switch_agent::Routes::HeldByOthers& held);
   /// Called every second: logs rows that were withdrawn or restored since the last call, and how many lines a burst omitted.
-  void look(const std::vector<ConsumerStats>& consumers);
+  void check(const std::vector<ConsumerStats>& consumers);
 
  private:
   struct Port {
@@ -50,9 +50,9 @@ class EventLog {
   bool is_worth_a_line(const Operation& operation);
   void note_name(const LinkEvent& event);
   std::string name_of(IfIndex port);
-  void tell_refused_left_out();
-  void tell_port(std::string_view message, const Port& port, Instant now);
-  void tell_down(const Port& port, bool admin_up, Instant now);
+  void report_refused_left_out();
+  void report_port(std::string_view message, const Port& port, Instant now);
+  void report_down(const Port& port, bool admin_up, Instant now);
 
   Log& log_;
   const std::function<bool(std::string_view port)> is_ours_;
@@ -69,7 +69,7 @@ class EventLog {
   std::set<std::pair<std::string, int>> refused_orders_;  // Already logged, with their errno.
   std::uint32_t refused_lines_ = 0;                       // Since the last check.
   std::uint64_t refused_left_out_ = 0;
-  std::uint64_t refused_looks_ = 0;
+  std::uint64_t refused_checks_ = 0;
 };
 
 }  // namespace rondo::daemon

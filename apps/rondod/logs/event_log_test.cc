@@ -97,9 +97,9 @@ TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
 TEST_F(Events, ABurstOfRejectsIsAFewLinesAndWhereTheRestIs) {
   for (int i = 0; i < 40; ++i) events.rejected(Change::remove("k"), {StatusCode::InvalidArgument, "T 'k': bad"});
   EXPECT_THAT(told(), HasSubstr("warn change rejected op=DEL why=\"invalid-argument: T 'k': bad\""));
-  events.look({});
+  events.check({});
   EXPECT_THAT(told(), HasSubstr("warn more changes were rejected: 'rondo rejected' lists the rows count=35"));
-  events.look({});
+  events.check({});
   EXPECT_EQ(told(), "");
 }
 
@@ -107,25 +107,25 @@ TEST_F(Events, WithdrawnRowsAreToldWithThePortsThatWent) {
   std::vector<ConsumerStats> tables(1);
   tables[0].table = "ROUTE_TABLE";
   tables[0].plane = PlaneCounts{.installed = 100};
-  events.look(tables);
+  events.check(tables);
   events.link(port(3, "swp1", true), clock.now());
   events.link(port(3, "swp1", false), clock.now());
   tables[0].plane = PlaneCounts{.installed = 10, .withdrawn = 90};
   told();
-  events.look(tables);
+  events.check(tables);
   EXPECT_THAT(told(), AllOf(HasSubstr("rows were withdrawn"), HasSubstr("table=ROUTE_TABLE rows=90 withdrawn=90 ports=swp1")));
-  events.look(tables);
+  events.check(tables);
   EXPECT_EQ(told(), "") << "nothing more went";
   tables[0].plane = PlaneCounts{.installed = 100};
-  events.look(tables);
+  events.check(tables);
   EXPECT_THAT(told(), HasSubstr("info withdrawn rows are back in the data plane table=ROUTE_TABLE rows=90"));
   clock.advance(2s);
   tables[0].table = "FDB_TABLE";
   tables[0].plane = PlaneCounts{.installed = 1};
-  events.look(tables);
+  events.check(tables);
   static_cast<void>(told());
   tables[0].plane = PlaneCounts{.withdrawn = 1};
-  events.look(tables);
+  events.check(tables);
   EXPECT_THAT(told(), AllOf(HasSubstr("info static entries of VLANs went"), Not(HasSubstr("warn")))) << "a row was deleted";
 }
 
@@ -176,7 +176,7 @@ TEST_F(Events, AnOrderThatIsRefusedAgainAndAgainIsOneLineAndABurstAFew) {
   EXPECT_EQ(count(told()), 1);
   for (int second = 0; second < 60; ++second) {
     refuse(0);
-    events.look({});
+    events.check({});
   }
   EXPECT_THAT(told(), HasSubstr("or the same again: 'rondo health' counts the rows count=159"));
   for (int i = 1; i <= 40; ++i) refuse(i);

@@ -25,13 +25,13 @@ RedisHooks RedisWatch::hooks() {
   };
   hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
   hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisFigures& figures) {
-    tell_lease(place, where, figures);
+    report_lease(place, where, figures);
   };
   hooks.may_take_lease = [this](const std::string& where) { return may_take_lease(where); };
   return hooks;
 }
 
-void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures) {
+void RedisWatch::report_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures) {
   if (figures.lease == "held") {
     log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", figures.token}});
     if (!figures.lease_damage.empty()) {
@@ -97,12 +97,12 @@ bool RedisWatch::release_leases() {
 }
 
 std::uint64_t RedisWatch::recent_losses(const Clock& clock) {
-  look(clock);
+  check(clock);
   return failovers_.recent(clock.now());
 }
 
-void RedisWatch::look(const Clock& clock) {
-  damage_told_.resize(stores_.size());
+void RedisWatch::check(const Clock& clock) {
+  damage_reported_.resize(stores_.size());
   std::uint64_t all = 0;
   std::string newest;
   std::uint64_t failovers = 0;
@@ -114,17 +114,17 @@ void RedisWatch::look(const Clock& clock) {
     const std::uint64_t damaged = figures.malformed - figures.bad_events;
     all += damaged;
     if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
-    const std::uint64_t news = damaged - std::exchange(damage_told_[i], damaged);
+    const std::uint64_t news = damaged - std::exchange(damage_reported_[i], damaged);
     if (news == 0) continue;
     log_.error("what was on the Redis could not be read and was dropped",
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
   damage_.check(all, newest, clock);
   failovers_.check(failovers, replaced, clock);
-  look_for_bad_events(clock);
+  check_bad_events(clock);
 }
 
-void RedisWatch::look_for_bad_events(const Clock& clock) {
+void RedisWatch::check_bad_events(const Clock& clock) {
   std::uint64_t all = 0;
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
     const RedisFigures figures = store->figures();
@@ -133,7 +133,7 @@ void RedisWatch::look_for_bad_events(const Clock& clock) {
   }
   const Instant now = clock.now();
   if (std::exchange(bad_events_, all) != all) last_bad_event_seen_ = now;
-  if (bad_events_logged_ == all || (bad_events_logged_at_ && now - *bad_events_logged_at_ < kBadEventTold)) return;
+  if (bad_events_logged_ == all || (bad_events_logged_at_ && now - *bad_events_logged_at_ < kBadEventReported)) return;
   log_.warn("malformed events of other programs were dropped",
             {{"count", all - std::exchange(bad_events_logged_, all)}, {"newest", last_bad_event_}});
   bad_events_logged_at_ = now;
@@ -175,8 +175,8 @@ void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, bo
                                " refuses the lease of the tables, so nothing keeps a second rondod off them: " + figures.lease_refused));
     }
   }
-  look(clock);
-  if (last_bad_event_seen_ && clock.now() - *last_bad_event_seen_ < kBadEventTold) {
+  check(clock);
+  if (last_bad_event_seen_ && clock.now() - *last_bad_event_seen_ < kBadEventReported) {
     notes.push_back(sentence("malformed events of other programs were dropped, " + std::to_string(bad_events_) +
                              " since the start: " + last_bad_event_));
   }

@@ -32,7 +32,7 @@ class RedisWatch {
   /// Stops the consumers' input and returns the leases. Returns true when that is done; until then call it again.
   bool release_leases();
   /// Logs data that was dropped because it could not be read. Called every second.
-  void look(const Clock& clock);
+  void check(const Clock& clock);
 
   /// The holder of the first lease for which this rondod waits; empty if it waits for none.
   std::string standby_for() const;
@@ -46,19 +46,19 @@ class RedisWatch {
  private:
   /// How long health has a note of a malformed event, and the least time between two lines of the log about them. Any client can publish
   /// such events, so they must neither make this rondod unwell nor fill its log.
-  static constexpr Duration kBadEventTold = 60s;
-  void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
+  static constexpr Duration kBadEventReported = 60s;
+  void report_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
   /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
   bool may_take_lease(const std::string& where) const;
   RedisFigures figures_of(const OpenRedis& store) const;
-  void look_for_bad_events(const Clock& clock);
+  void check_bad_events(const Clock& clock);
 
   Log& log_;
   const std::function<void(Status why)> end_;
   const std::function<std::string()> plane_holder_;
   std::function<void()> on_loss_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
-  std::vector<std::uint64_t> damage_told_;  // By store.
+  std::vector<std::uint64_t> damage_reported_;  // By store.
   commands::Incident failovers_{
       "times that a Redis came back as another server process or without its data; rows of APPL_DB that it lacks are still "
       "programmed, and a restart withdraws them unless their producers write them again; rows of CONFIG_DB that it lacks are withdrawn"};
