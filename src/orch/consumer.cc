@@ -74,17 +74,17 @@ bool Consumer::step(std::uint32_t max, const Budget& budget, Turn& turn) {
 }
 
 bool Consumer::step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn) {
-  const std::uint32_t looked_at = gather_tasks(max, budget.items);
-  turn.items += looked_at;
+  const std::uint32_t checked = gather_tasks(max, budget.items);
+  turn.items += checked;
   stats_.handled += tasks_.size();
   if (!tasks_.empty()) run_batch(tasks_);
   tasks_.clear();
-  return looked_at == 0 || turn_is_over(budget, limits::kItemsPerStep);
+  return checked == 0 || turn_is_over(budget, limits::kItemsPerStep);
 }
 
 /// Gathers each row just before its handler is called, so that the turn can end after any row, and a handler can hold its consumer.
 bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn) {
-  for (std::uint32_t looked_at = 0; looked_at < max && !held_; ++looked_at) {
+  for (std::uint32_t checked = 0; checked < max && !held_; ++checked) {
     if (gather_tasks(1, budget.items) == 0) return true;
     if (!tasks_.empty()) {
       ++stats_.handled;
@@ -131,14 +131,14 @@ std::optional<Instant> Consumer::next_arrival(std::size_t& mark) {
 
 std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items) {
   const std::uint32_t retries = gather_again(retry_share(max, turn_items));
-  std::uint32_t looked_at = retries;
-  while (looked_at < max) {
+  std::uint32_t checked = retries;
+  while (checked < max) {
     std::optional<Ledger::Task> task = ledger_.take_new();
     if (!task) break;
     tasks_.push_back(std::move(*task));
-    ++looked_at;
+    ++checked;
   }
-  return looked_at + gather_again(max - looked_at);
+  return checked + gather_again(max - checked);
 }
 
 std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {
@@ -166,13 +166,13 @@ std::uint32_t Consumer::gather_again(std::uint32_t max) {
     const Duration waited = services_.scheduler.clock().now() - std::exchange(resolved_since_, Instant{});
     stats_.longest_resolve_wait = std::max(stats_.longest_resolve_wait, waited);
   }
-  std::uint32_t looked_at = 0;
-  for (; looked_at < max && has_again(); ++looked_at) {
+  std::uint32_t checked = 0;
+  for (; checked < max && has_again(); ++checked) {
     const bool both = ledger_.has_resolved() && has_ended();
     ended_is_next_ = both ? !ended_is_next_ : has_ended();
     ended_is_next_ ? take_ended() : take_resolved();
   }
-  return looked_at;
+  return checked;
 }
 
 void Consumer::take_resolved() {
@@ -424,7 +424,7 @@ void Consumer::note_parked() {
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key) {
   const Status reason = why.ok() ? Status{StatusCode::Internal, "the handler gave no reason"} : with_short_reason(why);
   observers_.rejected(row, change, reason);
-  tell_reject(change, reason);
+  report_reject(change, reason);
   // If no Set of this key can be applied, a Delete has nothing to remove, so the key is not rejected any more.
   if (is_of_key && change.op() == ChangeOp::Delete) {
     rejections_.forget(change.key());
@@ -440,16 +440,16 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
 void Consumer::refuse(const Change& change) {
   const Status why{StatusCode::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
   observers_.refused(change, why);
-  tell_reject(change, why);
+  report_reject(change, why);
 }
 
 Status Consumer::named(const Change& change, const Status& why) const { return why.with_context(table_ + " " + quoted(change.key())); }
 
-void Consumer::tell_reject(const Change& change, const Status& why) {
+void Consumer::report_reject(const Change& change, const Status& why) {
   ++stats_.rejected;
-  const Status told = named(change, why);
-  stats_.last_reject = told.to_string();
-  if (services_.on_reject) services_.on_reject(table_, change, told);
+  const Status reason = named(change, why);
+  stats_.last_reject = reason.to_string();
+  if (services_.on_reject) services_.on_reject(table_, change, reason);
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {

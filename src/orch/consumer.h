@@ -119,7 +119,7 @@ class Consumer final : public Source {
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);
-  void tell_reject(const Change& change, const Status& why);
+  void report_reject(const Change& change, const Status& why);
   void settle_row(std::uint32_t row);
   void forget_rejection(std::uint32_t row);
   void keep_rejection(const Change& change, const Status& why);

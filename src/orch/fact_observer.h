@@ -24,7 +24,7 @@ class FactObserver final : public Source {
   FactObserver(std::string name, Priority priority, Handler handler, OnThrow on_throw)
       : Source(std::move(name), priority), handler_(std::move(handler)), on_throw_(std::move(on_throw)) {}
 
-  void tell(const std::string& key, bool holds) {
+  void notify(const std::string& key, bool holds) {
     const auto [it, first] = waiting_.try_emplace(key);
     if (first) order_.push_back(&it->first);
     if (!holds) it->second.ended = true;

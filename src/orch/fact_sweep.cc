@@ -22,7 +22,7 @@ FactSweep::FactSweep(Scheduler& scheduler, FactIndex& index, OnFind on_find, OnT
 void FactSweep::sweep() {
   if (next_ == 0) began_ = scheduler_.now();
   const std::uint32_t end = std::min(index_.limit(), next_ + limits::kFactSweepFacts);
-  while (next_ < end) look_at(next_++);
+  while (next_ < end) check(next_++);
   if (next_ < index_.limit()) {
     timer_.arm_at(scheduler_.now() + limits::kFactSweepPause);
     return;
@@ -31,7 +31,7 @@ void FactSweep::sweep() {
   if (!index_.empty()) timer_.arm_at(std::max(began_ + limits::kFactSweepPeriod, scheduler_.now() + limits::kFactSweepPause));
 }
 
-void FactSweep::look_at(std::uint32_t slot) {
+void FactSweep::check(std::uint32_t slot) {
   const bool is_awaited = !index_.waiters(slot).empty();
   const bool is_depended_on = !index_.bound(slot).empty();
   if (!is_awaited && !is_depended_on) return;

@@ -31,7 +31,7 @@ class FactSweep {
 
  private:
   void sweep();
-  void look_at(std::uint32_t slot);
+  void check(std::uint32_t slot);
 
   Scheduler& scheduler_;
   FactIndex& index_;

@@ -146,7 +146,7 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
   auto listener = std::make_unique<Listener>(
       std::string{channel}, priority, std::move(subscription), std::move(handler), std::move(options.on_gap),
       [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
-        shared.tell_thrown(name, event, thrown);
+        shared.report_thrown(name, event, thrown);
       },
       shared.observers);
   shared.scheduler->add(*listener);
@@ -187,7 +187,7 @@ void Orch::every(Duration period, std::function<void()> handler) {
     try {
       handler();
     } catch (...) {
-      shared.tell_thrown(name, Change::event("due", "every", {}), std::current_exception());
+      shared.report_thrown(name, Change::event("due", "every", {}), std::current_exception());
     }
   });
   shared.scheduler->add(*timer);
@@ -244,7 +244,7 @@ void Orch::observe(FactKind kind, std::function<void(std::string_view key, bool 
   const std::string name = name_ + " observes " + std::string{kind.name()};
   auto observer = std::make_unique<FactObserver>(name, priority_, std::move(handler),
                                                  [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
-                                                   shared.tell_thrown(name, Change::event(holds ? "begins" : "ends", key, {}), thrown);
+                                                   shared.report_thrown(name, Change::event(holds ? "begins" : "ends", key, {}), thrown);
                                                  });
   shared.scheduler->add(*observer);
   shared.fact_observers.emplace_back(kind, observer.get());

@@ -11,19 +11,19 @@ RowObservers::~RowObservers() {
 
 void RowObservers::delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why) {
   if (!any()) return;
-  tell({.what = What::Delayed,
-        .op = change.op(),
-        .row = row,
-        .key = change.key(),
-        .change = &change,
-        .delay = delay,
-        .due = due,
-        .why = &why});
+  report({.what = What::Delayed,
+          .op = change.op(),
+          .row = row,
+          .key = change.key(),
+          .change = &change,
+          .delay = delay,
+          .due = due,
+          .why = &why});
 }
 
 void RowObservers::superseded(std::uint32_t row, const Change& change, std::span<const Fact> facts, Instant due) {
   if (!any()) return;
-  tell({.what = What::Superseded, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts, .due = due});
+  report({.what = What::Superseded, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts, .due = due});
 }
 
 void RowObservers::resolved(const Fact& fact, const FactIndex& index) {
@@ -46,7 +46,7 @@ std::unique_ptr<RowTap> RowObservers::tap_taken(RowTap::TakenListener listener) 
   return tap;
 }
 
-void RowObservers::tell(RowEvent event) const {
+void RowObservers::report(RowEvent event) const {
   event.table = table_;
   event.table_number = number_;
   for (RuntimeObserver* const one : all_) one->row(event);
@@ -61,7 +61,7 @@ void RowTap::row(const RowEvent& event) {
     if (event.what == RowEvent::What::Taken) taken_(*event.change);
     return;
   }
-  RowEvent told = event;
+  RowEvent reported = event;
   switch (event.what) {
     case RowEvent::What::Merged:
     case RowEvent::What::Unparked:
@@ -70,15 +70,15 @@ void RowTap::row(const RowEvent& event) {
     case RowEvent::What::Superseded:
     case RowEvent::What::Again:
     case RowEvent::What::StillParked: return;
-    case RowEvent::What::Refused: told.what = RowEvent::What::Rejected; break;
+    case RowEvent::What::Refused: reported.what = RowEvent::What::Rejected; break;
     case RowEvent::What::Delayed:
-      if (event.why->ok()) told.why = nullptr;
+      if (event.why->ok()) reported.why = nullptr;
       break;
     default: break;
   }
-  if (event.what != RowEvent::What::Taken) told.change = nullptr;
-  told.at = clock_.now();
-  listener_(told);
+  if (event.what != RowEvent::What::Taken) reported.change = nullptr;
+  reported.at = clock_.now();
+  listener_(reported);
 }
 
 std::string_view to_string(RowEvent::What what) noexcept {

@@ -41,62 +41,62 @@ class RowObservers {
     for (RuntimeObserver* const one : all_) one->changes_taken(number_, count, is_empty);
   }
   void taken(const Change& change) {
-    if (any()) tell_change(What::Taken, change);
+    if (any()) report_change(What::Taken, change);
   }
   void merged(const Change& change, Ledger::Merged how) {
     if (!any()) return;
-    tell(What::Merged, ledger_.merged_row(), change);
-    if (how == Ledger::Merged::Unparked) tell(What::Unparked, ledger_.merged_row(), change);
+    report(What::Merged, ledger_.merged_row(), change);
+    if (how == Ledger::Merged::Unparked) report(What::Unparked, ledger_.merged_row(), change);
   }
 
   // --- The handler.
 
   void retried(std::uint32_t row, const Change& change) {
-    if (any()) tell(What::Retried, row, change);
+    if (any()) report(What::Retried, row, change);
   }
   void redone(std::uint32_t row, const Change& change) {
-    if (any()) tell(What::Redone, row, change);
+    if (any()) report(What::Redone, row, change);
   }
   /// As redone(), for a row whose newer change waits: that change is queued.
   void requeued(std::uint32_t row) {
-    if (any()) tell(What::Requeued, row, Change{ledger_.op(row), ledger_.pending(row)});
+    if (any()) report(What::Requeued, row, Change{ledger_.op(row), ledger_.pending(row)});
   }
   void handled(const Change& change) {
-    if (any()) tell_change(What::Handled, change);
+    if (any()) report_change(What::Handled, change);
   }
 
   // --- The outcome; see RowEvent::What for when each is called.
 
   void ordered(std::uint32_t row) {
-    if (any()) tell({.what = What::Ordered, .op = ledger_.op(row), .row = row, .key = ledger_.key(row)});
+    if (any()) report({.what = What::Ordered, .op = ledger_.op(row), .row = row, .key = ledger_.key(row)});
   }
   /// The row of the change in flight is done.
   void done(std::uint32_t row, std::span<const Fact> facts = {}) {
-    if (any()) tell(What::Done, row, Change{ledger_.op(row), ledger_.flight(row)}, facts);
+    if (any()) report(What::Done, row, Change{ledger_.op(row), ledger_.flight(row)}, facts);
   }
   void rejected(std::uint32_t row, const Change& change, const Status& why) {
-    if (any()) tell({.what = What::Rejected, .op = change.op(), .row = row, .key = change.key(), .change = &change, .why = &why});
+    if (any()) report({.what = What::Rejected, .op = change.op(), .row = row, .key = change.key(), .change = &change, .why = &why});
   }
   void parked(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
-    if (any()) tell(What::Parked, row, change, facts);
+    if (any()) report(What::Parked, row, change, facts);
   }
   void delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why);
   /// 'change' is a Delete; the row has the Set that replaces it.
   void replaced(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
-    if (any()) tell(What::Replaced, row, change, facts);
+    if (any()) report(What::Replaced, row, change, facts);
   }
   void superseded(std::uint32_t row, const Change& change, std::span<const Fact> facts, Instant due = {});
   void again(std::uint32_t row, const Change& change) {
-    if (any()) tell(What::Again, row, change);
+    if (any()) report(What::Again, row, change);
   }
 
   // --- Other events.
 
   void still_parked(std::uint32_t row, const Fact& fact) {
-    if (any()) tell({.what = What::StillParked, .op = ledger_.op(row), .row = row, .key = ledger_.key(row), .facts = {&fact, 1}});
+    if (any()) report({.what = What::StillParked, .op = ledger_.op(row), .row = row, .key = ledger_.key(row), .facts = {&fact, 1}});
   }
   void refused(const Change& change, const Status& why) {
-    if (any()) tell({.what = What::Refused, .op = change.op(), .key = change.key(), .change = &change, .why = &why});
+    if (any()) report({.what = What::Refused, .op = change.op(), .key = change.key(), .change = &change, .why = &why});
   }
   /// 'fact' was announced by its provider in 'index', and rows of this consumer may have waited for it.
   void resolved(const Fact& fact, const FactIndex& index);
@@ -107,12 +107,12 @@ class RowObservers {
 
  private:
   friend class RowTap;
-  void tell(RowEvent event) const;
-  void tell(What what, std::uint32_t row, const Change& change, std::span<const Fact> facts = {}) const {
-    tell({.what = what, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts});
+  void report(RowEvent event) const;
+  void report(What what, std::uint32_t row, const Change& change, std::span<const Fact> facts = {}) const {
+    report({.what = what, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts});
   }
-  void tell_change(What what, const Change& change) const {
-    tell({.what = what, .op = change.op(), .key = change.key(), .change = &change});
+  void report_change(What what, const Change& change) const {
+    report({.what = what, .op = change.op(), .key = change.key(), .change = &change});
   }
   std::span<RuntimeObserver* const> taps() const noexcept { return std::span{all_}.subspan(runtime_.all().size()); }
 

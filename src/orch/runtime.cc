@@ -49,11 +49,11 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   p.sweep = std::make_unique<FactSweep>(
       *p.scheduler, p.facts, [&p](const Fact& fact, bool holds) { p.found(fact, holds); },
       [&p](const Fact& fact, const std::exception_ptr& thrown) {
-        p.tell_thrown(p.facts.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
+        p.report_thrown(p.facts.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
       });
   if (options.log_rejects) p.log_rejects();
   p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {
-    p.tell_thrown("post", Change::event("throws", "function", {}), thrown);
+    p.report_thrown("post", Change::event("throws", "function", {}), thrown);
   });
   return parts;
 }
@@ -141,8 +141,8 @@ ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row
 }
 
 void Runtime::Parts::notify_fact_observers(const Fact& fact, bool holds) {
-  for (const auto& [kind, told] : fact_observers) {
-    if (kind == fact.kind) told->tell(fact.key, holds);
+  for (const auto& [kind, fact_observer] : fact_observers) {
+    if (kind == fact.kind) fact_observer->notify(fact.key, holds);
   }
 }
 
@@ -187,7 +187,7 @@ Status Table::write(Change change) {
   Runtime::Parts& p = *runtime_->parts_;
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Table::set, remove or write of " + name_));
   // In a replay the store answers as recorded, also for a table that it would refuse.
-  return p.told(refused_.ok() ? p.store->write(name_, std::move(change), {}) : refused_);
+  return p.reported(refused_.ok() ? p.store->write(name_, std::move(change), {}) : refused_);
 }
 
 Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done) {
@@ -197,7 +197,7 @@ Status Runtime::Parts::write(std::string_view table, Change change, WriteDone do
       done(end);
     };
   }
-  return told(store->write(table, std::move(change), std::move(done)));
+  return reported(store->write(table, std::move(change), std::move(done)));
 }
 
 void Runtime::add_part(std::unique_ptr<RuntimePart> part) {
@@ -212,7 +212,7 @@ RuntimePart* Runtime::find_part(const std::type_info& type) const noexcept {
   return found != parts_->parts.end() ? found->get() : nullptr;
 }
 
-void Runtime::Parts::tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
+void Runtime::Parts::report_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
   if (on_reject) on_reject(where, change, status_of_exception(thrown).with_context(std::string{where} + " " + quoted(change.key())));
 }
 
@@ -243,7 +243,7 @@ Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority 
     const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
     Result<std::unique_ptr<Elsewhere>> made = Elsewhere::make(
         *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads,
-        [&p](const std::exception_ptr& thrown) { p.tell_thrown(Elsewhere::kName, Change::event("throws", "function", {}), thrown); });
+        [&p](const std::exception_ptr& thrown) { p.report_thrown(Elsewhere::kName, Change::event("throws", "function", {}), thrown); });
     if (!made) return made.error();
     p.elsewhere = std::move(*made);
   }

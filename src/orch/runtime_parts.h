@@ -37,14 +37,14 @@ struct Runtime::Parts {
   /// The sweep found a fact that its provider did not announce or withdraw.
   void found(const Fact& fact, bool holds);
   /// Passes a handler's exception to on_reject.
-  void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
+  void report_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
   /// Logs each source that is quarantined, until the program sets Scheduler::on_quarantine(). 'to' must outlive the turns.
   void log_quarantines(Log& to);
   /// Writes for an Orch, and reports a refusal.
   Status write(std::string_view table, Change change, WriteDone done);
   /// Reports the store's answer to a write if it is a refusal, and returns it.
-  Status told(Status accepted) {
+  Status reported(Status accepted) {
     if (!accepted.ok()) {
       for (RuntimeObserver* const one : observers) one->write_refused(accepted);
     }

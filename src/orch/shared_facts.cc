@@ -59,7 +59,7 @@ std::uint64_t SharedFacts::forgotten() const {
   return forgotten_;
 }
 
-void SharedFacts::tell(Subscriber subscriber, Notification notification) {
+void SharedFacts::notify(Subscriber subscriber, Notification notification) {
   Inbox& inbox = subscribers_[subscriber];
   if (inbox.port == nullptr) return;
   const bool first = inbox.empty();
@@ -67,7 +67,7 @@ void SharedFacts::tell(Subscriber subscriber, Notification notification) {
   if (first) inbox.port->wake_from_any_thread();
 }
 
-void SharedFacts::tell_observers(Subscriber from, const Kind& kind, const std::string& key, bool holds) {
+void SharedFacts::notify_observers(Subscriber from, const Kind& kind, const std::string& key, bool holds) {
   for (const Subscriber subscriber : kind.observers) {
     Inbox& inbox = subscribers_[subscriber];
     if (subscriber == from || inbox.port == nullptr) continue;
@@ -137,12 +137,12 @@ void SharedFacts::forget_oldest() {
 void SharedFacts::ask(Entry& entry) {
   if (entry.asked || entry.kind->provider == kNobody) return;
   entry.asked = true;
-  tell(entry.kind->provider, {Notification::What::Asked, {entry.kind->kind, *entry.key}});
+  notify(entry.kind->provider, {Notification::What::Asked, {entry.kind->kind, *entry.key}});
 }
 
-void SharedFacts::tell_waiters(Entry& entry) {
+void SharedFacts::notify_waiters(Entry& entry) {
   for (const Subscriber subscriber : std::exchange(entry.waiters, {}))
-    tell(subscriber, {Notification::What::Announced, {entry.kind->kind, *entry.key}});
+    notify(subscriber, {Notification::What::Announced, {entry.kind->kind, *entry.key}});
 }
 
 // --- Providers.
@@ -181,11 +181,11 @@ void SharedFacts::announce(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
-  tell_observers(subscriber, *kind, fact.key, true);
+  notify_observers(subscriber, *kind, fact.key, true);
   if (!kind->crosses) return;
   Entry& entry = entry_of(*kind, fact.key);
   entry.known = entry.holds = true;
-  tell_waiters(entry);
+  notify_waiters(entry);
   keep_or_list(entry);
   forget_oldest();
 }
@@ -194,7 +194,7 @@ void SharedFacts::withdraw(Subscriber subscriber, const Fact& fact) {
   const Lock lock(mutex_);
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
-  tell_observers(subscriber, *kind, fact.key, false);
+  notify_observers(subscriber, *kind, fact.key, false);
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return;
   known->second.known = true;
@@ -211,7 +211,7 @@ void SharedFacts::answer(Subscriber subscriber, const Fact& fact, bool holds) {
   entry.asked = false;
   entry.known = true;
   entry.holds = holds;
-  if (holds) tell_waiters(entry);
+  if (holds) notify_waiters(entry);
   keep_or_list(entry);
   forget_oldest();
 }
@@ -237,7 +237,7 @@ void SharedFacts::await(Subscriber subscriber, const Fact& fact) {
   kind.crosses = true;
   Entry& entry = entry_of(kind, fact.key);
   if (entry.known && entry.holds) {
-    tell(subscriber, {Notification::What::Announced, fact});
+    notify(subscriber, {Notification::What::Announced, fact});
     return;
   }
   if (std::ranges::find(entry.waiters, subscriber) == entry.waiters.end()) entry.waiters.push_back(subscriber);

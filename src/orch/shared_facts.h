@@ -132,9 +132,9 @@ class SharedFacts {
   void take_off_list(Entry& entry);
   /// Do not call it while the caller iterates over entries or holds a reference to one.
   void forget_oldest();
-  void tell(Subscriber subscriber, Notification notification);
-  void tell_waiters(Entry& entry);
-  void tell_observers(Subscriber from, const Kind& kind, const std::string& key, bool holds);
+  void notify(Subscriber subscriber, Notification notification);
+  void notify_waiters(Entry& entry);
+  void notify_observers(Subscriber from, const Kind& kind, const std::string& key, bool holds);
   void ask(Entry& entry);
 
   mutable std::mutex mutex_;

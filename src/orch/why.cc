@@ -221,7 +221,7 @@ struct Runtime::WhyWalk {
     }
   }
 
-  void look_at(Next next) {
+  void visit(Next next) {
     const bool first_time = seen.emplace(next.at.table, next.at.key).second;
     WhyLink link = runtime.why_step_anywhere(next.at, busy).link;
     link.parent = next.parent;
@@ -329,7 +329,7 @@ Why Runtime::why(std::string_view table, std::string_view key) const {
     }
     WhyWalk::Next next = std::move(walk.open.back());
     walk.open.pop_back();
-    walk.look_at(std::move(next));
+    walk.visit(std::move(next));
   }
   walk.why.cycle = walk.is_stuck();
   walk.why.cut_short = walk.why.cut_short || walk.busy.is_late;

@@ -42,7 +42,7 @@ struct Worker::Parts {
 
   void work(std::promise<Status> settled);
   Status prepare_thread() const;
-  void tell_rejects();
+  void report_rejects();
 
   WorkerOptions options;
   Runtime* home = nullptr;
@@ -114,7 +114,7 @@ void Worker::leave_home() {
   Parts& p = *parts_;
   if (p.home == nullptr) return;
   stop();
-  p.tell_rejects();
+  p.report_rejects();
   p.runtime->on_reject({});
   if (p.home->parts_->log != nullptr) p.runtime->scheduler().on_quarantine({});
   p.rejects.reset();
@@ -199,7 +199,7 @@ void Worker::Parts::work(std::promise<Status> settled) {
 
 /// Called after the worker's thread has ended, so no further rejects arrive. A turn may end after any reject, and no other turn follows,
 /// hence the loop.
-void Worker::Parts::tell_rejects() {
+void Worker::Parts::report_rejects() {
   while (rejects->has_backlog()) rejects->run(Budget{.items = UINT32_MAX, .time = Duration::max()});
 }
 
@@ -220,7 +220,7 @@ void Worker::stop(Duration drain) {
   p.home_end->serve();
   p.untaken = p.bridge->untaken();
   for (const auto& [table, consumer] : p.runtime->parts_->consumers) p.untaken += consumer->ledger().new_rows();
-  p.tell_rejects();
+  p.report_rejects();
 }
 
 WorkerStats Worker::stats() const {
