@@ -79,7 +79,7 @@ Outcome InterfaceManager::set_base(const std::string& source, const std::string&
 Outcome InterfaceManager::set_address(const std::string& source, const std::string& port, const Prefix& address) {
   // Known from now on, also while the row waits: a static route that an earlier process made must not go meanwhile.
   subnets_.add(port, address);
-  tell_gateways(port, address, true);
+  notify_gateways(port, address, true);
   const Fact base{kConfigInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
   const Field wanted[] = {{"scope", "global"}, {"family", address.address.is_v6() ? "IPv6" : "IPv4"}};
@@ -93,7 +93,7 @@ Outcome InterfaceManager::remove(const std::string& table, std::string_view key)
   return source_deleted(source, target_of(*parsed), [this, port = parsed->port, address = parsed->address] {
     if (address) {
       subnets_.remove(port, *address);
-      tell_gateways(port, *address, false);
+      notify_gateways(port, *address, false);
     } else {
       set_vrf(port, {});
       if (written_.erase(port) != 0) withdraw({kConfigInterface, port});
@@ -106,13 +106,13 @@ Outcome InterfaceManager::remove(const std::string& table, std::string_view key)
 void InterfaceManager::set_vrf(const std::string& port, const std::string& vrf) {
   if (subnets_.vrf_of(port) == vrf) return;
   const std::vector<Prefix> addresses = subnets_.addresses_of(port);
-  for (const Prefix& address : addresses) tell_gateways(port, address, false);
+  for (const Prefix& address : addresses) notify_gateways(port, address, false);
   subnets_.set_vrf(port, vrf);
-  for (const Prefix& address : addresses) tell_gateways(port, address, true);
+  for (const Prefix& address : addresses) notify_gateways(port, address, true);
 }
 
 /// The routes of these gateways are handled again: another subnet may contain them, too.
-void InterfaceManager::tell_gateways(const std::string& port, const Prefix& address, bool begins) {
+void InterfaceManager::notify_gateways(const std::string& port, const Prefix& address, bool begins) {
   for (const Gateway& gateway : subnets_.gateways_in(subnets_.vrf_of(port), address)) {
     const Fact fact{kConnected, gateway.name()};
     begins ? announce(fact) : withdraw(fact);

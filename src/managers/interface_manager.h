@@ -21,7 +21,7 @@ class InterfaceManager final : public Manager {
   Outcome set_base(const std::string& source, const std::string& port, bool is_loopback, const Fields& fields);
   Outcome set_address(const std::string& source, const std::string& port, const Prefix& address);
   void set_vrf(const std::string& port, const std::string& vrf);
-  void tell_gateways(const std::string& port, const Prefix& address, bool begins);
+  void notify_gateways(const std::string& port, const Prefix& address, bool begins);
 
   Subnets& subnets_;
   std::set<std::string, std::less<>> written_;  // Interfaces.

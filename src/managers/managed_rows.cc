@@ -30,7 +30,7 @@ ManagedRows::ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::s
       book_(book),
       tables_(std::move(tables)),
       options_(std::move(options)),
-      timer_("managed-rows", kManagers, [this] { look(); }),
+      timer_("managed-rows", kManagers, [this] { on_timer(); }),
       check_("managed-rows check", kManagers, runtime.store(), check_options()),
       calls_(runtime.scheduler(), "managers", [this](std::string_view call) { return repeat(call); }) {
   consume(kManagedTable, this, &ManagedRows::set, &ManagedRows::remove, {.kind = TableKind::Watched});
@@ -71,7 +71,7 @@ bool ManagedRows::has_read(const std::vector<std::string>& tables) {
   });
 }
 
-void ManagedRows::look() {
+void ManagedRows::on_timer() {
   if (!managed_read_ && has_read({std::string{kManagedTable}}) && (!options_.may_begin || options_.may_begin())) {
     begins(kManagedRead);
   } else if (managed_read_ && !config_read_ && has_read(tables_)) {

@@ -43,7 +43,7 @@ class ManagedRows final : public Orch {
   Outcome remove(std::string_view key);
   Outcome sweep(const std::string& name);
   void on_added() override;
-  void look();
+  void on_timer();
   /// From now on the fact holds.
   void begins(const FactKind& fact);
   bool repeat(std::string_view call);

@@ -191,12 +191,12 @@ void StateRows::note_carrier(const LinkEvent& event) {
   Carrier& carrier = carriers_.try_emplace(event.name, Carrier{event.port, up, up}).first->second;
   carrier.device = event.port;
   carrier.now = up;
-  tell_carrier(event.name, carrier);
+  report_carrier(event.name, carrier);
   if (event.removed) carriers_.erase(event.name);
 }
 
 /// Before this process may write, the changes of a port merge. An event that is lost with the connection is not repeated, as in SONiC.
-void StateRows::tell_carrier(const std::string& port, Carrier& carrier) {
+void StateRows::report_carrier(const std::string& port, Carrier& carrier) {
   if (!may_write_ || carrier.told == carrier.now) return;
   carrier.told = carrier.now;
   if (!options_.port(port)) return;
@@ -222,7 +222,7 @@ Turn StateRows::run(const Budget& budget) {
 
 bool StateRows::refresh(const Name& name) {
   Content content;
-  const Look look = look_at(name, content);
+  const Look look = check(name, content);
   if (look == Look::AsIs || look == Look::Later) return look == Look::AsIs;
   const auto row = written_.find(name);
   if (look == Look::Row) {
@@ -235,15 +235,15 @@ bool StateRows::refresh(const Name& name) {
   return true;
 }
 
-StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
+StateRows::Look StateRows::check(const Name& name, Content& content) const {
   const auto& [table, key] = name;
-  if (table == kStatePorts) return look_at_port(key, content);
-  if (table == kStateLags) return look_at_lag(key, content);
-  if (table == kStateLagMembers) return look_at_lag_member(key, content);
-  if (table == kStateInterfaces) return look_at_interface(key, content);
+  if (table == kStatePorts) return check_port(key, content);
+  if (table == kStateLags) return check_lag(key, content);
+  if (table == kStateLagMembers) return check_lag_member(key, content);
+  if (table == kStateInterfaces) return check_interface(key, content);
   if (table == kStateVrfs || table == kStateVrfObjects) {
     content["state"] = "ok";
-    return look_at_row("VRF_TABLE", key);
+    return check_row("VRF_TABLE", key);
   }
   if (table == kStateFdb) {
     const std::optional<std::string> port = options_.learned ? options_.learned(key) : std::nullopt;
@@ -252,13 +252,13 @@ StateRows::Look StateRows::look_at(const Name& name, Content& content) const {
   }
   if (table == kStateVlans || table == kStateVlanMembers) {
     content["state"] = "ok";
-    return table == kStateVlans ? look_at_row("VLAN_TABLE", key) : look_at_row("VLAN_MEMBER_TABLE", exchange_first(key, '|', ':'));
+    return table == kStateVlans ? check_row("VLAN_TABLE", key) : check_row("VLAN_MEMBER_TABLE", exchange_first(key, '|', ':'));
   }
   content["restored"] = "true";
   return Look::Row;
 }
 
-StateRows::Look StateRows::look_at_port(const std::string& port, Content& content) const {
+StateRows::Look StateRows::check_port(const std::string& port, Content& content) const {
   const std::optional<PortState> state = options_.port(port);
   if (!state) return Look::NoRow;
   content = {{"state", "ok"},
@@ -269,8 +269,8 @@ StateRows::Look StateRows::look_at_port(const std::string& port, Content& conten
 }
 
 /// As teamsyncd writes it.
-StateRows::Look StateRows::look_at_lag(const std::string& lag, Content& content) const {
-  const Look look = look_at_row("LAG_TABLE", lag);
+StateRows::Look StateRows::check_lag(const std::string& lag, Content& content) const {
+  const Look look = check_row("LAG_TABLE", lag);
   const std::optional<PortState> state = options_.device ? options_.device(lag) : std::nullopt;
   if (look != Look::Row || !state) return look == Look::Row ? Look::NoRow : look;
   content = {{"state", "ok"},
@@ -281,17 +281,17 @@ StateRows::Look StateRows::look_at_lag(const std::string& lag, Content& content)
 }
 
 /// tlm_teamd writes what teamd tells of LACP; of that, only the field that `show interfaces portchannel` needs is here.
-StateRows::Look StateRows::look_at_lag_member(const std::string& key, Content& content) const {
-  const Look look = look_at_row("LAG_MEMBER_TABLE", exchange_first(key, '|', ':'));
+StateRows::Look StateRows::check_lag_member(const std::string& key, Content& content) const {
+  const Look look = check_row("LAG_MEMBER_TABLE", exchange_first(key, '|', ':'));
   const std::optional<PortState> state = options_.device ? options_.device(key.substr(key.find('|') + 1)) : std::nullopt;
   const bool is_selected = state && state->carrier;
   content = {{"state", "ok"}, {"runner.aggregator.selected", is_selected ? "true" : "false"}};
   return look;
 }
 
-StateRows::Look StateRows::look_at_interface(std::string key, Content& content) const {
+StateRows::Look StateRows::check_interface(std::string key, Content& content) const {
   const bool is_address = key.find('|') != std::string::npos;
-  const Look look = look_at_row("INTF_TABLE", exchange_first(key, '|', ':'));
+  const Look look = check_row("INTF_TABLE", exchange_first(key, '|', ':'));
   if (look != Look::Row) return look;
   if (is_address) {
     content["state"] = "ok";
@@ -301,7 +301,7 @@ StateRows::Look StateRows::look_at_interface(std::string key, Content& content) 
   return Look::Row;
 }
 
-StateRows::Look StateRows::look_at_row(std::string_view table, std::string_view key) const {
+StateRows::Look StateRows::check_row(std::string_view table, std::string_view key) const {
   const WhyLink row = runtime_.row_state(table, key);
   using Row = WhyLink::State;
   if (row.state == Row::Queued || row.state == Row::InFlight) return Look::AsIs;
@@ -390,7 +390,7 @@ void StateRows::tick() {
   const Instant now = runtime_.scheduler().now();
   if (!may_write_ && options_.may_write()) {
     may_write_ = true;
-    for (auto& [port, carrier] : carriers_) tell_carrier(port, carrier);
+    for (auto& [port, carrier] : carriers_) report_carrier(port, carrier);
   }
   if (may_write_) {
     changed_.merge(later_);

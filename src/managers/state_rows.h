@@ -128,12 +128,12 @@ class StateRows final : public Source {
   void note_lags_of(const std::string& device);
   /// Compares a row and writes the difference. False if it has to be compared again later.
   bool refresh(const Name& name);
-  Look look_at(const Name& name, Content& content) const;
-  Look look_at_port(const std::string& port, Content& content) const;
-  Look look_at_lag(const std::string& lag, Content& content) const;
-  Look look_at_lag_member(const std::string& key, Content& content) const;
-  Look look_at_interface(std::string key, Content& content) const;
-  Look look_at_row(std::string_view table, std::string_view key) const;
+  Look check(const Name& name, Content& content) const;
+  Look check_port(const std::string& port, Content& content) const;
+  Look check_lag(const std::string& lag, Content& content) const;
+  Look check_lag_member(const std::string& key, Content& content) const;
+  Look check_interface(std::string key, Content& content) const;
+  Look check_row(std::string_view table, std::string_view key) const;
   void write(const Name& name, const Content& content);
   void write_owner(const Name& name, const Content& content);
   void remove(const Name& name);
@@ -150,7 +150,7 @@ class StateRows final : public Source {
   bool is_current(const OwnRow& row) const;
   void repair(const OwnRow& row);
   void note_carrier(const LinkEvent& event);
-  void tell_carrier(const std::string& port, Carrier& carrier);
+  void report_carrier(const std::string& port, Carrier& carrier);
   void tick();
   void adopt(const std::string& cursor);
   void adopt_rows(const RowPage& page);

@@ -41,7 +41,7 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
   const Result<StaticRouteRow> row = parse_static_route(fields, vrf_of_route(*route));
   if (!row) return Outcome::reject(row.error());
   const Target target{"ROUTE_TABLE", *route};
-  look_for(source, *row);
+  watch(source, *row);
   if (row->blackhole) {
     const Field wanted[] = {{"blackhole", "true"}, {"protocol", "static"}};
     return put(source, target, wanted, [] { return Outcome::done(); });
@@ -73,16 +73,16 @@ Outcome StaticRouteManager::remove(std::string_view key) {
   const Result<std::string> route = route_key_of(key);
   if (!route) return Outcome::reject_key(route.error());
   const std::string source = source_of(key);
-  look_for(source, {});
+  watch(source, {});
   return source_deleted(source, {"ROUTE_TABLE", *route}, [] { return Outcome::done(); });
 }
 
-void StaticRouteManager::look_for(const std::string& source, const StaticRouteRow& row) {
+void StaticRouteManager::watch(const std::string& source, const StaticRouteRow& row) {
   std::vector<Gateway> wanted;
   for (const StaticHop& hop : row.hops) {
     if (hop.port.empty()) wanted.push_back({hop.vrf, hop.gateway});
   }
-  for (const Gateway& gateway : wanted) subnets_.look_for(gateway);
+  for (const Gateway& gateway : wanted) subnets_.watch(gateway);
   for (const Gateway& gateway : gateways_[source]) subnets_.forget(gateway);
   if (wanted.empty()) {
     gateways_.erase(source);

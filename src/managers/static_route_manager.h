@@ -20,7 +20,7 @@ class StaticRouteManager final : public Manager {
  private:
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
-  void look_for(const std::string& source, const StaticRouteRow& row);
+  void watch(const std::string& source, const StaticRouteRow& row);
 
   Subnets& subnets_;
   std::map<std::string, std::vector<Gateway>> gateways_;  // By source: those whose ports were looked for.

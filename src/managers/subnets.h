@@ -36,7 +36,7 @@ class Subnets {
   std::string port_of(const Gateway& gateway) const;
 
   /// A route needs the port of 'gateway'.
-  void look_for(const Gateway& gateway) { ++gateways_[gateway]; }
+  void watch(const Gateway& gateway) { ++gateways_[gateway]; }
   /// A route needs it no longer.
   void forget(const Gateway& gateway);
   /// The gateways of the VRF that routes need and that are in the subnet of 'address'. O(gateways).
