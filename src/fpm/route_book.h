@@ -171,7 +171,7 @@ class RouteBook {
   /// Compares the tables that zebra has named with their VRFs. Returns whether zebra must send everything again, because a table has
   /// another VRF by now. O(VRFs).
   bool vrfs_have_changed() {
-    vrfs_.look();
+    vrfs_.check();
     return vrfs_.wants_resend();
   }
 

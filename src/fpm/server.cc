@@ -21,7 +21,7 @@ constexpr Duration kLook = 100ms;
 /// How long a session lasts at least before the server ends it, so that zebra sends everything again.
 constexpr Duration kResendPause = 60s;
 /// How often the server compares the tables that zebra has named with their VRFs.
-constexpr Duration kVrfLook = 1s;
+constexpr Duration kVrfCheck = 1s;
 /// How soon the server looks again whether fewer routes are under way. Rows that wait for something else are not under way, and the data
 /// plane does not answer them.
 constexpr Duration kRoomWait = 1ms;
@@ -108,7 +108,7 @@ Server::Server(Scheduler& scheduler, Store& store, ServerOptions options)
       options_(std::move(options)),
       book_(store, book_options(options_)),
       repeat_wait_(kFirstRepeat),
-      timer_("fpm resync", options_.priority, [this] { look(); }),
+      timer_("fpm resync", options_.priority, [this] { check(); }),
       room_timer_("fpm room", options_.priority, [this] { wake(); }),
       page_timer_("fpm comparison", options_.priority, [this] { rows_->go_on(); }) {}
 
@@ -153,7 +153,7 @@ void Server::begin() {
   if (Status watched = scheduler_.reactor().watch(listener_.get(), Interest::Read, *this); !watched.ok()) last_end_ = watched.to_string();
 }
 
-void Server::tell(Event event) const {
+void Server::report(Event event) const {
   if (on_event_) on_event_(event);
 }
 
@@ -235,7 +235,7 @@ void Server::sweep_found() {
   wake();
 }
 
-void Server::look_at_rows() {
+void Server::check_rows() {
   const Instant now = scheduler_.now();
   repeat_refused(now);
   if (can_compare_ && !is_reading_ && now >= next_comparison_) {
@@ -272,7 +272,7 @@ bool Server::is_refused(int connection, const std::string& peer) {
   const Instant now = scheduler_.now();
   if (now < refusals_silent_until_) return true;
   refusals_silent_until_ = now + kRefusalsSilent;
-  tell({.kind = Event::Kind::Refused, .peer = peer, .why = std::string{allowed.message()}});
+  report({.kind = Event::Kind::Refused, .peer = peer, .why = std::string{allowed.message()}});
   return true;
 }
 
@@ -290,7 +290,7 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   }
   session_ = std::move(socket);
   peer_ = std::move(peer);
-  since_ = last_look_ = scheduler_.now();
+  since_ = last_check_ = scheduler_.now();
   quiet_for_ = {};
   messages_ = 0;
   ++sessions_;
@@ -301,7 +301,7 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   answers_.clear();
   resync_ = Resync::Receiving;
   stale_at_sweep_ = 0;
-  tell({.kind = Event::Kind::Connected, .peer = peer_});
+  report({.kind = Event::Kind::Connected, .peer = peer_});
 }
 
 void Server::end_session(Event::Kind kind, std::string why) {
@@ -312,7 +312,7 @@ void Server::end_session(Event::Kind kind, std::string why) {
   may_read_ = has_frames_ = false;
   malformed_ += kind == Event::Kind::Malformed ? 1 : 0;
   last_end_ = why;
-  tell({.kind = kind, .peer = std::exchange(peer_, {}), .why = std::move(why), .messages = messages_});
+  report({.kind = kind, .peer = std::exchange(peer_, {}), .why = std::move(why), .messages = messages_});
 }
 
 // --- reading
@@ -492,21 +492,21 @@ bool Server::may_sweep(const BookFigures& figures) {
 /// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A look that is
 /// late adds at most kLook, because what arrived while this process was stopped or busy is not read yet.
 bool Server::is_quiet(Instant now) {
-  quiet_for_ += std::min(now - std::exchange(last_look_, now), kLook);
+  quiet_for_ += std::min(now - std::exchange(last_check_, now), kLook);
   if (!session_ || messages_ == 0 || quiet_for_ < options_.quiet || reader_.partial() > 0 || book_.has_unwritten()) return false;
   int unread = 0;
   return ::ioctl(session_.get(), FIONREAD, &unread) != 0 || unread == 0;
 }
 
-void Server::look() {
+void Server::check() {
   if (store_refuses_) wake();
-  look_at_rows();
+  check_rows();
   const bool is_complete = resync_ == Resync::Done || resync_ == Resync::Silent;
   if (is_complete && book_.wants_resend() && scheduler_.now() - since_ >= kResendPause) {
     return end_session(Event::Kind::Closed, "zebra is to send again what there was no room for");
   }
-  if (is_complete && scheduler_.now() >= next_vrf_look_) {
-    next_vrf_look_ = scheduler_.now() + kVrfLook;
+  if (is_complete && scheduler_.now() >= next_vrf_check_) {
+    next_vrf_check_ = scheduler_.now() + kVrfCheck;
     if (book_.vrfs_have_changed()) {
       return end_session(Event::Kind::Closed, "zebra is to send its routes again, because a table has another VRF now");
     }
@@ -526,7 +526,7 @@ void Server::finish_resync() {
   compare_soon();
   ++resyncs_;
   if (options_.none_stale) options_.none_stale();
-  tell({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = std::exchange(stale_at_sweep_, 0)});
+  report({.kind = Event::Kind::Resynced, .peer = peer_, .why = {}, .messages = messages_, .removed = std::exchange(stale_at_sweep_, 0)});
 }
 
 ServerFigures Server::figures() const {

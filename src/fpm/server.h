@@ -164,16 +164,16 @@ class Server final : public Source {
   void answer(std::uint32_t most);
   void send_answers();
   void arm_timer(Duration wait);
-  void look();
+  void check();
   bool is_quiet(Instant now);
-  void look_at_rows();
+  void check_rows();
   void repeat_refused(Instant now);
   void sweep_found();
   void compared(const Status& status);
   void compare_soon();
   bool may_sweep(const BookFigures& figures);
   void finish_resync();
-  void tell(Event event) const;
+  void report(Event event) const;
 
   Scheduler& scheduler_;
   Store& store_;
@@ -188,8 +188,8 @@ class Server final : public Source {
   std::string last_end_;
   Instant since_;
   Duration quiet_for_{0};  // Since bytes arrived last.
-  Instant last_look_;
-  Instant next_vrf_look_;
+  Instant last_check_;
+  Instant next_vrf_check_;
   Instant retry_at_;  // The store refused a write: when to try again.
   FrameReader reader_;
   Decoded decoded_;

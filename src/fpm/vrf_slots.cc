@@ -22,7 +22,7 @@ void VrfSlots::begin_session() {
 std::uint16_t VrfSlots::of_table(std::uint32_t table) {
   if (table == table_) return kDefault;
   if (const auto bound = by_table_.find(table); bound != by_table_.end()) return bound->second;
-  if (const auto unknown = unknown_.find(table); unknown != unknown_.end()) {  // look() finds its VRF.
+  if (const auto unknown = unknown_.find(table); unknown != unknown_.end()) {  // check() finds its VRF.
     ++unknown->second;
     return kNone;
   }
@@ -67,7 +67,7 @@ bool VrfSlots::is_bound(std::uint16_t vrf) const {
   return std::ranges::any_of(by_table_, [vrf](const auto& entry) { return entry.second == vrf; });
 }
 
-void VrfSlots::look() {
+void VrfSlots::check() {
   if (!name_of_ || wants_resend_) return;
   // The routes of a VRF without a table stay until zebra deletes them.
   const auto is_other = [this](const auto& bound) {

@@ -2,7 +2,7 @@
 // the kernel's table of a VRF. The first message of a table in a session binds the table to the slot of the VRF's name. The binding holds
 // for the session, so that a deletion finds its route after the VRF's device went.
 //
-// look() finds tables whose VRF has become known, or another one, since zebra named them: zebra must send its routes again, because those
+// check() finds tables whose VRF has become known, or another one, since zebra named them: zebra must send its routes again, because those
 // that were skipped are not kept.
 //
 // Cost: one comparison for the default VRF, O(log(VRFs)) for others. One thread.
@@ -41,7 +41,7 @@ class VrfSlots {
   /// Returns kNone if no slot has the name.
   std::uint16_t find(std::string_view name) const;
   /// Compares the tables that zebra has named with their VRFs.
-  void look();
+  void check();
   bool wants_resend() const noexcept { return wants_resend_; }
 
   const std::string& name(std::uint16_t vrf) const { return slots_[vrf].name; }

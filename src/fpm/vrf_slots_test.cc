@@ -47,11 +47,11 @@ TEST_F(VrfSlotsTest, ATableWithoutAVrfIsCountedAndAskedForAgainWhenItHasOne) {
   slots.begin_session();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(slots.of_table(77), kNone);
   EXPECT_THAT(slots.unknown_tables(), ElementsAre(Pair(77, 3)));
-  slots.look();
+  slots.check();
   EXPECT_FALSE(slots.wants_resend());
   names[77] = "Vrf7";
   EXPECT_EQ(slots.of_table(77), kNone) << "the routes before are missing, so all of them are sent again";
-  slots.look();
+  slots.check();
   EXPECT_TRUE(slots.wants_resend());
   slots.begin_session();
   EXPECT_FALSE(slots.wants_resend());
@@ -63,7 +63,7 @@ TEST_F(VrfSlotsTest, ATableKeepsItsVrfWhenTheDeviceGoes) {
   slots.begin_session();
   const std::uint16_t one = slots.of_table(1001);
   names.clear();
-  slots.look();
+  slots.check();
   EXPECT_EQ(slots.of_table(1001), one) << "zebra deletes its routes now";
   EXPECT_FALSE(slots.wants_resend());
 }
@@ -72,7 +72,7 @@ TEST_F(VrfSlotsTest, ATableThatGetsAnotherVrfIsSentAgain) {
   slots.begin_session();
   slots.of_table(1001);
   names[1001] = "Vrf9";
-  slots.look();
+  slots.check();
   EXPECT_TRUE(slots.wants_resend());
   slots.begin_session();
   EXPECT_EQ(slots.name(slots.of_table(1001)), "Vrf9");
@@ -107,7 +107,7 @@ TEST_F(VrfSlotsTest, AVrfBeyondTheLimitIsSkippedUntilAnotherIsEmpty) {
   for (std::uint32_t i = 0; i < kMost; ++i) slots.add(slots.of_table(2000 + i), kBgp);
   EXPECT_EQ(slots.used(), kMost);
   EXPECT_EQ(slots.of_table(2000 + kMost), kNone);
-  slots.look();
+  slots.check();
   EXPECT_FALSE(slots.wants_resend()) << "it would find no room again";
   slots.begin_session();
   slots.remove(slots.of_name("Vrf2007"), kBgp);
