@@ -252,7 +252,7 @@ std::uint64_t read(const JournalFiles& files, Follower& follower, JournalWalk::O
   for (const auto& reader : files.readers) reader->go_to(0);
   std::uint64_t records = 0;
   JournalWalk walk(files.readers);
-  walk.tell(std::move(on_records));
+  walk.on_progress(std::move(on_records));
   for (; walk.next(); ++records) follower.follow(walk);
   return records;
 }

@@ -27,7 +27,7 @@ JournalBytes::JournalBytes(UniqueFd file, std::string path, const struct stat& f
       path_(std::move(path)),
       size_(static_cast<std::uint64_t>(found.st_size)) {}
 
-void JournalBytes::look_at_size() noexcept {
+void JournalBytes::check_size() noexcept {
   if (file_) size_ = size_of(file_.get()).value_or(size_);
 }
 

@@ -25,10 +25,10 @@ class JournalBytes {
   /// Reads bytes in memory, which must outlive this object.
   explicit JournalBytes(std::string_view memory) noexcept : memory_(memory), size_(memory.size()) {}
 
-  /// The number of bytes when it was opened or when look_at_size() was last called.
+  /// The number of bytes when it was opened or when check_size() was last called.
   std::uint64_t size() const noexcept { return size_; }
   /// For a file: reads its present size.
-  void look_at_size() noexcept;
+  void check_size() noexcept;
   /// True if both are the same file, whatever their names.
   bool is_same_file(const JournalBytes& other) const noexcept { return file_ && device_ == other.device_ && inode_ == other.inode_; }
   /// True if 'path' leads to this file.

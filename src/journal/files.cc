@@ -38,7 +38,7 @@ std::optional<Instant> first_time(JournalReader& reader) {
   return found;
 }
 
-Part look_at(std::unique_ptr<JournalReader> reader) {
+Part scan(std::unique_ptr<JournalReader> reader) {
   Part part;
   if (const Block* const first = reader->first_records(); first != nullptr) {
     part.first = first->head.first_record;
@@ -150,7 +150,7 @@ Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths,
     if (!at_once && (at_once.error().code() != StatusCode::NotFound || attempt == kAttempts)) return failure(Status{at_once.error()});
   }
   // A file that was opened before the others may have grown until it was renamed.
-  for (Opened& file : files) file.bytes->look_at_size();
+  for (Opened& file : files) file.bytes->check_size();
   if (std::ranges::any_of(files, [](const Opened& file) { return file.bytes->size() > 0; }))
     std::erase_if(files, [](const Opened& file) { return file.bytes->size() == 0; });
   return files;
@@ -165,7 +165,7 @@ Result<JournalFiles> JournalFiles::open(const std::vector<std::string>& paths, c
   for (Opened& file : *opened) {
     Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(file.path, std::move(file.bytes));
     if (!reader) return failure(std::move(reader).error());
-    Part part = look_at(std::move(*reader));
+    Part part = scan(std::move(*reader));
     for (const Part& other : parts) {
       if (part.first == 0 || other.first != part.first || other.checksum != part.checksum) continue;
       return failure(given_twice(other.reader->name(), file.path));

@@ -106,20 +106,20 @@ JournalReader::JournalReader(std::string name, std::string_view bytes)
     : JournalReader(std::move(name), std::make_unique<JournalBytes>(bytes)) {}
 
 JournalReader::JournalReader(std::string name, std::unique_ptr<JournalBytes> bytes)
-    : name_(std::move(name)), bytes_(std::move(bytes)), looked_through_(bytes_->size()) {
+    : name_(std::move(name)), bytes_(std::move(bytes)), scanned_(bytes_->size()) {
   find_blocks(*bytes_, 0, blocks_, damage_);
 }
 
 JournalReader::~JournalReader() = default;
 
 bool JournalReader::check_again() {
-  bytes_->look_at_size();
-  if (bytes_->size() == looked_through_) return true;
+  bytes_->check_size();
+  if (bytes_->size() == scanned_) return true;
   const auto torn = std::ranges::find_if(damage_, &Damage::at_end);
-  if (bytes_->size() < looked_through_) {
+  if (bytes_->size() < scanned_) {
     // A writer on a full disk truncates the block that did not fit, and no more.
     if (torn == damage_.end() || bytes_->size() != torn->offset) return false;
-    looked_through_ = bytes_->size();
+    scanned_ = bytes_->size();
     damage_.erase(torn);
     return true;
   }
@@ -127,7 +127,7 @@ bool JournalReader::check_again() {
     blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(next_block_ - 1));
     next_block_ = 1;
   }
-  std::uint64_t from = std::exchange(looked_through_, bytes_->size());
+  std::uint64_t from = std::exchange(scanned_, bytes_->size());
   if (torn != damage_.end()) {
     from = torn->offset;
     damage_.erase(torn);
@@ -162,9 +162,9 @@ std::string_view JournalReader::payload(const Block& block) {
   const std::string_view whole = bytes_->view(block.offset, size);
   if (whole.size() == size && std::memcmp(whole.data(), &block.head, kHeadBytes) == 0 && is_sealed(block.head, whole.substr(kHeadBytes)))
     return whole.substr(kHeadBytes);
-  const bool is_told = std::ranges::find(damage_, block.offset, &Damage::offset) != damage_.end();
+  const bool is_known = std::ranges::find(damage_, block.offset, &Damage::offset) != damage_.end();
   std::string why = bytes_->failure().ok() ? "a block that the file lost while it was read" : std::string{bytes_->failure().message()};
-  if (!is_told) damage_.push_back({block.offset, size, std::move(why), false});
+  if (!is_known) damage_.push_back({block.offset, size, std::move(why), false});
   return {};
 }
 

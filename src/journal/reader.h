@@ -98,7 +98,7 @@ class JournalReader {
   std::unique_ptr<JournalBytes> bytes_;
   std::vector<Damage> damage_;  // Declared before blocks_, because finding the blocks fills it.
   std::vector<Block> blocks_;
-  std::uint64_t looked_through_ = 0;  // Bytes of the file that were scanned.
+  std::uint64_t scanned_ = 0;  // Bytes of the file that were scanned.
   std::size_t next_block_ = 0;
   std::string_view rest_;                // The undecoded part of the block's payload.
   std::shared_ptr<const char[]> piece_;  // Owns the bytes of rest_.

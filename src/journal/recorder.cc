@@ -99,7 +99,7 @@ void JournalRecorder::put(std::size_t bound, const Content& content) {
 
 void JournalRecorder::started(Instant now, const PolicySettings& policy) {
   if (!on()) return;
-  told_ = looked_ = now;
+  recorded_time_ = read_time_ = now;
   clocks_due_ = now + kClocksPeriod;
   const WallTime wall = clock_->wall_now();
   sink_->clocks(now, wall);
@@ -168,11 +168,11 @@ void JournalRecorder::source_removed(std::uint32_t source) {
 
 /// Records the time of what follows, unless it is recorded already. The time does not advance in a turn.
 void JournalRecorder::put_time() {
-  if (turn_began_ != Instant{} || looked_ == told_) return;
-  told_ = looked_;
+  if (turn_began_ != Instant{} || read_time_ == recorded_time_) return;
+  recorded_time_ = read_time_;
   put(1 + 8, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Looked));
-    to.fixed(static_cast<std::uint64_t>(told_.nanoseconds()));
+    to.fixed(static_cast<std::uint64_t>(recorded_time_.nanoseconds()));
   });
 }
 
@@ -235,7 +235,7 @@ void JournalRecorder::turn_ends(const Turn& turn, Instant now) {
     to.number(count_of(now - turn_began_));
   });
   turn_began_ = Instant{};
-  told_ = looked_ = now;
+  recorded_time_ = read_time_ = now;
 }
 
 // --- Tables

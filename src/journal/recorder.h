@@ -58,7 +58,7 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   std::uint32_t source_added(Source& source) override;
   void source_removed(std::uint32_t source) override;
   void policy_changed(const PolicySettings& settings) override;
-  void clock_read(Instant now) override { looked_ = now; }
+  void clock_read(Instant now) override { read_time_ = now; }
   void woken(std::uint32_t source) override;
   void timers_fire() override;
   void turn_begins(std::uint32_t source, Instant now) override;
@@ -198,8 +198,8 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   std::vector<std::uint32_t> tables_ = {0};  // Their names, by the runtime's number of the table.
   std::vector<KindName> kinds_;              // Few entries.
   std::uint32_t sources_ = 0;
-  Instant looked_;           // The time that the scheduler last read between turns.
-  Instant told_;             // The time that was last recorded.
+  Instant read_time_;        // The time that the scheduler last read between turns.
+  Instant recorded_time_;    // The time that was last recorded.
   Instant turn_began_;       // The beginning of the present turn.
   std::uint64_t asked_ = 0;  // How often the source of the present turn has checked whether it should end.
   Instant clocks_due_;       // When both clocks must be read again.

@@ -13,7 +13,7 @@ JournalWalk::JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& read
   for (const auto& reader : readers) readers_.push_back(reader.get());
 }
 
-void JournalWalk::tell(OnRecords on_records) { on_records_ = std::move(on_records); }
+void JournalWalk::on_progress(OnRecords on_records) { on_records_ = std::move(on_records); }
 
 bool JournalWalk::next() {
   if (turn_ended_) turn_source_ = 0;

@@ -26,7 +26,7 @@ class JournalWalk {
   /// If set, next() calls 'on_records' with the number of records read, after every kTellEach of them.
   using OnRecords = std::function<void(std::uint64_t done)>;
   static constexpr std::uint64_t kTellEach = 4096;
-  void tell(OnRecords on_records);
+  void on_progress(OnRecords on_records);
 
   /// Moves to the next record. Returns false at the end; JournalReader::check_again() may find more.
   bool next();

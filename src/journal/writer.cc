@@ -106,7 +106,7 @@ class Writer final : public JournalSink {
   bool reopen();
   void begin_next_file();
   Status rename_files() const;
-  void look_at_size();
+  void check_size();
   bool has_room(std::size_t bytes);
   bool write_names();
   void write_records(std::string_view records, std::uint32_t count);
@@ -120,8 +120,8 @@ class Writer final : public JournalSink {
   // Used by the scheduler's thread.
   Chunk* current_ = nullptr;
   std::size_t used_ = 0;
-  std::uint64_t in_chunk_ = 0;  // Records.
-  std::uint64_t untold_ = 0;    // Records lost since the last record that was accepted, not yet recorded.
+  std::uint64_t in_chunk_ = 0;    // Records.
+  std::uint64_t unreported_ = 0;  // Records lost since the last record that was accepted, not yet recorded.
 
   std::atomic<bool> idle_{false};
   std::atomic<std::uint64_t> records_{0};
@@ -199,9 +199,9 @@ Status Writer::begin() {
 
 Writer::~Writer() {
   if (!thread_.joinable()) return;
-  if (untold_ > 0) {
-    const std::uint64_t before = untold_;
-    if (room(1) == nullptr) untold_ = before;  // Restored: no further record was lost.
+  if (unreported_ > 0) {
+    const std::uint64_t before = unreported_;
+    if (room(1) == nullptr) unreported_ = before;  // Restored: no further record was lost.
   }
   {
     const std::lock_guard lock(mutex_);
@@ -214,18 +214,18 @@ Writer::~Writer() {
 // --- Scheduler's thread
 
 char* Writer::room(std::size_t bytes) {
-  const std::size_t wanted = bytes + (untold_ > 0 ? kLossBytes : 0);
+  const std::size_t wanted = bytes + (unreported_ > 0 ? kLossBytes : 0);
   if (current_ == nullptr || current_->capacity - used_ < wanted) {
     Chunk* const next = bytes <= kRecordBytes ? next_chunk(wanted) : nullptr;
     if (next == nullptr) {
-      ++untold_;
+      ++unreported_;
       dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       return nullptr;
     }
     current_ = next;
     used_ = in_chunk_ = 0;
   }
-  if (untold_ > 0) put_loss();
+  if (unreported_ > 0) put_loss();
   return current_->bytes.get() + used_;
 }
 
@@ -247,9 +247,9 @@ void Writer::put_loss() {
   char* const begin = current_->bytes.get() + used_;
   Encoder to(begin + 1);
   to.byte(static_cast<std::uint8_t>(Kind::Lost));
-  to.number(untold_);
+  to.number(unreported_);
   put_length(begin, kLossBytes, static_cast<std::size_t>(to.at() - begin) - 1);
-  untold_ = 0;
+  unreported_ = 0;
   put(static_cast<std::size_t>(to.at() - begin));
 }
 
@@ -411,7 +411,7 @@ void Writer::begin_next_file() {
 }
 
 /// A file that was truncated (logrotate's copytruncate) lacks the names.
-void Writer::look_at_size() {
+void Writer::check_size() {
   const std::uint64_t size = size_of(file_.get()).value_or(file_size_);
   if (size >= file_size_) return;
   file_size_ = size;
@@ -449,7 +449,7 @@ bool Writer::write_names() {
 
 void Writer::write_records(std::string_view records, std::uint32_t count) {
   if (records.empty()) return;
-  look_at_size();
+  check_size();
   const bool room = has_room(records.size());
   BlockHead head;
   head.records = count;

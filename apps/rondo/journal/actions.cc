@@ -40,15 +40,15 @@ template <class Each>
 int for_each_record(const Options& options, const ReadJournal& call, const Each& each) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  opened.tell_trouble();
+  opened.report_trouble();
   {
     ReadProgress progress(opened, call, ReadProgress::Answer::Meanwhile);
     progress.line().leave_nothing();
     JournalWalk walk(opened.readers());
-    walk.tell(progress.hears());
+    walk.on_progress(progress.hears());
     while (walk.next()) each(walk);
   }
-  opened.tell_trouble();
+  opened.report_trouble();
   return kExitDone;
 }
 
@@ -94,7 +94,7 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
 class RunMarks {
  public:
   /// Called with every record, shown or not.
-  void look(const JournalWalk& walk) {
+  void check(const JournalWalk& walk) {
     if (walk.record().kind == journal::Kind::Started) ++run_;
   }
   /// Called when the latest record is shown. Returns a line to print before it, as text, if the previous shown record belongs to another
@@ -115,7 +115,7 @@ std::deque<std::string> last_lines(const Options& options, const ReadJournal& ca
   std::deque<std::string> last;
   std::uint64_t seen = 0;
   while (walk.next()) {
-    marks.look(walk);
+    marks.check(walk);
     if (++seen + call.lines <= all) continue;
     last.push_back(marks.before(options) + render(options, walk, walk.missing()));
     if (last.size() > call.lines) last.pop_front();
@@ -128,22 +128,22 @@ int tail(const Options& options, const ReadJournal& call) {
   if (const auto code = opened.failed()) return *code;
   if (call.follow) std::signal(SIGPIPE, SIG_IGN);  // The reader of a followed journal may stop at any time.
   const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
-  opened.tell_trouble(end);
+  opened.report_trouble(end);
   RunMarks marks;
   JournalWalk walk(opened.readers());
   std::deque<std::string> last;
   {
     ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
     progress.line().leave_nothing();
-    walk.tell(progress.hears());
+    walk.on_progress(progress.hears());
     last = last_lines(options, call, opened.records(), walk, marks);
-    walk.tell({});
+    walk.on_progress({});
   }
-  opened.tell_trouble(end);
+  opened.report_trouble(end);
   for (const std::string& line : last) print(line);
   if (!call.follow) return finish_output(kExitDone);
   return follow_journal(opened, walk, [&](const JournalWalk& at) {
-    marks.look(at);
+    marks.check(at);
     print(marks.before(options) + render(options, at, at.missing()));
   });
 }
@@ -154,7 +154,7 @@ int grep(const Options& options, const ReadJournal& call) {
   std::uint64_t missing = 0;
   RunMarks marks;
   const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
-    marks.look(walk);
+    marks.check(walk);
     missing += walk.missing();
     if (walk.words().find(wanted) == std::string::npos) return;
     found = true;
@@ -213,7 +213,7 @@ Status nothing_about(const Options& options, const ReadJournal& call) {
     ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
     progress.line().leave_nothing();
     JournalWalk walk(opened.readers());
-    walk.tell(progress.hears());
+    walk.on_progress(progress.hears());
     while (walk.next()) {
       if (!tables.contains(walk.table())) tables.emplace(walk.table());
     }
@@ -227,17 +227,17 @@ Status nothing_about(const Options& options, const ReadJournal& call) {
 int explain(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  if (!options.json) opened.tell_trouble();
+  if (!options.json) opened.report_trouble();
   const std::string key = unescape_text(call.word);
   std::vector<StoryEvent> story;
   {
     ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
     progress.line().leave_nothing();
     JournalWalk walk(opened.readers());
-    walk.tell(progress.hears());
+    walk.on_progress(progress.hears());
     story = story_of(walk, unescape_text(call.table), key);
   }
-  if (!options.json) opened.tell_trouble();
+  if (!options.json) opened.report_trouble();
   const bool known =
       std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
   if (!known) return report(options, nothing_about(options, call));
@@ -298,7 +298,7 @@ std::vector<Contents> contents_of(const OpenedJournal& opened, const ReadJournal
   std::vector<Contents> all(opened.readers().size());
   std::uint64_t seen = 0;
   JournalWalk walk(opened.readers());
-  walk.tell(progress.hears());
+  walk.on_progress(progress.hears());
   for (; walk.next(); ++seen) {
     Contents& contents = all[walk.file()];
     const bool begins = walk.record().kind == journal::Kind::Started;
@@ -314,7 +314,7 @@ int check(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   const std::vector<Contents> all = contents_of(opened, call);
-  opened.tell_trouble();
+  opened.report_trouble();
   bool whole = opened.gaps().empty();
   for (std::size_t file = 0; file < all.size(); ++file) {
     const JournalReader& reader = *opened.readers()[file];

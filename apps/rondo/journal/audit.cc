@@ -74,14 +74,14 @@ journal::AuditReport audit_of(const OpenedJournal& opened, const ReadJournal& ca
 int audit_journal(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  if (!options.json) opened.tell_trouble();
+  if (!options.json) opened.report_trouble();
   const journal::AuditReport report = audit_of(opened, call);
   if (options.json) {
     json::object result = to_json(report);
     result["trouble"] = opened.trouble();
     print(json_text(result) + "\n");
   } else {
-    opened.tell_trouble();
+    opened.report_trouble();
     print(render(report));
   }
   return finish_output(report.violations > 0 ? kExitDifferent : kExitDone);

@@ -61,7 +61,7 @@ int follow_journal(OpenedJournal& opened, journal::JournalWalk& walk, const std:
   const End end;
   const auto show = [&](OpenedJournal::End torn) {
     while (!end.comes_first() && walk.next()) each(walk);
-    opened.tell_trouble(torn);
+    opened.report_trouble(torn);
   };
   do {
     std::unique_ptr<JournalReader> next = file_behind(*opened.readers().back());

@@ -50,22 +50,22 @@ std::uint64_t OpenedJournal::records() const {
 
 void OpenedJournal::replace_last(std::unique_ptr<journal::JournalReader> reader) {
   files_->readers.back() = std::move(reader);
-  damage_told_.resize(readers().size());
-  damage_told_.back() = 0;
+  damage_reported_.resize(readers().size());
+  damage_reported_.back() = 0;
 }
 
 json::array OpenedJournal::trouble(End end) {
   json::array all;
-  for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {
-    const journal::FileGap& gap = files_->gaps[gaps_told_];
+  for (; gaps_reported_ < files_->gaps.size(); ++gaps_reported_) {
+    const journal::FileGap& gap = files_->gaps[gaps_reported_];
     all.push_back(json::object{{"file", text(readers()[gap.file]->name())}, {"missing", gap.missing}, {"reason", text(gap.reason)}});
   }
-  damage_told_.resize(readers().size());
+  damage_reported_.resize(readers().size());
   for (std::size_t file = 0; file < readers().size(); ++file) {
     const std::vector<journal::Damage>& damage = readers()[file]->damage();
-    for (; damage_told_[file] < damage.size(); ++damage_told_[file]) {
-      if (damage[damage_told_[file]].at_end && end == End::MayGrow && file + 1 == readers().size()) break;
-      json::object one = damage_json(damage[damage_told_[file]]);
+    for (; damage_reported_[file] < damage.size(); ++damage_reported_[file]) {
+      if (damage[damage_reported_[file]].at_end && end == End::MayGrow && file + 1 == readers().size()) break;
+      json::object one = damage_json(damage[damage_reported_[file]]);
       one["file"] = text(readers()[file]->name());
       all.push_back(std::move(one));
     }
@@ -73,7 +73,7 @@ json::array OpenedJournal::trouble(End end) {
   return all;
 }
 
-void OpenedJournal::tell_trouble(End end) {
+void OpenedJournal::report_trouble(End end) {
   for (const json::value& one : trouble(end)) {
     if (options_.json) {
       print(json_text(json::object{{"trouble", one}}) + "\n");

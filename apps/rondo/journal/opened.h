@@ -44,13 +44,13 @@ class OpenedJournal {
   /// is read.
   boost::json::array trouble(End end = End::IsFinal);
   /// Reports them as text on standard error; with JSON as lines on standard output.
-  void tell_trouble(End end = End::IsFinal);
+  void report_trouble(End end = End::IsFinal);
 
  private:
   const Options& options_;
   Result<journal::JournalFiles> files_;
-  std::size_t gaps_told_ = 0;
-  std::vector<std::size_t> damage_told_;
+  std::size_t gaps_reported_ = 0;
+  std::vector<std::size_t> damage_reported_;
 };
 
 }  // namespace rondo::cli
