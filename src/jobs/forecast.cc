@@ -102,14 +102,14 @@ class World {
       const auto first = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, options_.from + Duration{-1});
       planned.job.next = first ? std::optional{first->scheduled} : std::nullopt;
     }
-    look_later(jobs_.size() - 1);
+    check_later(jobs_.size() - 1);
   }
 
   Forecast run() {
     for (Planned& planned : jobs_) planned.below = children_.below(planned.job.job.name);
-    while (!looks_.empty() && !found_.cut_short) {
-      const Look look = looks_.top();
-      looks_.pop();
+    while (!checks_.empty() && !found_.cut_short) {
+      const Look look = checks_.top();
+      checks_.pop();
       emit_until(look.at);
       plan(look);
     }
@@ -127,13 +127,13 @@ class World {
     return at;
   }
 
-  void look_later(std::size_t job) {
+  void check_later(std::size_t job) {
     const auto& next = jobs_[job].job.next;
     if (!next || *next >= options_.to) return;
     // The first cycle of the planner that finds it.
     const Duration ahead = std::max(*next + -options_.window - options_.from, Duration{0});
     const WallTime at = up_at(options_.from + (ahead + options_.cycle - 1ns) / options_.cycle * options_.cycle);
-    if (at < options_.to) looks_.push({at, job});
+    if (at < options_.to) checks_.push({at, job});
   }
 
   void plan(const Look& look) {
@@ -150,7 +150,7 @@ class World {
       const auto next = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, ended);
       planned.job.next = next ? std::optional{next->scheduled} : std::nullopt;
     }
-    look_later(look.job);
+    check_later(look.job);
   }
 
   /// A run of a root, and those of the jobs below.
@@ -232,7 +232,7 @@ class World {
   std::vector<Planned> jobs_;
   Children children_;
   std::vector<JobRun> family_;  // Of one instant.
-  std::priority_queue<Look, std::vector<Look>, std::greater<>> looks_;
+  std::priority_queue<Look, std::vector<Look>, std::greater<>> checks_;
   std::priority_queue<Expected, std::vector<Expected>, LaterDue> runs_;
   std::uint64_t emitted_ = 0;
   std::int64_t minute_ = 0;                              // The minute whose firings are counted.

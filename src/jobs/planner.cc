@@ -177,7 +177,7 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
     cycle.jobs.push_back(std::move(job));
   }
   const auto unusable = store.unusable_rows();
-  Status status = !unusable ? unusable.error() : is_over ? look_at_families(store) : Status{};
+  Status status = !unusable ? unusable.error() : is_over ? check_families(store) : Status{};
   if (status.ok() && !cycle.plans.empty()) status = store.plan(cycle.plans);
   if (!status.ok()) {
     walk_ = before;
@@ -189,7 +189,7 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
   return cycle;
 }
 
-Status Planner::look_at_families(JobStore& store) {
+Status Planner::check_families(JobStore& store) {
   std::size_t in_turn = limits::kTroublesNamed;  // An examination costs the queries of a family.
   const std::string behind = std::exchange(examined_family_, {});
   for (auto root = damaged_families_.begin(); root != damaged_families_.end();) {

@@ -96,7 +96,7 @@ class Planner {
   Status can_be_planned(const StoredJob& job);
   /// Adds the jobs below others that cannot run with them. Forgets families that were repaired. Examines the families whose jobs this visit
   /// can name, and limits::kTroublesNamed of the others in turn; the rest count as at their last examination.
-  Status look_at_families(JobStore& store);
+  Status check_families(JobStore& store);
   /// Adds a job that cannot be planned to those of this visit.
   void add_trouble(const std::string& job, std::string_view why);
   /// The jobs below a due job. Empty, with walk_ saying why, if it cannot be planned.

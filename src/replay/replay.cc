@@ -93,7 +93,7 @@ void Replay::Impl::refuse(std::size_t ahead) {
 
 /// The run's own sources are removed, so the run is over. Destructors remove the rest, and may submit their last operations to executors.
 /// Other records that follow were not compared.
-void Replay::Impl::look_at_rest() {
+void Replay::Impl::check_rest() {
   const auto is_of_end = [](Kind kind) {
     return kind == Kind::SourceRemoved || kind == Kind::Ordered || kind == Kind::Woken || kind == Kind::Looked || kind == Kind::Called;
   };
@@ -106,7 +106,7 @@ void Replay::Impl::look_at_rest() {
 }
 
 /// True if 'bytes' record a reading of the clock at the present time, which feed() applied before and which is recorded again.
-bool Replay::Impl::is_told_time(std::string_view bytes) const {
+bool Replay::Impl::is_recorded_time(std::string_view bytes) const {
   JournalRecord decoded;
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
 }
@@ -136,7 +136,7 @@ void Replay::Impl::compare(std::string_view came) {
 
 /// Called if the record differs from the record reader's next one.
 void Replay::Impl::compare_with_rest(std::string_view came) {
-  if (is_told_time(came)) return;
+  if (is_recorded_time(came)) return;
   std::string kept;  // A copy, because feeding makes records in the same buffer.
   for (;;) {
     if (reader->at_end()) return end();
@@ -221,8 +221,8 @@ bool Replay::Impl::give() {
       if (in_own_turn) return false;
       skip();
       return true;
-    case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
-    case Kind::Drifted: return in_turn && !in_own_turn && plane.tell_drift(record(0));
+    case Kind::Link: return in_turn && !in_own_turn && plane.pass_on(record(0).link);
+    case Kind::Drifted: return in_turn && !in_own_turn && plane.pass_on_drift(record(0));
     default: return false;
   }
 }
@@ -461,14 +461,14 @@ std::uint64_t Replay::records() const noexcept { return impl_->reader->records()
 ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
   RONDO_EXPECT(&runtime.scheduler() == impl.scheduler, "Replay::run was given a runtime that was not made of Replay::runtime_options");
-  std::uint64_t told_next = on_records ? kTellEach : UINT64_MAX;
+  std::uint64_t next_report = on_records ? kTellEach : UINT64_MAX;
   while (impl.step()) {
-    if (impl.reader->passed() < told_next) continue;
+    if (impl.reader->passed() < next_report) continue;
     on_records(impl.reader->passed());
-    told_next = impl.reader->passed() + kTellEach;
+    next_report = impl.reader->passed() + kTellEach;
   }
   impl.report.records = impl.reader->passed();
-  if (impl.is_leaving) impl.look_at_rest();
+  if (impl.is_leaving) impl.check_rest();
   impl.report.recorded = impl.time - impl.began;
   impl.report.reading_pauses = impl.reader->pauses();
   if (!impl.different && !impl.reader->gap().empty()) {

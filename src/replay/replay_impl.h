@@ -37,7 +37,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   void differ(std::string came);
   void differ_from(std::string_view came);
   std::string words(std::string_view bytes) const;
-  bool is_told_time(std::string_view bytes) const;
+  bool is_recorded_time(std::string_view bytes) const;
 
   // --- Inputs from outside.
 
@@ -72,7 +72,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   // --- The run.
 
   bool step();
-  void look_at_rest();
+  void check_rest();
 
   // ReplaySeams
   Kind kind() override {

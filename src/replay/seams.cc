@@ -119,13 +119,13 @@ Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view ta
   return std::make_unique<ReplaySubscription>(*this, std::string{table});
 }
 
-bool ReplayPlane::tell(LinkEvent event) {
+bool ReplayPlane::pass_on(LinkEvent event) {
   if (!handler_) return false;
   handler_(event);
   return true;
 }
 
-bool ReplayPlane::tell_drift(const JournalRecord& record) {
+bool ReplayPlane::pass_on_drift(const JournalRecord& record) {
   if (!on_drift_) return false;
   on_drift_(record.drift, record.orders);
   return true;

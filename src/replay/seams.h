@@ -86,9 +86,9 @@ class ReplayPlane final : public DataPlane {
   explicit ReplayPlane(ReplaySeams& seams) noexcept : seams_(seams) {}
 
   /// Returns false if there is no monitor.
-  bool tell(LinkEvent event);
+  bool pass_on(LinkEvent event);
   /// Passes on a record of the kind Drifted. Returns false if there is no handler.
-  bool tell_drift(const journal::JournalRecord& record);
+  bool pass_on_drift(const journal::JournalRecord& record);
   void on_drift(RecordedRestart::OnDrift handler) { on_drift_ = std::move(handler); }
 
   void apply(std::span<Operation>) override {}

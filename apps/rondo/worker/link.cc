@@ -39,7 +39,7 @@ void Link::tick(Instant now) {
   if (Status connected = connect(); !connected.ok()) leave(connected, now);
 }
 
-void Link::look(Instant now) {
+void Link::check(Instant now) {
   if (orders_ == nullptr) return;
   const auto ended = orders_->answer([this](const json::value& row) { take(row); });
   if (!fault_.ok()) return leave(std::exchange(fault_, {}), now);

@@ -34,7 +34,7 @@ class Link {
   /// Connects if it is time to.
   void tick(Instant now);
   /// Reads and writes what can be without waiting.
-  void look(Instant now);
+  void check(Instant now);
   void add_to(std::vector<pollfd>& watched) const;
   /// When tick() has something to do.
   Instant next() const noexcept { return next_; }

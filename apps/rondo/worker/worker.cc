@@ -273,7 +273,7 @@ void Worker::wait(int signals, const std::function<void()>& on_hangup) {
     if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
       info.ssi_signo == static_cast<std::uint32_t>(SIGHUP) ? on_hangup() : begin_end();
   }
-  link_.look(clock_.now());
+  link_.check(clock_.now());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto found = running_.find(runs[i]);
     if (found == running_.end()) continue;

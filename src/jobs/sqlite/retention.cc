@@ -67,8 +67,8 @@ Status RunRetention::remove_all(const std::vector<Row>& rows) {
 }
 
 void RunRetention::begin_again() {
-  first_look_ = 0;
-  has_looked_at_all_ = false;
+  first_check_ = 0;
+  has_checked_all_ = false;
   aged_to_ = {};
 }
 
@@ -102,7 +102,7 @@ Status RunRetention::begin_pass(std::size_t kept) {
     chosen_.push_back(at->first);
     at = added_.erase(at);
   }
-  is_in_pass_ = !chosen_.empty() || !has_looked_at_all_;
+  is_in_pass_ = !chosen_.empty() || !has_checked_all_;
   return is_in_pass_ ? read_needed() : Status{};
 }
 
@@ -131,13 +131,13 @@ Result<std::int64_t> RunRetention::next_job() {
     chosen_.pop_front();
     return job_id;
   }
-  if (has_looked_at_all_) return 0;
-  const Result<bool> row = next_with_runs_.bind(first_look_).step();
+  if (has_checked_all_) return 0;
+  const Result<bool> row = next_with_runs_.bind(first_check_).step();
   if (!row) return failure(row.error());
   const std::int64_t job_id = next_with_runs_.integer(0);  // Of NULL: 0.
   next_with_runs_.reset();
-  has_looked_at_all_ = job_id == 0;
-  if (!has_looked_at_all_) first_look_ = job_id;
+  has_checked_all_ = job_id == 0;
+  if (!has_checked_all_) first_check_ = job_id;
   return job_id;
 }
 

@@ -76,8 +76,8 @@ class RunRetention {
   Database& database_;
   std::unordered_map<std::int64_t, std::size_t> added_;  // Runs by job since it was looked at.
   std::deque<std::int64_t> chosen_;                      // Jobs of this pass.
-  std::int64_t first_look_ = 0;                          // Jobs up to this id were looked at since the start.
-  bool has_looked_at_all_ = false;
+  std::int64_t first_check_ = 0;                         // Jobs up to this id were looked at since the start.
+  bool has_checked_all_ = false;
   bool is_in_pass_ = false;
   Trimmed trimmed_;                          // job_id 0: none.
   EndPlace aged_to_;                         // Runs up to this place were looked at for their age.

@@ -179,7 +179,7 @@ class SqliteJobStore final : public JobStore {
     return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
   Result<std::string> unusable_rows() override {
-    if (Status looked = look_at_states(); !looked.ok()) return failure(std::move(looked));
+    if (Status looked = check_states(); !looked.ok()) return failure(std::move(looked));
     NamedFew named;
     for (auto id = unusable_.begin(); id != unusable_.end() && named.names_more();) {
       const Result<std::string> wrong = wrong_with(*id);
@@ -323,13 +323,13 @@ class SqliteJobStore final : public JobStore {
 
   /// Remembers the runs of an impossible state, or band, among the next rows. A start does not read such a run, nor does anything else
   /// until the runs of its job are listed.
-  Status look_at_states() {
-    const Result<bool> last = last_of_look_.bind(looked_at_).bind(static_cast<std::int64_t>(limits::kRunsOfLook)).step();
-    const std::int64_t until = last_of_look_.integer(0);  // 0 behind the last row.
-    last_of_look_.reset();
+  Status check_states() {
+    const Result<bool> last = last_of_check_.bind(checked_until_).bind(static_cast<std::int64_t>(limits::kRunsOfLook)).step();
+    const std::int64_t until = last_of_check_.integer(0);  // 0 behind the last row.
+    last_of_check_.reset();
     if (!last) return last.error();
     constexpr auto kStates = static_cast<std::int64_t>(RunState::Skipped);
-    odd_.bind(looked_at_).bind(until).bind(kStates).bind(static_cast<std::int64_t>(Band::Backfill));
+    odd_.bind(checked_until_).bind(until).bind(kStates).bind(static_cast<std::int64_t>(Band::Backfill));
     while (until > 0 && unusable_.size() < limits::kUnusableRuns) {
       const Result<bool> row = odd_.step();
       if (!row) return odd_.reset(), row.error();
@@ -337,7 +337,7 @@ class SqliteJobStore final : public JobStore {
       unusable_.insert(odd_.integer(0));
     }
     odd_.reset();
-    looked_at_ = until;
+    checked_until_ = until;
     return {};
   }
 
@@ -371,9 +371,9 @@ class SqliteJobStore final : public JobStore {
   sqlite::DatabaseLock lock_;  // Ends after the database is closed.
   std::unique_ptr<Database> database_;
   sqlite::RunRetention retention_{*database_};
-  std::set<std::int64_t> unusable_;  // Runs that were left out of an answer, or that look_at_states() found.
-  std::int64_t looked_at_ = 0;       // By look_at_states(), up to this run.
-  Statement last_of_look_{*database_, "SELECT max(id) FROM (SELECT id FROM runs WHERE id > ? ORDER BY id LIMIT ?)"};
+  std::set<std::int64_t> unusable_;  // Runs that were left out of an answer, or that check_states() found.
+  std::int64_t checked_until_ = 0;   // By check_states(), up to this run.
+  Statement last_of_check_{*database_, "SELECT max(id) FROM (SELECT id FROM runs WHERE id > ? ORDER BY id LIMIT ?)"};
   Statement odd_{*database_,
                  "SELECT id FROM runs WHERE id > ? AND id <= ? AND (typeof(state) <> 'integer' OR state NOT BETWEEN 0 AND ? "
                  "OR typeof(band) <> 'integer' OR band NOT BETWEEN 0 AND ?) ORDER BY id"};
