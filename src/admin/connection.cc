@@ -43,7 +43,7 @@ Status AdminConnection::start() {
 
 Result<Backlog> AdminConnection::collect() {
   // Always gives a turn: an awaited answer stops the session from reading, and only the turn detects that the caller has hung up.
-  readable_ = writable_ = looked_at_ = true;
+  readable_ = writable_ = polled_ = true;
   end_wait();
   return fd_ ? Backlog::More : Backlog::Empty;
 }
@@ -62,7 +62,7 @@ Turn AdminConnection::run(const Budget& budget) {
   if (fd_ && session_.overflowed()) {
     cut(AdminNotice::Kind::SlowReader, {StatusCode::ResourceExhausted, "too much waits for you"});
   }
-  if (fd_ && (finished() || (std::exchange(looked_at_, false) && nobody_left()))) close();
+  if (fd_ && (finished() || (std::exchange(polled_, false) && nobody_left()))) close();
   note();
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;

@@ -135,7 +135,7 @@ Status SimDurableStore::write(std::string_view table, Change change, WriteDone d
   if (!trouble_.ok()) return Status{trouble_}.with_context("table " + quoted(table) + ": nothing can be written down");
   if (Status refused = memory_.write(table, std::move(change)); !refused.ok()) return refused;
   if (done) waiting_.push_back(std::move(done));
-  trouble_.ok() ? added() : tell();  // The write may have failed just now: it is in memory but not on the disk.
+  trouble_.ok() ? added() : notify();  // The write may have failed just now: it is in memory but not on the disk.
   return {};
 }
 
@@ -152,10 +152,10 @@ void SimDurableStore::commit() {
   if (still > Duration{0}) return arm(still);
   trouble_ = disk_.commit();
   if (!trouble_.ok()) arm(kRetry);
-  tell();
+  notify();
 }
 
-void SimDurableStore::tell() {
+void SimDurableStore::notify() {
   for (WriteDone& done : std::exchange(waiting_, {})) memory_.completions().post(std::move(done), trouble_);
 }
 

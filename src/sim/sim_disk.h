@@ -95,7 +95,7 @@ class SimDurableStore final : public Store {
   void commit();
   void arm(Duration delay);
   /// Calls the callbacks of the waiting writes with the result of the last group.
-  void tell();
+  void notify();
 
   SimDisk& disk_;
   Random& random_;

@@ -46,7 +46,7 @@ void SimFetcher::regain() {
 
 void SimFetcher::on_ready(std::function<void()> wake) {
   wake_ = std::move(wake);
-  tell();
+  notify();
 }
 
 void SimFetcher::fetch() {
@@ -65,7 +65,7 @@ void SimFetcher::arrive() {
   if (far_ == nullptr) return;
   const bool was_empty = empty();
   fetched(*far_);
-  if (was_empty) tell();
+  if (was_empty) notify();
   if (!far_->empty()) fetch();
 }
 
@@ -155,7 +155,7 @@ Status SimWatchedFetcher::open(const SubscribeOptions& options) {
 void SimWatchedFetcher::requeue(std::string_view key) {
   const bool was_empty = empty();
   view_.requeue(key);
-  if (was_empty) tell();
+  if (was_empty) notify();
 }
 
 void SimWatchedFetcher::lose() {
@@ -188,7 +188,7 @@ void SimChannelFetcher::regain() {
   SimFetcher::regain();
   fault("a Channel has a gap");
   events_.mark_gap();
-  if (empty()) tell();
+  if (empty()) notify();
 }
 
 void SimChannelFetcher::fetched(Subscription& far_end) {

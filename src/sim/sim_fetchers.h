@@ -55,7 +55,7 @@ class SimFetcher : public std::enable_shared_from_this<SimFetcher> {
   const SubscribeOptions& options() const noexcept { return options_; }
   virtual bool has_news() const { return !empty(); }
   void fetch();
-  void tell() const {
+  void notify() const {
     if (wake_ && has_news()) wake_();
   }
   Random& random() noexcept { return wire_.random(); }

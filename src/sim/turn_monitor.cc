@@ -76,8 +76,8 @@ void TurnMonitor::turn_begins(std::uint32_t source, Instant now) {
   last_.waited = waited(whose, now);
   if (last_.waited > slot.bound) slot.bound = scheduler_->bound(whose);
   last_.promised = slot.bound;
-  was_told_ = false;
-  if (++turns_ % kLook == 0) look_for_overdue(now);
+  was_notified_ = false;
+  if (++turns_ % kLook == 0) check_overdue(now);
 }
 
 /// The wait under the present policy only, because a policy has no bound for earlier time.
@@ -85,7 +85,7 @@ Duration TurnMonitor::waited(const Source& source, Instant now) const noexcept {
   return now - std::max(source.ready_since(), policy_since_);
 }
 
-void TurnMonitor::look_for_overdue(Instant now) {
+void TurnMonitor::check_overdue(Instant now) {
   for (Slot& slot : slots_) {
     if (slot.source == nullptr || !slot.source->is_ready() || waited(*slot.source, now) <= slot.bound) continue;
     slot.bound = scheduler_->bound(*slot.source);
@@ -95,9 +95,9 @@ void TurnMonitor::look_for_overdue(Instant now) {
 
 void TurnMonitor::time_checked(bool is_up) {
   if (next_ != nullptr) next_->time_checked(is_up);
-  if (is_up && !was_told_) {
-    was_told_ = true;
-    told_ = clock_.now();
+  if (is_up && !was_notified_) {
+    was_notified_ = true;
+    notified_ = clock_.now();
   }
 }
 
@@ -108,7 +108,7 @@ void TurnMonitor::yield_checked(bool yields) {
 void TurnMonitor::turn_ends(const Turn& turn, Instant now) {
   if (next_ != nullptr) next_->turn_ends(turn, now);
   last_.turn = turn;
-  last_.overstayed = was_told_ ? clock_.now() - told_ : Duration{0};
+  last_.overstayed = was_notified_ ? clock_.now() - notified_ : Duration{0};
 }
 
 }  // namespace rondo::sim

@@ -42,7 +42,7 @@ class TurnMonitor final : public TurnObserver {
     std::uint32_t next_number = 0;  // The source's number at the next observer.
   };
 
-  void look_for_overdue(Instant now);
+  void check_overdue(Instant now);
   Duration waited(const Source& source, Instant now) const noexcept;
 
   const Clock& clock_;
@@ -53,8 +53,8 @@ class TurnMonitor final : public TurnObserver {
   Instant policy_since_;
   std::uint64_t turns_ = 0;
   TurnSeen last_;
-  bool was_told_ = false;  // The source was told that its time is up, at 'told_'.
-  Instant told_;
+  bool was_notified_ = false;  // The source was notified that its time is up, at 'notified_'.
+  Instant notified_;
 };
 
 }  // namespace rondo::sim

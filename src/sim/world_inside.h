@@ -39,9 +39,9 @@ struct World::Inside final : RuntimeObserver, Faults::Victim {
   SimDisk* disk() override { return has_own_disk() ? &tables : nullptr; }
   ExecutorFaults& executors() override { return executor_faults; }
   void crash_soon() override { crash_due = true; }
-  void happened(std::string_view what) override { tell({.kind = Event::Kind::Fault, .text = what}); }
+  void happened(std::string_view what) override { report({.kind = Event::Kind::Fault, .text = what}); }
 
-  void tell(const Event& event);
+  void report(const Event& event);
   void store_write_ended(std::string_view table, const Change& change, const Status& end);
   void fail(std::string_view checker, const Status& why);
 

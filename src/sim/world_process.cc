@@ -63,7 +63,7 @@ World::Inside::Inside(World& owner)
 
 // --- Events
 
-void World::Inside::tell(const Event& event) {
+void World::Inside::report(const Event& event) {
   last_event = world.now();
   trace.add(last_event, world.turns_, event);
   for (const std::unique_ptr<Checker>& checker : checkers) {
@@ -80,16 +80,16 @@ void World::Inside::row(const RowEvent& event) {
   const std::optional<Event::Kind> kind = kind_of(event);
   if (!kind) return;
   const bool waits = *kind == Event::Kind::Waits || *kind == Event::Kind::Replaced;
-  tell({.kind = *kind,
-        .table = event.table,
-        .change = event.change,
-        .facts = waits ? event.facts : std::span<const Fact>{},
-        .until = event.due});
+  report({.kind = *kind,
+          .table = event.table,
+          .change = event.change,
+          .facts = waits ? event.facts : std::span<const Fact>{},
+          .until = event.due});
 }
 
-void World::Inside::announcing(const Fact& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
+void World::Inside::announcing(const Fact& fact) { report({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
-void World::Inside::withdrawing(const Fact& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
+void World::Inside::withdrawing(const Fact& fact) { report({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
 
 /// For the checkers, the fact begins and ends at the same time.
 void World::Inside::asking_again(const Fact& fact) {
@@ -101,7 +101,7 @@ void World::Inside::store_write_ended(std::string_view table, const Change& chan
   // A remote store refuses before it has an effect. An embedded store has applied an accepted write, and can only fail to keep it.
   const bool refused = remote != nullptr && (end.code() == StatusCode::Unavailable || end.code() == StatusCode::ResourceExhausted ||
                                              end.code() == StatusCode::InvalidArgument);
-  if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
+  if (!refused) report({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
 }
 
 void World::Inside::after_turn() {
@@ -175,8 +175,8 @@ std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
 void World::Inside::begin_process() {
   ++processes;
   const WorldOptions& options = *world.options_;
-  tell({.kind = Event::Kind::Begins});
-  if (processes > 1 && options.store == StoreKind::Embedded && !options.make_store) tell({.kind = Event::Kind::Emptied});
+  report({.kind = Event::Kind::Begins});
+  if (processes > 1 && options.store == StoreKind::Embedded && !options.make_store) report({.kind = Event::Kind::Emptied});
   RuntimeOptions made;
   made.policy = options.policy;
   made.clock = &world.clock_;
@@ -196,7 +196,7 @@ void World::Inside::begin_process() {
 
 void World::Inside::end_process() {
   store->for_each_unanswered(
-      [this](std::string_view table, const Change& change) { tell({.kind = Event::Kind::Unsure, .table = table, .change = &change}); });
+      [this](std::string_view table, const Change& change) { report({.kind = Event::Kind::Unsure, .table = table, .change = &change}); });
   executor_faults.set_crashing(true);
   parts.reset();
   runtime.reset();

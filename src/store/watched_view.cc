@@ -41,7 +41,7 @@ void WatchedView::changed(const Change& change) {
 
 void WatchedView::begin_read() {
   ++round_;
-  looked_at_ = 0;
+  checked_ = 0;
 }
 
 void WatchedView::read(Record record) {
@@ -78,16 +78,16 @@ bool WatchedView::end_read(std::size_t max) {
 
 bool WatchedView::end_round(std::size_t max) {
   std::size_t done = 0;
-  for (; done < max && looked_at_ < rows_.end_id(); ++done, ++looked_at_) {
-    const Row& row = rows_[looked_at_];
-    if (row.newest && row.round != round_) gone(looked_at_);
+  for (; done < max && checked_ < rows_.end_id(); ++done, ++checked_) {
+    const Row& row = rows_[checked_];
+    if (row.newest && row.round != round_) gone(checked_);
   }
   for (; done < max && held_.size > 0; ++done) {
     const std::uint32_t id = held_.first;
     leave(id);
     append(id, In::Waiting);
   }
-  return looked_at_ >= rows_.end_id() && held_.size == 0;
+  return checked_ >= rows_.end_id() && held_.size == 0;
 }
 
 void WatchedView::gone(std::uint32_t id) {

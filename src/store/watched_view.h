@@ -88,7 +88,7 @@ class WatchedView {
   Chain waiting_;
   Chain held_;  // Rows found by a read that has not ended.
   std::uint32_t round_ = 0;
-  std::uint32_t looked_at_ = 0;  // end_read() has checked the rows below this number.
+  std::uint32_t checked_ = 0;  // end_read() has checked the rows below this number.
   bool first_rows_known_ = false;
   bool first_read_ended_ = false;
   std::size_t first_left_ = 0;  // The number of rows with 'first' set.

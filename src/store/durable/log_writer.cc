@@ -164,10 +164,10 @@ void LogWriter::note_health() {
   }
 }
 
-void LogWriter::hear_of_upkeep() {
+void LogWriter::take_upkeep() {
   {
     const std::lock_guard lock(upkeep_mutex_);
-    upkeep_trouble_ = upkeep_told_;
+    upkeep_trouble_ = upkeep_reported_;
   }
   note_health();
   if (upkeep_trouble_.ok()) return;
@@ -186,20 +186,20 @@ void LogWriter::keep_up_again() {
 }
 
 void LogWriter::report(std::deque<WriteDone>& dones, const Status& status) {
-  if (!dones.empty()) told_.push_back({std::exchange(dones, {}), status});
+  if (!dones.empty()) answered_.push_back({std::exchange(dones, {}), status});
 }
 
 void LogWriter::post_some(std::size_t max) {
-  for (; max > 0 && !told_.empty(); --max) {
-    Told& told = told_.front();
-    completions_.post(std::move(told.dones.front()), told.status);
-    told.dones.pop_front();
-    if (told.dones.empty()) told_.pop_front();
+  for (; max > 0 && !answered_.empty(); --max) {
+    Answered& answered = answered_.front();
+    completions_.post(std::move(answered.dones.front()), answered.status);
+    answered.dones.pop_front();
+    if (answered.dones.empty()) answered_.pop_front();
   }
 }
 
 bool LogWriter::free_some(const Budget& budget) {
-  while (!told_.empty()) {
+  while (!answered_.empty()) {
     post_some(kFreed);
     if (time_is_up(budget)) return false;
   }
@@ -217,14 +217,14 @@ Result<Backlog> LogWriter::collect() { return has_backlog() ? Backlog::More : Ba
 Turn LogWriter::run(const Budget& budget) {
   if (written_.exchange(false, std::memory_order_acquire)) answer();
   if (is_due()) hand_over();
-  if (upkeep_news_.exchange(false, std::memory_order_acquire)) hear_of_upkeep();
+  if (upkeep_news_.exchange(false, std::memory_order_acquire)) take_upkeep();
   static_cast<void>(free_some(budget));
   return {.items = 1, .backlog = has_backlog() ? Backlog::More : Backlog::Empty};
 }
 
 bool LogWriter::has_backlog() const {
   return written_.load(std::memory_order_acquire) || upkeep_news_.load(std::memory_order_acquire) || is_due() || !spent_.empty() ||
-         !told_.empty();
+         !answered_.empty();
 }
 
 Status LogWriter::finish() {
@@ -299,7 +299,7 @@ void LogWriter::keep_up() {
   upkeep_ = end;
   {
     const std::lock_guard lock(upkeep_mutex_);
-    upkeep_told_ = std::move(end);
+    upkeep_reported_ = std::move(end);
   }
   upkeep_news_.store(true, std::memory_order_release);
   wake_from_any_thread();

@@ -103,7 +103,7 @@ class LogWriter final : public Source {
   void write(Group& group);
   void keep_up();
   void keep_up_again();
-  void hear_of_upkeep();
+  void take_upkeep();
   void note_health();
   void signal();
   bool is_due() const;
@@ -120,11 +120,11 @@ class LogWriter final : public Source {
   Group gathered_;
   std::unique_ptr<Group> under_way_ = std::make_unique<Group>();  // Owned by the writing thread while busy_.
   std::deque<std::deque<LogRecord>> spent_;                       // Written records; freed in small steps.
-  struct Told {
+  struct Answered {
     std::deque<WriteDone> dones;
     Status status;
   };
-  std::deque<Told> told_;  // Callbacks whose result is known; posted in small steps.
+  std::deque<Answered> answered_;  // Callbacks whose result is known; posted in small steps.
   bool busy_ = false;
   bool due_ = false;  // The interval of the gathered records has ended.
   Status trouble_;
@@ -145,7 +145,7 @@ class LogWriter final : public Source {
   Status upkeep_;
 
   std::mutex upkeep_mutex_;
-  Status upkeep_told_;  // The current result of the upkeep, from the writing thread. Guarded by the lock.
+  Status upkeep_reported_;  // The current result of the upkeep, from the writing thread. Guarded by the lock.
   std::atomic<bool> upkeep_news_{false};
   std::atomic<bool> upkeep_again_{false};
   std::atomic<std::uint32_t> signals_{0};

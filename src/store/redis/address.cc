@@ -185,9 +185,9 @@ class AddressParser {
     }
     if (text == nullptr && !db) return unknown_parameter();
     if (value.empty()) return bad(name_, "the parameter '" + std::string{key} + "' has no value");
-    if (db ? saw_db_ : !text->empty()) return bad(name_, "the parameter '" + std::string{key} + "' is given twice");
+    if (db ? has_db_ : !text->empty()) return bad(name_, "the parameter '" + std::string{key} + "' is given twice");
     if (!db) return decode(value, *text, "the parameter '" + std::string{key} + "'");
-    saw_db_ = true;
+    has_db_ = true;
     return database(value, "in 'db='");
   }
 
@@ -243,7 +243,7 @@ class AddressParser {
   std::string password_file_;
   std::string sentinel_password_file_;
   bool user_without_password_ = false;
-  bool saw_db_ = false;
+  bool has_db_ = false;
   unsigned parameter_ = 0;  // The number of the parameter being parsed.
 };
 

@@ -119,7 +119,7 @@ struct RedisStore::Parts final : Connection::User {
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
-  void tell_unreachable();
+  void report_unreachable();
   /// Why the connections are not usable; ok if they are.
   Status connection_trouble() const {
     if (finder != nullptr && !commands.is_connected() && !finder->trouble().ok()) return finder->trouble();
@@ -154,7 +154,7 @@ struct RedisStore::Parts final : Connection::User {
   std::vector<std::weak_ptr<RemoteSubscription>> subscriptions;  // All subscriptions that may be open.
   std::set<std::string, std::less<>> channels;                   // Channels with a confirmed subscription.
   Prefixes tracked;                                              // The prefixes that Redis tracks; none covers another.
-  bool told_unreachable = false;
+  bool unreachable_reported = false;
   std::int64_t events_id = 0;  // The server's id of our events connection.
 };
 
@@ -334,14 +334,14 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 }
 
 /// Without a word a program that begins with an unreachable server would seem to hang.
-void RedisStore::Parts::tell_unreachable() {
-  if (stats.connects != 0 || !options.log_unreachable || std::exchange(told_unreachable, true)) return;
+void RedisStore::Parts::report_unreachable() {
+  if (stats.connects != 0 || !options.log_unreachable || std::exchange(unreachable_reported, true)) return;
   Log(scheduler.clock())
       .warn("the Redis is not usable yet, trying on", {{"server", options.address.to_string()}, {"why", connection_trouble()}});
 }
 
 void RedisStore::Parts::tick() {
-  if (!link.up) return tell_unreachable();
+  if (!link.up) return report_unreachable();
   epoch.ask();
   lease.ask(is_consumed());
   writer.tick();

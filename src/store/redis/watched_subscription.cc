@@ -127,12 +127,12 @@ void WatchedSubscription::fetch() {
           unread_ = true;
           return;
         }
-        tell_due_ = tell_due_ || !has_news();
+        notify_due_ = notify_due_ || !has_news();
         view_.changed(*row ? Change{ChangeOp::Set, std::move(*row)} : Change::remove(key));
       },
       [this, count] {
         reading_ -= count;
-        if (std::exchange(tell_due_, false)) notify();
+        if (std::exchange(notify_due_, false)) notify();
         fetch();
       });
   fetch();

@@ -59,7 +59,7 @@ class WatchedSubscription final : public RemoteSubscription {
   bool scanning_ = false;   // A full read is running.
   bool comparing_ = false;  // All rows were read; the deleted rows are being determined.
   bool again_ = false;      // Another full read must follow this one.
-  bool tell_due_ = false;
+  bool notify_due_ = false;
   bool failed_ = false;  // The full read failed; tick() retries.
   bool unread_ = false;  // Some keys of dirty_ could not be read; tick() retries.
 };

@@ -66,7 +66,7 @@ void Recovery::answered(const Result<RowPage>& page) {
   next_ = 0;
   if (!page) {
     page_ = {};
-    if (!std::exchange(told_, true)) notify(page.error().with_context("reading the rows that were there"));
+    if (!std::exchange(reported_, true)) notify(page.error().with_context("reading the rows that were there"));
     timer_.arm_at(scheduler_.now() + options_.retry);
     return;
   }
@@ -79,7 +79,7 @@ void Recovery::page_done() {
   ++table_;
   page_ = {};
   next_ = 0;
-  told_ = false;
+  reported_ = false;
   if (is_done() && options_.on_done) options_.on_done();
 }
 

@@ -56,7 +56,7 @@ class Recovery final : public Source {
   std::size_t next_ = 0;  // The index in the page's rows.
   bool asked_ = false;
   bool is_full_ = false;
-  bool told_ = false;  // A failed read of this table was reported.
+  bool reported_ = false;  // A failed read of this table was reported.
   std::uint64_t rows_ = 0;
   TimerSource timer_;
 };

@@ -100,7 +100,7 @@ void WriteBehind::write_items() {
 /// True when a retry cannot help. A temporary failure is reported once per batch.
 bool WriteBehind::leave_out(Item& item, const Status& why, bool is_trouble) {
   if (may_pass(why, tries_)) {
-    if (is_trouble && !std::exchange(told_, true) && options_.on_trouble) options_.on_trouble(item.table->name, why);
+    if (is_trouble && !std::exchange(reported_, true) && options_.on_trouble) options_.on_trouble(item.table->name, why);
     return false;
   }
   item.state = State::LeftOut;
@@ -135,7 +135,7 @@ void WriteBehind::go_on() {
   written_ += static_cast<std::uint64_t>(
       std::count_if(batch_.begin(), batch_.end(), [](const Item& item) { return item.state == State::Confirmed; }));
   batch_.clear();
-  told_ = false;
+  reported_ = false;
   if (waiting() != 0) wake();
 }
 

@@ -83,7 +83,7 @@ class WriteBehind final : public Source {
   std::size_t under_way_ = 0;  // Items passed to the store and not confirmed.
   bool progressed_ = false;    // The store has accepted an item since the last pause.
   bool failed_ = false;        // An accepted item has failed and must be written again.
-  bool told_ = false;          // The batch's trouble was reported.
+  bool reported_ = false;      // The batch's trouble was reported.
   unsigned tries_ = 0;         // Pauses without progress.
   std::uint64_t written_ = 0;
   std::uint64_t retries_ = 0;
