@@ -26,8 +26,10 @@ constexpr std::size_t kWaitsNamed = 10;
 void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
   std::vector<ParkedFact> waits;
   std::uint32_t place = 0;
+  std::size_t seen = 0;
   while (place < kPlacesLooked) {  // Runtime::kNoPlace is beyond it.
     for (ParkedFact& one : runtime.parked_facts(Runtime::kPlacesOfPage, place)) {
+      ++seen;
       if (one.oldest >= kLongWait) waits.push_back(std::move(one));
     }
   }
@@ -39,7 +41,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
     note += one.has_provider ? "; provided by " + one.provider : "; nobody provides it";
     notes.push_back(sentence(note));
   }
-  const bool is_cut = place != Runtime::kNoPlace;
+  const bool is_cut = place != Runtime::kNoPlace && seen < runtime.awaited_facts();
   if (waits.size() <= kWaitsNamed && !is_cut) return;
   const std::size_t others = waits.size() - std::min(waits.size(), kWaitsNamed);
   notes.push_back(others == 0 ? sentence("rows wait for more facts than were looked at here: rondo parked lists them")

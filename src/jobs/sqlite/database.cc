@@ -22,23 +22,6 @@ namespace {
 /// Waits this long for another process that reads or copies the database.
 constexpr int kBusyMilliseconds = 1000;
 
-/// The beginning of each database file of SQLite.
-constexpr std::string_view kHeader{"SQLite format 3\0", 16};
-
-/// The number of 'bytes' bytes at 'at' of a header of a database.
-std::uint32_t number_in(const std::array<char, 100>& header, std::size_t at, std::size_t bytes) {
-  std::uint32_t number = 0;
-  for (std::size_t i = at; i < at + bytes; ++i) number = number << 8 | static_cast<unsigned char>(header[i]);
-  return number;
-}
-
-/// The size of a database by its header (SQLite's "Database File Format", section 1.3); 0 if the header does not have it.
-std::int64_t size_in(const std::array<char, 100>& header) {
-  if (number_in(header, 24, 4) != number_in(header, 92, 4)) return 0;
-  const std::uint32_t page = number_in(header, 16, 2);
-  return std::int64_t{page == 1 ? 65'536 : page} * number_in(header, 28, 4);
-}
-
 Status status_of(sqlite3* database, int result, std::string_view what) {
   const std::string text = std::string{what} + ": " + (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(result));
   switch (result & 0xff) {
@@ -231,22 +214,7 @@ Status Database::check_files() {
   const std::uint64_t inode = ::stat(log.c_str(), &found) == 0 ? found.st_ino : 0;
   if (log_inode_ == 0) log_inode_ = inode;
   if (inode != log_inode_) return is_gone(log);
-  // Through SQLite's own descriptor: to close another one would end its locks.
-  sqlite3_file* file = nullptr;
-  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  std::array<char, 100> header{};
-  const int read = file->pMethods->xRead(file, header.data(), static_cast<int>(header.size()), 0);
-  if (read != SQLITE_OK && read != SQLITE_IOERR_SHORT_READ) return error(read);
-  if (!std::string_view{header.data(), header.size()}.starts_with(kHeader))
-    return {StatusCode::DataLoss, "'" + path_ + "' is not a database any more: its beginning was overwritten while it is open"};
-  sqlite3_int64 size = 0;
-  if (const int known = file->pMethods->xFileSize(file, &size); known != SQLITE_OK) return error(known);
-  // A file that has not grown yet is whole with the log: a checkpoint writes the header before the pages behind it.
-  largest_ = std::max<std::int64_t>(largest_, size);
-  if (const std::int64_t least = std::min(size_in(header), largest_); size < least)
-    return {StatusCode::DataLoss,
-            "'" + path_ + "' was cut to " + std::to_string(size) + " bytes while it is open; it had at least " + std::to_string(least)};
-  return {};
+  return content_.run(handle_, path_);
 }
 
 }  // namespace rondo::jobs::sqlite

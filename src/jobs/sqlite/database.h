@@ -11,6 +11,7 @@
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
+#include "store/durable/open_file_check.h"
 
 namespace rondo::jobs::sqlite {
 
@@ -112,7 +113,7 @@ class Database {
   Status prepared_;
   bool is_in_transaction_ = false;
   std::uint64_t log_inode_ = 0;  // Of its log; 0: it has none yet.
-  std::int64_t largest_ = 0;     // The largest size of the file that check_files() has seen.
+  store::durable::OpenFileCheck content_;
 };
 
 }  // namespace rondo::jobs::sqlite

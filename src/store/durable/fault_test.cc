@@ -127,6 +127,22 @@ TEST_F(TakenAway, NothingIsToldWrittenToAFileThatHasNoNameUntilItIsBack) {
   EXPECT_EQ(kept(), 3U);
 }
 
+/// Writes were confirmed, and the next start found no database.
+TEST_F(TakenAway, NothingIsConfirmedAfterTheFileWasOverwrittenOrCut) {
+  for (const bool is_cut : {true, false}) {
+    Life life{is_cut ? folder_.file("cut") : folder_.file("overwritten")};
+    life.declare("W", kWatched);
+    EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
+    if (is_cut) {
+      std::filesystem::resize_file(folder_.file("cut"), 0);
+    } else {
+      std::fstream(folder_.file("overwritten"), std::ios::in | std::ios::out) << std::string(100, 'x');
+    }
+    EXPECT_FALSE(life.write("W", Change::set("during", {})).ok());
+    EXPECT_THAT(life.store().health().to_string(), AllOf(HasSubstr("is not a database any more"), HasSubstr("Export the tables")));
+  }
+}
+
 TEST_F(TakenAway, AnotherFileOfThatNameIsNotTheStore) {
   Life life{path()};
   life.declare("W", kWatched);

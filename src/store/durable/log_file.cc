@@ -19,6 +19,7 @@
 #include "base/private_file.h"
 #include "base/unique_fd.h"
 #include "rondo/store/record.h"
+#include "store/durable/open_file_check.h"
 #include "store/percent.h"
 
 namespace rondo::store::durable {
@@ -202,6 +203,7 @@ class SqliteLogFile final : public LogFile {
   Status refused_;              // Why SQLite opened the file only for a repair.
   bool has_unknown_writer_ = false;
   sqlite3* database_ = nullptr;
+  OpenFileCheck content_;
   bool is_empty_ = false;  // No entry has been moved from the log into the file yet.
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
@@ -469,13 +471,16 @@ Status SqliteLogFile::append(std::span<const std::string> entries) {
   return check_names();
 }
 
-/// Costs two stat calls, which is little compared with a commit.
+/// Costs three stat calls and a short read, which is little compared with a commit.
 Status SqliteLogFile::check_names() {
   if (leads_elsewhere(path_, file_)) {
     return {StatusCode::Unavailable,
             quoted(path_) +
                 " was removed, moved away or replaced while it is open: all that is in it will be gone when this process "
                 "ends. Move it back, or export the tables first"};
+  }
+  if (Status damaged = content_.run(database_, path_); !damaged.ok()) {
+    return {damaged.code(), std::string{damaged.message()} + ". Export the tables before this process ends: its memory has the rows"};
   }
   return leads_elsewhere(path_ + "-wal", log_) ? make_log_anew() : Status{};
 }

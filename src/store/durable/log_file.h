@@ -49,9 +49,9 @@ class LogFile {
   /// Moves the content of SQLite's log into the file if that log has outgrown its size, and for a new file or if 'idle' whenever it has
   /// any. Call this after each change. Appended entries are safe either way, but SQLite's log grows while this fails. The caller may retry.
   virtual Status checkpoint(bool idle) = 0;
-  /// Checks that the names of the file and of SQLite's log still lead to the open files. If only the log was removed, its content is moved
-  /// into the file and a new log is made. Unavailable: the file was removed, moved away or replaced; nothing is written to it until it is
-  /// back.
+  /// Checks that the names of the file and of SQLite's log still lead to the open files, and that the file was not overwritten. If only the
+  /// log was removed, its content is moved into the file and a new log is made. Unavailable: the file was removed, moved away or replaced;
+  /// nothing is written to it until it is back. DataLoss: it was overwritten or cut.
   virtual Status check_names() = 0;
 };
 
