@@ -476,7 +476,7 @@ Status FpmLife::check() {
   std::string wrong = !rejects_.empty() ? "rejected: " + rejects_.front() : trouble_;
   if (wrong.empty()) wrong = rows_wrong();
   if (wrong.empty()) wrong = kernel_wrong();
-  if (wrong.empty()) wrong = unsettled();
+  if (wrong.empty()) wrong = pending_rows();
   if (wrong.empty() && is_whole_) wrong = unanswered();
   return wrong.empty() ? Status{} : Status{StatusCode::Internal, wrong};
 }
@@ -551,10 +551,10 @@ std::string FpmLife::kernel_wrong() const {
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   std::string text = wrong.empty() ? "" : "the kernel is not as zebra says:";
   for (const std::string& line : wrong) text += "\n    " + line;
-  return wrong.empty() || !is_whole_ ? text : text + unsettled();
+  return wrong.empty() || !is_whole_ ? text : text + pending_rows();
 }
 
-std::string FpmLife::unsettled() const {
+std::string FpmLife::pending_rows() const {
   if (!is_whole_) return {};
   const Runtime& runtime = world_->runtime();
   std::string text;

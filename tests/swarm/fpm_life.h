@@ -66,7 +66,7 @@ class FpmLife final : public Life {
   Status check();
   std::string rows_wrong() const;
   std::string kernel_wrong() const;
-  std::string unsettled() const;
+  std::string pending_rows() const;
   std::string unanswered() const;
 
   Random random_;
