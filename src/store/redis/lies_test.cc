@@ -67,6 +67,24 @@ class LyingServer : public testing::Test {
   std::vector<std::unique_ptr<Subscription>> consumers_;
 };
 
+/// The answers to PING kept the connection, and the store waited without a limit.
+TEST(SilentServer, ASubscriptionThatIsNotConfirmedIsTriedAgain) {
+  for (const int swallowed : {1, 2}) {  // That for invalidations, and that of the table, too.
+    redis_kit::LyingRedis server;
+    server.swallow_subscriptions(swallowed);
+    RedisStoreOptions options;
+    options.address = server.address();
+    options.connect_timeout = options.answer_timeout = 1s;
+    options.backoff_low = options.backoff_high = 1ms;
+    options.lease = kShortestRedisLease;
+    StoreDriver driver{options};
+    ASSERT_TRUE(driver.store().declare({.name = "T", .kind = TableKind::Staged}).ok());
+    const auto consumer = driver.store().subscribe("T", {}).value();
+    ASSERT_TRUE(driver.run_until([&] { return driver.store().health().code() == StatusCode::Unavailable; }));
+    EXPECT_TRUE(driver.run_until([&] { return driver.store().health().ok(); })) << driver.store().health().to_string();
+  }
+}
+
 TEST_F(LyingServer, OneLieToEverythingIsSurvived) {
   for (const std::string& lie : redis_kit::LyingRedis::lies()) {
     SCOPED_TRACE(lie);

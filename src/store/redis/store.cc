@@ -116,6 +116,8 @@ struct RedisStore::Parts final : Connection::User {
   void start_tracking(const Prefixes& prefixes);
   void stop_tracking();
   void bring_online(const std::shared_ptr<RemoteSubscription>& subscription);
+  void ask_channel(const std::string& channel);
+  void check_unconfirmed();
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
@@ -153,6 +155,7 @@ struct RedisStore::Parts final : Connection::User {
       popped;                                                    // The subscriptions of Staged and Queue tables that ever had a consumer.
   std::vector<std::weak_ptr<RemoteSubscription>> subscriptions;  // All subscriptions that may be open.
   std::set<std::string, std::less<>> channels;                   // Channels with a confirmed subscription.
+  std::map<std::string, Instant, std::less<>> unconfirmed;       // Channels whose subscription is not confirmed yet, and since when.
   Prefixes tracked;                                              // The prefixes that Redis tracks; none covers another.
   bool unreachable_reported = false;
   std::int64_t events_id = 0;  // The server's id of our events connection.
@@ -169,11 +172,12 @@ void RedisStore::Parts::connected(Connection& connection) {
     lease.ask(is_consumed());
   } else {
     channels.clear();
+    unconfirmed.clear();
     events_id = 0;
     events.out().command({"CLIENT", "ID"});
-    events.out().command({"SUBSCRIBE", kInvalidations});
+    ask_channel(std::string{kInvalidations});
     for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
-      if (!subscription->channel().empty()) events.out().command({"SUBSCRIBE", subscription->channel()});
+      if (!subscription->channel().empty()) ask_channel(std::string{subscription->channel()});
     }
     events.wake();
   }
@@ -189,6 +193,7 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   } else {
     channels.clear();  // Otherwise the commands connection, if it reconnects first, would assume a subscription and redirect reports to a
                        // closed client.
+    unconfirmed.clear();
     events_id = 0;
   }
   if (was_connected) go_down();
@@ -302,7 +307,22 @@ void RedisStore::Parts::message(const Reply& message) {
   }
 }
 
+void RedisStore::Parts::ask_channel(const std::string& channel) {
+  events.out().command({"SUBSCRIBE", channel});
+  unconfirmed.try_emplace(channel, scheduler.now());
+}
+
+/// The server answers PING, so that the connection is not silent, and yet a subscription may never be confirmed.
+void RedisStore::Parts::check_unconfirmed() {
+  const auto is_late = [&](const auto& one) { return scheduler.now() - one.second >= options.answer_timeout; };
+  const auto late = std::ranges::find_if(unconfirmed, is_late);
+  if (late == unconfirmed.end() || !events.is_connected()) return;
+  events.give_up({StatusCode::DeadlineExceeded, "the server has not confirmed the subscription to '" + late->first + "' for " +
+                                                    std::to_string(options.answer_timeout / 1ms) + " ms"});
+}
+
 void RedisStore::Parts::subscribed(std::string_view channel) {
+  if (const auto asked = unconfirmed.find(channel); asked != unconfirmed.end()) unconfirmed.erase(asked);
   if (!channels.emplace(channel).second) return;
   if (channel == kInvalidations) {
     if (commands.is_connected()) come_up();
@@ -341,6 +361,7 @@ void RedisStore::Parts::report_unreachable() {
 }
 
 void RedisStore::Parts::tick() {
+  check_unconfirmed();
   if (!link.up) return report_unreachable();
   epoch.ask();
   lease.ask(is_consumed());
@@ -410,7 +431,7 @@ void RedisStore::Parts::adopt(const std::shared_ptr<RemoteSubscription>& subscri
   subscription->open();
   const std::string channel = subscription->channel();
   if (!channel.empty() && events.is_connected() && !channels.contains(channel)) {
-    events.out().command({"SUBSCRIBE", channel});
+    ask_channel(channel);
     events.wake();
   }
   lease.ask(is_consumed());

@@ -64,6 +64,8 @@ class LyingRedis {
   }
   /// With 'endless', every SCAN returns two keys of the table and another cursor, so the scan never ends.
   void scan_without_end(bool endless) { endless_ = endless; }
+  /// Does not answer the next 'count' subscriptions.
+  void swallow_subscriptions(int count) { swallowed_ = count; }
   std::uint64_t lies_told() const noexcept { return told_; }
 
   /// Answers whose shape is wrong for most commands.
@@ -150,6 +152,7 @@ class LyingRedis {
     const bool endless = endless_ && words[0] == "SCAN" && !client.redis.in_transaction();
     const std::string honest =
         endless ? "*2\r\n$1\r\n7\r\n*2\r\n" + EmptyRedis::bulk("T:a") + EmptyRedis::bulk("T:b") : client.redis.answer(words);
+    if (words[0] == "SUBSCRIBE" && swallowed_ > 0 && swallowed_-- > 0) return {};
     const std::lock_guard lock(mutex_);
     if (!lies_ || is_handshake(words)) return honest;
     if (always_.empty() && random_.below(2) == 0) return honest;
@@ -161,6 +164,7 @@ class LyingRedis {
   int listener_ = -1;
   std::atomic<bool> ending_ = false;
   std::atomic<bool> endless_ = false;
+  std::atomic<int> swallowed_ = 0;
   std::atomic<std::uint64_t> told_ = 0;
   std::mutex mutex_;
   bool lies_ = false;
