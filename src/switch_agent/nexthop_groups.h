@@ -56,6 +56,14 @@ class NexthopGroups final : public Orch {
   /// Calls 'visit' with each withdrawn group that has a next hop on 'port', until it returns false.
   void for_each_withdrawn(std::string_view port, const std::function<bool(const Fact& fact)>& visit) const;
 
+  /// Next hops on ports that can be used, without which groups go on.
+  struct LeftOut {
+    std::size_t refused = 0;  // Refused by the data plane for good, or again and again.
+    std::string first_refused;
+    std::size_t unresolved = 0;  // Without a neighbour.
+    std::string first_unresolved;
+  };
+  LeftOut left_out() const;
   /// Neighbours ("port:address") without which groups go on, on ports that are up: their next hops join when they come.
   const std::set<std::string, std::less<>>& overdue() const noexcept { return overdue_; }
 

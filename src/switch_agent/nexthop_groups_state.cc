@@ -60,7 +60,27 @@ std::string NexthopGroups::state_of(const Fact& fact) const {
     }
   }
   const bool usable = !it->second.possible.front().empty();
-  return note.empty() || usable ? note : "no usable member: " + note;
+  return note.empty() ? note : (usable ? "without " : "no usable member: ") + note;
+}
+
+/// O(next hops), and for those that are left out O(their groups).
+NexthopGroups::LeftOut NexthopGroups::left_out() const {
+  LeftOut all;
+  for (const auto& [key, nexthop] : nexthops_) {
+    if (nexthop.present || !has_port(key)) continue;
+    const bool is_refused = nexthop.refused || nexthop.refusals.is_refused();
+    if (nexthop.resolved && !is_refused) continue;
+    if (std::ranges::none_of(nexthop.users, [](const Group* group) { return group->counted == PlaneState::Installed; })) continue;
+    std::size_t& count = nexthop.resolved ? all.refused : all.unresolved;
+    if (count++ != 0) continue;
+    std::string words = key.second.to_string() + " on " + key.first;
+    if (!nexthop.resolved) {
+      all.first_unresolved = std::move(words);
+    } else {
+      all.first_refused = std::move(words) + ": " + std::string{nexthop.failure.message()};
+    }
+  }
+  return all;
 }
 
 std::size_t NexthopGroups::tally_of(FactKind kind) { return kind == kNexthopGroup ? 0 : 1; }

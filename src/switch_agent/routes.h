@@ -64,6 +64,8 @@ class Routes final : public Orch {
     std::string first;  // The first such prefix and the owner of its route.
   };
   HeldByOthers held_by_others() const;
+  /// The group of the route that the row 'key' has in the data plane. O(1).
+  std::optional<Fact> group_of(std::string_view key) const;
   /// The number of routes on the group of 'fact'. O(1).
   std::size_t routes_of(const Fact& fact) const;
 

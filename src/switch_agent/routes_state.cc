@@ -65,6 +65,13 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   return {PlaneState::Pending, "the kernel lost it; it is being put back", {}};
 }
 
+std::optional<Fact> Routes::group_of(std::string_view key) const {
+  const Result<Place> place = place_of(key);
+  const std::uint32_t slot = place ? routes_.find(place->id) : RouteMap::kNone;
+  if (slot == RouteMap::kNone || routes_[slot].group == RouteMap::kNone) return std::nullopt;
+  return routes_.group(routes_[slot].group).fact;
+}
+
 std::size_t Routes::routes_of(const Fact& fact) const {
   const std::uint32_t slot = routes_.find_group(fact.kind, fact.key);
   return slot == RouteMap::kNone ? 0 : routes_.group(slot).routes;

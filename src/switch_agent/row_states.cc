@@ -1,6 +1,7 @@
 #include "switch_agent/row_states.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,7 +55,14 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
         [&groups = orchs.nexthop_groups, kind = kind] { return groups.state_counts(kind); });
   }
   add(
-      "ROUTE_TABLE", [&routes = orchs.routes](std::string_view key, const Record* row) { return routes.state_of(key, row); },
+      "ROUTE_TABLE",
+      [&routes = orchs.routes, &groups = orchs.nexthop_groups](std::string_view key, const Record* row) {
+        RowInPlane in = routes.state_of(key, row);
+        if (in.state != PlaneState::Installed) return in;
+        const std::optional<Fact> group = routes.group_of(key);
+        if (group) in.note = groups.state_of_row(group->kind, group->key).note;  // Next hops that it goes on without.
+        return in;
+      },
       [&routes = orchs.routes] { return routes.state_counts(); });
 }
 

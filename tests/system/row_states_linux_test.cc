@@ -73,6 +73,30 @@ TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
   EXPECT_THAT(answer("health"), ::testing::Not(HasSubstr("withdrawn")));
 }
 
+TEST_F(RowStatesOnLinux, AGroupWithoutANextHopThatTheKernelRefusesSaysSoAndSoDoItsRoutes) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  set("NEIGH_TABLE", "swp1:9.9.9.9", {{"neigh", "02:00:00:00:00:09"}});
+  set("NEXTHOP_GROUP_TABLE", "2", {{"nexthop", "10.0.0.2,9.9.9.9"}, {"ifname", "swp1,swp1"}});
+  set("NEXTHOP_GROUP_TABLE", "3", {{"nexthop", "10.0.0.2,10.0.0.7"}, {"ifname", "swp1,swp1"}});
+  set("ROUTE_TABLE", "193.168.0.0/16", {{"nexthop_group", "2"}});
+  const auto told = [&](std::string_view table, std::string_view key) { return answer("get", {{"table", table}, {"key", key}}); };
+  ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "193.168.0.0/16") == "installed"; })) << log_text();
+  const auto refused = AllOf(HasSubstr("without 9.9.9.9 on swp1: "), HasSubstr("Nexthop has invalid gateway"));
+  EXPECT_THAT(told("NEXTHOP_GROUP_TABLE", "2"), refused);
+  EXPECT_THAT(told("ROUTE_TABLE", "193.168.0.0/16"), refused);
+  EXPECT_THAT(answer("why", {{"table", "ROUTE_TABLE"}, {"key", "193.168.0.0/16"}}), refused);
+  EXPECT_THAT(told("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr(R"("note":"")"));
+  EXPECT_TRUE(becomes([&] { return plane("NEXTHOP_GROUP_TABLE", "3") == "installed"; }));
+  EXPECT_THAT(told("NEXTHOP_GROUP_TABLE", "3"), HasSubstr("without 10.0.0.7 on swp1: its neighbour is not in the kernel"));
+  EXPECT_TRUE(becomes([&] { return answer("health").find("refused by the data plane: 1 next hop, without which") != std::string::npos; }));
+  EXPECT_THAT(answer("health"), AllOf(HasSubstr(R"("healthy":false)"), HasSubstr("(the first: 9.9.9.9 on swp1: "),
+                                      HasSubstr("1 next hop has no neighbour in the kernel"), HasSubstr("(the first: 10.0.0.7 on swp1)")));
+  set("INTF_TABLE", "swp1:9.9.9.1/24", {});
+  set("NEIGH_TABLE", "swp1:10.0.0.7", {{"neigh", "02:00:00:00:00:07"}});
+  EXPECT_TRUE(becomes([&] { return told("ROUTE_TABLE", "193.168.0.0/16").find(R"("note":"")") != std::string::npos; }));
+  EXPECT_TRUE(becomes([&] { return answer("health").find("next hop") == std::string::npos; })) << answer("health");
+}
+
 TEST_F(RowStatesOnLinux, ARenamedAndADeletedPortAreToldOfAllThatWasOnThem) {
   ASSERT_NO_FATAL_FAILURE(start_with_rows());
   if (!lab) GTEST_SKIP() << "the simulated data plane renames no ports for a client";

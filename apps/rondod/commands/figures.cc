@@ -203,6 +203,20 @@ void add_refused(const CommandContext& context, json::array& troubles) {
   troubles.push_back(sentence("refused by the data plane, and tried again: " + told + "; rondo why names the reason"));
 }
 
+/// Reports next hops that are in none of their groups, although their ports can be used. Their rows are installed with the others.
+void add_left_out(const CommandContext& context, json::array& troubles, json::array& notes) {
+  const switch_agent::NexthopGroups::LeftOut out = context.agent->nexthop_groups().left_out();
+  if (out.refused != 0) {
+    troubles.push_back(sentence("refused by the data plane: " + counted(out.refused, "next hop") +
+                                ", without which groups and routes are installed (the first: " + out.first_refused + ")"));
+  }
+  if (out.unresolved != 0) {
+    notes.push_back(sentence(
+        counted(out.unresolved, "next hop") + (out.unresolved == 1 ? " has" : " have") +
+        " no neighbour in the kernel, and groups and routes are installed without them (the first: " + out.first_unresolved + ")"));
+  }
+}
+
 /// Reports VLANs and LAGs whose device another program has changed: no audit compares devices.
 void add_lost(const CommandContext& context, json::array& troubles) {
   for (const auto& [table, what] : {std::pair{"VLAN_TABLE", "VLAN"}, std::pair{"LAG_TABLE", "LAG"}}) {
@@ -298,6 +312,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_lost(context, troubles);
   add_moved(context, troubles, notes);
   add_refused(context, troubles);
+  add_left_out(context, troubles, notes);
   add_resources_health(context, troubles);
   add_audit_health(context, troubles);
   check_refused_orders(context);
