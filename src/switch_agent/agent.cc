@@ -359,4 +359,11 @@ bool Agent::flush(std::vector<Operation> deletes, std::function<void()> answered
 
 std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }
 
+std::vector<Drift> Agent::device_differences() const {
+  std::vector<Drift> found = ports_.differences();
+  lags_.add_differences(found);
+  vlans_.add_differences(found);
+  return found;
+}
+
 }  // namespace rondo::switch_agent

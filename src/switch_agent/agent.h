@@ -102,6 +102,8 @@ class Agent {
   /// Returns how ports differ from what their rows ask for. The agent reports such a difference and does not repair it, because an
   /// operator who takes a port down by hand may have a reason.
   std::vector<Drift> port_differences() const;
+  /// The same, and how the devices of VLANs and LAGs differ from their rows.
+  std::vector<Drift> device_differences() const;
 
   /// Devices of ours that another program has renamed and that no row names now, as text for operators. They stay. O(such devices).
   std::vector<std::string> renamed() const;

@@ -43,6 +43,16 @@ bool Findings::ByObject::operator()(const Difference& a, const Difference& b) co
   return std::pair{a.first, identity(a.second)} < std::pair{b.first, identity(b.second)};
 }
 
+void add_difference(std::vector<Drift>& found, const char* table, const std::string& device, std::initializer_list<Setting> settings) {
+  Drift drift{.kind = DriftKind::Changed, .object = {}, .table = table, .key = device, .wanted = {}, .actual = {}};
+  for (const Setting& one : settings) {
+    if (one.wanted == one.actual) continue;
+    drift.wanted.append(drift.wanted.empty() ? "" : ", ").append(one.wanted);
+    drift.actual.append(drift.actual.empty() ? "" : ", ").append(one.actual);
+  }
+  if (!drift.wanted.empty()) found.push_back(std::move(drift));
+}
+
 std::string_view to_string(ObjectKind kind) noexcept {
   switch (kind) {
     case ObjectKind::Address: return "addresses";

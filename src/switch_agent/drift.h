@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,6 +37,14 @@ struct Drift {
   std::string wanted;  // "route 10.0.0.0/8 via nexthop 7"; empty if unwanted.
   std::string actual;  // What the data plane has; empty if missing.
 };
+
+/// A setting of a device, as its row asks for it and as the data plane has it: "up" and "down".
+struct Setting {
+  std::string wanted;
+  std::string actual;
+};
+/// Adds a difference that names the settings that differ, if any do. No audit reads devices: link events report them.
+void add_difference(std::vector<Drift>& found, const char* table, const std::string& device, std::initializer_list<Setting> settings);
 
 /// The text of `why` for a row that an audit found missing or changed.
 inline constexpr const char* kLostWords = "an audit found that the kernel does not have it as it was set";

@@ -12,6 +12,14 @@
 
 namespace rondo::switch_agent {
 
+namespace {
+
+std::string mode_words(BondMode mode) {
+  return mode == BondMode::Lacp ? "802.3ad" : mode == BondMode::Static ? "balance-xor" : "another one";
+}
+
+}  // namespace
+
 Lags::Lags(Runtime& runtime, Programmer& programmer, const PortIds& ids, MtuRows& mtus)
     : Orch(runtime, "lags", kLags), programmer_(programmer), ids_(ids), mtus_(mtus) {
   consume("LAG_TABLE", this, &Lags::set, &Lags::remove, {.set_replaces_delete = true});
@@ -115,6 +123,7 @@ Outcome Lags::answered(const std::string& name, const Asked& asked, const Status
   lag.unreported.reported();
   lag.wanted_up = asked.row.admin_up;
   lag.min_links = asked.row.min_links;
+  lag.mode = asked.row.mode;
   lag.applied = true;
   use(name, lag, asked.device);
   return Outcome::done_while({kDevice, name});
@@ -183,7 +192,23 @@ std::string Lags::find_loss(const std::string& name, const Lag& lag) const {
   if (is_up != lag.wanted_up) return changed("set it " + std::string{is_up ? "up" : "down"}, "admin_status", lag.wanted_up ? "up" : "down");
   const std::uint16_t links = ids_.device(name).min_links;
   if (links != lag.min_links) return changed("set its min_links to " + std::to_string(links), "min_links", std::to_string(lag.min_links));
+  const BondMode mode = ids_.device(name).bond;
+  if (mode != lag.mode) return changed("set its mode to " + mode_words(mode), "static", lag.mode == BondMode::Static ? "true" : "false");
   return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
+}
+
+void Lags::add_differences(std::vector<Drift>& found) const {
+  for (const auto& [name, lag] : lags_) {
+    if (!lag.applied || !lag.usable || !lag.trouble.empty()) continue;
+    const PortIds::Device device = ids_.device(name);
+    const bool is_of_interface = mtus_.interface_row(name).has_value();
+    add_difference(found, "LAG_TABLE", name,
+                   {{lag.wanted_up ? "up" : "down", ids_.up_number(name) != 0 ? "up" : "down"},
+                    {"min_links " + std::to_string(lag.min_links), "min_links " + std::to_string(device.min_links)},
+                    {"mode " + mode_words(lag.mode), "mode " + mode_words(device.bond)},
+                    is_of_interface ? Setting{} : mtus_.setting(name)});
+    if (is_of_interface) add_difference(found, "INTF_TABLE", name, {mtus_.setting(name)});
+  }
 }
 
 RowInPlane Lags::state_of(std::string_view key) const {

@@ -15,6 +15,7 @@
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
+#include "switch_agent/drift.h"
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/schema.h"
@@ -30,6 +31,8 @@ class Lags final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(LAGs).
   PlaneCounts state_counts() const;
+  /// Adds how devices differ from what the rows of LAGs and of interfaces on them ask for. O(LAGs).
+  void add_differences(std::vector<Drift>& found) const;
 
  private:
   struct Lag {
@@ -40,6 +43,7 @@ class Lags final : public Orch {
     IfIndex device{};      // As it was when the LAG became usable.
     bool wanted_up = true;
     std::uint16_t min_links = 0;
+    BondMode mode = BondMode::None;
     std::string trouble;      // Why the row is refused, as text for operators.
     bool is_foreign = false;  // Because of a device of another program.
   };

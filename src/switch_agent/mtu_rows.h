@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "switch_agent/drift.h"
+
 namespace rondo::switch_agent {
 
 class MtuRows {
@@ -59,6 +61,11 @@ class MtuRows {
   bool is_changed(std::string_view port) const {
     const Rows* const rows = find(port);
     return rows != nullptr && rows->was_as_wanted && rows->wanted() && rows->actual && rows->actual != rows->wanted();
+  }
+  /// "mtu 9100" and "mtu 1400" if is_changed(), otherwise two empty texts.
+  Setting setting(std::string_view port) const {
+    if (!is_changed(port)) return {};
+    return {"mtu " + std::to_string(*wanted(port)), "mtu " + std::to_string(*find(port)->actual)};
   }
   /// "the MTU of eth1 is 1400, and its row asks for 1500: ..."; empty unless is_changed(). For the row that names the MTU.
   std::string trouble(std::string_view port) const {

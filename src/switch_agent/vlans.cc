@@ -44,6 +44,7 @@ Outcome Vlans::set(std::string_view key, const Fields& fields) {
   const MtuRows::Mtu mtu_before = mtus_.port_row(name);
   mtus_.set_port_row(name, row->mtu);
   vlan.wanted_up = row->admin_up;
+  vlan.wanted_mac = row->mac;
   std::vector<Operation> orders;
   if (!device || !vlan.asked) orders.push_back({BridgeSet{DeviceName{name}}, {}});
   if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name), std::nullopt, row->mac}, {}});
@@ -108,9 +109,32 @@ Outcome Vlans::deleted(const std::string& name, const Status& status) {
   return outcome;
 }
 
-/// True if another program changed what the row asks for.
-bool Vlans::is_lost(const std::string& name, const Vlan& vlan) const {
-  return (ids_.up_number(name) != 0) != vlan.wanted_up || (!mtus_.interface_row(name) && mtus_.is_changed(name));
+/// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.
+std::string Vlans::find_loss(const std::string& name, const Vlan& vlan) const {
+  const auto changed = [&name](const std::string& what, const std::string& field, const std::string& wanted) {
+    return "another program " + what + "; 'rondo set VLAN_TABLE " + name + " " + field + "=" + wanted + "' sets it " +
+           (field == "mac" ? "" : wanted + " ") + "again";
+  };
+  const bool is_up = ids_.up_number(name) != 0;
+  if (is_up != vlan.wanted_up) return changed(is_up ? "set it up" : "set it down", "admin_status", vlan.wanted_up ? "up" : "down");
+  const MacAddress mac = ids_.device(name).mac;
+  if (vlan.wanted_mac && *vlan.wanted_mac != mac) {
+    return changed("changed its MAC address to " + mac.to_string(), "mac", vlan.wanted_mac->to_string());
+  }
+  return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
+}
+
+void Vlans::add_differences(std::vector<Drift>& found) const {
+  for (const auto& [name, vlan] : vlans_) {
+    if (!vlan.applied || !vlan.usable || !vlan.trouble.empty()) continue;
+    const MacAddress mac = ids_.device(name).mac;
+    const bool is_of_interface = mtus_.interface_row(name).has_value();
+    add_difference(found, "VLAN_TABLE", name,
+                   {{vlan.wanted_up ? "up" : "down", ids_.up_number(name) != 0 ? "up" : "down"},
+                    {"MAC " + vlan.wanted_mac.value_or(mac).to_string(), "MAC " + mac.to_string()},
+                    is_of_interface ? Setting{} : mtus_.setting(name)});
+    if (is_of_interface) add_difference(found, "INTF_TABLE", name, {mtus_.setting(name)});
+  }
 }
 
 RowInPlane Vlans::state_of(std::string_view key) const {
@@ -123,14 +147,8 @@ RowInPlane Vlans::state_of(std::string_view key) const {
   }
   if (!vlan.applied) return {};
   if (!vlan.usable) return {PlaneState::Pending, "its device went; it is made again", {}};
-  const bool is_up = ids_.up_number(key) != 0;
-  if (!is_lost(it->first, vlan)) return {PlaneState::Installed, is_up ? std::string{} : "the device is set down", {}};
-  if (is_up == vlan.wanted_up) return {PlaneState::Lost, mtus_.trouble(key), {}};
-  const std::string wanted = vlan.wanted_up ? "up" : "down";
-  return {PlaneState::Lost,
-          "another program set it " + std::string{is_up ? "up" : "down"} + "; 'rondo set VLAN_TABLE " + it->first +
-              " admin_status=" + wanted + "' sets it " + wanted + " again",
-          {}};
+  if (std::string loss = find_loss(it->first, vlan); !loss.empty()) return {PlaneState::Lost, std::move(loss), {}};
+  return {PlaneState::Installed, ids_.up_number(key) != 0 ? std::string{} : "the device is set down", {}};
 }
 
 PlaneCounts Vlans::state_counts() const {
@@ -138,7 +156,7 @@ PlaneCounts Vlans::state_counts() const {
   for (const auto& [name, vlan] : vlans_) {
     if (!vlan.trouble.empty() && (!ids_.find(name) || ids_.device(name).bridge)) ++counts.refused;
     if (!vlan.trouble.empty() || !vlan.applied) continue;
-    ++(!vlan.usable ? counts.pending : is_lost(name, vlan) ? counts.lost : counts.installed);
+    ++(!vlan.usable ? counts.pending : !find_loss(name, vlan).empty() ? counts.lost : counts.installed);
   }
   return counts;
 }

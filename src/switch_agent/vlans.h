@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
+#include "switch_agent/drift.h"
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/schema.h"
@@ -28,6 +30,8 @@ class Vlans final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(VLANs).
   PlaneCounts state_counts() const;
+  /// Adds how devices differ from what the rows of VLANs and of interfaces on them ask for. O(VLANs).
+  void add_differences(std::vector<Drift>& found) const;
 
  private:
   struct Vlan {
@@ -37,6 +41,7 @@ class Vlans final : public Orch {
     bool usable = false;   // kVlan holds.
     IfIndex device{};      // As it was when the VLAN became usable.
     bool wanted_up = true;
+    std::optional<MacAddress> wanted_mac{};
     std::string trouble;  // Why the row is refused, as text for operators.
   };
   Outcome set(std::string_view key, const Fields& fields);
@@ -44,7 +49,7 @@ class Vlans final : public Orch {
   void note_device(const std::string& name, Vlan& vlan);
   Outcome answered(const std::string& name, IfIndex device, const Status& status);
   Outcome deleted(const std::string& name, const Status& status);
-  bool is_lost(const std::string& name, const Vlan& vlan) const;
+  std::string find_loss(const std::string& name, const Vlan& vlan) const;
 
   Programmer& programmer_;
   const PortIds& ids_;

@@ -325,18 +325,22 @@ TEST_F(LagTest, WhatAnotherProgramChangesOfABondShowsAsLostWithTheCommandThatSet
   run_for(1s);
   EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "lost");
   EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 admin_status=up' sets it to up again"));
+  EXPECT_EQ(differences(), Lines{"LAG_TABLE PortChannel1: down, not up"});
   lag();
   run_for(1s);
   ASSERT_TRUE(plane.meddle(BondSet{.name = {}, .min_links = 2, .device = link("PortChannel1").port}).ok());
   run_for(1s);
   EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 min_links=1'"));
+  EXPECT_EQ(differences(), Lines{"LAG_TABLE PortChannel1: min_links 2, not min_links 1"});
   lag();
   run_for(1s);
   ASSERT_TRUE(plane.meddle(LinkSet{link("PortChannel1").port, {}, 1300}).ok());
   run_for(1s);
   EXPECT_THAT(why("LAG_TABLE", "PortChannel1"), HasSubstr("'rondo set LAG_TABLE PortChannel1 mtu=9000' sets it again"));
+  EXPECT_EQ(differences(), Lines{"LAG_TABLE PortChannel1: mtu 1300, not mtu 9000"});
   lag();
   run_for(1s);
+  EXPECT_THAT(differences(), IsEmpty());
   expect_whole();
 }
 

@@ -59,6 +59,12 @@ class SwitchTest : public testing::Test {
     }
     return text;
   }
+  Lines differences() {
+    Lines all;
+    for (const Drift& one : agent->device_differences())
+      all.push_back(one.table + " " + one.key + ": " + one.actual + ", not " + one.wanted);
+    return all;
+  }
   std::size_t unsettled() {
     std::size_t rows = 0;
     for (const ConsumerStats& stats : runtime->consumers()) rows += stats.queued + stats.parked + stats.in_flight;

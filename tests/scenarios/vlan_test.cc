@@ -206,9 +206,27 @@ TEST_F(VlanTest, ABridgeThatAnotherProgramSetsDownShowsAsLostAndStaysDown) {
   run_for(1s);
   EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "lost");
   EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("'rondo set VLAN_TABLE Vlan10 admin_status=up' sets it up again"));
+  EXPECT_EQ(differences(), Lines{"VLAN_TABLE Vlan10: down, not up"});
   set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}});
   run_for(2s);
   expect_whole();
+}
+
+TEST_F(VlanTest, TheMacAndTheMtuOfABridgeThatAnotherProgramChangesAreDifferences) {
+  everything();
+  set("VLAN_TABLE", "Vlan10", {{"mac", "02:00:00:00:10:10"}, {"mtu", "1400"}});
+  run_for(1s);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "installed");
+  EXPECT_THAT(differences(), IsEmpty());
+  ASSERT_TRUE(plane.meddle(LinkSet{.port = link("Vlan10").port, .mtu = 1300, .mac = MacAddress{2, 0, 0, 0, 0x10, 0x99}}).ok());
+  run_for(1s);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "lost");
+  EXPECT_THAT(why("VLAN_TABLE", "Vlan10"), HasSubstr("'rondo set VLAN_TABLE Vlan10 mac=02:00:00:00:10:10' sets it again"));
+  EXPECT_EQ(differences(), Lines{"VLAN_TABLE Vlan10: MAC 02:00:00:00:10:99, mtu 1300, not MAC 02:00:00:00:10:10, mtu 1400"});
+  set("VLAN_TABLE", "Vlan10", {{"mac", "02:00:00:00:10:10"}, {"mtu", "1400"}});
+  run_for(1s);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "installed");
+  EXPECT_THAT(differences(), IsEmpty());
 }
 
 TEST_F(VlanTest, APortThatWasReplacedEntersItsVlanAgain) {

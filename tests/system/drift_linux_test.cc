@@ -455,6 +455,7 @@ constexpr std::array kDeviceCells{
     DeviceCell{Module::None, "link set swp3 nomaster", "VLAN_MEMBER_TABLE", "Vlan10:swp3"},
     DeviceCell{Module::None, "link del Vlan10", "VLAN_TABLE", "Vlan10"},
     DeviceCell{Module::None, "link set Vlan10 mtu 1400", "VLAN_TABLE", "Vlan10", "link set Vlan10 mtu 1500"},
+    DeviceCell{Module::None, "link set Vlan10 down", "VLAN_TABLE", "Vlan10", "link set Vlan10 up"},
     DeviceCell{Module::Vrf, "link del Vrf1", "VRF_TABLE", "Vrf1"},
     DeviceCell{Module::Tagged, "link del swp4.20", "VLAN_MEMBER_TABLE", "Vlan20:swp4"},
     DeviceCell{Module::Tagged, "link set swp4.20 nomaster", "VLAN_MEMBER_TABLE", "Vlan20:swp4"},
@@ -463,6 +464,9 @@ constexpr std::array kDeviceCells{
     DeviceCell{Module::Bond, "link set swp5 nomaster;link set swp6 nomaster", "LAG_MEMBER_TABLE", "PortChannel1:swp6"},
     DeviceCell{Module::Bond, "link del PortChannel1", "LAG_TABLE", "PortChannel1"},
     DeviceCell{Module::Bond, "link set PortChannel1 mtu 1400", "LAG_TABLE", "PortChannel1", "link set PortChannel1 mtu 1500"},
+    DeviceCell{Module::Bond, "link set PortChannel1 down", "LAG_TABLE", "PortChannel1", "link set PortChannel1 up"},
+    DeviceCell{Module::Tagged, "link set Vlan20 address 02:00:00:00:10:99", "VLAN_TABLE", "Vlan20",
+               "link set Vlan20 address 02:00:00:00:10:20"},
     DeviceCell{Module::Bond, "link set PortChannel1 type bond min_links 2", "LAG_TABLE", "PortChannel1",
                "link set PortChannel1 type bond min_links 1"},
 };
@@ -549,6 +553,11 @@ TEST_P(DeviceDriftOnLinux, DevicesThatOthersTakeApartAreWholeAgainAndTheirSettin
     ASSERT_NO_FATAL_FAILURE(run(cell.commands));
     if (!cell.way_back.empty()) {
       ASSERT_TRUE(becomes([&] { return plane_of(cell) == "lost"; })) << cell.commands << ": " << plane_of(cell) << log_text();
+      EXPECT_EQ(call("verify", {}).at("differences").to_number<int>(), 1) << cell.commands;
+      const json::array told = call("diff", {{"table", cell.table}}).at("rows").as_array();
+      ASSERT_EQ(told.size(), 1U) << cell.commands;
+      EXPECT_EQ(told.at(0).at("table").as_string(), cell.table);
+      EXPECT_EQ(told.at(0).at("key").as_string(), cell.key);
       ASSERT_NO_FATAL_FAILURE(run(cell.way_back));
     }
     ASSERT_TRUE(becomes([&] { return device_lines() == wanted && plane_of(cell) == "installed"; }))

@@ -28,16 +28,15 @@ constexpr std::array<ObjectKind, switch_agent::kObjectKinds> kKinds{ObjectKind::
 /// What to audit for a table.
 struct Scope {
   KindMask kinds{};
-  bool ports = false;
+  bool devices = false;
 };
 
 Result<Scope> scope_of(const std::string& table) {
   Scope scope;
   if (table.empty()) return Scope{switch_agent::kAllKinds, true};
   const auto of = [&scope](ObjectKind kind) { scope.kinds[static_cast<std::size_t>(kind)] = true; };
-  if (table == "PORT_TABLE") {
-    scope.ports = true;
-  } else if (table == "INTF_TABLE") {
+  scope.devices = table == "PORT_TABLE" || table == "INTF_TABLE" || table == "VLAN_TABLE" || table == "LAG_TABLE";
+  if (table == "INTF_TABLE") {
     of(ObjectKind::Address);
   } else if (table == "NEIGH_TABLE") {
     of(ObjectKind::Neighbor);
@@ -47,10 +46,11 @@ Result<Scope> scope_of(const std::string& table) {
     of(ObjectKind::Route);
   } else if (table == "FDB_TABLE") {
     of(ObjectKind::Fdb);
-  } else {
-    return failure(StatusCode::NotFound,
-                   "no objects of the data plane belong to the table '" + escape_text(table) +
-                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and FDB_TABLE have some");
+  } else if (!scope.devices) {
+    return failure(
+        StatusCode::NotFound,
+        "no objects of the data plane belong to the table '" + escape_text(table) +
+            "': PORT_TABLE, LAG_TABLE, VLAN_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and FDB_TABLE have some");
   }
   return scope;
 }
@@ -87,10 +87,10 @@ std::size_t held_by_others(const switch_agent::Agent& agent, const Audit::Report
   return rows;
 }
 
-void answer_report(const CommandContext& context, Reply reply, std::vector<Drift> ports, const Audit::Report& report, bool repairs) {
+void answer_report(const CommandContext& context, Reply reply, std::vector<Drift> devices, const Audit::Report& report, bool repairs) {
   if (!report.status.ok()) return reply.fail(report.status.with_context("reading the data plane"));
   auto answer = std::make_shared<Answer>();
-  std::uint64_t differences = ports.size();
+  std::uint64_t differences = devices.size();
   std::uint64_t repaired = 0;
   std::uint64_t not_repaired = 0;
   for (const switch_agent::AuditResult& one : report.results) {
@@ -99,7 +99,7 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
     repaired += one.repaired;
     not_repaired += one.not_repaired;
   }
-  answer->drifts = std::move(ports);
+  answer->drifts = std::move(devices);
   answer->drifts.insert(answer->drifts.end(), report.drifts.begin(), report.drifts.end());
   answer->result = {
       {"differences", differences}, {"shown", answer->drifts.size()}, {"held_by_others", held_by_others(*context.agent, report)}};
@@ -110,18 +110,25 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
   send(std::move(reply), answer);
 }
 
+/// Those of the devices that rows of 'table' ask for; of all if it is empty.
+std::vector<Drift> device_differences(const switch_agent::Agent& agent, const std::string& table) {
+  std::vector<Drift> found = agent.device_differences();
+  if (!table.empty()) std::erase_if(found, [&table](const Drift& one) { return one.table != table; });
+  return found;
+}
+
 void audit(CommandContext& context, const Arguments& arguments, Reply reply, switch_agent::OnDrift action) {
-  const Result<Scope> scope = scope_of(arguments.text("table", ""));
+  const std::string table = arguments.text("table", "");
+  const Result<Scope> scope = scope_of(table);
   if (!scope) return reply.fail(scope.error());
   if (!context.plane_holder.empty()) {
     return reply.fail(Status{StatusCode::FailedPrecondition,
                              "this rondod stands by for " + context.plane_holder + ", which programs the data plane: call that one"});
   }
   const bool repairs = action == switch_agent::OnDrift::Repair;
-  const bool with_ports = scope->ports;
-  const auto done = [&context, reply, repairs, with_ports](const Audit::Report& report) {
+  const auto done = [&context, reply, repairs, table, with_devices = scope->devices](const Audit::Report& report) {
     if (!reply.wanted()) return;
-    answer_report(context, reply, with_ports ? context.agent->port_differences() : std::vector<Drift>{}, report, repairs);
+    answer_report(context, reply, with_devices ? device_differences(*context.agent, table) : std::vector<Drift>{}, report, repairs);
   };
   if (std::ranges::none_of(scope->kinds, [](bool one) { return one; })) return done({});
   const auto wanted = [reply] { return reply.wanted(); };

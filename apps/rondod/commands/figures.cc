@@ -223,8 +223,8 @@ void add_lost(const CommandContext& context, json::array& troubles) {
     const std::size_t lost = context.agent->row_states().counts(table).lost;
     if (lost == 0) continue;
     troubles.push_back(sentence(counted(lost, what) + (lost == 1 ? " differs from its row" : " differ from their rows") +
-                                ": another program changed the device, which is reported and not repaired; 'rondo why " + table +
-                                " KEY' names the difference, and writing the row again repairs it"));
+                                ": another program changed the device, which is reported and not repaired; 'rondo diff " + table +
+                                "' names the difference, and writing the row again repairs it"));
   }
 }
 

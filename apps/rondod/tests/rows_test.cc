@@ -74,10 +74,11 @@ TEST_F(RondodRows, ShowTellsEachRowOnceOverManyPagesWithItsStateAndFields) {
 
 TEST_F(RondodRows, AnAuditOfATableWithoutObjectsNamesTheTablesOfOperators) {
   for (const char* const command : {"diff", "verify", "resync"}) {
-    const auto answer = client().call(command, {{"table", "LAG_TABLE"}});
+    const auto answer = client().call(command, {{"table", "VRF_TABLE"}});
     ASSERT_FALSE(answer.has_value()) << command;
     EXPECT_THAT(answer.error().to_string(),
-                HasSubstr("'LAG_TABLE': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and FDB_TABLE"));
+                HasSubstr("'VRF_TABLE': PORT_TABLE, LAG_TABLE, VLAN_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, ROUTE_TABLE and "
+                          "FDB_TABLE"));
     EXPECT_THAT(answer.error().to_string(), Not(HasSubstr("NEXTHOP_SET"))) << "a table of the agent's own";
   }
 }
