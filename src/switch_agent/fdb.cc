@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/kernel_status.h"
 #include "rondo/orch/runtime.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
@@ -105,7 +106,7 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   }
   entry.denials = 0;
   if (!status.ok()) {
-    Outcome outcome = outcome_of_set(status);
+    Outcome outcome = outcome_of_set(ids_.named(status));
     if (outcome.kind() == Outcome::Kind::Reject && !entry.applied) gone(place);
     return outcome;
   }
@@ -157,11 +158,23 @@ Outcome Fdb::remove(std::string_view key) {
   return Outcome::staged();
 }
 
+/// Who has the address in the bridge. The kernel marks an entry that a program makes local as it marks the addresses of its devices.
+std::string Fdb::holder_words(const Place& place, const Status& answer) const {
+  std::string words{ids_.named(answer).message()};
+  const std::size_t at = words.find(kAddressOfDevice);
+  bool is_of_device = at == std::string::npos;
+  ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {
+    is_of_device = is_of_device || (device.mac == place.second && (name == place.first || ids_.is_in(name, place.first)));
+  });
+  if (!is_of_device) words.replace(at, std::string::npos, "another program made the entry of this address local ('bridge fdb' shows it)");
+  return words;
+}
+
 /// The delay doubles from kForeignRetry to kSlowestForeignRetry.
 void Fdb::await_end(const Place& place, const Status& answer) {
   Entry& entry = entries_.find(place)->second;
   entry.present = false;
-  entry.holder = std::string{answer.message()};
+  entry.holder = holder_words(place, answer);
   entry.denied_at = runtime().scheduler().now();
   const Duration delay = std::min<Duration>(kForeignRetry * (1U << std::min(entry.denials++, 6U)), kSlowestForeignRetry);
   const Waiting waiting{place.second, place.first};

@@ -77,6 +77,7 @@ class Fdb final : public Orch {
   Outcome set_dynamic(const Place& place);
   Outcome answered(const Place& place, IfIndex device, const Status& status);
   void gone(const Place& place);
+  std::string holder_words(const Place& place, const Status& answer) const;
   void await_end(const Place& place, const Status& answer);
   void retry_now(const Waiting& waiting);
   void retry_due();

@@ -89,10 +89,10 @@ void Fdb::repaired(const Place& place, const Status& answer) {
   Entry& entry = it->second;
   if (!holds({kVlanMember, place.first + ":" + entry.port})) return;
   const bool is_held = answer.code() == StatusCode::AlreadyExists;
-  entry.refused_again = answer.ok() || is_held ? std::string{} : std::string{answer.message()};
+  entry.refused_again = answer.ok() || is_held ? std::string{} : std::string{ids_.named(answer).message()};
   if (!is_held) return;
   entry.present = false;
-  entry.holder = std::string{answer.message()};
+  entry.holder = holder_words(place, answer);
   requeue(consumer_, spellings_.holder(fdb_key(place.first, place.second)));
 }
 

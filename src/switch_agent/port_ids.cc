@@ -1,8 +1,24 @@
 #include "switch_agent/port_ids.h"
 
+#include <charconv>
+
 #include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
+
+Status PortIds::named(const Status& status) const {
+  if (status.ok()) return {};
+  constexpr std::string_view kPort = "port ";
+  std::string words{status.message()};
+  for (std::size_t at = words.find(kPort); at != std::string::npos; at = words.find(kPort, at + 1)) {
+    const char* const digits = words.data() + at + kPort.size();
+    std::uint32_t number = 0;
+    const char* const end = std::from_chars(digits, words.data() + words.size(), number).ptr;
+    const std::string_view known = name(IfIndex{number});
+    if (!known.empty()) words.replace(at, static_cast<std::size_t>(end - words.data()) - at, known);
+  }
+  return Status{status.code(), std::move(words), status.origin_errno()};
+}
 
 PortIds::Use PortIds::use_of(std::string_view port) const {
   const std::string_view holder = name(device(port).master);

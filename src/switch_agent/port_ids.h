@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "rondo/base/status.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 
@@ -30,6 +31,8 @@ class PortIds {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view{} : it->second;
   }
+  /// The same error with names in place of the numbers of ports: "static entry 02:00:00:00:00:aa on swp1".
+  Status named(const Status& status) const;
   /// What is known of an earlier device of this name is forgotten.
   void set(std::string_view name, IfIndex id) {
     if (find(name) == id) return;

@@ -142,6 +142,20 @@ TEST_F(VlanOnLinux, AnEntryOfAnotherControlPlaneStaysAndItsRowWaits) {
   EXPECT_EQ(plane->fdb().value().size(), 1U);
 }
 
+TEST_F(VlanOnLinux, AnEntryThatAnotherProgramMadeLocalIsNotCalledTheAddressOfADevice) {
+  ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master local"));
+  set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}});
+  EXPECT_TRUE(says("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA",
+                   "static entry 02:00:00:00:00:aa on swp1: another program made the entry of this address local"))
+      << answer("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA");
+  EXPECT_THAT(json::serialize(client->call("health", {}).value()), HasSubstr("on swp1: another program made the entry"));
+  const std::string own = "Vlan10:" + link("swp1").mac.to_string();
+  set("FDB_TABLE", own, {{"port", "swp1"}});
+  EXPECT_TRUE(says("why", "FDB_TABLE", own.c_str(), " on swp1: it is the address of a device of this bridge"));
+  ASSERT_TRUE(lab->bridge("fdb del 02:00:00:00:00:aa dev swp1 master"));
+  EXPECT_TRUE(is_installed("FDB_TABLE", "Vlan10:02:00:00:00:00:AA")) << answer("why", "FDB_TABLE", "Vlan10:02:00:00:00:00:AA");
+}
+
 /// The kernel names no sender of a change of an entry.
 TEST_F(VlanOnLinux, OurOwnStaticEntriesCauseNoAudit) {
   const auto audits = [this](const char* kind) {
