@@ -101,11 +101,19 @@ Outcome NexthopGroups::set(FactKind kind, std::string_view name, const Fields& f
 
 /// Another program has changed the row. Its routes use the next hops that are in its name, so the row gets these back.
 void NexthopGroups::repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields) {
-  const std::string found{fields.find(field::kNexthop.name).value_or("")};
-  const Change repaired{ChangeOp::Set, set_row(hops)};
+  const Record row = set_row(hops);
+  std::string found;
+  const Fields all = row.fields();
+  for (const Field wanted : all) {
+    const auto written = fields.find(wanted.name);
+    if (written == wanted.value) continue;
+    found.append(found.empty() ? "" : ", ").append(written ? "" : "no ").append(wanted.name);
+    if (written) found.append("=").append(*written);
+  }
+  const Change repaired{ChangeOp::Set, row};
   const Status written = write(kNexthopSetTable, repaired);
   runtime().report_reject(kNexthopSetTable, repaired,
-                          Status{StatusCode::FailedPrecondition, "another program wrote nexthop=" + found + " into " + std::string{name} +
+                          Status{StatusCode::FailedPrecondition, "another program wrote " + found + " into " + std::string{name} +
                                                                      ", which rondod alone writes; " +
                                                                      (written.ok() ? "it is written back" : written.to_string())});
 }

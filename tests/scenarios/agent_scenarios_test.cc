@@ -542,7 +542,10 @@ TEST_F(SwitchAgent, AnotherProgramCannotChangeTheNextHopsOfASet) {
   testbed.run_for(1s);
   EXPECT_EQ(stored, "10.0.0.2");
   ASSERT_EQ(testbed.rejects.size(), 1U);
-  EXPECT_THAT(testbed.rejects.front(), HasSubstr("another program wrote nexthop=10.1.0.2"));
+  EXPECT_THAT(testbed.rejects.front(), HasSubstr("another program wrote nexthop=10.1.0.2, ifname=B into 10.0.0.2@A*1"));
+  testbed.set("NEXTHOP_SET", name, {{"nexthop", "10.0.0.2"}, {"ifname", "A"}, {"weight", "7"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.rejects.back(), HasSubstr("another program wrote weight=7 into 10.0.0.2@A*1"));
   testbed.set("NEXTHOP_SET", "any", {{"nexthop", "10.1.0.2"}, {"ifname", "B"}});
   testbed.run_for(1s);
   EXPECT_THAT(testbed.rejects.back(), HasSubstr("rondod alone writes this table"));
