@@ -151,6 +151,7 @@ Status Daemon::open_agent() {
                 if (state_db_ != nullptr) state_db_->link_event(event);
                 if (neighbors_ != nullptr) neighbors_->link_event(event);
               },
+          .on_set_up = [this](std::string_view port) { events_.set_up(port); },
           .audit = {.period = std::chrono::seconds{config_.audit_s},
                     .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
   agent_->safety().on_event(
@@ -308,6 +309,7 @@ void Daemon::watch_store() {
   writes_.flush();
   events_.check(runtime_->consumers());
   if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
+  if (agent_ != nullptr) events_.held_by_others(agent_->fdb().held_by_others());
   if (resources_ != nullptr) resources_->look();
   if (jobs_ != nullptr) jobs_->poll();
   plane_lock_.answer();

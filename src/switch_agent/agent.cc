@@ -141,6 +141,7 @@ void Agent::begin_restart() {
   }
   if (journal_ != nullptr && !noted.empty()) journal_->note(kAddressedNote, noted);
   port_ids_.begin_restart(std::move(ports));
+  if (options_.on_set_up) ports_.on_set_up([this](const std::string& port) { options_.on_set_up(port); });
 }
 
 void Agent::look_at_restart() {
@@ -235,6 +236,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
 
 void Agent::end_restart() {
   reconciler_.end();
+  ports_.on_set_up({});
   interfaces_.end_restart();
   lag_members_.end_restart();
   vlan_members_.end_restart();

@@ -72,6 +72,8 @@ struct SwitchAgentOptions {
   std::function<void(const Operation& refused)> on_refused = {};
   /// Called with each link event before the ports handle it.
   std::function<void(const LinkEvent& event)> on_link = {};
+  /// Called for each port that was down when a start took over what an earlier run left, and that its row has set up.
+  std::function<void(std::string_view port)> on_set_up = {};
   /// If set, the answers of a recorded run replace those of the data plane. It must outlive the agent.
   RecordedAnswers* answers = nullptr;
   /// If set, the recorded reading replaces what an earlier run left in the data plane and what audits found. It must outlive the agent.

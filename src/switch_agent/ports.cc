@@ -63,8 +63,9 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   // A bond of an earlier run: the row that puts the port into it may still come, and then its MTU is that of the LAG.
   const bool is_in_lag = is_lag_name(ids_.name(ids_.device(name).master));
   const LinkSet order{ports_[name].id, row->admin_up, is_in_lag ? std::nullopt : mtus_.wanted(name)};
-  program(programmer_, order, [this, ticket = current_ticket(), name, order, before](const Status& status) {
-    Outcome outcome = set_answered(name, order, status);
+  const bool was_up = ports_[name].admin_up;
+  program(programmer_, order, [this, ticket = current_ticket(), name, order, was_up, before](const Status& status) {
+    Outcome outcome = set_answered(name, order, was_up, status);
     if (outcome.kind() == Outcome::Kind::Reject) mtus_.set_port_row(name, before);
     settle(ticket, refusals_.note(name, std::move(outcome)));
   });
@@ -72,7 +73,7 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
 }
 
 /// A device that was removed and created again has lost what was set, so its row is handled again.
-Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const Status& status) {
+Outcome Ports::set_answered(const std::string& name, const LinkSet& order, bool was_up, const Status& status) {
   if (!status.ok()) return outcome_of_set(status);
   if (ids_.find(name) != order.port) return outcome_of_set(device_changed(name));
   Port& port = ports_[name];
@@ -80,6 +81,7 @@ Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const
   port.wanted_up = order.up;
   ids_.set_wanted_up(name, order.up);
   port.was_as_wanted = order.up == port.admin_up;
+  if (on_set_up_ && !was_up && order.up == true) on_set_up_(name);
   announce({kPort, name});
   return Outcome::done_while({kDevice, name});
 }

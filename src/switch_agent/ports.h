@@ -37,6 +37,9 @@ class Ports final : public Orch {
   /// exist: it was renamed, or another device has the name.
   void on_name_left(std::function<void(const std::string& port, IfIndex device)> handler) { on_name_left_ = std::move(handler); }
 
+  /// 'handler' is called when an order of a row has set up a port that was down.
+  void on_set_up(std::function<void(const std::string& port)> handler) { on_set_up_ = std::move(handler); }
+
   /// One port, for reports to operators.
   struct Port {
     std::string name;
@@ -86,7 +89,7 @@ class Ports final : public Orch {
 
  private:
   Outcome set(std::string_view key, const Fields& fields);
-  Outcome set_answered(const std::string& name, const LinkSet& order, const Status& status);
+  Outcome set_answered(const std::string& name, const LinkSet& order, bool was_up, const Status& status);
   Outcome remove(std::string_view key);
   void forget_old_name(const LinkEvent& event);
   void state_master(const std::string& name, IfIndex before, IfIndex now);
@@ -107,6 +110,7 @@ class Ports final : public Orch {
   std::map<std::string, Port, std::less<>> ports_;
   std::map<IfIndex, std::string> names_;  // Of the devices that exist.
   std::function<void(const std::string& port, IfIndex device)> on_name_left_;
+  std::function<void(const std::string& port)> on_set_up_;
   std::vector<Handled> handled_;
   std::uint64_t next_sequence_ = 1;
   Histogram event_wait_ns_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <csignal>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -95,6 +96,27 @@ TEST_F(RowStatesOnLinux, AGroupWithoutANextHopThatTheKernelRefusesSaysSoAndSoDoI
   set("NEIGH_TABLE", "swp1:10.0.0.7", {{"neigh", "02:00:00:00:00:07"}});
   EXPECT_TRUE(becomes([&] { return told("ROUTE_TABLE", "193.168.0.0/16").find(R"("note":"")") != std::string::npos; }));
   EXPECT_TRUE(becomes([&] { return answer("health").find("next hop") == std::string::npos; })) << answer("health");
+}
+
+TEST_F(RowStatesOnLinux, APortThatWasTakenDownBetweenTwoRunsIsSetUpAndTheLogSaysSo) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  if (!lab) GTEST_SKIP() << "the simulated data plane ends with rondod";
+  ASSERT_THAT(log_text(), ::testing::Not(HasSubstr("the start set up"))) << "the first start set up a new port";
+  const auto restart = [this] {
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    wait();
+    start();
+    set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
+    set("INTF_TABLE", "swp1", {});
+    set("INTF_TABLE", "swp1:10.0.0.1/24", {});
+    ASSERT_TRUE(becomes([&] { return answer("stats").find(R"("restarted":true)") != std::string::npos; })) << log_text();
+  };
+  ASSERT_NO_FATAL_FAILURE(restart());
+  ASSERT_THAT(log_text(), ::testing::Not(HasSubstr("the start set up"))) << "it was up";
+  ASSERT_TRUE(lab->ip("link set swp1 down"));
+  ASSERT_NO_FATAL_FAILURE(restart());
+  EXPECT_TRUE(becomes([&] { return log_text().find("the start set up ports that were down") != std::string::npos; })) << log_text();
+  EXPECT_THAT(log_text(), HasSubstr("because their rows ask for it count=1 ports=swp1"));
 }
 
 TEST_F(RowStatesOnLinux, ARenamedAndADeletedPortAreToldOfAllThatWasOnThem) {

@@ -110,6 +110,16 @@ void EventLog::held_by_others(const switch_agent::Routes::HeldByOthers& held) {
   }
 }
 
+void EventLog::held_by_others(const switch_agent::Fdb::HeldByOthers& held) {
+  const std::size_t before = std::exchange(entries_held_, held.rows);
+  if (held.rows > before) {
+    log_.warn("entries that rondod must not replace are in the place of rows of FDB_TABLE, which wait: 'rondo why' names them",
+              {{"rows", held.rows}, {"first", held.first}});
+  } else if (held.rows == 0 && before != 0) {
+    log_.info("no such entry is in the place of a row of FDB_TABLE any more", {{"rows", before}});
+  }
+}
+
 /// An order that is refused again and again is logged once, and a burst of refusals fills only a few lines.
 bool EventLog::is_worth_a_line(const Operation& operation) {
   const std::lock_guard lock(refused_mutex_);
@@ -152,7 +162,7 @@ std::string EventLog::name_of(IfIndex port) {
 }
 
 void EventLog::refused(const Operation& operation) {
-  // See held_by_others(). An entry of a bridge that another program has is retried, too, and its row is foreign.
+  // Such orders are retried, and their rows are foreign: see held_by_others().
   const bool waits_for_other = std::holds_alternative<RouteSet>(operation.order) || std::holds_alternative<FdbSet>(operation.order);
   if (operation.status.code() == StatusCode::AlreadyExists && waits_for_other) return;
   if (!is_worth_a_line(operation)) return;
@@ -170,6 +180,9 @@ void EventLog::check(const std::vector<ConsumerStats>& consumers) {
     log_.warn("more changes were rejected: 'rondo rejected' lists the rows", {{"count", more}});
   }
   rejected_lines_ = 0;
+  if (const std::vector<std::string> up = std::exchange(set_up_, {}); !up.empty()) {
+    log_.warn("the start set up ports that were down, because their rows ask for it", {{"count", up.size()}, {"ports", list_of(up)}});
+  }
   std::vector<std::string> ports = std::exchange(lost_before_, lost_ports_);
   for (std::string& port : std::exchange(lost_ports_, {})) {
     if (std::ranges::find(ports, port) == ports.end()) ports.push_back(std::move(port));

@@ -17,6 +17,7 @@
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/runtime.h"
+#include "switch_agent/fdb.h"
 #include "switch_agent/routes.h"
 
 namespace rondo::daemon {
@@ -36,6 +37,10 @@ class EventLog {
   void refused(const Operation& operation);
   /// Called every second: logs routes in whose place other programs have one, when their number has grown and when none is left.
   void held_by_others(const switch_agent::Routes::HeldByOthers& held);
+  /// The same for static entries of VLANs.
+  void held_by_others(const switch_agent::Fdb::HeldByOthers& held);
+  /// A start has set up a port that was down. Logged with the next check().
+  void set_up(std::string_view port) { set_up_.emplace_back(port); }
   /// Called every second: logs rows that were withdrawn or restored since the last call, and how many lines a burst omitted.
   void check(const std::vector<ConsumerStats>& consumers);
 
@@ -61,6 +66,8 @@ class EventLog {
   std::vector<std::string> lost_ports_;                        // Since the last check.
   std::map<std::string, std::size_t, std::less<>> withdrawn_;  // Rows of each table at the last check.
   std::size_t held_by_others_ = 0;                             // Already logged.
+  std::size_t entries_held_ = 0;                               // Already logged.
+  std::vector<std::string> set_up_;                            // Since the last check.
   std::uint32_t rejected_lines_ = 0;                           // Since the last check.
   std::uint64_t rejected_left_out_ = 0;
   std::mutex refused_mutex_;

@@ -77,13 +77,13 @@ TEST_F(Events, APortThatMovesBetweenVrfsIsNotSetDownByItsAdministrator) {
 }
 
 TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
-  events.held_by_others({});
+  events.held_by_others(switch_agent::Routes::HeldByOthers{});
   EXPECT_EQ(told(), "");
   events.held_by_others({.routes = 2, .first = "route 10.0.0.0/8: held by a route of protocol static (4)"});
   EXPECT_THAT(told(), AllOf(HasSubstr("warn routes of other programs"), HasSubstr("rows=2"), HasSubstr("protocol static (4)")));
   for (const std::size_t routes : {2U, 1U}) events.held_by_others({.routes = routes, .first = "one"});
   EXPECT_EQ(told(), "");
-  events.held_by_others({});
+  events.held_by_others(switch_agent::Routes::HeldByOthers{});
   EXPECT_THAT(told(), HasSubstr("info no route of another program"));
   Operation refused{.order = RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value()},
                     .status = {StatusCode::AlreadyExists, "held", EEXIST}};
@@ -92,6 +92,27 @@ TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
   refused.order = FdbSet{.port = IfIndex{3}, .mac = MacAddress{{2, 0, 0, 0, 0, 1}}};
   events.refused(refused);
   EXPECT_EQ(told(), "") << "the same";
+}
+
+TEST_F(Events, EntriesThatMustStayAreLoggedWhenTheyComeAndWhenAllHaveGone) {
+  const auto held = [this](std::size_t rows) {
+    events.held_by_others({.rows = rows, .first = "Vlan10:02:00:00:00:00:aa: held"});
+    return told();
+  };
+  EXPECT_EQ(held(0), "");
+  EXPECT_THAT(held(1),
+              AllOf(HasSubstr("warn entries that rondod must not replace"), HasSubstr("first=\"Vlan10:02:00:00:00:00:aa: held\"")));
+  EXPECT_EQ(held(1), "");
+  EXPECT_THAT(held(0), HasSubstr("info no such entry"));
+}
+
+TEST_F(Events, PortsThatAStartSetsUpAreOneLine) {
+  for (const char* const port : {"swp1", "swp2", "swp3", "swp4"}) events.set_up(port);
+  events.check({});
+  EXPECT_THAT(told(), AllOf(HasSubstr("warn the start set up ports that were down"), HasSubstr("count=4"),
+                            HasSubstr("swp1, swp2, swp3 and 1 more")));
+  events.check({});
+  EXPECT_EQ(told(), "");
 }
 
 TEST_F(Events, ABurstOfRejectsIsAFewLinesAndWhereTheRestIs) {
