@@ -48,6 +48,12 @@ inline constexpr unsigned kRestartHold = 3600;
 /// `RondodOnRedis.ADrainThatIsCutShortSaysHowManyWritesAreLeft`, `UnflushedWork.RowsThatAStoreKeepsAreLeftForTheNextStart`.
 inline constexpr Duration kDaemonDrain = 5000ms;
 
+/// Jobs whose last run has failed, and whose failures in a row are counted for `health`. One costs its name and the words of its last
+/// failure.
+/// Reached: a further job is not counted until another one succeeds, is stopped or is removed. Figure: none: each failed run is in the log,
+/// and `stats.jobs.failed` counts all. Test: `FailingJobs.AreBounded`.
+inline constexpr std::size_t kFailingJobs = 1024;
+
 /// Lost parts of a store's file that `stats` lists; it counts all, and the log lists all.
 /// Reached: the rest is counted and not listed. Figure: `stats.store.files.damage_parts`. Test:
 /// `RondodOnFile.OfManyDamagedPartsSomeAreNamedAndAllAreCounted`.

@@ -203,6 +203,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"config_nesting", 64},
     {"restart_hold_s", 3600},
     {"daemon_drain_us", 5000000},
+    {"failing_jobs", 1024},
     {"damage_shown", 16},
     {"dump_rows", 10000},
     {"load_bytes", 1073741824},

@@ -18,6 +18,7 @@
 #include "rondo/job_commands/job_commands.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/workers/workers.h"
+#include "rondod/jobs/failing_jobs.h"
 
 namespace rondo::daemon {
 
@@ -77,6 +78,7 @@ class StoredJobs final : public JobService {
   StoredJobs(std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
       : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
     jobs_.on_end([this](const jobs::JobRun& run) {
+      failing_.ended(run);
       if (run.state != jobs::RunState::Failed && run.state != jobs::RunState::TimedOut) return;
       log_.warn("a run of a job failed", {{"job", run.job}, {"run", run.id}, {"state", to_string(run.state)}, {"why", run.note}});
     });
@@ -92,6 +94,7 @@ class StoredJobs final : public JobService {
   void start() override { jobs_.start(); }
 
   void poll() override {
+    check_failing();
     const Status health = jobs_.health();
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
@@ -131,12 +134,23 @@ class StoredJobs final : public JobService {
       json::array& to = std::ranges::binary_search(late, awaited[i]) ? troubles : notes;
       to.push_back(sentence("jobs: " + jobs_.handler_trouble(awaited[i])));
     }
+    if (const std::string words = failing_.words(); !words.empty()) notes.push_back(sentence("jobs: " + words));
     if (awaited.size() > kNotes) notes.push_back(sentence("jobs: the same of " + std::to_string(awaited.size() - kNotes) + " more"));
   }
 
  private:
+  /// A failing job that was stopped or removed is no failing job any more. One job in each call, so that the store is not read much.
+  void check_failing() {
+    const std::string name = failing_.next();
+    if (name.empty()) return;
+    jobs_.find(name, [this, name](const Result<jobs::StoredJob>& found) {
+      if (found ? !found->is_running : found.error().code() == StatusCode::NotFound) failing_.forget(name);
+    });
+  }
+
   std::string file_;
   Log& log_;
+  FailingJobs failing_;
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   Status trouble_;  // Already logged.

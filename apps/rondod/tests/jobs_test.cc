@@ -216,6 +216,22 @@ TEST_F(RondodWithJobs, TheLogNamesEachWriteAndNoDryRun) {
   EXPECT_THAT(log_text(), Not(HasSubstr("suppressed=")));
 }
 
+TEST_F(RondodWithJobs, AJobThatFailsEachTimeIsANoteOfHealthUntilItIsStoppedOrSucceeds) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  const auto put = [this](const char* definition) { call("job-put", {{"definition", definition}, {"start", true}}); };
+  put(R"({"name":"broken","handler":"table","parameters":"nonsense","schedule":"every 50ms"})");
+  put(R"({"name":"wrong","handler":"table","parameters":"nonsense","schedule":"every 50ms"})");
+  EXPECT_TRUE(comes_to([this] { return health().find("jobs: 2 jobs have failed 3 times in a row or more") != std::string::npos; }));
+  EXPECT_THAT(health(), AllOf(HasSubstr("lists its runs"), HasSubstr(R"("healthy":true)")));
+  call("job-stop", {{"name", "wrong"}, {"note", ""}});
+  EXPECT_TRUE(comes_to([this] { return health().find("jobs: 1 job has failed") != std::string::npos; })) << health();
+  EXPECT_THAT(health(), HasSubstr("(the most: broken, "));
+  put(R"({"name":"broken","handler":"none","schedule":"every 50ms"})");
+  EXPECT_TRUE(comes_to([this] { return health().find("in a row") == std::string::npos; })) << health();
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
   std::filesystem::create_directory(file("disk"));
   start_jobs();

@@ -1,0 +1,48 @@
+// The counts of failed runs in a row. Method: ends of runs without a store.
+#include "rondod/jobs/failing_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+jobs::JobRun run_of(const std::string& job, jobs::RunState state) {
+  jobs::JobRun run;
+  run.job = job;
+  run.state = state;
+  run.note = "no " + job;
+  return run;
+}
+
+TEST(FailingJobs, AreReportedFromTheThirdFailureInARow) {
+  FailingJobs failing;
+  for (int i = 0; i < 2; ++i) failing.ended(run_of("a", jobs::RunState::Failed));
+  failing.ended(run_of("a", jobs::RunState::Succeeded));
+  for (int i = 0; i < 2; ++i) failing.ended(run_of("a", jobs::RunState::TimedOut));
+  failing.ended(run_of("a", jobs::RunState::Skipped));
+  EXPECT_THAT(failing.words(), IsEmpty());
+  failing.ended(run_of("a", jobs::RunState::Failed));
+  for (int i = 0; i < 5; ++i) failing.ended(run_of("b", jobs::RunState::Failed));
+  EXPECT_THAT(failing.words(), AllOf(HasSubstr("2 jobs have failed"), HasSubstr("(the most: b, 5 runs, the last one: no b)")));
+  EXPECT_EQ(failing.next(), "a");
+  EXPECT_EQ(failing.next(), "b");
+  EXPECT_EQ(failing.next(), "a");
+  failing.forget("a");
+  EXPECT_THAT(failing.words(), HasSubstr("1 job has failed"));
+}
+
+TEST(FailingJobs, AreBounded) {
+  FailingJobs failing;
+  for (std::size_t i = 0; i < limits::kFailingJobs + 10; ++i) {
+    for (int j = 0; j < 3; ++j) failing.ended(run_of("job" + std::to_string(i), jobs::RunState::Failed));
+  }
+  EXPECT_THAT(failing.words(), HasSubstr(std::to_string(limits::kFailingJobs) + " jobs have failed"));
+}
+
+}  // namespace
+}  // namespace rondo::daemon
