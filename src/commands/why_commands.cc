@@ -45,7 +45,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 
   /// Queries the store for each of them, one after the other, then answers.
   void go_on() {
-    while (next_ < why_.chain.size() && is_explained(why_.chain[next_])) ++next_;
+    while (next_ < why_.chain.size() && is_explained(why_.chain[next_]) && !may_have_lost_its_row()) ++next_;
     if (next_ == why_.chain.size()) return finish();
     const WhyLink& link = why_.chain[next_];
     store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
@@ -60,8 +60,24 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     return link.state != WhyLink::State::Absent || link.plane != PlaneState::Unknown || link.table.empty();
   }
 
+  /// True for the row asked about if its object is there, and a store of another process could have lost the row meanwhile.
+  bool may_have_lost_its_row() const {
+    const WhyLink& link = why_.chain[next_];
+    if (next_ != 0 || link.state != WhyLink::State::Absent || link.table.empty()) return false;
+    const auto size = store_.size(link.table);
+    return size && !size->rows;
+  }
+
   void note(const Result<Record>& record) {
     WhyLink& link = why_.chain[next_];
+    if (is_explained(link)) {
+      if (record && !*record) {
+        link.note += std::string{link.note.empty() ? "" : "; "} +
+                     "the store does not have this row any more: another client deleted it without a message to the table's channel, and "
+                     "the next start removes what it asked for";
+      }
+      return;
+    }
     link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
     if (!record && record.error().code() != StatusCode::NotFound) {  // A table that the store does not know has no such row.
       const bool has_answer = record.error().code() == StatusCode::FailedPrecondition;  // The key is of another type.

@@ -315,6 +315,17 @@ TEST_F(RondodOnRedis, WhySaysOfARowOfHsetAloneThatNoConsumerWasNotified) {
   EXPECT_THAT(std::string{link.at("note").as_string()}, HasSubstr("no consumer was notified"));
 }
 
+TEST_F(RondodOnRedis, WhySaysThatTheStoreLostTheRowOfAnObject) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  const auto why = [this] { return call("why", {{"table", "ROUTE_TABLE"}, {"key", "192.168.0.0/16"}}).at("chain").at(0).as_object(); };
+  constexpr const char* kLost = "the store does not have this row any more";
+  EXPECT_THAT(std::string{why().at("note").as_string()}, Not(HasSubstr(kLost)));
+  server->command({"DEL", "ROUTE_TABLE:192.168.0.0/16"});
+  EXPECT_THAT(std::string{why().at("note").as_string()}, HasSubstr(kLost)) << json::serialize(why());
+}
+
 TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
   start("url = \"" + url() + "\"\n");
   produce_all();
