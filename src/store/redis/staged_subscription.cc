@@ -30,7 +30,7 @@ constexpr std::string_view kPageSeconds = "0.001";
 void StagedSubscription::use(const SubscribeOptions& options) {
   rows_ = options.rows;
   walk_ = options.standing_rows ? Walk::ToBegin : Walk::Ended;
-  told_.clear();
+  delivered_.clear();
   wait_for_empty(options.standing_rows);
   go_offline();  // Requests of an earlier consumer are void: its rows stand in the table, and its Deletes are in flight.
   if (options.standing_rows) {
@@ -55,7 +55,7 @@ void StagedSubscription::broke_off() {
 void StagedSubscription::row_recovered(Entry& entry) {
   if (walk_ == Walk::Ended) return;
   if (entry.deleted) {
-    told_.insert(entry.key);
+    delivered_.insert(entry.key);
   } else {
     entry.left_out = true;
   }
@@ -82,7 +82,7 @@ bool StagedSubscription::goes_before_pops() {
     return true;
   }
   walk_ = Walk::Ended;
-  told_.clear();
+  delivered_.clear();
   found_.shrink_to_fit();
   send_count();
   return true;  // The pops continue when the answer arrives.
@@ -138,7 +138,7 @@ void StagedSubscription::read_answered(const Keys& wanted, bool again, const Rep
     const std::string& key = wanted[i];
     const std::int64_t waits = items[3 * i].integer() % kOtherType;
     note_type(key, items[3 * i].integer() >= kOtherType);
-    if (waits != 0 || (!again && told_.contains(key))) continue;
+    if (waits != 0 || (!again && delivered_.contains(key))) continue;
     Entry entry;
     entry.key = key;
     entry.change = Change{ChangeOp::Set, record_of(key, items[3 * i + 1])};

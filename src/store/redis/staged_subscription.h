@@ -55,8 +55,8 @@ class StagedSubscription final : public SingleConsumerSubscription {
   bool walk_stopped_ = false;  // The server does not end the walk: nothing is popped until a reconnect.
   Keys found_;                 // Keys whose rows must be read.
   bool page_asked_ = false;
-  std::set<std::string> told_;   // In flight from an earlier process and delivered with their Deletes; the walk skips them.
-  std::set<std::string> again_;  // Keys to deliver again.
+  std::set<std::string> delivered_;  // In flight from an earlier process and delivered with their Deletes; the walk skips them.
+  std::set<std::string> again_;      // Keys to deliver again.
   bool again_asked_ = false;
   bool renames() const noexcept { return rename_in_ == 0; }
   // Renaming a staged hash that becomes a new row, and reading it from here, is cheaper for Redis than copying it. For an existing row it

@@ -41,8 +41,8 @@ Result<std::vector<std::string>> next_page(RedisSession& session, RedisCommand c
 }
 
 /// Reports the staged changes of each of 'names', with two queries per key in one round trip.
-Status tell_staged(RedisSession& session, const redis::TableKeys& keys, const std::vector<std::string>& names,
-                   const std::function<void(const json::value&)>& on_row) {
+Status list_named(RedisSession& session, const redis::TableKeys& keys, const std::vector<std::string>& names,
+                  const std::function<void(const json::value&)>& on_row) {
   std::vector<RedisCommand> commands;
   for (const std::string& name : names) {
     commands.push_back({"SISMEMBER", keys.deleted, name});
@@ -66,7 +66,7 @@ Status list_staged(RedisSession& session, const redis::TableKeys& keys, const st
     Result<std::vector<std::string>> names = next_page(session, {"SSCAN", keys.pending, cursor, "COUNT", kPage}, cursor);
     if (!names) return names.error();
     std::erase_if(*names, [&seen](const std::string& name) { return !seen.insert(name).second; });
-    if (Status told = tell_staged(session, keys, *names, on_row); !told.ok()) return told;
+    if (Status listed = list_named(session, keys, *names, on_row); !listed.ok()) return listed;
   } while (cursor != "0");
   return {};
 }
