@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where the turns above 5 ms of the main job come from.
 
-Runs `rondo-demo --exit` with perf beside it, takes each "a turn took long" of rondod's log, and says what the processor of its scheduler did meanwhile:
+Runs `rondo-demo --exit` with perf beside it, takes each "slow turn" of rondod's log, and says what the processor of its scheduler did meanwhile:
   still     a timer of 0.25 ms did not fire on that processor, or found it at the same instruction again: the hypervisor let it, or the
             whole machine, not run
   others    another thread had the processor (its name follows)
@@ -21,7 +21,7 @@ import tempfile
 
 EVENTS = ("sched:sched_switch", "irq:softirq_entry", "irq:softirq_exit")
 SAMPLE_NS = 250_000
-LONG = re.compile(r"a turn took long source=(\S+) ms=(\S+) on_cpu_ms=(\S+) began_s=(\S+)")
+LONG = re.compile(r"slow turn source=(\S+) ms=(\S+) cpu_ms=(\S+) began_s=(\S+)")
 LINE = re.compile(r"^\s*(.+?)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+\.\d+):\s+([\w-]+(?::[\w-]+)?):\s*(.*)$")
 SWITCH = re.compile(r"prev_pid=(\d+) .*next_comm=(.+) next_pid=(\d+)")
 # If two samples are further apart than this many periods, the processor did not run between them. At one instruction, a little more than one suffices.

@@ -67,7 +67,7 @@ Status Daemon::lock_plane() {
   for (const netlink::PlaneLock::Holder& stranger : plane_lock_.strangers())
     holders.append(holders.empty() ? "" : "; ").append(to_string(stranger));
   log_.warn(plane_lock_.is_held() ? "processes without CAP_NET_ADMIN hold names of the lock of the data plane, using another name"
-                                  : "processes without CAP_NET_ADMIN hold all names of the lock of the data plane, going on without it",
+                                  : "processes without CAP_NET_ADMIN hold all names of the lock of the data plane, continuing without it",
             {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holders", holders}});
   return {};
 }
@@ -216,10 +216,9 @@ Status Daemon::declare_tables() {
 
 /// Logs the time in the form of the kernel's log, so that the two logs can be compared.
 void Daemon::report_long_turn(const LongTurn& turn) {
-  log_.warn("a turn took long", {{"source", turn.source},
-                                 {"ms", in_ms(turn.ran)},
-                                 {"on_cpu_ms", in_ms(turn.on_cpu)},
-                                 {"began_s", in_ms(turn.began - Instant{}) / 1e3}});
+  log_.warn(
+      "slow turn",
+      {{"source", turn.source}, {"ms", in_ms(turn.ran)}, {"cpu_ms", in_ms(turn.on_cpu)}, {"began_s", in_ms(turn.began - Instant{}) / 1e3}});
 }
 
 /// Its thread logs and notifies the service manager; both are safe on any thread.
@@ -246,9 +245,9 @@ void Daemon::report_stall(const Stall& stall) {
   std::string stack;
   for (const std::string& frame : stall.stack) stack += (stack.empty() ? "" : " < ") + frame;
   if (config_.stall_stack) {
-    log_.error("a turn does not end", {{"source", source}, {"ms", ms}, {"stack", stack}});
+    log_.error("turn still running", {{"source", source}, {"ms", ms}, {"stack", stack}});
   } else {
-    log_.error("a turn does not end", {{"source", source}, {"ms", ms}});
+    log_.error("turn still running", {{"source", source}, {"ms", ms}});
   }
   static_cast<void>(notify("STATUS=stuck in a turn of " + source));
 }
@@ -259,7 +258,7 @@ StoreHooks Daemon::store_hooks() {
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
   hooks.durable.on_open = [this](std::unique_ptr<TableFile> file) { files_.push_back(std::move(file)); };
   hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
-    log_.info("tables came back", {{"file", file}, {"rows", rows}});
+    log_.info("restored tables from the file", {{"file", file}, {"rows", rows}});
   };
   hooks.durable.on_damage = [this](const std::string& file, const std::string& kept_as, const std::string& lost) {
     log_.error("the file was damaged, what is whole was kept", {{"file", file}, {"damaged", kept_as}, {"lost", lost}});
@@ -315,7 +314,7 @@ void Daemon::watch_store() {
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_reported_, commands_->failed_writes());
       failed != 0) {
-    log_.warn("writes failed or were refused by their store, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
+    log_.warn("writes failed or were refused by their store, continuing", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
   const SchedulerStats& turns = runtime_->scheduler().stats();
   check_refused_orders(*context_);
@@ -333,9 +332,9 @@ void Daemon::watch_store() {
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
   if (health.ok()) {
-    log_.info("the store is well again", {{"store", describe_stores(config_)}});
+    log_.info("the store works again", {{"store", describe_stores(config_)}});
   } else {
-    log_.warn("the store has trouble, going on", {{"why", health}});
+    log_.warn("the store has trouble, continuing", {{"why", health}});
   }
 }
 
@@ -348,7 +347,7 @@ void Daemon::watch_journal() {
     if (journal_trouble_.ok()) {
       log_.info("the journal is written again", {{"file", config_.journal_file}, {"dropped", stats.dropped}});
     } else {
-      log_.error("the journal is not written as it should be, going on",
+      log_.error("the journal has errors, continuing",
                  {{"file", config_.journal_file}, {"why", journal_trouble_}, {"dropped", stats.dropped}});
     }
   } else if (dropped != 0 && journal_trouble_.ok()) {
@@ -402,7 +401,7 @@ Status Daemon::start_work() {
   }
   // Do this last: later threads would inherit both settings.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
-    log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});
+    log_.info("cannot set the nice value of the scheduler thread, keeping that of the process", {{"why", ranked}});
   }
   if (Status pinned = pin_thread(::pthread_self(), config_.scheduler_cpus); !pinned.ok()) {
     return pinned.with_context("the scheduler's thread");
@@ -477,10 +476,10 @@ Status Daemon::open_admin() {
 void Daemon::report_notice(const AdminNotice& notice) {
   switch (notice.kind) {
     case AdminNotice::Kind::SocketMade:
-      log_.warn("the file of the admin socket had gone and was made anew", {{"socket", config_.socket}});
+      log_.warn("the admin socket file was removed and has been recreated", {{"socket", config_.socket}});
       return;
     case AdminNotice::Kind::SocketLost:
-      log_.error("the file of the admin socket has gone and cannot be made anew: nobody can come in",
+      log_.error("the admin socket file was removed and cannot be recreated: new clients cannot connect",
                  {{"socket", config_.socket}, {"why", notice.why}});
       return;
     default:
@@ -523,12 +522,12 @@ Status Daemon::run() {
                         {"policy", runtime_->scheduler().policy().describe()},
                         {"store", describe_stores(config_)}});
   const std::string state = plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
-  if (Status told = notify("READY=1\nSTATUS=" + state); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  if (Status told = notify("READY=1\nSTATUS=" + state); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
   runtime_->run();
   flush_journal();
   const bool drained = is_drained();
   const Status left = unflushed_work().lost();
-  if (!left.ok()) log_.error("ended before all was done, what nobody else keeps may be lost", {{"lost", left.message()}});
+  if (!left.ok()) log_.error("stopped with unfinished work; data that is only in memory may be lost", {{"lost", left.message()}});
   Status lost = finish_files();
   log_.info("ended", {{"drained", drained && lost.ok()}});
   if (!gave_way_.ok()) return gave_way_;
@@ -542,7 +541,7 @@ void Daemon::on_signal(int signal) {
     runtime_->stop();
     return;
   }
-  if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
   log_.info("draining", {{"signal", signal}});
   begin_drain();
 }

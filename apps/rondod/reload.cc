@@ -15,21 +15,21 @@ void Daemon::reload() {
   log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
   read_config_again();
   read_passwords_again();
-  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
 }
 
 void Daemon::read_config_again() {
   if (config_.path.empty()) return;
   Result<Config> read = read_config(config_.path);
   if (!read) {
-    log_.error("the configuration cannot be read, all stays as it was", {{"why", read.error()}});
+    log_.error("cannot read the configuration, keeping the current one", {{"why", read.error()}});
     return;
   }
   if (config_.socket_given) read->socket = config_.socket;
   if (read->log_level != config_.log_level) {
     config_.log_level = read->log_level;
     log_.set_level(config_.log_level);
-    log_.info("the log has another level", {{"level", to_string(config_.log_level)}});
+    log_.info("log level changed", {{"level", to_string(config_.log_level)}});
   }
   if (read->policy != config_.policy) change_policy(read->policy);
   read->policy = config_.policy;  // If the policy could not be applied, that was logged.
@@ -42,7 +42,7 @@ void Daemon::read_passwords_again() {
   for (const auto& store : redis_.stores()) {
     const Result<bool> changed = store->read_passwords();
     if (!changed) {
-      log_.error("a password file cannot be read, the password stays", {{"store", store->where()}, {"why", changed.error()}});
+      log_.error("cannot read a password file, keeping the current password", {{"store", store->where()}, {"why", changed.error()}});
     } else if (*changed) {
       log_.info("the next connections use another password", {{"store", store->where()}});
     }
@@ -52,12 +52,12 @@ void Daemon::read_passwords_again() {
 void Daemon::change_policy(const PolicyChoice& choice) {
   auto policy = make_policy(choice.options());
   if (!policy) {
-    log_.error("the policy stays", {{"why", policy.error()}});
+    log_.error("policy not changed", {{"why", policy.error()}});
     return;
   }
   config_.policy = choice;
   runtime_->scheduler().set_policy(std::move(*policy));
-  log_.info("turns are given by another policy", {{"policy", runtime_->scheduler().policy().describe()}});
+  log_.info("policy changed", {{"policy", runtime_->scheduler().policy().describe()}});
   warn_of_policy();
 }
 

@@ -38,7 +38,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
     const ParkedFact& one = waits[i];
     std::string note = "rows of " + one.table + " that wait: " + std::to_string(one.rows) + ", for " + std::string{one.fact.kind.name()} +
                        " " + one.fact.key + ", the first for " + span_text(one.oldest);
-    note += one.has_provider ? "; provided by " + one.provider : "; nobody provides it";
+    note += one.has_provider ? "; provided by " + one.provider : "; no Orch provides it";
     notes.push_back(sentence(note));
   }
   const bool is_cut = place != Runtime::kNoPlace && seen < runtime.awaited_facts();

@@ -18,7 +18,7 @@ Address::~Address() {
 
 std::string_view Address::name() const noexcept { return state_ != nullptr ? std::string_view{state_->name} : std::string_view{}; }
 
-Status Address::nobody() { return {StatusCode::NotFound, "a message to nobody: the address is empty"}; }
+Status Address::nobody() { return {StatusCode::NotFound, "the address is empty"}; }
 
 namespace message {
 

@@ -108,7 +108,7 @@ TEST_F(MisuseDeathTest, AFactIsAnnouncedAndWithdrawnByItsProviderAlone) {
   EXPECT_DEATH(orch.announce({kGroup, "102"}), "Orch 'routes': announce\\(\\) of group:102, a fact that Orch 'groups' provides");
   EXPECT_DEATH(orch.withdraw({kGroup, "102"}), "Orch 'routes': withdraw\\(\\) of group:102, a fact that Orch 'groups' provides");
   EXPECT_DEATH(orch.announce({FactKind{"port"}, "1"}),
-               "Orch 'routes': announce\\(\\) of port:1, a fact that nobody provides; call provide\\(\\) first");
+               "Orch 'routes': announce\\(\\) of port:1, a fact that no Orch provides; call provide\\(\\) first");
 }
 
 TEST_F(MisuseDeathTest, WhatAnOrchAsksForMakesSense) {

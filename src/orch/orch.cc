@@ -172,7 +172,7 @@ void Orch::expect_provided(const Fact& fact, std::string_view function) const {
   const auto says_wrong = [&] {
     const std::string provider = shared.facts.provider(fact.kind);
     return "Orch " + quoted(name_) + ": " + std::string{function} + " of " + fact.to_string() + ", a fact that " +
-           (provider.empty() ? "nobody provides; call provide() first" : "Orch " + quoted(provider) + " provides");
+           (provider.empty() ? "no Orch provides; call provide() first" : "Orch " + quoted(provider) + " provides");
   };
   RONDO_EXPECT(std::ranges::find(parts_->provided, fact.kind) != parts_->provided.end(), says_wrong());
 }

@@ -52,7 +52,7 @@ std::string providers_of(const WhyLink& link, const FactIndex& index) {
 /// Fills in the state of link.key in the consumer of link.table.
 void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, Instant now) {
   if (consumer == nullptr) {
-    add_note(link, "nobody consumes this table");
+    add_note(link, "no Orch consumes this table");
     return;
   }
   const Ledger& ledger = consumer->ledger();
@@ -63,7 +63,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
       add_note(link, *rejection);
       return;
     }
-    add_note(link, "nothing is owed for this key: it was never written, or it is done");
+    add_note(link, "no change is pending for this key: it was never written, or it is done");
     return;
   }
   link.state = state_of(ledger, row);
@@ -230,7 +230,7 @@ struct Runtime::WhyWalk {
     const std::size_t index = why.chain.size();
     why.chain.push_back(std::move(link));
     if (first_time) return follow(index);
-    add_note(why.chain[index], is_above(why.chain[index]) ? "this way it waits for itself" : "what it waits for stands above");
+    add_note(why.chain[index], is_above(why.chain[index]) ? "this way it waits for itself" : "see above for what it waits for");
   }
 
   /// Adds the rows that could make the fact of 'like' true to 'below', or their notes to 'link' where there is no row.
@@ -294,7 +294,7 @@ struct Runtime::WhyWalk {
       const bool unprovided = runtime.parts_->facts.provider(fact.kind).empty();
       const std::string kind = quoted(fact.kind.name());
       if (unprovided && kinds.find(kind) == std::string::npos) {
-        add_note(link, "nobody provides facts of the kind " + kind);
+        add_note(link, "no Orch provides facts of the kind " + kind);
         kinds += kind;
       }
       add_origins(link, runtime.origins_anywhere(fact, busy), {{}, index, fact}, below);

@@ -75,7 +75,7 @@ TEST_F(WhyTest, AFactWithoutAProviderIsNamedAsSuch) {
   const Why why = runtime.why("NEIGH", "192.168.1.1");
   ASSERT_EQ(why.chain.size(), 1U);
   EXPECT_EQ(why.chain[0].provider, "");
-  EXPECT_THAT(why.chain[0].note, HasSubstr("nobody provides facts of the kind 'port'"));
+  EXPECT_THAT(why.chain[0].note, HasSubstr("no Orch provides facts of the kind 'port'"));
 }
 
 TEST_F(WhyTest, AFactOfNoTableIsExplainedInWords) {
@@ -227,7 +227,7 @@ TEST_F(WhyTest, ARowThatWaitsForATimeSaysHowLongAndWhy) {
 
 TEST_F(WhyTest, WhatIsNotOwedAndWhatNobodyConsumesIsSaid) {
   EXPECT_THAT(runtime.why("ROUTE", "none").chain[0].note, HasSubstr("never written, or it is done"));
-  EXPECT_THAT(runtime.why("NO_TABLE", "none").chain[0].note, HasSubstr("nobody consumes this table"));
+  EXPECT_THAT(runtime.why("NO_TABLE", "none").chain[0].note, HasSubstr("no Orch consumes this table"));
 }
 
 TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
@@ -277,7 +277,7 @@ TEST_F(WhyTest, ARowThatTwoWaitForIsFollowedOnceAndIsNoCycle) {
   const Why why = runtime.why("T", "a");
   EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g1", "NEIGH n", "GROUP g2", "NEIGH n"));
   EXPECT_FALSE(why.cycle);
-  EXPECT_THAT(why.chain[4].note, HasSubstr("stands above"));
+  EXPECT_THAT(why.chain[4].note, HasSubstr("see above"));
 }
 
 TEST_F(WhyTest, ACycleBehindTheSecondFactIsFound) {
@@ -299,7 +299,7 @@ TEST_F(WhyTest, AMissingProviderAmongSeveralFactsIsNamedAndTheOthersAreFollowed)
   run();
   const Why why = runtime.why("T", "a");
   EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g"));
-  EXPECT_EQ(why.chain[0].note, "nobody provides facts of the kind 'port'") << "once, however many facts of it";
+  EXPECT_EQ(why.chain[0].note, "no Orch provides facts of the kind 'port'") << "once, however many facts of it";
 }
 
 TEST_F(WhyTest, ALotOfFactsAreNotAllAskedAbout) {

@@ -343,7 +343,7 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
   EXPECT_EQ(why.chain[0].provider, "groups");
   EXPECT_EQ(why.chain[1].table, "GROUP");
   EXPECT_THAT(why.chain[1].note,
-              testing::AllOf(HasSubstr("nobody provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
+              testing::AllOf(HasSubstr("no Orch provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
   EXPECT_EQ(runtime.parked_rows("ROUTE", 9).size(), 1U);
   EXPECT_EQ(runtime.parked_facts(9).size(), 2U);
   EXPECT_EQ(stats("ROUTE").parked, 1U);

@@ -441,7 +441,7 @@ Status ParkedRowsAreExplained::at_rest(const World& world) {
         const std::vector<ParkedFact> told = report_ ? report_(world.runtime()) : world.runtime().parked_facts(SIZE_MAX);
         const bool is_reported =
             std::ranges::any_of(told, [&](const ParkedFact& one) { return one.fact == fact && one.table == table && !one.has_provider; });
-        if (!is_reported) wrong = fault(what + ", which nobody provides, and nobody is told");
+        if (!is_reported) wrong = fault(what + ", which no Orch provides, and no report names it");
       }
       return wrong.ok();
     });

@@ -462,7 +462,7 @@ TEST(ParkedRowsAreExplained, FindsAKindThatNobodyProvidesAndNobodyReports) {
   World world(1);
   ASSERT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
   ParkedRowsAreExplained deaf([](const Runtime&) { return std::vector<ParkedFact>{}; });
-  EXPECT_THAT(std::string{deaf.at_rest(world).message()}, HasSubstr("which nobody provides, and nobody is told"));
+  EXPECT_THAT(std::string{deaf.at_rest(world).message()}, HasSubstr("which no Orch provides, and no report names it"));
 }
 
 // --- EndedFactsAreWithdrawn

@@ -255,7 +255,7 @@ TEST_F(TwoRondods, ANameThatIsBoundAndDoesNotListenKeepsNobodyFromStarting) {
 TEST_F(TwoRondods, AllNamesTakenByAProcessWithoutRightsCostTheLockAndAreLogged) {
   squat(kNames, true);
   start();
-  EXPECT_THAT(log_text(), HasSubstr("going on without it"));
+  EXPECT_THAT(log_text(), HasSubstr("continuing without it"));
 }
 
 TEST_F(TwoRondods, TheHolderIsFoundWhenTheNameBeforeItsOwnIsFreeAgain) {
@@ -265,7 +265,7 @@ TEST_F(TwoRondods, TheHolderIsFoundWhenTheNameBeforeItsOwnIsFreeAgain) {
   ::waitpid(children_.front(), nullptr, 0);
   children_.clear();
   expect_refused();
-  EXPECT_THAT(text_of("second.log"), Not(HasSubstr("going on without it")));
+  EXPECT_THAT(text_of("second.log"), Not(HasSubstr("continuing without it")));
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ TEST_F(WorkerOperationOnLinux, ABadFileAtSighupKeepsTheOldCommands) {
   ASSERT_TRUE(becomes([this] { return offers("good"); }));
   write_config("[command.good]\nprogram = \"/bin/true\"\nconcurency = 2\n");
   hang_up();
-  EXPECT_TRUE(worker_says("the configuration cannot be read again, going on with the old one"));
+  EXPECT_TRUE(worker_says("cannot read the configuration, keeping the current one"));
   EXPECT_THAT(read(folder / "worker.err"), HasSubstr("did you mean 'concurrency'"));
   write_config("[command.good]\nprogram = \"/bin/true\"\nuser = \"no-such-user\"\n");
   hang_up();

@@ -73,7 +73,7 @@ std::vector<Command> row_commands() {
        .examples = {{"rondo show ROUTE_TABLE '10.*'", "Routes, what they ask for and what became of them:"}}},
       {.name = "tables", .help = "List the tables with their sizes", .answered_by = Daemon | File},
       {.name = "schema",
-       .help = "Tables of rondod and their fields: values, defaults, units, what goes with what; no daemon is needed",
+       .help = "Tables of rondod and their fields: values, defaults, units, allowed combinations; no daemon is needed",
        .arguments = {table(false)},
        .options = {{.name = "--markdown", .value = {}, .help = "All tables as a page of the guide"}},
        .answered_by = Nobody,
@@ -125,9 +125,8 @@ std::vector<Command> report_commands() {
   return {
       {.name = "why",
        .help = "Say why a row is not done yet: what it waits for, down to what is missing",
-       .details =
-           "Each fact that a row waits for leads to the row that would make it true, and so on: a row that nobody has written, a fact\n"
-           "that nobody provides, or a cycle of rows that wait for each other.",
+       .details = "Each fact that a row waits for leads to the row that would make it true, and so on: a row that does not exist, a fact\n"
+                  "that no Orch provides, or a cycle of rows that wait for each other.",
        .arguments = {table(), key()},
        .answered_by = Daemon,
        .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
@@ -141,8 +140,7 @@ std::vector<Command> report_commands() {
        .answered_by = Daemon},
       {.name = "rejected",
        .help = "Rows whose newest change was rejected, and why",
-       .details =
-           "The reasons of 1000 rows of a table are kept. For other rows it says so; write such a row again to have its reason told.",
+       .details = "The reasons of 1000 rows of a table are kept. For other rows the answer says so; write the row again to get its reason.",
        .arguments = {table(false)},
        .options = list_options(),
        .answered_by = Daemon},
@@ -229,7 +227,7 @@ std::vector<Command> figure_commands() {
        .examples = {{"rondo dump", "A support bundle:"}}},
       {.name = "commands", .help = "Commands the daemon knows", .answered_by = Daemon},
       {.name = "call",
-       .help = "Call a command of the daemon by its name, also one that only this daemon has",
+       .help = "Call a command of the daemon by its name, including commands specific to this daemon",
        .details =
            "rondo commands lists the commands with their arguments. Of an argument of the kind fields: NAME.FIELD=VALUE for each field.",
        .arguments = {{.name = "COMMAND", .help = "Command of the daemon", .word = Word::Command},
@@ -253,7 +251,7 @@ std::vector<Command> store_commands() {
                      "An event for the programs that watch a channel:"}}},
       {.name = "pending",
        .help = "Keys of a table on a store that wait for its consumer",
-       .details = "Of a daemon's file: Deletes that were not dealt with, and the entries of a Queue with their fields.",
+       .details = "Of a daemon's file: unacknowledged Deletes, and the entries of a Queue with their fields.",
        .arguments = {table()},
        .answered_by = Redis | File},
       {.name = "clear",
@@ -265,7 +263,7 @@ std::vector<Command> store_commands() {
        .help = "Print the rows of a daemon, or of the file of one, as JSON that load takes",
        .details =
            "Of a daemon: the rows of all its tables, while it goes on, except the table that the switch agent writes for itself. Of a\n"
-           "file: left out, because load could not bring it back, is what waits: Deletes that were not dealt with, and the entries of a\n"
+           "file: left out, because load could not bring it back, is what waits: unacknowledged Deletes, and the entries of a\n"
            "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
        .arguments = {table(false)},
        .answered_by = Daemon | File,
@@ -332,13 +330,13 @@ std::vector<Command> journal_commands() {
              .help = "The last records",
              .details =
                  "With --follow it goes on with what is written, also into the file that takes the newest one's place when the journal\n"
-                 "is rotated, until it is interrupted, terminated, or nobody reads its output any more: exit code 0.",
+                 "is rotated, until it is interrupted, terminated, or the reader closes the pipe: exit code 0.",
              .arguments = {journal_files()},
              .options = {{.name = "--lines", .value = "N", .help = "How many", .word = Word::Number, .low = 1, .fallback = "20"},
                          {.name = "--follow", .value = {}, .help = "And then those that are written, as they come"}},
              .answered_by = Nobody},
             {.name = "grep",
-             .help = "The records in whose words a text stands",
+             .help = "Records that contain TEXT",
              .arguments = {{.name = "TEXT", .help = "Such as 10.0.0.0/24, rejected, or nexthop-group:102"}, journal_files()},
              .answered_by = Nobody},
             {.name = "explain",

@@ -110,12 +110,12 @@ TEST(Render, WhyIsAChain) {
 TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
   const json::value why = json::parse(R"({"chain":[
     {"table":"G","key":"1","state":"parked","facts":[{"kind":"n","key":"a"},{"kind":"n","key":"b"},{"kind":"n","key":"c"}],"missing":2,"provider":"p","note":"","parent":0},
-    {"table":"N","key":"a","state":"parked","facts":[{"kind":"port","key":"x"}],"missing":1,"provider":"","note":"nobody provides it","parent":0},
+    {"table":"N","key":"a","state":"parked","facts":[{"kind":"port","key":"x"}],"missing":1,"provider":"","note":"no Orch provides it","parent":0},
     {"table":"P","key":"x","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":1},
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
             "G 1: parked, waits for n a, n b (n c is there) (provided by p)\n"
-            "├ N a: parked, waits for port x: nobody provides it\n"
+            "├ N a: parked, waits for port x: no Orch provides it\n"
             "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"
             "These rows wait for each other: a cycle.\n");

@@ -75,7 +75,7 @@ TEST(TopView, RatesAreThoseBetweenTwoFrames) {
   EXPECT_THAT(text, MatchesRegex("(.|\n)*ROUTE_TABLE +3 +4 +5 +3,000 +0 +0\n(.|\n)*"));
   EXPECT_THAT(text, MatchesRegex("(.|\n)*busy +20 +ready +5,000 +5,000 +50.0 % +100 us +1.23 ms +1 +50.0 us +4.32 ms +2.00 s\n(.|\n)*"));
   EXPECT_THAT(text, MatchesRegex("(.|\n)*quiet +5 +idle( +[^ ]+ ?%?)* +9 +- +- +-\n(.|\n)*")) << "it has no bound";
-  EXPECT_THAT(text, HasSubstr("group 7 (nobody provides it)"));
+  EXPECT_THAT(text, HasSubstr("group 7 (no Orch provides it)"));
   EXPECT_LT(text.find("busy"), text.find("quiet"));
   view.sort_by(SourceOrder::Depth);
   EXPECT_GT(all_of(view).find("busy  "), all_of(view).find("quiet"));

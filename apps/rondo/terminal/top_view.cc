@@ -172,8 +172,8 @@ TopView::Rows TopView::facts() const {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
     const json::value* const provided = one.if_contains("has_provider");
-    const bool nobody = provided != nullptr && provided->is_bool() && !provided->get_bool();
-    rows.push_back({switch_agent::plain_names(word(one, "kind") + " " + word(one, "key")) + (nobody ? " (nobody provides it)" : ""),
+    const bool is_unprovided = provided != nullptr && provided->is_bool() && !provided->get_bool();
+    rows.push_back({switch_agent::plain_names(word(one, "kind") + " " + word(one, "key")) + (is_unprovided ? " (no Orch provides it)" : ""),
                     switch_agent::plain_names(word(one, "table")), whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
   }
   if (rows.size() == 1) return {};

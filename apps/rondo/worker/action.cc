@@ -62,7 +62,7 @@ int worker(const Options& options, const WorkerCall& call) {
     Result<WorkerConfig> again = read_worker_config(call.config);
     if (again) warn(*again);
     const Status changed = again ? (*worker)->reconfigure(*std::move(again)) : again.error();
-    if (!changed.ok()) log.error("the configuration cannot be read again, going on with the old one", {{"why", changed}});
+    if (!changed.ok()) log.error("cannot read the configuration, keeping the current one", {{"why", changed}});
   });
   return kExitDone;
 }

@@ -39,7 +39,7 @@ void check_repaired_rows(CommandContext& context, Log& log) {
   if (news == 0) return;
   std::string newest = context.managers->last_repair();
   if (state != nullptr && !state->last_repair().empty()) newest += (newest.empty() ? "" : "; ") + ("STATE_DB " + state->last_repair());
-  log.warn("rows of the managers were changed or deleted, by another program or with data of a Redis, they are written again",
+  log.warn("rows of the managers were changed or deleted by another program or by a Redis restart; writing them again",
            {{"count", news}, {"newest", newest}});
   context.repaired.check(all, newest, context.runtime.clock());
 }

@@ -12,9 +12,9 @@ Section scheduler() {
       .help = "Who is given turns, and the thread that gives them.",
       .settings = {
           {"policy", "\"frames\", \"strict\", \"strictly-ordered\" or \"quoted-round-robin\"", "\"frames\"",
-           "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: the "
-           "highest, "
-           "for ever. strictly-ordered: that, and tables of one priority in the order in which they became ready, one row a turn (rows of "
+           "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: "
+           "always the highest priority. strictly-ordered: that, and tables of one priority in the order in which they became ready, one "
+           "row a turn (rows of "
            "several tables are not put into the order of their arrival). quoted-round-robin: each priority up to its quota, from the "
            "highest down. SIGHUP reads the policy and what belongs to it again, and the log's level."},
           {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
@@ -31,14 +31,15 @@ Section scheduler() {
            "Microseconds a turn may take: it ends at the first convenient step after this, whatever is left of its items."},
           {"retry_quota", "integer from 0 to 128", "0", "Routes that a turn may retry while new ones wait, too. 0: half of the batch."},
           {"nice", "integer from -20 to 19", "-20",
-           "Nice value of the thread that gives the turns. Where it is not permitted the log says so, and the thread ranks as the rest."},
+           "Nice value of the thread that gives the turns. Where it is not permitted the log says so, and the thread keeps that of the "
+           "process."},
           {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that gives the turns. Empty: any."},
           {"reserve_mib", "integer from 0 to 1048576", "0",
            "MiB of memory that are touched at start and kept: where a hypervisor gives memory out on demand, turns seldom wait for it."},
           {"stall_ms", "integer from 10 to 3600000", "1000",
-           "A turn that has not ended after so many milliseconds is told in the log while it lasts; a service manager that asks for a "
+           "A turn that has not ended after so many milliseconds is logged while it runs; a service manager that asks for a "
            "heartbeat gets none meanwhile."},
-          {"stall_stack", "boolean", "false", "Tell with it where the thread is: the stack."},
+          {"stall_stack", "boolean", "false", "Log the thread's stack as well."},
       }};
 }
 

@@ -101,7 +101,7 @@ class StoredJobs final : public JobService {
     if (health.ok()) {
       log_.info("jobs are planned and stored again", {{"file", file_}});
     } else {
-      log_.error("jobs have trouble, going on", {{"file", file_}, {"why", health}});
+      log_.error("jobs have trouble, continuing", {{"file", file_}, {"why", health}});
     }
   }
 
@@ -176,7 +176,7 @@ Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runti
   if (!store) return failure(store.error());
   if (is_new) {  // A mistake in the path of a database with jobs looks like this.
     const std::filesystem::path file = std::filesystem::absolute(config.jobs.file, unknown);
-    log.info("made a new database of jobs, without jobs", {{"file", file.string()}, {"version", jobs::sqlite_job_store_version()}});
+    log.info("created an empty job database", {{"file", file.string()}, {"version", jobs::sqlite_job_store_version()}});
   }
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);

@@ -106,7 +106,7 @@ void EventLog::held_by_others(const switch_agent::Routes::HeldByOthers& held) {
     log_.warn("routes of other programs are in the place of rows, which wait: 'rondo why' names them",
               {{"rows", held.routes}, {"first", held.first}});
   } else if (held.routes == 0 && before != 0) {
-    log_.info("no route of another program is in the place of a row any more", {{"rows", before}});
+    log_.info("no row is blocked by a route of another program any more", {{"rows", before}});
   }
 }
 

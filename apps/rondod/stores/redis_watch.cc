@@ -35,7 +35,7 @@ void RedisWatch::report_lease(const StorePlace& place, const std::string& where,
   if (figures.lease == "held") {
     log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", figures.token}});
     if (!figures.lease_damage.empty()) {
-      log_.warn("the last token of the lease was none of rondod's, counting anew: the field 'lease' of RONDO_EPOCH on the Redis",
+      log_.warn("unknown lease token in RONDO_EPOCH (field 'lease'), restarting the count",
                 {{"store", where}, {"was", figures.lease_damage}});
     }
     static_cast<void>(notify("STATUS=serving"));
@@ -57,7 +57,7 @@ void RedisWatch::report_lease(const StorePlace& place, const std::string& where,
               {{"store", where}});
     static_cast<void>(notify("STATUS=waiting for the lease of the tables"));
   } else if (figures.lease == "refused") {
-    log_.warn("the Redis refuses the lease of the tables, consuming without: nothing keeps a second rondod off them",
+    log_.warn("Redis refuses the lease, consuming without it: a second rondod is not prevented",
               {{"store", where}, {"why", figures.lease_refused}});
   }
 }

@@ -69,7 +69,7 @@ TEST_F(RondodOnFile, WhatWasAcknowledgedIsThereAfterAKill) {
   end(SIGKILL);  // Every acknowledged write is in the file.
   start(store());
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16") && has_route("172.16.0.0/12"); })) << log_text();
-  EXPECT_THAT(log_text(), HasSubstr("tables came back"));
+  EXPECT_THAT(log_text(), HasSubstr("restored tables from the file"));
   call("del", {{"table", "ROUTE_TABLE"}, {"key", "172.16.0.0/12"}});
   end(SIGKILL);
   start(store());
@@ -138,7 +138,7 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   ASSERT_TRUE(totals.has_value());
   EXPECT_EQ(totals->accepted, 0U);
   EXPECT_EQ(totals->refused, 1U);
-  EXPECT_TRUE(becomes([this] { return log_text().find("the store has trouble, going on") != std::string::npos; })) << log_text();
+  EXPECT_TRUE(becomes([this] { return log_text().find("the store has trouble, continuing") != std::string::npos; })) << log_text();
   EXPECT_THAT(health(), AllOf(HasSubstr("\"healthy\":false"), HasSubstr("nothing could be written"), HasSubstr("records wait")));
   EXPECT_GT(figures().at("waiting").to_number<int>(), 0);
   EXPECT_NE(figures().at("trouble").as_string(), "");
@@ -146,7 +146,7 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << health();
   EXPECT_GT(figures().at("failed_commits").to_number<int>(), 0) << "stats know of the past";
   EXPECT_TRUE(becomes([this] { return figures().at("waiting").to_number<int>() == 0; }));
-  EXPECT_TRUE(becomes([this] { return log_text().find("the store is well again") != std::string::npos; })) << log_text();
+  EXPECT_TRUE(becomes([this] { return log_text().find("the store works again") != std::string::npos; })) << log_text();
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 

@@ -69,7 +69,7 @@ class RondodWithJobs : public RondodProcess {
   /// Health, the log and an answer to a user have 'what' and the database.
   void expect_named(const std::string& what) {
     EXPECT_THAT(health(), AllOf(HasSubstr(what), HasSubstr(database())));
-    EXPECT_TRUE(comes_to([&] { return times_logged("jobs have trouble, going on") == 1; })) << log_text();
+    EXPECT_TRUE(comes_to([&] { return times_logged("jobs have trouble, continuing") == 1; })) << log_text();
     EXPECT_THAT(log_text(), AllOf(HasSubstr(what), HasSubstr(database())));
     const auto refused = client().call("job-trigger", {{"name", "often"}});
     ASSERT_FALSE(refused.has_value());
@@ -81,7 +81,7 @@ class RondodWithJobs : public RondodProcess {
     EXPECT_TRUE(comes_to([&] { return clock.now() > until; }));
     EXPECT_EQ(call("job-stats").at("planned").to_number<std::int64_t>(), planned);
     EXPECT_LE(succeeded() - before, 45) << "those of the window";
-    EXPECT_EQ(times_logged("jobs have trouble, going on"), 1U) << log_text();
+    EXPECT_EQ(times_logged("jobs have trouble, continuing"), 1U) << log_text();
   }
   void expect_repaired() {
     EXPECT_TRUE(comes_to([this] { return is_healthy(); })) << health();
@@ -136,10 +136,10 @@ TEST_F(RondodWithJobs, WithoutItsDatabaseItSaysSoOnceAndMissesNoInstantWhenItIsB
 TEST_F(RondodWithJobs, ANewDatabaseIsLoggedAndALinkToNowhereIsFoundByTheCheck) {
   std::filesystem::create_directory(file("disk"));
   ASSERT_NO_FATAL_FAILURE(start_jobs());
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("made a new database of jobs"), HasSubstr("file=" + database()), HasSubstr("version=")));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("created an empty job database"), HasSubstr("file=" + database()), HasSubstr("version=")));
   EXPECT_EQ(end(SIGTERM), 0);
   ASSERT_NO_FATAL_FAILURE(start_jobs());
-  EXPECT_EQ(times_logged("made a new database of jobs"), 1U) << log_text();
+  EXPECT_EQ(times_logged("created an empty job database"), 1U) << log_text();
   EXPECT_EQ(end(SIGTERM), 0);
   const std::string config = file("check.toml");
   const std::string link = file("disk") + "/link.db";

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "rondo/replay/replay.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {
@@ -51,11 +52,19 @@ TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
 }
 
+TEST_F(RondodWithJournal, TheRetryQuotaOfTheConfigurationReachesTheSwitchAgent) {
+  start("[scheduler]\nretry_quota = 3\n" + journal("day"));
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+  const auto day = replay::Replay::open({file("day")});
+  ASSERT_TRUE(day.has_value());
+  EXPECT_EQ((*day)->note("agent.retry_quota"), "3");
+}
+
 // A limit on the size of its files simulates a full disk.
 TEST_F(RondodWithJournal, WhyRecordsAreLostIsToldWhileTheyAre) {
   start(journal("day"));
   limit_files(kFull);
-  EXPECT_TRUE(comes_to_say("the journal is not written as it should be")) << log_text();
+  EXPECT_TRUE(comes_to_say("the journal has errors")) << log_text();
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("day")), HasSubstr("File too large")));
   // A small group of records may still fit into the file, and then the error is over until the next group.
   const auto last_error = [this] { return json::serialize(call("stats").at("journal").at("last_error")); };

@@ -409,7 +409,7 @@ TEST_F(RondodOnRedis, ANewPasswordIsReadOnSighup) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("the next connections use another password"), Not(HasSubstr("second"))));
   std::filesystem::remove(file("password"));
   signal(SIGHUP);
-  EXPECT_TRUE(becomes([&] { return log_text().find("a password file cannot be read, the password stays") != std::string::npos; }));
+  EXPECT_TRUE(becomes([&] { return log_text().find("cannot read a password file, keeping the current password") != std::string::npos; }));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   std::filesystem::remove(file("toml"));
   ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);
   signal(SIGHUP);
-  EXPECT_TRUE(logs("error a turn does not end source=signals ms=")) << log_text();
+  EXPECT_TRUE(logs("error turn still running source=signals ms=")) << log_text();
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
   EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";

@@ -194,7 +194,7 @@ class Doctor {
 
   void role() {
     if (is_replica()) return replica();
-    if (info("role")) ok("role", *info("role"), has_replicas() ? "takes writes and has replicas" : "takes writes; nobody has a copy");
+    if (info("role")) ok("role", *info("role"), has_replicas() ? "takes writes and has replicas" : "takes writes; no server has a copy");
     if (!has_replicas()) return;
     if (forgets()) {
       problem("save", "",
@@ -415,9 +415,10 @@ class Doctor {
     }
     const std::optional<std::string_view> keepalive = config("tcp-keepalive");
     if (keepalive == "0") {
-      advice("tcp-keepalive", "0", "clients whose machine is gone stay for ever, with their buffers", set("tcp-keepalive", "300"));
+      advice("tcp-keepalive", "0", "connections of dead clients are never closed, nor are their buffers freed",
+             set("tcp-keepalive", "300"));
     } else if (keepalive) {
-      ok("tcp-keepalive", *keepalive, "clients whose machine is gone are noticed after so many seconds");
+      ok("tcp-keepalive", *keepalive, "connections of dead clients are probed after this many seconds");
     }
     const std::optional<std::uint64_t> databases = number(config("databases").value_or(""));
     if (databases && facts_.address.database >= *databases) {
@@ -436,7 +437,7 @@ class Doctor {
     const bool guarded =
         config("protected-mode") != "no" || !config("requirepass").value_or("").empty() || !config("aclfile").value_or("").empty();
     if (local || guarded) return;
-    problem("protected-mode", "no", "it listens beyond this machine and asks nobody for a password: anyone can write the tables",
+    problem("protected-mode", "no", "it listens beyond this machine and requires no password: anyone can write the tables",
             "give it a password or ACL users, or " + set("protected-mode", "yes"));
   }
 

@@ -6,8 +6,7 @@
 namespace rondo::redis {
 
 inline constexpr std::string_view kNoCluster =
-    "Redis Cluster is not supported: it refuses SELECT, the keys of one table's script lie in several slots, and keyspace events are told "
-    "by "
-    "each node only for its own keys. Spread tables over several Redis instances by configuration instead";
+    "Redis Cluster is not supported: it refuses SELECT, the keys of one table's script lie in several slots, and each node publishes "
+    "keyspace events only for its own keys. Spread tables over several Redis instances by configuration instead";
 
 }  // namespace rondo::redis

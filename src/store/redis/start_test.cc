@@ -58,7 +58,7 @@ TEST(RedisStartFaults, AnUnreachableServerIsLoggedOnceWithItsAddressAndTheReason
     other.run_until([] { return false; }, 1200ms);
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              testing::MatchesRegex("[^\n]*the Redis is not usable yet, trying on server=[^\n]*/nowhere/redis.sock[^\n]* why=[^\n]*\n"));
+              testing::MatchesRegex("[^\n]*Redis is not usable yet, retrying server=[^\n]*/nowhere/redis.sock[^\n]* why=[^\n]*\n"));
 }
 
 }  // namespace

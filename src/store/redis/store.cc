@@ -353,11 +353,11 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
   }
 }
 
-/// Without a word a program that begins with an unreachable server would seem to hang.
+/// Without this line a program that starts with an unreachable server would seem to hang.
 void RedisStore::Parts::report_unreachable() {
   if (stats.connects != 0 || !options.log_unreachable || std::exchange(unreachable_reported, true)) return;
   Log(scheduler.clock())
-      .warn("the Redis is not usable yet, trying on", {{"server", options.address.to_string()}, {"why", connection_trouble()}});
+      .warn("Redis is not usable yet, retrying", {{"server", options.address.to_string()}, {"why", connection_trouble()}});
 }
 
 void RedisStore::Parts::tick() {

@@ -57,7 +57,7 @@ Status require_curve() {
 Status check_curve(const ZmqServerCurve& curve) {
   if (Status cannot = require_curve(); !cannot.ok()) return cannot;
   if (const Result<std::string> secret = key_bytes(curve.secret_key, "the server's secret key"); !secret) return secret.error();
-  if (curve.allowed_clients.empty()) return {StatusCode::InvalidArgument, "CURVE without allowed clients lets nobody in"};
+  if (curve.allowed_clients.empty()) return {StatusCode::InvalidArgument, "CURVE needs at least one allowed client"};
   for (const std::string& text : curve.allowed_clients) {
     if (const Result<std::string> key = key_bytes(text, "allowed client " + quoted(text)); !key) return key.error();
   }
