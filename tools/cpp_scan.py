@@ -5,7 +5,7 @@ It relies on the code being formatted (a brace that opens a body has a space bef
 import re
 from dataclasses import dataclass
 
-_LITERAL = re.compile(
+COMMENT_OR_LITERAL = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 
 
@@ -16,7 +16,7 @@ def blank(text, keep_literals=False):
         if keep_literals and not found.startswith("/"):
             return found
         return re.sub(r"[^\n]", " ", found) if found.startswith("/") else '"' + re.sub(r"[^\n]", " ", found[1:-1]) + '"'
-    return _LITERAL.sub(replace, text)
+    return COMMENT_OR_LITERAL.sub(replace, text)
 
 
 def blank_directives(text):

@@ -315,13 +315,14 @@ def room_of(path):
 
 
 def count_unplain(tree):
-    """Room to the places (path, line) of such words in comments and documents."""
+    """Room to the places (path, line) of such words in comments, documents, and the texts of programs."""
     places = {}
     for path, text in tree.texts.items():
         if path.endswith(".md"):
             texts = [(0, text)]
         elif tree.is_cpp(path):
-            texts = [(match.start(), match.group(0)) for match in COMMENT.finditer(text)]
+            parts = cpp_scan.COMMENT_OR_LITERAL.finditer(text)
+            texts = [(part.start(), part.group(0)) for part in parts if part.group(0).startswith("/") or tree.is_product(path)]
         else:
             continue
         for start, part in texts:

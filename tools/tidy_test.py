@@ -199,7 +199,8 @@ class TidyTest(unittest.TestCase):
     def test_comments_and_documents_name_who_acts(self):
         self.finds("plain", "name who acts", src__base__y_dot_cc="// Y. Some" "body calls it.\n")
         self.finds("plain", "name who acts", docs__x_dot_md="# X\n\nThe caller is to" "ld.\n")
-        self.passes(src__base__y_dot_cc="// Y. The caller calls it.\nconst char* const kText = \"some" "body\";\n")
+        self.finds("plain", "name who acts", src__base__y_dot_cc="// Y.\nconst char* const kText = \"some" "body\";\n")
+        self.passes(src__base__y_test_dot_cc="// Y. The caller calls it.\nconst char* const kText = \"some" "body\";\nint some" "body();\n")
 
     def test_allowed_words_may_only_become_fewer(self):
         word = "// Y. Some" "body calls it.\n"

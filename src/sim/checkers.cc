@@ -394,7 +394,7 @@ Status check_turn(const TurnSeen& seen) {
                  std::to_string(seen.budget.items));
   }
   if (seen.overstayed > Duration{0}) {
-    return fault(name_of(seen) + ": went on for " + nanoseconds(seen.overstayed) + " when it was told that its time is up");
+    return fault(name_of(seen) + ": continued for " + nanoseconds(seen.overstayed) + " after its time was up");
   }
   if (seen.waited > seen.promised) {
     return fault(name_of(seen) + ": waited for its turn for " + nanoseconds(seen.waited) + "; " + nanoseconds(seen.promised) +

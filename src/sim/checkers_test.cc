@@ -372,7 +372,7 @@ TEST(BoundsHold, FindsASourceThatGoesOnWhenItsTimeIsUp) {
     world.run_for(1s);
     EXPECT_EQ(world.turns(), 1U);
     if (overstays) {
-      expect_violation(world, "bounds-hold", "source 'stays': went on for 100000 ns when it was told that its time is up");
+      expect_violation(world, "bounds-hold", "source 'stays': continued for 100000 ns after its time was up");
     } else {
       EXPECT_FALSE(world.violation()) << world.report();
     }

@@ -53,7 +53,7 @@ class TurnMonitor final : public TurnObserver {
   Instant policy_since_;
   std::uint64_t turns_ = 0;
   TurnSeen last_;
-  bool was_notified_ = false;  // The source was notified that its time is up, at 'notified_'.
+  bool was_notified_ = false;  // The source has checked that its time is up, at 'notified_'.
   Instant notified_;
 };
 

@@ -112,8 +112,8 @@ std::vector<Command> audit_commands() {
        .examples = {{"rondo verify ROUTE_TABLE || rondo resync ROUTE_TABLE", "In a script:"}}},
       {.name = "resync",
        .help = "Repair now what differs in the data plane",
-       .details = "What is missing or changed is ordered again, what no row asks for is deleted. Ports, LAGs and VLANs are shown and left "
-                  "as they are. "
+       .details = "What is missing or changed is ordered again, what no row asks for is deleted. Ports, LAGs and VLANs are shown and "
+                  "not changed. "
                   "Routes that\n"
                   "come back with their repaired next hops are no difference any more: 'diff' before counts them.",
        .arguments = {table(false)},

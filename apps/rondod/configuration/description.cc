@@ -18,8 +18,8 @@ Section scheduler() {
            "several tables are not put into the order of their arrival). quoted-round-robin: each priority up to its quota, from the "
            "highest down. SIGHUP reads the policy and what belongs to it again, and the log's level."},
           {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
-           "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
-           "ready first, or the one that has consumed the least time."},
+           "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the first to "
+           "become ready, or the one with the least consumed time."},
           {"lowest_budget_us", "integer from 1 to 16000", "500", "Microseconds a frame of priority 0, with frames."},
           {"highest_budget_us", "integer from 500 to 3600000000", "16000",
            "The same of priority 63; those between grow by equal factors. Read: so long may this priority keep the others waiting."},
@@ -174,7 +174,7 @@ Section fpm() {
           {"address", "IPv4 or IPv6 address", "\"127.0.0.1\"",
            "Where it listens. Each program that can connect can write routes, so an address that other machines reach needs a firewall. "
            "users says who of this machine may connect."},
-          {"port", "integer from 1 to 65535", "2620", "TCP port; 2620 is the one that zebra connects to."},
+          {"port", "integer from 1 to 65535", "2620", "TCP port; zebra connects to 2620."},
           {"table", "integer from 1 to 4294967295", "254",
            "The routing table of zebra that is taken: 254, or N for a zebra that was started with -R N. Routes of other tables are "
            "skipped and counted."},

@@ -383,9 +383,9 @@ class Doctor {
     const bool enough = has('K') && (has('A') || (has('g') && has('h')));
     if (enough)
       return ok("notify-keyspace-events", *flags,
-                "stock SubscriberStateTable consumers are told of changes; each write costs a little for it");
+                "stock SubscriberStateTable consumers are notified of changes; each write costs a little for it");
     if (facts_.stock_peers) {
-      return problem("notify-keyspace-events", *flags, "stock SubscriberStateTable consumers are told of no change",
+      return problem("notify-keyspace-events", *flags, "stock SubscriberStateTable consumers are notified of no change",
                      set("notify-keyspace-events", "AKE"));
     }
     ok("notify-keyspace-events", *flags,

@@ -256,7 +256,7 @@ Status ZmqServer::check(const ZmqServerOptions& options) {
   if (options.curve) return store::check_curve(*options.curve);
   if (options.open_to_network || store::is_local(options.endpoint)) return {};
   return {StatusCode::PermissionDenied,
-          options.endpoint + " can be reached from other machines by anybody: use CURVE, or ask for it with open_to_network"};
+          options.endpoint + " can be reached from other machines without authentication: use CURVE, or ask for it with open_to_network"};
 }
 
 Result<std::unique_ptr<ZmqServer>> ZmqServer::open(Scheduler& scheduler, ZmqServerOptions options) {
