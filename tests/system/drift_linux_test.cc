@@ -233,7 +233,8 @@ constexpr Subnet kSubnet4{"10.1.0.1/24", "10.1.0.0/24", "src 10.1.0.1 $"};
 constexpr Subnet kSubnet6{"fd00:1::1/64", "fd00:1::/64", "metric 256 "};
 
 bool has_route(const netlink::Lab& lab, const Subnet& one) {
-  return lab.ip("route show " + std::string{one.subnet} + " dev swp1 proto kernel | grep -q '" + std::string{one.metric} + "'");
+  const std::string family = one.subnet.find(':') == std::string_view::npos ? "-4" : "-6";
+  return lab.ip(family + " route show " + std::string{one.subnet} + " dev swp1 proto kernel | grep -q '" + std::string{one.metric} + "'");
 }
 
 TEST_F(DriftOnLinux, TheRouteToASubnetThatOthersDeleteIsMadeAgain) {
