@@ -89,8 +89,9 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
     if (kind == DriftKind::Changed && prefix != object.address) program(programmer_, object, [](const Status&) {});
-    // The next order sets it back to 0, and the kernel makes the route to the subnet again.
-    if (kind == DriftKind::Changed) program(programmer_, AddressSet{object.port, prefix, kPassingMetric}, [](const Status&) {});
+    // The next order sets it back to 0, and the kernel makes the route to the subnet again. That of IPv6 it makes with any order.
+    if (kind == DriftKind::Changed && !prefix.address.is_v6())
+      program(programmer_, AddressSet{object.port, prefix, kPassingMetric}, [](const Status&) {});
     order_again(port, object.port, prefix);
   }
 }

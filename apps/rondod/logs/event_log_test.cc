@@ -84,7 +84,7 @@ TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
   for (const std::size_t routes : {2U, 1U}) events.held_by_others({.routes = routes, .first = "one"});
   EXPECT_EQ(told(), "");
   events.held_by_others(switch_agent::Routes::HeldByOthers{});
-  EXPECT_THAT(told(), HasSubstr("info no route of another program"));
+  EXPECT_THAT(told(), HasSubstr("info no row is blocked by a route of another program any more"));
   Operation refused{.order = RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value()},
                     .status = {StatusCode::AlreadyExists, "held", EEXIST}};
   events.refused(refused);

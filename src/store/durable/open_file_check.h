@@ -24,12 +24,14 @@ class OpenFileCheck {
     Header header{};
     const int read = file->pMethods->xRead(file, header.data(), static_cast<int>(header.size()), 0);
     if (read != SQLITE_OK && read != SQLITE_IOERR_SHORT_READ) return unreadable(read, path);
-    if (!std::string_view{header.data(), header.size()}.starts_with(kBegin))
-      return {StatusCode::DataLoss, "'" + path + "' is not a database any more: its beginning was overwritten while it is open"};
     sqlite3_int64 size = 0;
     if (const int known = file->pMethods->xFileSize(file, &size); known != SQLITE_OK) return unreadable(known, path);
     // A file that has not grown yet is whole with the log: a checkpoint writes the header before the pages behind it.
     largest_ = std::max<std::int64_t>(largest_, size);
+    // Nor has one that has no beginning yet: a sync that failed may take it along, and then the log has it.
+    const bool is_blank = size == largest_ && std::ranges::all_of(header, [](char byte) { return byte == 0; });
+    if (!is_blank && !std::string_view{header.data(), header.size()}.starts_with(kBegin))
+      return {StatusCode::DataLoss, "'" + path + "' is not a database any more: its beginning was overwritten while it is open"};
     const std::int64_t least = std::min(size_in(header), largest_);
     if (size >= least) return {};
     return {StatusCode::DataLoss,
