@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <set>
 #include <utility>
@@ -36,6 +37,9 @@ using netlink::NetworkNamespace;
 
 // Bursts of 1 to 2 KiB a message, ten per device: 8 MiB hold the bursts of 500 devices.
 constexpr int kMonitorBufferBytes = 8 * 1024 * 1024;
+// The largest number of routes among which those to subnets are looked for: some milliseconds, in which the kernel does no other work on
+// this processor. With a full table it is 200 ms, and port events wait.
+constexpr std::size_t kSearchedRoutes = 10'000;
 constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 
 class LinuxDataPlane final : public DataPlane {
@@ -92,7 +96,7 @@ class LinuxDataPlane final : public DataPlane {
   Result<std::vector<AddressEntry>> addresses() override {
     auto entries = read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
                                           [this](const Message& m) { return netlink::decode_address(m, marks_.protocol); });
-    if (!entries) return entries;
+    if (!entries || routes_.load(std::memory_order_relaxed) > kSearchedRoutes) return entries;
     if (Status noted = note_subnet_routes(*entries); !noted.ok()) return failure(std::move(noted));
     return entries;
   }
@@ -108,17 +112,21 @@ class LinuxDataPlane final : public DataPlane {
   }
 
   Status routes(const std::function<void(const RouteEntry&)>& visit) override {
+    std::size_t count = 0;
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
       std::optional<RouteDelete> place_before;
       // All routes, because one of another program may be before ours. Gathered before they are returned, because a dump may have to start
       // again.
-      auto entries =
-          read_all<RouteEntry>("read the routes", RTM_GETROUTE, header, [&](const Message& m) { return entry_of(m, place_before); });
+      auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header, [&](const Message& m) {
+        ++count;
+        return entry_of(m, place_before);
+      });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
     }
+    routes_.store(count, std::memory_order_relaxed);
     return {};
   }
 
@@ -182,6 +190,8 @@ class LinuxDataPlane final : public DataPlane {
   /// Leaves an FdbSet refused if an entry is present.
   void apply_others(std::span<Operation> ops) {
     if (ops.empty()) return;
+    const auto is_route = [](const Operation& op) { return std::holds_alternative<RouteSet>(op.order); };
+    routes_.fetch_add(static_cast<std::size_t>(std::ranges::count_if(ops, is_route)), std::memory_order_relaxed);
     sender_.apply(ops);
     if (sender_.take_existing() != 0) settle_existing(ops);
   }
@@ -277,6 +287,8 @@ class LinuxDataPlane final : public DataPlane {
   const NetworkNamespace where_;
   const std::string remark_;
   netlink::PlaneLock lock_;
+  // Of all programs at the last reading, and the orders for routes since then.
+  std::atomic<std::size_t> routes_ = 0;
   const Result<std::uint32_t> orders_port_;  // The port of sender_'s socket.
   netlink::OrderSender sender_;
   DumpChannel dumps_;
