@@ -136,9 +136,11 @@ struct NeighborEntry {
 struct AddressEntry {
   IfIndex port;
   Prefix address;
-  bool ours = false;             // It has our protocol number. Kernels before 5.18 give addresses none.
-  bool expires = false;          // Another program gave it a lifetime, which no order does.
-  bool has_subnet_route = true;  // False: another program deleted the route to its subnet, which the kernel makes while the device is up.
+  bool ours = false;     // It has our protocol number. Kernels before 5.18 give addresses none.
+  bool expires = false;  // Another program gave it a lifetime, which no order does.
+  /// False: another program deleted the route to its subnet, which the kernel makes while the device is up. True also if this was not
+  /// checked: the search among many routes would block the kernel.
+  bool has_subnet_route = true;
 };
 
 /// A static entry of a bridge that an order of our protocol number created. The kernel keeps no number for the entry itself.

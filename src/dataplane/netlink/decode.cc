@@ -109,7 +109,7 @@ std::optional<DeleteOrder> changed_nexthop(const Message& message) {
   return object;
 }
 
-/// The address whose subnet's IPv4 route was deleted. The kernel names no address with an IPv6 route, so an audit finds those.
+/// The address whose subnet's IPv4 route was deleted. The kernel names no address with an IPv6 route, so only an audit can find those.
 std::optional<DeleteOrder> lost_subnet_route(const Message& message, const rtmsg& header) {
   if (message.header.nlmsg_type != RTM_DELROUTE || header.rtm_type != RTN_UNICAST || header.rtm_scope != RT_SCOPE_LINK) return std::nullopt;
   std::optional<IpAddress> source;
