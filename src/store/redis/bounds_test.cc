@@ -192,9 +192,10 @@ TEST_F(RedisLargeTable, IsResynchronisedInShortTurnsAndTellsTheDifferenceMillion
 #endif
 }
 
-// The keys are written as a stock producer does that ran while no consumer was subscribed.
-TEST_F(RedisBounds, MillionPendingKeysAreDrainedInBoundedPieces) {
-  constexpr std::size_t kKeys = plain_or_sanitized(1'000'000, 200'000);
+// The keys are written as a stock producer does that ran while no consumer was subscribed. Fetched at once they would need more
+// memory than is allowed here.
+TEST_F(RedisBounds, PendingKeysInLargeNumberAreDrainedInBoundedPieces) {
+  constexpr std::size_t kKeys = plain_or_sanitized(400'000, 200'000);
   constexpr std::size_t kStep = 500;
   redis_kit::RedisClient producer(server().address());
   for (std::size_t begin = 0; begin < kKeys; begin += kStep) {
