@@ -288,8 +288,8 @@ TEST_F(AdminCrowd, PlacesAreKeptForRootAndTheDaemonsUserLinux) {
 }
 
 TEST_F(AdminCrowd, ASocketWhoseFileHasGoneIsMadeAnew) {
-  EXPECT_EQ(options.look, limits::kAdminSocketLook);
-  options.look = 10ms;
+  EXPECT_EQ(options.check_period, limits::kAdminSocketCheckPeriod);
+  options.check_period = 10ms;
   with_caller([this] {
     const auto old = connect();
     ASSERT_EQ(::unlink(options.path.c_str()), 0);
@@ -308,7 +308,7 @@ TEST_F(AdminCrowd, ASocketWhoseFileHasGoneIsMadeAnew) {
 }
 
 TEST_F(AdminCrowd, AnEmptyFileInTheSocketsPlaceIsReplaced) {
-  options.look = 10ms;
+  options.check_period = 10ms;
   with_caller([this] {
     const auto old = connect();
     ASSERT_EQ(::unlink(options.path.c_str()), 0);
@@ -330,7 +330,7 @@ TEST_F(AdminCrowd, AClientNamesAFileThatIsNoSocket) {
 }
 
 TEST_F(AdminCrowd, WhatStandsInTheSocketsPlaceIsLeftAloneAndToldUntilItGoes) {
-  options.look = 10ms;
+  options.check_period = 10ms;
   with_caller([this] {
     const auto client = connect();
     ASSERT_EQ(::unlink(options.path.c_str()), 0);

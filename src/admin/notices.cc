@@ -13,8 +13,8 @@ std::string_view to_string(AdminNotice::Kind kind) noexcept {
     case AdminNotice::Kind::StalledWriter: return "stalled writer";
     case AdminNotice::Kind::SlowReader: return "slow reader";
     case AdminNotice::Kind::Memory: return "held memory that others need";
-    case AdminNotice::Kind::SocketLost: return "the socket's file has gone and cannot be made anew";
-    case AdminNotice::Kind::SocketMade: return "the socket's file had gone and was made anew";
+    case AdminNotice::Kind::SocketLost: return "the socket file was removed and cannot be created again";
+    case AdminNotice::Kind::SocketMade: return "the socket file was removed and has been created again";
     case AdminNotice::Kind::Denied: return "denied, in none of the groups that may call";
   }
   return "unknown";

@@ -55,7 +55,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     scheduler_.add(*this);
     scheduler_.add(timer_);
     scheduler_.add(check_timer_);
-    check_timer_.arm_every(options.look, scheduler_.now() + options.look);
+    check_timer_.arm_every(options.check_period, scheduler_.now() + options.check_period);
     return scheduler_.reactor().watch(socket_.fd(), Interest::Read, *this);
   }
 

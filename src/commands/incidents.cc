@@ -49,13 +49,13 @@ std::string Incident::words(Instant now) const {
   return words;
 }
 
-std::uint64_t Incident::recent(Instant now) const { return now - last_ < limits::kIncidentTold ? count_ : 0; }
+std::uint64_t Incident::recent(Instant now) const { return now - last_ < limits::kIncidentReported ? count_ : 0; }
 
 void Incident::report(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
   const Duration ago = now - last_;
-  if (ago >= limits::kIncidentTold) return note(now, notes);
+  if (ago >= limits::kIncidentReported) return note(now, notes);
   if (count_ == 0) return;
-  troubles.push_back(sentence(words(now) + "; without another it is a note in " + span_text(limits::kIncidentTold - ago)));
+  troubles.push_back(sentence(words(now) + "; without another it is a note in " + span_text(limits::kIncidentReported - ago)));
 }
 
 void Incident::note(Instant now, boost::json::array& notes) const {

@@ -1,6 +1,6 @@
 // Incidents: counted faults that are over once they have happened: writes that the store refused, accepted writes that failed later, lost
-// wake-ups, forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kIncidentTold, then as a
-// note. So a past fault does not remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats`
+// wake-ups, forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kIncidentReported, then as
+// a note. So a past fault does not remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats`
 // shows them. Scheduler thread.
 #pragma once
 

@@ -56,7 +56,7 @@ TEST(Incidents, AreATroubleForAWhileAndThenANote) {
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));
   EXPECT_THAT(told(incident, clock).notes, IsEmpty());
-  clock.advance(limits::kIncidentTold - 42s - 1ns);
+  clock.advance(limits::kIncidentReported - 42s - 1ns);
   EXPECT_THAT(told(incident, clock).notes, IsEmpty());
   clock.advance(1ns);
   EXPECT_THAT(told(incident, clock).troubles, IsEmpty());
@@ -70,7 +70,7 @@ TEST(Incidents, AnotherOneIsATroubleAnew) {
   SimClock clock;
   Incident incident{"cups that fell"};
   incident.check(1, "the blue one", clock);
-  clock.advance(limits::kIncidentTold);
+  clock.advance(limits::kIncidentReported);
   incident.check(4, "the red one", clock);
   EXPECT_THAT(told(incident, clock).troubles,
               ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
@@ -130,7 +130,7 @@ TEST(Incidents, EachKindHasItsOwnTime) {
 
   writes.listener("ROUTE")(Status{StatusCode::Unavailable, "the store went away"});
   incidents.check(in.runtime, writes);
-  in.run_for(limits::kIncidentTold / 2);
+  in.run_for(limits::kIncidentReported / 2);
   in.set("ROUTE", "a", {});
   in.run_for(1ms);
   in.groups.insert("1");  // Not announced.
@@ -138,7 +138,7 @@ TEST(Incidents, EachKindHasItsOwnTime) {
   incidents.check(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles,
               ElementsAre(HasSubstr("the store went away"), HasSubstr("group:1 holds, but was not announced by groups")));
-  in.run_for(limits::kIncidentTold / 2);
+  in.run_for(limits::kIncidentReported / 2);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, ElementsAre(HasSubstr("forgot to announce or withdraw: 1")));
   EXPECT_THAT(told(incidents, in.runtime.clock()).notes, ElementsAre(HasSubstr("accepted writes that failed later: 1")));
 }

@@ -27,7 +27,7 @@ TEST(LimitList, HasTheValuesOfTheHeaders) {
   EXPECT_EQ(shown("batch_items"), limits::kBatchItems);
   EXPECT_EQ(shown("turn_time_us"), static_cast<std::uint64_t>(limits::kTurnTime / 1us));
   EXPECT_EQ(shown("admin_idle_us"), static_cast<std::uint64_t>(limits::kAdminIdle / 1us));
-  EXPECT_EQ(shown("incident_told_us"), static_cast<std::uint64_t>(limits::kIncidentTold / 1us));
+  EXPECT_EQ(shown("incident_reported_us"), static_cast<std::uint64_t>(limits::kIncidentReported / 1us));
   EXPECT_EQ(shown("record_bytes"), limits::kRecordBytes);
   EXPECT_EQ(shown("admin_output_bytes"), limits::kAdminOutputBytes);
   EXPECT_EQ(shown("programmer_orders"), limits::kProgrammerOps);

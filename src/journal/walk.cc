@@ -22,7 +22,7 @@ bool JournalWalk::next() {
   while (read()) {
     if (decode(raw_.bytes, record_)) {
       follow();
-      if (++passed_ % kTellEach == 0 && on_records_) on_records_(passed_);
+      if (++passed_ % kReportEach == 0 && on_records_) on_records_(passed_);
       return true;
     }
     ++missing_;  // The checksum matches, but the content is malformed.

@@ -23,9 +23,9 @@ class JournalWalk {
   /// Walks the files of one journal, in order (JournalFiles). They must outlive it.
   explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
 
-  /// If set, next() calls 'on_records' with the number of records read, after every kTellEach of them.
+  /// If set, next() calls 'on_records' with the number of records read, after every kReportEach of them.
   using OnRecords = std::function<void(std::uint64_t done)>;
-  static constexpr std::uint64_t kTellEach = 4096;
+  static constexpr std::uint64_t kReportEach = 4096;
   void on_progress(OnRecords on_records);
 
   /// Moves to the next record. Returns false at the end; JournalReader::check_again() may find more.

@@ -50,7 +50,7 @@ void FactSweep::check(std::uint32_t slot) {
   const bool is_suspect = holds ? is_awaited : is_depended_on && index_.is_provided(fact.kind);
   std::uint8_t& suspicions = index_.suspicions(slot);
   suspicions = is_suspect ? static_cast<std::uint8_t>(suspicions + 1) : std::uint8_t{0};
-  if (suspicions == limits::kFactSweepLooks) on_find_(fact, holds);
+  if (suspicions == limits::kFactSweepPasses) on_find_(fact, holds);
 }
 
 }  // namespace rondo

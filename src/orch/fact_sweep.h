@@ -4,7 +4,7 @@
 // Scheduler's thread.
 //
 // An Orch whose fact follows another fact (Orch::observe), or the answer of a device, announces some turns after the fact has changed. So
-// a find needs limits::kFactSweepLooks passes in succession. Three, because a suspended machine can run two of them in the same moment.
+// a find needs limits::kFactSweepPasses passes in succession. Three, because a suspended machine can run two of them in the same moment.
 //
 // Cost: limits::kFactSweepFacts facts a turn, one call of 'holds' each; nothing while no row waits for or depends on a fact.
 #pragma once

@@ -55,7 +55,7 @@ struct Worker::Parts {
   bool started = false;
   std::atomic<bool> ended{false};
   std::atomic<Instant> drain_end{};
-  std::atomic<std::uint64_t> untold_rejects{0};
+  std::atomic<std::uint64_t> unreported_rejects{0};
   std::uint64_t untaken = 0;
   std::uint64_t unanswered = 0;  // Used by the home thread only.
 };
@@ -93,7 +93,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<SharedFacts>());
   p.runtime->parts_->join(home.parts_->port->shared_facts_ptr());
   p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
-    if (!p.rejects->post({std::string{table}, change, why}).ok()) p.untold_rejects.fetch_add(1, std::memory_order_relaxed);
+    if (!p.rejects->post({std::string{table}, change, why}).ok()) p.unreported_rejects.fetch_add(1, std::memory_order_relaxed);
   });
   p.questions = std::make_unique<Mailbox<std::shared_ptr<Question>>>(p.options.name + " questions", kQuestions,
                                                                      [&p](std::shared_ptr<Question>&& question) {
@@ -226,7 +226,7 @@ void Worker::stop(Duration drain) {
 WorkerStats Worker::stats() const {
   const Parts& p = *parts_;
   return {.refused_writes = p.home_end->refused_writes(),
-          .untold_rejects = p.untold_rejects.load(std::memory_order_relaxed),
+          .unreported_rejects = p.unreported_rejects.load(std::memory_order_relaxed),
           .untaken = p.untaken,
           .full_rings = p.home_end->link().full_rings,
           .refused_requests = p.home_end->refused_requests(),

@@ -461,11 +461,11 @@ std::uint64_t Replay::records() const noexcept { return impl_->reader->records()
 ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
   RONDO_EXPECT(&runtime.scheduler() == impl.scheduler, "Replay::run was given a runtime that was not made of Replay::runtime_options");
-  std::uint64_t next_report = on_records ? kTellEach : UINT64_MAX;
+  std::uint64_t next_report = on_records ? kReportEach : UINT64_MAX;
   while (impl.step()) {
     if (impl.reader->passed() < next_report) continue;
     on_records(impl.reader->passed());
-    next_report = impl.reader->passed() + kTellEach;
+    next_report = impl.reader->passed() + kReportEach;
   }
   impl.report.records = impl.reader->passed();
   if (impl.is_leaving) impl.check_rest();

@@ -379,8 +379,8 @@ TEST_F(ReplayTest, WhoListensHearsHowFarItIs) {
   const ReplayReport report = replay(true, [&heard](std::uint64_t done) { heard.push_back(done); });
   EXPECT_EQ(records_told, recorded);
   ASSERT_GT(heard.size(), 1U);
-  EXPECT_GE(heard.front(), Replay::kTellEach);
-  for (std::size_t i = 1; i < heard.size(); ++i) EXPECT_GE(heard[i], heard[i - 1] + Replay::kTellEach);
+  EXPECT_GE(heard.front(), Replay::kReportEach);
+  for (std::size_t i = 1; i < heard.size(); ++i) EXPECT_GE(heard[i], heard[i - 1] + Replay::kReportEach);
   EXPECT_LE(heard.back(), report.records);
 }
 

@@ -92,7 +92,7 @@ inline constexpr std::size_t kAdminMemory = std::size_t{24} * 1024 * 1024;
 /// one system call.
 /// Reached: the file is searched, and made again if it is missing. Figure: `stats.admin.sockets_made_anew`. Test:
 /// `AdminCrowd.ASocketWhoseFileHasGoneIsMadeAnew`.
-inline constexpr Duration kAdminSocketLook = 1000ms;
+inline constexpr Duration kAdminSocketCheckPeriod = 1000ms;
 
 /// Minimum time between two notices of one kind of closed connection (AdminServerOptions::on_notice); a notice has the count since the last
 /// one. Ten thousand hostile connections must not fill a log.

@@ -90,7 +90,7 @@ struct AdminServerOptions {
   /// Bytes of incomplete frames and unsent answers in all connections together.
   std::size_t memory = limits::kAdminMemory;
   /// Period of the check for the socket file; a missing file is made again.
-  Duration look = limits::kAdminSocketLook;
+  Duration check_period = limits::kAdminSocketCheckPeriod;
   /// Called before each command that writes, and before each frame of a bulk write. Must not throw.
   std::function<void(const AdminWrite&)> on_write = {};
   /// Called for closed connections and for the socket file: for the first of a kind immediately, then for each kind once in

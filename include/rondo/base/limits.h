@@ -276,7 +276,7 @@ inline constexpr Duration kFactSweepPeriod = 300ms;
 /// Passes in a row that must find a fact forgotten: a fact that follows another one is announced some turns later, which is no fault.
 /// Reached: the rows are handled, and the find is counted. Figure: `ForgottenFacts::announcements`. Test:
 /// `ForgottenFactsTest.AFactThatFollowsAnotherIsNotForgotten`.
-inline constexpr unsigned kFactSweepLooks = 3;
+inline constexpr unsigned kFactSweepPasses = 3;
 
 /// Facts that the sweep checks in a turn: its turns stay short.
 /// Reached: the rest is checked in later turns. Figure: `ForgottenFacts::announcements`. Test:

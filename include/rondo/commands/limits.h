@@ -47,6 +47,6 @@ inline constexpr std::size_t kLogLineBytesKept = 1024;
 /// How long a past incident (a write that failed later, a lost wake-up, a forgotten fact) counts as a trouble in `rondo health`; afterwards
 /// it is a note. A monitor with a period of five minutes sees it three times, and no restart is needed to clear it.
 /// Reached: an incident without another one since is a note. Figure: `health.notes`. Test: `Incidents.AreATroubleForAWhileAndThenANote`.
-inline constexpr Duration kIncidentTold = 900s;
+inline constexpr Duration kIncidentReported = 900s;
 
 }  // namespace rondo::limits

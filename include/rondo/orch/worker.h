@@ -55,11 +55,11 @@ struct WorkerOptions {
 };
 
 struct WorkerStats {
-  std::uint64_t refused_writes = 0;    // Writes that the home store refused and whose writer passed no WriteDone.
-  std::uint64_t untold_rejects = 0;    // Rejects that were not reported because the ring to the home runtime was full.
-  std::uint64_t untaken = 0;           // Changes in the worker that no consumer took before the end. Valid after stop().
-  std::uint64_t full_rings = 0;        // Times a subscription's ring was full, so that changes waited in the table.
-  std::uint64_t refused_requests = 0;  // Writes and questions of the worker that were refused because the ring was full.
+  std::uint64_t refused_writes = 0;      // Writes that the home store refused and whose writer passed no WriteDone.
+  std::uint64_t unreported_rejects = 0;  // Rejects that were not reported because the ring to the home runtime was full.
+  std::uint64_t untaken = 0;             // Changes in the worker that no consumer took before the end. Valid after stop().
+  std::uint64_t full_rings = 0;          // Times a subscription's ring was full, so that changes waited in the table.
+  std::uint64_t refused_requests = 0;    // Writes and questions of the worker that were refused because the ring was full.
   std::uint64_t late_calls = 0;  // Calls of the worker that ended with DeadlineExceeded: the home runtime did not handle them in time.
   std::uint64_t unanswered = 0;  // Questions of the home thread that a busy worker did not answer.
   // Facts beyond limits::kBoardFacts that no row waited for, dropped by all workers of this home runtime.

@@ -82,9 +82,9 @@ class Replay {
   /// Number of records of the run, as found at open().
   std::uint64_t records() const noexcept;
   /// Gives the recorded turns until the end or the first difference. Call it once. 'on_records', if given, is called between turns with the
-  /// number of completed records, each time after at least kTellEach of them.
+  /// number of completed records, each time after at least kReportEach of them.
   using OnRecords = std::function<void(std::uint64_t done)>;
-  static constexpr std::uint64_t kTellEach = 4096;
+  static constexpr std::uint64_t kReportEach = 4096;
   ReplayReport run(Runtime& runtime, const OnRecords& on_records = {});
 
  private:

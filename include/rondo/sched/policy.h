@@ -143,9 +143,11 @@ using PriorityUses = std::array<PriorityUse, limits::kPriorities>;
 /// Duration::max() if there is no bound. See the top of this file. O(priorities).
 Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Priority priority, std::uint32_t weight = 1);
 
-/// The interface between the scheduler and a policy. Scheduler's thread only. Unless a comment says otherwise, calls are O(1), and only
-/// joined() allocates. With ties by arrival or by consumed time, inserting or removing a source is O(log n), where n is the number of ready
-/// sources of its priority. A pick() that begins a new frame examines each priority that has ready sources.
+/// The interface between the scheduler and its policy. All settings have one implementation; it is behind an interface so that users of
+/// this header do not compile its ready sets, and so that set_policy() can exchange it. Scheduler's thread only. Unless a comment says
+/// otherwise, calls are O(1), and only joined() allocates. With ties by arrival or by consumed time, inserting or removing a source is
+/// O(log n), where n is the number of ready sources of its priority. A pick() that begins a new frame examines each priority that has ready
+/// sources.
 class Policy {
  public:
   virtual ~Policy() = default;

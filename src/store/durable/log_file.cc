@@ -493,7 +493,7 @@ Status SqliteLogFile::make_log_anew() {
   log_pages_ = 0;
   log_ = identity_of(path_ + "-wal");
   if (!leads_elsewhere(path_ + "-wal", log_)) return {};
-  return {StatusCode::Unavailable, quoted(path_ + "-wal") + " was removed while it is open, and cannot be made anew"};
+  return {StatusCode::Unavailable, quoted(path_ + "-wal") + " was removed while it was open, and cannot be created again"};
 }
 
 Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
