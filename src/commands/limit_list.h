@@ -97,6 +97,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"group_members", 1024},
     {"link_events", 4096},
     {"learned_stations", 65536},
+    {"lost_subnets", 4096},
     {"admin_frame_bytes", 4194304},
     {"admin_connections", 64},
     {"admin_reserved", 4},

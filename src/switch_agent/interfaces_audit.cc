@@ -99,6 +99,9 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
 bool Interfaces::has(const AddressDelete& object) const {
   const auto it = interfaces_.find(ids_.name(object.port));
   if (it == interfaces_.end()) return false;
+  // The data plane names the subnet itself when its route was deleted.
+  const auto is_in_subnet = [&](const auto& entry) { return entry.first.network() == object.address; };
+  if (std::ranges::any_of(it->second.addresses, is_in_subnet)) return true;
   if (!object.address.address.is_v6()) return it->second.addresses.contains(object.address);
   const auto entry = it->second.addresses.lower_bound(Prefix{object.address.address, 0});
   return entry != it->second.addresses.end() && is_same(entry->first, object.address);

@@ -138,8 +138,8 @@ struct AddressEntry {
   Prefix address;
   bool ours = false;     // It has our protocol number. Kernels before 5.18 give addresses none.
   bool expires = false;  // Another program gave it a lifetime, which no order does.
-  /// False: another program deleted the route to its subnet, which the kernel makes while the device is up. True also if this was not
-  /// checked: the search among many routes would block the kernel.
+  /// False: another program deleted the route to its subnet, which the kernel makes while the device is up. True also for a
+  /// loss that no watch_objects() reported while many routes were present: to read them would block the kernel.
   bool has_subnet_route = true;
 };
 
@@ -153,6 +153,7 @@ struct FdbEntry {
 
 /// A change of an object by another program or by the kernel itself, named by the order that would delete the object.
 struct ObjectEvent {
+  /// An address may stand for its subnet, whose route was deleted: AddressDelete::address is then the subnet.
   DeleteOrder object;
   /// A static entry of a bridge: it exists, as an FdbSet makes it. The kernel names no sender of these changes, so our own orders are
   /// reported, too.

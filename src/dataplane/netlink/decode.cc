@@ -109,24 +109,7 @@ std::optional<DeleteOrder> changed_nexthop(const Message& message) {
   return object;
 }
 
-/// The address whose subnet's IPv4 route was deleted. The kernel names no address with an IPv6 route, so only an audit can find those.
-std::optional<DeleteOrder> lost_subnet_route(const Message& message, const rtmsg& header) {
-  if (message.header.nlmsg_type != RTM_DELROUTE || header.rtm_type != RTN_UNICAST || header.rtm_scope != RT_SCOPE_LINK) return std::nullopt;
-  std::optional<IpAddress> source;
-  IfIndex device;
-  AttributeReader attributes = message.attributes(sizeof(rtmsg));
-  for (Attribute attribute; attributes.next(attribute);) {
-    if (attribute.type == RTA_PREFSRC) source = to_address(attribute, header.rtm_family);
-    if (attribute.type == RTA_OIF) device = IfIndex{attribute.as<std::uint32_t>().value_or(0)};
-    if (attribute.type == RTA_PRIORITY) return std::nullopt;  // Made by an order with AddressSet::subnet_metric.
-  }
-  if (attributes.is_malformed() || !source || !device || header.rtm_dst_len > source->size() * 8) return std::nullopt;
-  return AddressDelete{.port = device, .address = {*source, header.rtm_dst_len}};
-}
-
 std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMarks& marks) {
-  const auto header = read_front<rtmsg>(message.payload);
-  if (header && header->rtm_protocol == RTPROT_KERNEL) return lost_subnet_route(message, *header);
   const std::optional<RouteHolder> route = decode_route_holder(message);
   if (!route || route->metric != marks.metric) return std::nullopt;
   // A route that another program adds changes nothing unless Linux puts it before ours: IPv6 never does.
@@ -267,15 +250,19 @@ std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t 
 
 std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& message) {
   const auto header = read_front<rtmsg>(message.payload);
-  if (!header || message.header.nlmsg_type != RTM_NEWROUTE || header->rtm_protocol != RTPROT_KERNEL) return std::nullopt;
+  if (!header || header->rtm_protocol != RTPROT_KERNEL || header->rtm_type != RTN_UNICAST) return std::nullopt;
+  if (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE) return std::nullopt;
   std::optional<IpAddress> destination;
   IfIndex device;
+  bool has_metric = false;
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     if (attribute.type == RTA_DST) destination = to_address(attribute, header->rtm_family);
     if (attribute.type == RTA_OIF) device = IfIndex{attribute.as<std::uint32_t>().value_or(0)};
+    if (attribute.type == RTA_PRIORITY) has_metric = true;
   }
   if (attributes.is_malformed() || !destination || !device || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
+  if (has_metric && !destination->is_v6() && message.header.nlmsg_type == RTM_DELROUTE) return std::nullopt;
   return std::pair{device, Prefix{*destination, header->rtm_dst_len}};
 }
 

@@ -34,7 +34,8 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
 std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMarks& marks);
 /// Decodes an address of any program; the entry states whether it is ours.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
-/// The device and the subnet of a route that the kernel makes for an address.
+/// The device and the subnet of a route that the kernel makes for an address, or deleted. Not the deletion of an IPv4 route with a metric,
+/// which an order with AddressSet::subnet_metric made: the next order replaces it.
 std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& message);
 /// An entry of a bridge's forwarding database. Neither static nor learned nor external: an address of the bridge or of one of its ports.
 struct FdbRecord {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "dataplane/netlink/order_sender.h"
 #include "dataplane/netlink/plane_lock.h"
 #include "dataplane/netlink/route_holders.h"
+#include "dataplane/netlink/subnet_routes.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
 
@@ -37,8 +39,8 @@ using netlink::NetworkNamespace;
 
 // Bursts of 1 to 2 KiB a message, ten per device: 8 MiB hold the bursts of 500 devices.
 constexpr int kMonitorBufferBytes = 8 * 1024 * 1024;
-// The largest number of routes among which those to subnets are looked for: some milliseconds, in which the kernel does no other work on
-// this processor. With a full table it is 200 ms, and port events wait.
+// The largest number of routes among which those to subnets are read: some milliseconds, in which the kernel does no other work on this
+// processor. With a full table it is 200 ms.
 constexpr std::size_t kSearchedRoutes = 10'000;
 constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 
@@ -96,8 +98,11 @@ class LinuxDataPlane final : public DataPlane {
   Result<std::vector<AddressEntry>> addresses() override {
     auto entries = read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
                                           [this](const Message& m) { return netlink::decode_address(m, marks_.protocol); });
-    if (!entries || routes_.load(std::memory_order_relaxed) > kSearchedRoutes) return entries;
-    if (Status noted = note_subnet_routes(*entries); !noted.ok()) return failure(std::move(noted));
+    if (!entries) return entries;
+    const bool may_read = routes_.load(std::memory_order_relaxed) <= kSearchedRoutes;
+    if (Status noted = subnets_->note(*entries, may_read, [this] { return subnets_with_route(); }); !noted.ok()) {
+      return failure(std::move(noted));
+    }
     return entries;
   }
 
@@ -156,7 +161,8 @@ class LinuxDataPlane final : public DataPlane {
 
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
     if (!orders_port_) return failure(orders_port_.error().with_context("monitor objects"));
-    auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes);
+    auto opened =
+        netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes, subnets_);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
   }
@@ -228,22 +234,18 @@ class LinuxDataPlane final : public DataPlane {
     for (std::size_t i = 0; i < ours.size(); ++i) ops[ours[i]].status = std::move(again[i].status);
   }
 
-  Status note_subnet_routes(std::vector<AddressEntry>& entries) {
-    std::set<std::pair<IfIndex, Prefix>> subnets;
+  Result<std::vector<netlink::SubnetRoutes::Subnet>> subnets_with_route() {
+    std::vector<netlink::SubnetRoutes::Subnet> subnets;
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
       header.rtm_protocol = RTPROT_KERNEL;
-      auto routes = read_all<std::pair<IfIndex, Prefix>>("read the routes to subnets", RTM_GETROUTE, header, netlink::decode_subnet_route);
-      if (!routes) return std::move(routes.error());
-      subnets.insert(routes->begin(), routes->end());
+      auto routes =
+          read_all<netlink::SubnetRoutes::Subnet>("read the routes to subnets", RTM_GETROUTE, header, netlink::decode_subnet_route);
+      if (!routes) return failure(std::move(routes.error()));
+      subnets.insert(subnets.end(), routes->begin(), routes->end());
     }
-    for (AddressEntry& entry : entries) {
-      const Prefix subnet = entry.address.network();
-      const bool is_host = subnet.length == subnet.address.size() * 8;
-      entry.has_subnet_route = is_host || subnets.contains({entry.port, subnet});
-    }
-    return {};
+    return subnets;
   }
 
   /// Decodes a route of ours. The kernel lists the routes of one place together, the preferred one first; 'other' is the place of the
@@ -296,6 +298,7 @@ class LinuxDataPlane final : public DataPlane {
   netlink::RouteHolders holders_;
   netlink::FdbEntries entries_{where_};
   netlink::NexthopHolders nexthop_holders_{where_, marks_.protocol};
+  const std::shared_ptr<netlink::SubnetRoutes> subnets_ = std::make_shared<netlink::SubnetRoutes>();
 };
 
 // Deletes a next hop that cannot exist: the answer shows whether we may program here, and whether this kernel has next-hop objects.

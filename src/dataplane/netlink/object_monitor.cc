@@ -9,12 +9,19 @@
 
 namespace rondo::netlink {
 
-ObjectMonitor::ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket)
-    : EventMonitor("object-monitor", "objects", scheduler, priority, std::move(handler), std::move(socket)), marks_(marks) {}
+ObjectMonitor::ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket,
+                             std::shared_ptr<SubnetRoutes> subnets)
+    : EventMonitor("object-monitor", "objects", scheduler, priority, std::move(handler), std::move(socket)),
+      marks_(marks),
+      subnets_(std::move(subnets)) {
+  subnets_->follow(true);
+}
+
+ObjectMonitor::~ObjectMonitor() { subnets_->follow(false); }
 
 Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                            Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
-                                                           int receive_buffer_bytes) {
+                                                           int receive_buffer_bytes, std::shared_ptr<SubnetRoutes> subnets) {
   auto socket = Socket::open(where, {.receive_buffer_bytes = receive_buffer_bytes,
                                      .groups = {RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_NEXTHOP,
                                                 RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE}});
@@ -22,17 +29,20 @@ Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespac
   if (Status filtered = socket->drop_notifications_of(own_port, marks); !filtered.ok()) {
     return failure(filtered.with_context("monitor objects"));
   }
-  std::unique_ptr<ObjectMonitor> monitor{new ObjectMonitor(scheduler, priority, std::move(handler), marks, std::move(*socket))};
+  std::unique_ptr<ObjectMonitor> monitor{
+      new ObjectMonitor(scheduler, priority, std::move(handler), marks, std::move(*socket), std::move(subnets))};
   if (Status status = monitor->start(); !status.ok()) return failure(std::move(status));
   return monitor;
 }
 
 void ObjectMonitor::notice(const Message& message) {
+  if (const auto lost = subnets_->notice(message)) return report(ObjectEvent{AddressDelete{lost->first, lost->second}});
   if (auto event = decode_change(message, marks_)) report(std::move(event));
 }
 
 // It knows no objects: the receiver audits all of them.
 Status ObjectMonitor::resync() {
+  subnets_->notice_gap();
   report(std::nullopt);
   return {};
 }

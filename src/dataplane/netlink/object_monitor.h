@@ -9,6 +9,7 @@
 
 #include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/event_monitor.h"
+#include "dataplane/netlink/subnet_routes.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo::netlink {
@@ -16,17 +17,20 @@ namespace rondo::netlink {
 class ObjectMonitor final : public EventMonitor<Source, std::optional<ObjectEvent>> {
  public:
   /// Listens and adds itself to 'scheduler'. 'own_port': the socket whose orders are not reported. 'marks': the marks of our routes. Tests
-  /// provoke gaps with a small 'receive_buffer_bytes'.
+  /// provoke gaps with a small 'receive_buffer_bytes'. 'subnets' learns the notifications of its routes.
   static Result<std::unique_ptr<ObjectMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                      Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
-                                                     int receive_buffer_bytes);
+                                                     int receive_buffer_bytes, std::shared_ptr<SubnetRoutes> subnets);
+  ~ObjectMonitor() override;
 
  private:
-  ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket);
+  ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket,
+                std::shared_ptr<SubnetRoutes> subnets);
   void notice(const Message& message) override;
   Status resync() override;
 
   const ObjectMarks marks_;
+  const std::shared_ptr<SubnetRoutes> subnets_;
 };
 
 }  // namespace rondo::netlink
