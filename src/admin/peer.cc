@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,21 @@ Caller caller_of(int fd) {
   caller.process = credentials.pid;
   caller.is_privileged = credentials.uid == 0 || credentials.uid == ::geteuid();
   return caller;
+}
+
+bool is_ending(const Caller& caller) {
+  if (caller.process <= 0) return false;
+  std::ifstream file("/proc/" + std::to_string(caller.process) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return true;
+  // "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS ...": proc(5). A name may contain parentheses.
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string state;
+  std::string unused;
+  unsigned long flags = 0;
+  fields >> state >> unused >> unused >> unused >> unused >> unused >> flags;
+  constexpr unsigned long kExiting = 0x4;  // PF_EXITING of the kernel.
+  return state == "Z" || state == "X" || (flags & kExiting) != 0;
 }
 
 namespace {

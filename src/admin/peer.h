@@ -13,6 +13,9 @@ namespace rondo {
 /// Returns the process that connected 'fd', with all rights. One system call.
 Caller caller_of(int fd);
 
+/// Whether the process is ending or has ended: it was killed, and the kernel takes its memory and files back. False if it is unknown.
+bool is_ending(const Caller& caller);
+
 /// Returns the rights of 'caller', which connected 'fd', when members of 'read_group' may read. A privileged caller or a member of
 /// 'write_group' has all rights; other callers have the rights of a member of 'read_group' or of a non-member. One or two system calls.
 Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group);

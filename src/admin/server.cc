@@ -260,6 +260,7 @@ Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, con
 
 Status AdminServer::check_path(const std::string& path) {
   if (const Result<sockaddr_un> address = unix_address(path); !address) return address.error();
+  if (const Status waited = wait_for_predecessor(path); !waited.ok()) return waited;
   if (const Result<bool> stale = is_stale_socket(path); !stale) return stale.error();
   const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
   const std::string where = folder.empty() ? "." : folder.string();

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -247,6 +250,31 @@ TEST_F(AdminSocket, ASecondServerIsRefusedWhileTheFirstAnswers) {
   EXPECT_EQ(second.error().code(), StatusCode::AlreadyExists);
   struct stat status {};
   EXPECT_EQ(::stat(options.path.c_str(), &status), 0) << "the first one's file stays";
+}
+
+/// The kernel takes memory back before files, so the socket of a killed process accepts connections meanwhile.
+TEST_F(AdminSocket, AServerThatWasKilledIsWaitedFor) {
+  const sockaddr_un address = unix_address(options.path).value();
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t other = ::fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(fd, 4) != 0) ::_exit(1);
+    constexpr std::size_t kBytes = std::size_t{400} << 20;
+    void* const memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED || ::write(ready[1], "r", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(AdminServer::check_path(options.path).code(), StatusCode::AlreadyExists);
+  ASSERT_EQ(::kill(other, SIGKILL), 0);
+  EXPECT_TRUE(AdminServer::check_path(options.path).ok());
+  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(AdminSocket, AStaleSocketIsReplaced) {

@@ -1,6 +1,7 @@
 // See socket_file.h.
 #include "admin/socket_file.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "admin/peer.h"
 #include "admin/unix_socket.h"
+#include "rondo/admin/limits.h"
 
 namespace rondo {
 namespace {
@@ -31,7 +34,22 @@ Status clear_path(const std::string& path) {
   return {};
 }
 
+/// True if the connection ends within 'wait'.
+bool hangs_up(int fd, Duration wait) {
+  pollfd one{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&one, 1, static_cast<int>(wait / 1ms)) == 1;
+}
+
 }  // namespace
+
+Status wait_for_predecessor(const std::string& path) {
+  // A process that was killed a moment ago may not look like one that ends.
+  constexpr Duration kMoment = 200ms;
+  const Result<UniqueFd> peer = connect_unix(path);
+  if (!peer || hangs_up(peer->get(), kMoment)) return {};
+  if (is_ending(caller_of(peer->get())) && hangs_up(peer->get(), limits::kAdminPredecessorTime)) return {};
+  return {StatusCode::AlreadyExists, "another server answers on '" + path + "'"};
+}
 
 Result<bool> is_stale_socket(const std::string& path) {
   struct stat status {};

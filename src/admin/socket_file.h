@@ -15,6 +15,10 @@ namespace rondo {
 /// True if a stale socket, on which no process listens, is at 'path'; false if nothing is there. Anything else at 'path' is an error.
 Result<bool> is_stale_socket(const std::string& path);
 
+/// Waits for the end of a server at 'path' whose process is ending: to give back its memory takes seconds, and meanwhile its socket accepts
+/// connections. AlreadyExists if a server is at 'path' that is not ending or takes longer than kAdminPredecessorTime. Blocks.
+Status wait_for_predecessor(const std::string& path);
+
 class SocketFile {
  public:
   SocketFile(std::string path, unsigned mode) : path_(std::move(path)), mode_(mode) {}

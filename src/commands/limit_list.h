@@ -112,6 +112,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"admin_idle_us", 600000000},
     {"admin_yield_us", 1000000},
     {"admin_memory", 25165824},
+    {"admin_predecessor_time_us", 10000000},
     {"admin_socket_check_period_us", 1000000},
     {"admin_notice_period_us", 10000000},
     {"pattern_bytes", 256},

@@ -54,10 +54,11 @@ bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interfa
 }
 
 /// Why a port that is there does not route: another program has put it into a bridge or a bond, which gets its frames. Empty otherwise.
+/// Also into one of ours: while this row has the port, no row of a member can have it.
 std::string Interfaces::taken_words(const std::string& port) const {
   const std::string_view master = ids_.name(ids_.device(port).master);
   const PortIds::Device device = ids_.device(master);
-  if (master.empty() || device.ours || (!device.bridge && !device.is_bond())) return {};
+  if (master.empty() || (!device.bridge && !device.is_bond())) return {};
   return "another program has put " + port + " into the " + (device.bridge ? "bridge " : "bond ") + std::string{master} +
          ", which gets its frames: 'ip link set " + port + " nomaster' makes it a port of the router again";
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -179,6 +180,21 @@ TEST_F(Operator, ARoutedPortThatAnotherProgramPutsIntoABridgeIsNamed) {
   EXPECT_THAT(testbed.why("INTF_TABLE", "A"),
               AllOf(HasSubstr("another program has put A into the bridge br0"), HasSubstr("'ip link set A nomaster'")));
   EXPECT_EQ(testbed.stats("INTF_TABLE").plane.value_or(PlaneCounts{}).lost, 1U);
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .master = IfIndex{}}).ok());
+  testbed.run_for(2s);
+  EXPECT_EQ(state("INTF_TABLE", "A"), "installed");
+}
+
+/// rondod made the bridge, and no row makes the port a member of its VLAN.
+TEST_F(Operator, ARoutedPortThatAnotherProgramPutsIntoTheBridgeOfAVlanIsNamed) {
+  testbed.set("VLAN_TABLE", "Vlan10", {{"admin_status", "up"}});
+  testbed.run_for(1s);
+  const auto links = testbed.links();
+  const IfIndex port = std::ranges::find(links, "A", &LinkEvent::name)->port;
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .master = std::ranges::find(links, "Vlan10", &LinkEvent::name)->port}).ok());
+  testbed.run_for(2s);
+  EXPECT_EQ(state("INTF_TABLE", "A"), "lost");
+  EXPECT_THAT(testbed.why("INTF_TABLE", "A"), HasSubstr("another program has put A into the bridge Vlan10"));
   ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = port, .master = IfIndex{}}).ok());
   testbed.run_for(2s);
   EXPECT_EQ(state("INTF_TABLE", "A"), "installed");

@@ -88,6 +88,12 @@ inline constexpr Duration kAdminYield = 1000ms;
 /// `AdminCrowd.ReadersThatDoNotReadHoldNoMoreThanHalfOfTheShareAndAPageEach`.
 inline constexpr std::size_t kAdminMemory = std::size_t{24} * 1024 * 1024;
 
+/// The longest wait at a start for a process that is ending and whose socket still accepts connections. A killed rondod needs some seconds
+/// to give back the memory of a full table.
+/// Reached: the start fails: another server answers. Figure: none: the log says so. Test:
+/// `AdminSocket.AServerThatWasKilledIsWaitedFor`, `AdminSocket.ASecondServerIsRefusedWhileTheFirstAnswers`.
+inline constexpr Duration kAdminPredecessorTime = 10'000ms;
+
 /// Period of the check for the file of the admin socket; a missing file is made again. Without the file no caller can connect; a check is
 /// one system call.
 /// Reached: the file is searched, and made again if it is missing. Figure: `stats.admin.sockets_made_anew`. Test:

@@ -134,7 +134,8 @@ class AdminServer {
   /// too long or is not a socket; otherwise the error of the system call. Scheduler and registry must outlive the server.
   static Result<std::unique_ptr<AdminServer>> open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options,
                                                    BulkSinkFactory make_sink = {});
-  /// The error that open() would return for the path now, as far as a check without changes can find it.
+  /// The error that open() would return for the path now, as far as a check without changes can find it. Waits up to
+  /// kAdminPredecessorTime for a server at the path whose process is ending, such as after `kill -9`.
   static Status check_path(const std::string& path);
   /// Closes every connection and removes the socket file, if it is still ours.
   ~AdminServer();

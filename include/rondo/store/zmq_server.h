@@ -90,6 +90,8 @@ struct ZmqServerOptions {
   std::size_t connections = kZmqConnections;
   std::size_t connections_per_address = kZmqConnectionsPerAddress;
   /// The most bytes of incomplete frames, of all connections together. Only over tcp://: the kernel does not report them for local sockets.
+  /// A message of several parts is malformed, but libzmq stores its parts until the last one arrives, in up to 85 bytes for a part of two:
+  /// then the memory is up to 42 times this number.
   std::size_t frame_memory = kZmqFrameMemory;
   /// Binds and accepts clients, but reads nothing before release(). For a program that must fill the tables first.
   bool held = false;

@@ -135,6 +135,39 @@ TEST_F(ZmqGuardBounds, OneAddressDoesNotTakeThePlacesOfAnother) {
   EXPECT_FALSE(is_cut(idle.front())) << "whoever has a place keeps it";
 }
 
+/// libzmq delivers the parts together. To read all of them took one turn of seconds.
+TEST_F(ZmqGuardBounds, AMessageOfManyPartsIsDroppedInManyTurns) {
+  constexpr std::size_t kParts = 20'000;
+  const auto server = serve({});
+  const auto consumer = subscribe(*server);
+  const UniqueFd peer = call(*server);
+  const auto send = [&peer](std::string& bytes) {
+    const ssize_t sent = ::send(peer.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) bytes.erase(0, static_cast<std::size_t>(sent));
+    return bytes.empty();
+  };
+  std::string greeting = handshake();
+  ASSERT_TRUE(until([&] { return send(greeting); }));
+  ASSERT_TRUE(until([&] { return server->stats().connections == 1; }));
+  std::string parts;
+  for (std::size_t i = 1; i < kParts; ++i) parts += std::string("\x01\0", 2);
+  parts += std::string("\0\0", 2);
+  ASSERT_TRUE(until([&] { return send(parts); }));
+  const auto items = [&] {
+    std::uint64_t all = 0;
+    scheduler_.for_each_source([&](const Source& source) { all = std::max(all, source.stats().items); });
+    return all;
+  };
+  ASSERT_TRUE(until([&] { return items() >= kParts; }));
+  std::uint64_t turns = 0;
+  scheduler_.for_each_source([&](const Source& source) {
+    if (source.stats().items >= kParts) turns = source.stats().turns;
+  });
+  EXPECT_GE(turns, kParts / limits::kBatchItems);
+  EXPECT_EQ(faults(*server, ZmqFault::Malformed), 1U);
+  EXPECT_TRUE(serves(*server, *consumer));
+}
+
 TEST_F(ZmqGuardBounds, PartsOfFramesHoldNoMoreThanTheirLimitAndTheLargestIsCut) {
   constexpr std::size_t kPart = 300'000;
   const auto server = serve({.frame_memory = 1'000'000});

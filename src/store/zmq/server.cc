@@ -217,17 +217,16 @@ class ZmqServer::Parts final : public Source {
     poll_timer_.arm_every(again, scheduler_.now() + again);
   }
 
-  /// Reads one message from the socket; false when none waits.
+  /// Reads one message from the socket, or a part of one, which is dropped: there may be millions of parts. False when nothing waits.
   bool receive() {
     message_.clear();
     if (!socket_.receive(message_)) return false;
     guard_.delivered(message_.source(), message_.bytes().size());
-    if (!message_.more()) {
-      inbox_.open(message_.bytes());
-      return true;
+    const bool is_part = std::exchange(is_in_parts_, message_.more());
+    if (!is_part && message_.more()) {
+      faults_.add(ZmqFault::Malformed, {StatusCode::InvalidArgument, "a message of several parts"}, scheduler_.now());
     }
-    while (message_.more() && socket_.receive(message_)) guard_.delivered(message_.source(), message_.bytes().size());
-    faults_.add(ZmqFault::Malformed, {StatusCode::InvalidArgument, "a message of several parts"}, scheduler_.now());
+    if (!is_part && !message_.more()) inbox_.open(message_.bytes());
     return true;
   }
 
@@ -242,7 +241,8 @@ class ZmqServer::Parts final : public Source {
   std::unique_ptr<KeyCheck> keys_;
   ZmqSocket socket_;
   std::unique_ptr<SocketMonitor> monitor_;
-  ZmqMessage message_;  // The message that the inbox reads.
+  ZmqMessage message_;        // The message that the inbox reads.
+  bool is_in_parts_ = false;  // The last message read was a part, and not the last one.
   std::string endpoint_;
   int fd_ = -1;
   bool held_ = options_.held;
