@@ -1,5 +1,5 @@
 # Compiles several files as one, with precompiled headers that nearly every file includes. This halves the time, most of which is spent on
-# parsing the same headers again. It hides a missing #include, so the presets release and bench compile each file separately (OFF).
+# parsing the same headers again. It hides a missing #include, so the preset alone compiles each file separately (OFF).
 #
 # Files that define the same name are not combined: rondo_names_of() finds the names at the beginning of a line. It does not detect a name
 # that a header also has. Then the compiler reports an error, and RONDO_ALONE must name the file.
