@@ -141,7 +141,13 @@ void Agent::begin_restart() {
   }
   if (journal_ != nullptr && !noted.empty()) journal_->note(kAddressedNote, noted);
   port_ids_.begin_restart(std::move(ports));
-  if (options_.on_set_up) ports_.on_set_up([this](const std::string& port) { options_.on_set_up(port); });
+  note_set_up(options_.on_set_up);
+}
+
+void Agent::note_set_up(const std::function<void(std::string_view port)>& handler) {
+  ports_.on_set_up(handler);
+  lags_.on_set_up(handler);
+  vlans_.on_set_up(handler);
 }
 
 void Agent::look_at_restart() {
@@ -236,7 +242,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
 
 void Agent::end_restart() {
   reconciler_.end();
-  ports_.on_set_up({});
+  note_set_up({});
   interfaces_.end_restart();
   lag_members_.end_restart();
   vlan_members_.end_restart();

@@ -72,7 +72,7 @@ struct SwitchAgentOptions {
   std::function<void(const Operation& refused)> on_refused = {};
   /// Called with each link event before the ports handle it.
   std::function<void(const LinkEvent& event)> on_link = {};
-  /// Called for each port that was down when a start took over what an earlier run left, and that its row has set up.
+  /// Called for each port, LAG and VLAN that was down when a start took over what an earlier run left, and that its row has set up.
   std::function<void(std::string_view port)> on_set_up = {};
   /// If set, the answers of a recorded run replace those of the data plane. It must outlive the agent.
   RecordedAnswers* answers = nullptr;
@@ -131,6 +131,7 @@ class Agent {
  private:
   std::string neighbor_words(std::string_view key) const;
   void begin_restart();
+  void note_set_up(const std::function<void(std::string_view port)>& handler);
   void look_at_restart();
   void audit_while_waiting();
   bool rows_have_come();

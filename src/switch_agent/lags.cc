@@ -60,7 +60,8 @@ Outcome Lags::set(std::string_view key, const Fields& fields) {
   lag.trouble = find_trouble(name, *row);
   lag.is_foreign = !lag.trouble.empty();
   if (lag.is_foreign) return Outcome::retry_after(kForeignRetry, Status{StatusCode::AlreadyExists, lag.trouble});
-  const Asked asked{*row, mtus_.port_row(name), ids_.find(name)};
+  const bool is_set_up = !lag.asked && row->admin_up && ids_.find(name) && ids_.up_number(name) == 0;
+  const Asked asked{*row, mtus_.port_row(name), ids_.find(name), is_set_up};
   if (asked.device && ids_.device(name).bond != row->mode) return replace(name, lag);
   mtus_.set_port_row(name, row->mtu);
   std::vector<Operation> orders;
@@ -120,6 +121,7 @@ Outcome Lags::answered(const std::string& name, const Asked& asked, const Status
     return Outcome::retry_after(soon, not_reported(name));
   }
   if (ids_.find(name) != asked.device) return Outcome::retry_after(kSoon, device_changed(name));
+  if (asked.is_set_up && on_set_up_) on_set_up_(name);
   lag.unreported.reported();
   lag.wanted_up = asked.row.admin_up;
   lag.min_links = asked.row.min_links;

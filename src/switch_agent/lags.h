@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rondo/dataplane/programmer.h"
@@ -33,6 +34,8 @@ class Lags final : public Orch {
   PlaneCounts state_counts() const;
   /// Adds how devices differ from what the rows of LAGs and of interfaces on them ask for. O(LAGs).
   void add_differences(std::vector<Drift>& found) const;
+  /// 'handler' is called when an order of a row has set up a bond that was there before, and down.
+  void on_set_up(std::function<void(const std::string& name)> handler) { on_set_up_ = std::move(handler); }
 
  private:
   struct Lag {
@@ -51,6 +54,7 @@ class Lags final : public Orch {
     LagRow row;
     MtuRows::Mtu mtu_before;
     IfIndex device;
+    bool is_set_up = false;  // The order sets up a bond that an earlier run left, and that is down.
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
@@ -68,6 +72,7 @@ class Lags final : public Orch {
   Programmer& programmer_;
   const PortIds& ids_;
   MtuRows& mtus_;
+  std::function<void(const std::string& name)> on_set_up_;
   std::map<std::string, Lag, std::less<>> lags_;  // Those that have a row, or whose Delete is under way.
 };
 

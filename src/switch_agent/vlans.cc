@@ -45,11 +45,12 @@ Outcome Vlans::set(std::string_view key, const Fields& fields) {
   mtus_.set_port_row(name, row->mtu);
   vlan.wanted_up = row->admin_up;
   vlan.wanted_mac = row->mac;
+  const bool is_set_up = device && !vlan.asked && row->admin_up && ids_.up_number(name) == 0;
   std::vector<Operation> orders;
   if (!device || !vlan.asked) orders.push_back({BridgeSet{DeviceName{name}}, {}});
   if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name), std::nullopt, row->mac}, {}});
-  program_all(programmer_, std::move(orders), [this, name, device, mtu_before, ticket = current_ticket()](const Status& status) {
-    Outcome outcome = answered(name, device, status);
+  program_all(programmer_, std::move(orders), [this, name, device, is_set_up, mtu_before, ticket = current_ticket()](const Status& status) {
+    Outcome outcome = answered(name, device, is_set_up, status);
     if (outcome.kind() == Outcome::Kind::Reject) {
       mtus_.set_port_row(name, mtu_before);
       if (const auto it = vlans_.find(name); it != vlans_.end() && !it->second.applied) vlans_.erase(it);
@@ -60,7 +61,7 @@ Outcome Vlans::set(std::string_view key, const Fields& fields) {
 }
 
 /// The event of a device that was just made may still be on its way; what the row asks for is set when it has come.
-Outcome Vlans::answered(const std::string& name, IfIndex device, const Status& status) {
+Outcome Vlans::answered(const std::string& name, IfIndex device, bool is_set_up, const Status& status) {
   Vlan& vlan = vlans_[name];
   if (!status.ok()) {
     Outcome outcome =
@@ -74,6 +75,7 @@ Outcome Vlans::answered(const std::string& name, IfIndex device, const Status& s
     return Outcome::retry_after(soon, not_reported(name));
   }
   if (ids_.find(name) != device) return Outcome::retry_after(kSoon, device_changed(name));
+  if (is_set_up && on_set_up_) on_set_up_(name);
   vlan.unreported.reported();
   vlan.applied = true;
   vlan.device = device;

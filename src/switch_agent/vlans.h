@@ -5,10 +5,12 @@
 // A bridge that another program has made under the name is used, and stays when the row goes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rondo/dataplane/programmer.h"
@@ -32,6 +34,8 @@ class Vlans final : public Orch {
   PlaneCounts state_counts() const;
   /// Adds how devices differ from what the rows of VLANs and of interfaces on them ask for. O(VLANs).
   void add_differences(std::vector<Drift>& found) const;
+  /// 'handler' is called when an order of a row has set up a bridge that was there before, and down.
+  void on_set_up(std::function<void(const std::string& name)> handler) { on_set_up_ = std::move(handler); }
 
  private:
   struct Vlan {
@@ -47,13 +51,14 @@ class Vlans final : public Orch {
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   void note_device(const std::string& name, Vlan& vlan);
-  Outcome answered(const std::string& name, IfIndex device, const Status& status);
+  Outcome answered(const std::string& name, IfIndex device, bool is_set_up, const Status& status);
   Outcome deleted(const std::string& name, const Status& status);
   std::string find_loss(const std::string& name, const Vlan& vlan) const;
 
   Programmer& programmer_;
   const PortIds& ids_;
   MtuRows& mtus_;
+  std::function<void(const std::string& name)> on_set_up_;
   std::map<std::string, Vlan, std::less<>> vlans_;  // Those that have a row, or whose Delete is under way.
 };
 

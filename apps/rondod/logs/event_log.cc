@@ -181,7 +181,7 @@ void EventLog::check(const std::vector<ConsumerStats>& consumers) {
   }
   rejected_lines_ = 0;
   if (const std::vector<std::string> up = std::exchange(set_up_, {}); !up.empty()) {
-    log_.warn("the start set up ports that were down, because their rows ask for it", {{"count", up.size()}, {"ports", list_of(up)}});
+    log_.warn("the start set up devices that were down, because their rows ask for it", {{"count", up.size()}, {"devices", list_of(up)}});
   }
   std::vector<std::string> ports = std::exchange(lost_before_, lost_ports_);
   for (std::string& port : std::exchange(lost_ports_, {})) {

@@ -39,7 +39,7 @@ class EventLog {
   void held_by_others(const switch_agent::Routes::HeldByOthers& held);
   /// The same for static entries of VLANs.
   void held_by_others(const switch_agent::Fdb::HeldByOthers& held);
-  /// A start has set up a port that was down. Logged with the next check().
+  /// A start has set up a port, a LAG or a VLAN that was down. Logged with the next check().
   void set_up(std::string_view port) { set_up_.emplace_back(port); }
   /// Called every second: logs rows that were withdrawn or restored since the last call, and how many lines a burst omitted.
   void check(const std::vector<ConsumerStats>& consumers);

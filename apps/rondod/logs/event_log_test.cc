@@ -106,10 +106,10 @@ TEST_F(Events, EntriesThatMustStayAreLoggedWhenTheyComeAndWhenAllHaveGone) {
   EXPECT_THAT(held(0), HasSubstr("info no such entry"));
 }
 
-TEST_F(Events, PortsThatAStartSetsUpAreOneLine) {
+TEST_F(Events, DevicesThatAStartSetsUpAreOneLine) {
   for (const char* const port : {"swp1", "swp2", "swp3", "swp4"}) events.set_up(port);
   events.check({});
-  EXPECT_THAT(told(), AllOf(HasSubstr("warn the start set up ports that were down"), HasSubstr("count=4"),
+  EXPECT_THAT(told(), AllOf(HasSubstr("warn the start set up devices that were down"), HasSubstr("count=4"),
                             HasSubstr("swp1, swp2, swp3 and 1 more")));
   events.check({});
   EXPECT_EQ(told(), "");
