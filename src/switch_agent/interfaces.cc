@@ -46,11 +46,12 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, PortIds& ids, M
     const auto it = interfaces_.find(port);
     return it == interfaces_.end() || it->second.addresses.empty();
   });
-  for (const FactKind kind : {kDevice, kAdminUp}) {
-    observe(kind, [this](std::string_view port, bool begins) {
-      if (begins) restore(std::string{port}, Restore::All);
-    });
-  }
+  observe(kDevice, [this](std::string_view port, bool begins) {
+    if (begins) restore(std::string{port}, Restore::All);
+  });
+  observe(kAdminUp, [this](std::string_view port, bool begins) {
+    begins ? static_cast<void>(restore(std::string{port}, Restore::All)) : ipv6_dropped(std::string{port});
+  });
   observe(kIpv6Mtu, [this](std::string_view port, bool begins) { ipv6_mtu(std::string{port}, begins); });
   provide(kIpv6, [this](std::string_view port) { return holds({kIpv6Mtu, std::string{port}}) && !ipv6_off_.contains(port); });
   runtime.explain(kIpv6, [this](std::string_view port) { return FactOrigin{"", "", ipv6_words(port)}; });
@@ -427,11 +428,17 @@ void Interfaces::ipv6_mtu(const std::string& port, bool begins) {
   if (ids_.find(port)) small_mtu_.insert(port);
   ipv6_off_.erase(port);
   withdraw({kIpv6, port});
+  ipv6_dropped(port);
+}
+
+/// The kernel has dropped the IPv6 addresses of a device. It keeps those that are set while the device is down.
+void Interfaces::ipv6_dropped(const std::string& port) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return;
   for (auto& [prefix, address] : it->second.addresses) {
     if (prefix.address.is_v6()) address.present = false;
   }
+  tell_free(port, true);
 }
 
 /// The kernel sends no event when IPv6 is switched on, so one address of the port is tried at an interval.

@@ -106,6 +106,7 @@ class Interfaces final : public Orch {
   void order_again(const std::string& port, IfIndex device, const Prefix& prefix);
   void retry(const std::string& port);
   void ipv6_mtu(const std::string& port, bool begins);
+  void ipv6_dropped(const std::string& port);
   void ipv6_is_off(const std::string& port);
   void ipv6_is_on(const std::string& port);
   std::string ipv6_words(std::string_view port) const;

@@ -64,8 +64,8 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
       look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
       if (actual == nullptr || it->address == prefix) actual = &*it;
     }
-    // A device that is down, or has no IPv6, keeps no IPv6 address.
-    const bool has_family = !prefix.address.is_v6() || (holds({kAdminUp, port}) && holds({kIpv6, port}));
+    // A device without IPv6 keeps no IPv6 address, one that is down keeps those that were set since.
+    const bool has_family = !prefix.address.is_v6() || (holds({kIpv6, port}) && (holds({kAdminUp, port}) || address.present));
     const bool is_due = address.applied && !address.leaving && has_family;
     const bool lacks_route = actual != nullptr && !actual->has_subnet_route && holds({kAdminUp, port});
     // Refused before: it is retried until the kernel accepts it, and `why` names the cause.

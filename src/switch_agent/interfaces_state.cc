@@ -28,12 +28,13 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   if (entry == it->second.addresses.end() || !entry->second.applied || entry->second.leaving) return {};
   if (!has_device) return gone;
   const Fact up{kAdminUp, parsed->port};
-  if (parsed->address->address.is_v6() && !holds(up)) {
-    return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that is down", {up}};
+  const bool is_down_v6 = parsed->address->address.is_v6() && !holds(up);
+  if (is_down_v6 && !entry->second.present) {
+    return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that goes down", {up}};
   }
   const Fact ipv6{kIpv6, parsed->port};
   if (parsed->address->address.is_v6() && !holds(ipv6)) return {PlaneState::Withdrawn, ipv6_words(parsed->port), {ipv6}};
-  if (entry->second.present) return {PlaneState::Installed, {}, {}};
+  if (entry->second.present) return {PlaneState::Installed, is_down_v6 ? "tentative: the port is down" : "", {}};
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
 }
 
@@ -75,14 +76,16 @@ PlaneCounts Interfaces::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, interface] : interfaces_) {
     const bool has_device = static_cast<bool>(ids_.find(port));
-    const bool is_up = has_device && holds({kAdminUp, port}) && holds({kIpv6, port});
+    const bool is_up = has_device && holds({kAdminUp, port});
+    const bool has_ipv6 = has_device && holds({kIpv6, port});
     if (!has_device && interface.applied) ++counts.withdrawn;
     const bool is_in_place = is_in_its_vrf(port, interface);
     if (has_device && interface.applied && !is_in_place) ++counts.pending;
     const bool has_lost_mtu = mtus_.interface_row(port) && mtus_.is_changed(port);
     if (has_device && interface.applied && is_in_place && (has_lost_mtu || !taken_words(port).empty())) ++counts.lost;
     for (const auto& [prefix, address] : interface.addresses) {
-      const bool is_dropped = !has_device || (prefix.address.is_v6() && !is_up) || (!address.present && !address.trouble.empty());
+      const bool is_dropped_v6 = prefix.address.is_v6() && (!has_ipv6 || (!is_up && !address.present));
+      const bool is_dropped = !has_device || is_dropped_v6 || (!address.present && !address.trouble.empty());
       if (address.applied && is_dropped) ++counts.withdrawn;
     }
   }

@@ -86,6 +86,30 @@ TEST_F(Operator, AnInstalledAddressThatIpv6TookAwayComesBackWhenItIsOn) {
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
+TEST_F(Operator, AnIpv6AddressOfAPortThatIsDownIsInTheKernelIfItWasSetSince) {
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(1s);
+  testbed.set("PORT_TABLE", "A", {{"admin_status", "down"}});
+  testbed.run_for(1s);
+  ASSERT_EQ(testbed.plane.addresses()->size(), 1U);
+  EXPECT_EQ(state("INTF_TABLE", v6), "withdrawn");
+  EXPECT_EQ(testbed.stats("INTF_TABLE").plane->withdrawn, 1U);
+  testbed.set("INTF_TABLE", v6, {});
+  testbed.run_for(1s);
+  ASSERT_EQ(testbed.plane.addresses()->size(), 2U);
+  EXPECT_EQ(state("INTF_TABLE", v6), "installed");
+  EXPECT_EQ(testbed.runtime.row_state("INTF_TABLE", v6).note, "tentative: the port is down");
+  EXPECT_EQ(testbed.stats("INTF_TABLE").plane->withdrawn, 0U);
+  ASSERT_TRUE(
+      testbed.plane.meddle(AddressDelete{testbed.links().front().port, Prefix{IpAddress::parse("2001:db8:a::1").value(), 64}}).ok());
+  testbed.run_for(5s);
+  EXPECT_EQ(testbed.plane.addresses()->size(), 2U) << "an audit repairs it";
+  testbed.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+  testbed.run_for(1s);
+  EXPECT_EQ(state("INTF_TABLE", v6), "installed");
+  EXPECT_EQ(testbed.runtime.row_state("INTF_TABLE", v6).note, "");
+}
+
 TEST_F(Operator, ManyAddressesWithoutIpv6AreTriedByOneOfThem) {
   testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
   const auto key = [](int i) { return "A:2001:db8:a::" + std::to_string(i + 10) + "/64"; };

@@ -147,6 +147,35 @@ TEST_F(RowStatesOnLinux, DevicesThatWereTakenDownBetweenTwoRunsAreSetUpAndTheLog
   }
 }
 
+TEST_F(RowStatesOnLinux, AnIpv6AddressOfAPortThatIsDownIsSaidToBeWhereTheKernelHasIt) {
+  if (!lab) GTEST_SKIP() << "it is about the kernel: this needs the right to create a network namespace";
+  start();
+  const char* const key = "swp1:fd00::1/64";
+  const auto is_in_kernel = [&] { return lab->ip("-6 addr show dev swp1 | grep -q fd00::1/64"); };
+  const auto differences = [&] { return answer("verify"); };
+  set("PORT_TABLE", "swp1", {{"admin_status", "down"}});
+  set("INTF_TABLE", "swp1", {});
+  set("INTF_TABLE", key, {});
+  ASSERT_TRUE(becomes([&] { return plane("INTF_TABLE", key) == "installed"; })) << answer("get", {{"table", "INTF_TABLE"}, {"key", key}});
+  EXPECT_TRUE(is_in_kernel());
+  EXPECT_THAT(answer("why", {{"table", "INTF_TABLE"}, {"key", key}}), HasSubstr("tentative: the port is down"));
+  ASSERT_TRUE(lab->ip("addr del fd00::1/64 dev swp1"));
+  EXPECT_TRUE(becomes(is_in_kernel)) << "repaired" << log_text();
+  EXPECT_TRUE(becomes([&] { return differences().find(R"("differences":0)") != std::string::npos; })) << differences();
+  set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
+  EXPECT_TRUE(becomes([&] { return answer("get", {{"table", "INTF_TABLE"}, {"key", key}}).find("tentative") == std::string::npos; }));
+  EXPECT_TRUE(is_in_kernel());
+  set("PORT_TABLE", "swp1", {{"admin_status", "down"}});
+  EXPECT_TRUE(becomes([&] { return plane("INTF_TABLE", key) == "withdrawn"; })) << log_text();
+  EXPECT_FALSE(is_in_kernel());
+  EXPECT_TRUE(becomes([&] { return differences().find(R"("differences":0)") != std::string::npos; })) << differences();
+  // A device that is made again, and is down.
+  ASSERT_TRUE(lab->remove_port(1));
+  ASSERT_TRUE(becomes([&] { return plane("INTF_TABLE", key) == "withdrawn"; }));
+  ASSERT_TRUE(lab->add_port(1));
+  EXPECT_TRUE(becomes([&] { return plane("INTF_TABLE", key) == "installed" && is_in_kernel(); })) << log_text();
+}
+
 TEST_F(RowStatesOnLinux, ARenamedAndADeletedPortAreToldOfAllThatWasOnThem) {
   ASSERT_NO_FATAL_FAILURE(start_with_rows());
   if (!lab) GTEST_SKIP() << "the simulated data plane renames no ports for a client";
