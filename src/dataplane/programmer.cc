@@ -6,6 +6,7 @@ namespace rondo {
 Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
     : plane_(plane),
       on_refused_(std::move(options.on_refused)),
+      reword_(std::move(options.reword)),
       executor_(
           scheduler, [this](std::span<Operation> ops) { apply(ops); },
           {.name = "programmer",
@@ -16,6 +17,15 @@ Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
            .operations_max = options.ops_max,
            .batch_max = limits::kNetlinkBatch},
           options.observer, options.answers) {}
+
+Programmer::Done Programmer::reworded(Done done) const {
+  return [this, done = std::move(done)](std::span<Operation> ops) {
+    for (Operation& op : ops) {
+      if (!op.status.ok()) op.status = reword_(op.status);
+    }
+    done(ops);
+  };
+}
 
 void Programmer::apply(std::span<Operation> ops) {
   plane_.apply(ops);

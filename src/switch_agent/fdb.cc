@@ -106,7 +106,7 @@ Outcome Fdb::answered(const Place& place, IfIndex device, const Status& status) 
   }
   entry.denials = 0;
   if (!status.ok()) {
-    Outcome outcome = outcome_of_set(ids_.named(status));
+    Outcome outcome = outcome_of_set(status);
     if (outcome.kind() == Outcome::Kind::Reject && !entry.applied) gone(place);
     return outcome;
   }
@@ -160,7 +160,7 @@ Outcome Fdb::remove(std::string_view key) {
 
 /// Who has the address in the bridge. The kernel marks an entry that a program makes local as it marks the addresses of its devices.
 std::string Fdb::holder_words(const Place& place, const Status& answer) const {
-  std::string words{ids_.named(answer).message()};
+  std::string words{answer.message()};
   const std::size_t at = words.find(kAddressOfDevice);
   bool is_of_device = at == std::string::npos;
   ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {

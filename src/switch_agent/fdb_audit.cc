@@ -89,7 +89,7 @@ void Fdb::repaired(const Place& place, const Status& answer) {
   Entry& entry = it->second;
   if (!holds({kVlanMember, place.first + ":" + entry.port})) return;
   const bool is_held = answer.code() == StatusCode::AlreadyExists;
-  entry.refused_again = answer.ok() || is_held ? std::string{} : std::string{ids_.named(answer).message()};
+  entry.refused_again = answer.ok() || is_held ? std::string{} : std::string{answer.message()};
   if (!is_held) return;
   entry.present = false;
   entry.holder = holder_words(place, answer);

@@ -240,7 +240,7 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   if (nexthop.asking) return;
   nexthop.present = believed && status.ok();
   const std::string trouble = key.second.is_v6() ? ipv6_trouble(status, key.first, ports_.mtu(key.first)) : std::string{};
-  nexthop.failure = ports_.named(trouble.empty() ? status : status.with_context(trouble));
+  nexthop.failure = trouble.empty() ? status : status.with_context(trouble);
   const unsigned refusals = nexthop.refusals.note(trouble.empty() ? status : Status{});
   nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
   if (may_come(nexthop) && !nexthop.present) {

@@ -45,8 +45,12 @@ bool NexthopGroups::compare(NexthopLook& look, std::size_t limit, Findings& find
     const NexthopEntry& entry = look.actual[look.next_actual];
     if (look.wanted[look.next_actual]) continue;
     findings.add(DriftKind::Unwanted, NexthopDelete{entry.id}, [&] {
-      return Drift{
-          .kind = DriftKind::Unwanted, .object = NexthopDelete{entry.id}, .table = {}, .key = {}, .wanted = {}, .actual = words_of(entry)};
+      return Drift{.kind = DriftKind::Unwanted,
+                   .object = NexthopDelete{entry.id},
+                   .table = {},
+                   .key = {},
+                   .wanted = {},
+                   .actual = ports_.named(words_of(entry))};
     });
   }
   return look.walked && look.next_actual == look.actual.size();
@@ -67,8 +71,9 @@ void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings&
                  .object = NexthopDelete{nexthop.id},
                  .table = user == nullptr ? std::string{} : table_of(user->fact),
                  .key = user == nullptr ? std::string{} : user->fact.key,
-                 .wanted = nexthop.present || actual == nullptr ? to_string(wanted) : "no nexthop " + std::to_string(nexthop.id.value()),
-                 .actual = actual == nullptr ? std::string{} : words_of(*actual)};
+                 .wanted = nexthop.present || actual == nullptr ? ports_.named(to_string(wanted))
+                                                                : "no nexthop " + std::to_string(nexthop.id.value()),
+                 .actual = actual == nullptr ? std::string{} : ports_.named(words_of(*actual))};
   });
 }
 
@@ -104,7 +109,7 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
         .table = table_of(group.fact),
         .key = group.fact.key,
         .wanted = wanted.empty() ? "no group " + std::to_string(group.id.value()) : to_string(GroupSet{.id = group.id, .members = wanted}),
-        .actual = actual == nullptr ? std::string{} : words_of(*actual)};
+        .actual = actual == nullptr ? std::string{} : ports_.named(words_of(*actual))};
   });
 }
 

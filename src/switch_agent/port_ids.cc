@@ -8,8 +8,11 @@ namespace rondo::switch_agent {
 
 Status PortIds::named(const Status& status) const {
   if (status.ok()) return {};
+  return Status{status.code(), named(std::string{status.message()}), status.origin_errno()};
+}
+
+std::string PortIds::named(std::string words) const {
   constexpr std::string_view kPort = "port ";
-  std::string words{status.message()};
   for (std::size_t at = words.find(kPort); at != std::string::npos; at = words.find(kPort, at + 1)) {
     const char* const digits = words.data() + at + kPort.size();
     std::uint32_t number = 0;
@@ -17,7 +20,7 @@ Status PortIds::named(const Status& status) const {
     const std::string_view known = name(IfIndex{number});
     if (!known.empty()) words.replace(at, static_cast<std::size_t>(end - words.data()) - at, known);
   }
-  return Status{status.code(), std::move(words), status.origin_errno()};
+  return words;
 }
 
 PortIds::Use PortIds::use_of(std::string_view port) const {

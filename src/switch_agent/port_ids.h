@@ -33,6 +33,7 @@ class PortIds {
   }
   /// The same error with names in place of the numbers of ports: "static entry 02:00:00:00:00:aa on swp1".
   Status named(const Status& status) const;
+  std::string named(std::string words) const;
   /// What is known of an earlier device of this name is forgotten.
   void set(std::string_view name, IfIndex id) {
     if (find(name) == id) return;

@@ -240,9 +240,13 @@ std::vector<Ports::Handled> Ports::handled_since(std::uint64_t sequence) const {
 
 std::vector<Drift> Ports::differences() const {
   std::vector<Drift> found;
-  const auto add = [&found](const char* table, const std::string& key, const LinkSet& wanted, const LinkSet& actual) {
-    found.push_back(
-        {.kind = DriftKind::Changed, .object = {}, .table = table, .key = key, .wanted = to_string(wanted), .actual = to_string(actual)});
+  const auto add = [this, &found](const char* table, const std::string& key, const LinkSet& wanted, const LinkSet& actual) {
+    found.push_back({.kind = DriftKind::Changed,
+                     .object = {},
+                     .table = table,
+                     .key = key,
+                     .wanted = ids_.named(to_string(wanted)),
+                     .actual = ids_.named(to_string(actual))});
   };
   for (const auto& [name, port] : ports_) {
     if (!port.exists || !port.configured) continue;

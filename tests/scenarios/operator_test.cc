@@ -110,6 +110,25 @@ TEST_F(Operator, AnIpv6AddressOfAPortThatIsDownIsInTheKernelIfItWasSetSince) {
   EXPECT_EQ(testbed.runtime.row_state("INTF_TABLE", v6).note, "");
 }
 
+TEST_F(Operator, RefusalsOfTheDataPlaneAndDifferencesNamePorts) {
+  testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
+  testbed.set("INTF_TABLE", "A:10.9.0.1/24", {});
+  testbed.plane.fail_by_chance(OrderKind::Neighbor, 1.0, EINVAL);
+  testbed.set("NEIGH_TABLE", "A:10.0.0.9", {{"neigh", "02:00:00:00:00:09"}});
+  testbed.plane.fail_by_chance(OrderKind::Link, 1.0, EINVAL);
+  testbed.set("PORT_TABLE", "A", {{"mtu", "9000"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("INTF_TABLE", "A:10.9.0.1/24"), HasSubstr("address 10.9.0.1/24 on A: "));
+  EXPECT_THAT(testbed.why("NEIGH_TABLE", "A:10.0.0.9"), HasSubstr("neighbor 10.0.0.9 at 02:00:00:00:00:09 on A: "));
+  EXPECT_THAT(testbed.why("PORT_TABLE", "A"), HasSubstr("A up mtu 9000: "));
+  testbed.plane.fail_by_chance(OrderKind::Link, 0, EINVAL);
+  ASSERT_TRUE(testbed.plane.meddle(LinkSet{testbed.links().front().port, false, {}}).ok());
+  testbed.run_for(1s);
+  ASSERT_EQ(testbed.agent.port_differences().size(), 1U);
+  EXPECT_EQ(testbed.agent.port_differences().front().wanted, "A up");
+  EXPECT_THAT(testbed.agent.port_differences().front().actual, HasSubstr("A down mtu"));
+}
+
 TEST_F(Operator, ManyAddressesWithoutIpv6AreTriedByOneOfThem) {
   testbed.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
   const auto key = [](int i) { return "A:2001:db8:a::" + std::to_string(i + 10) + "/64"; };
