@@ -163,9 +163,11 @@ std::string Fdb::holder_words(const Place& place, const Status& answer) const {
   std::string words{answer.message()};
   const std::size_t at = words.find(kAddressOfDevice);
   bool is_of_device = at == std::string::npos;
-  ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {
-    is_of_device = is_of_device || (device.mac == place.second && (name == place.first || ids_.is_in(name, place.first)));
-  });
+  if (!is_of_device) {
+    ids_.for_each_device_at(place.second, [&](const std::string& name) {
+      is_of_device = is_of_device || name == place.first || ids_.is_in(name, place.first);
+    });
+  }
   if (!is_of_device) words.replace(at, std::string::npos, "another program made the entry of this address local ('bridge fdb' shows it)");
   return words;
 }

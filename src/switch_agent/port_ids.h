@@ -74,6 +74,8 @@ class PortIds {
   void set_device(const std::string& name, const LinkEvent& event) {
     Device& device = devices_[name];
     forget_tagged(name, device);
+    by_mac_.erase({device.mac, name});
+    by_mac_.emplace(event.mac, name);
     if (event.vlan != 0) tagged_.insert_or_assign({event.lower, event.vlan}, name);
     device = {.master = device.master,
               .vrf_table = event.vrf_table,
@@ -110,6 +112,11 @@ class PortIds {
   void for_each_device(Visit visit) const {
     for (const auto& [name, device] : devices_) visit(name, device);
   }
+  /// Calls 'visit' with the name of each device that has this MAC address. O(log(devices) + those).
+  template <class Visit>
+  void for_each_device_at(const MacAddress& mac, Visit visit) const {
+    for (auto it = by_mac_.lower_bound({mac, {}}); it != by_mac_.end() && it->first == mac; ++it) visit(it->second);
+  }
   /// A restart begins: the ports that had an address when the data plane was read.
   void begin_restart(std::set<IfIndex> addressed) { addressed_ = std::move(addressed); }
   /// The rows of the earlier run have been handled.
@@ -133,6 +140,7 @@ class PortIds {
   void erase(std::string_view name) {
     if (const auto device = devices_.find(name); device != devices_.end()) {
       forget_tagged(name, device->second);
+      by_mac_.erase({device->second.mac, device->first});
       devices_.erase(device);
     }
     if (const auto mtu = mtus_.find(name); mtu != mtus_.end()) mtus_.erase(mtu);
@@ -181,6 +189,7 @@ class PortIds {
   std::map<IfIndex, std::string> names_;
   std::map<std::string, std::uint32_t, std::less<>> mtus_;
   std::map<std::string, Device, std::less<>> devices_;
+  std::set<std::pair<MacAddress, std::string>> by_mac_;              // The names of 'devices_' whose link events have come.
   std::map<std::pair<IfIndex, std::uint16_t>, std::string> tagged_;  // By port and VLAN.
   std::function<void(const std::string& name)> on_mtu_;
   std::function<void(const std::string& name, IfIndex before, IfIndex now)> on_master_;
