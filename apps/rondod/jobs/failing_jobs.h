@@ -1,10 +1,12 @@
-// FailingJobs: the jobs whose last runs have all failed, for `rondo health`. It counts the runs that end in this process: what an earlier
-// one ran is not counted. O(log(jobs)) a run. Scheduler thread only.
+// FailingJobs: the jobs whose last runs have all failed, for `rondo health`. It counts the runs that end in this process, and those of
+// earlier ones that the owner has read from the store. O(log(jobs)) a run. Scheduler thread only.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rondo/base/text.h"
 #include "rondo/jobs/job_run.h"
@@ -19,14 +21,19 @@ class FailingJobs {
 
   void ended(const jobs::JobRun& run) {
     if (run.state == jobs::RunState::Succeeded) forget(run.job);
-    if (run.state != jobs::RunState::Failed && run.state != jobs::RunState::TimedOut) return;
-    auto known = jobs_.find(run.job);
-    if (known == jobs_.end()) {
-      if (jobs_.size() >= limits::kFailingJobs) return;
-      known = jobs_.try_emplace(run.job).first;
+    if (!has_failed(run)) return;
+    if (Failing* const failing = at(run.job)) *failing = {failing->runs + 1, run.note};
+  }
+  /// The newest runs of a job, as they are stored, the newest first. Runs that ended here may be among them.
+  void stored(const std::string& job, const std::vector<jobs::JobRun>& runs) {
+    Failing found;
+    for (const jobs::JobRun& run : runs) {
+      if (run.state == jobs::RunState::Succeeded) break;
+      if (!has_failed(run)) continue;
+      if (found.runs++ == 0) found.why = run.note;
     }
-    ++known->second.runs;
-    known->second.why = run.note;
+    if (found.runs == 0) return;
+    if (Failing* const failing = at(job); failing != nullptr && failing->runs < found.runs) *failing = std::move(found);
   }
   void forget(const std::string& job) { jobs_.erase(job); }
   /// The next job in turn whose last run has failed; empty if there is none.
@@ -48,7 +55,7 @@ class FailingJobs {
     if (jobs == 0) return {};
     const std::string name = visible_text(most->first);
     return std::to_string(jobs) + (jobs == 1 ? " job has" : " jobs have") + " failed " + std::to_string(kReportedFrom) +
-           " times in a row or more since the start (the most: " + name + ", " + std::to_string(most->second.runs) +
+           " times in a row or more (the most: " + name + ", " + std::to_string(most->second.runs) +
            " runs, the last one: " + visible_text(most->second.why) + "): 'rondo job runs " + name + "' lists its runs";
   }
 
@@ -57,6 +64,13 @@ class FailingJobs {
     std::size_t runs = 0;
     std::string why;  // Of the newest run.
   };
+  static bool has_failed(const jobs::JobRun& run) { return run.state == jobs::RunState::Failed || run.state == jobs::RunState::TimedOut; }
+  /// Null if there are too many.
+  Failing* at(const std::string& job) {
+    const auto known = jobs_.find(job);
+    if (known != jobs_.end()) return &known->second;
+    return jobs_.size() >= limits::kFailingJobs ? nullptr : &jobs_[job];
+  }
   std::map<std::string, Failing> jobs_;  // Those whose last run has failed.
   std::string checked_;
 };

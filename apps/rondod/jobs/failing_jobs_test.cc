@@ -36,6 +36,25 @@ TEST(FailingJobs, AreReportedFromTheThirdFailureInARow) {
   EXPECT_THAT(failing.words(), HasSubstr("1 job has failed"));
 }
 
+TEST(FailingJobs, CountWhatEarlierProcessesRan) {
+  using jobs::RunState;
+  FailingJobs failing;
+  const auto runs_of = [](const std::string& job, std::initializer_list<RunState> states) {
+    std::vector<jobs::JobRun> runs;
+    for (const RunState state : states) runs.push_back(run_of(job, state));
+    return runs;
+  };
+  failing.stored("a", runs_of("a", {RunState::Due, RunState::Failed, RunState::TimedOut, RunState::Succeeded, RunState::Failed}));
+  failing.stored("b", runs_of("b", {RunState::Succeeded, RunState::Failed, RunState::Failed, RunState::Failed}));
+  EXPECT_THAT(failing.words(), IsEmpty());
+  failing.ended(run_of("a", RunState::Failed));
+  EXPECT_THAT(failing.words(), HasSubstr("1 job has failed 3 times in a row or more (the most: a, 3 runs, the last one: no a)"));
+  failing.stored("a", runs_of("a", {RunState::Failed, RunState::Failed}));
+  EXPECT_THAT(failing.words(), HasSubstr("a, 3 runs"));
+  failing.ended(run_of("a", RunState::Succeeded));
+  EXPECT_THAT(failing.words(), IsEmpty());
+}
+
 TEST(FailingJobs, AreBounded) {
   FailingJobs failing;
   for (std::size_t i = 0; i < limits::kFailingJobs + 10; ++i) {

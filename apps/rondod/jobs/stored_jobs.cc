@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <string>
@@ -95,6 +97,7 @@ class StoredJobs final : public JobService {
 
   void poll() override {
     check_failing();
+    read_failing();
     const Status health = jobs_.health();
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
@@ -148,9 +151,31 @@ class StoredJobs final : public JobService {
     });
   }
 
+  /// Reads the last runs of jobs that earlier processes ran, a page of jobs in each call until all are read.
+  void read_failing() {
+    constexpr std::size_t kJobs = 64;
+    constexpr std::size_t kRuns = 20;
+    if (is_read_ || std::exchange(is_reading_, true)) return;
+    jobs_.list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
+      is_reading_ = false;
+      if (!page) return;
+      is_read_ = page->size() < kJobs;
+      for (const jobs::StoredJob& stored : *page) {
+        const std::string& name = read_to_ = stored.job.name;
+        if (!stored.is_running) continue;
+        jobs_.runs(name, std::numeric_limits<std::int64_t>::max(), kRuns, [this, name](const Result<std::vector<jobs::JobRun>>& runs) {
+          if (runs) failing_.stored(name, *runs);
+        });
+      }
+    });
+  }
+
   std::string file_;
   Log& log_;
   FailingJobs failing_;
+  std::string read_to_;  // The last job whose stored runs were read.
+  bool is_reading_ = false;
+  bool is_read_ = false;
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   Status trouble_;  // Already logged.

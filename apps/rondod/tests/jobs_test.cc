@@ -232,6 +232,22 @@ TEST_F(RondodWithJobs, AJobThatFailsEachTimeIsANoteOfHealthUntilItIsStoppedOrSuc
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
+TEST_F(RondodWithJobs, AJobWhoseLastRunsFailedIsANoteOfHealthAfterARestart) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  call("job-put", {{"definition", R"({"name":"broken","handler":"table","parameters":"nonsense"})"}, {"start", true}});
+  for (std::size_t run = 1; run <= 3; ++run) {
+    call("job-trigger", {{"name", "broken"}});
+    ASSERT_TRUE(comes_to([&] { return times_logged("a run of a job failed job=broken") == run; })) << log_text();
+  }
+  ASSERT_EQ(end(SIGTERM), 0) << log_text();
+  start_jobs();
+  EXPECT_TRUE(comes_to([this] {
+    return health().find("1 job has failed 3 times in a row or more (the most: broken, 3 runs") != std::string::npos;
+  })) << health();
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
   std::filesystem::create_directory(file("disk"));
   start_jobs();
