@@ -12,7 +12,7 @@ void Daemon::reload() {
   const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
   static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
   if (journal_ != nullptr) journal_->rotate();
-  log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
+  if (journal_ != nullptr) log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
   read_config_again();
   read_passwords_again();
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
@@ -21,6 +21,7 @@ void Daemon::reload() {
 void Daemon::read_config_again() {
   if (config_.path.empty()) return;
   Result<Config> read = read_config(config_.path);
+  if (context_) context_->refused_config = read ? std::string{} : read.error().to_string();
   if (!read) {
     log_.error("cannot read the configuration, keeping the current one", {{"why", read.error()}});
     return;

@@ -155,7 +155,10 @@ void NexthopGroups::program_again(DriftKind kind, Nexthop& nexthop) {
 
 void NexthopGroups::program_again(DriftKind kind, Group& group) {
   if (group.asking || group.deleting) return;
-  if (kind == DriftKind::Missing) return lost(group);
+  if (kind == DriftKind::Missing) {
+    group.made = false;  // Another program may have made one with this number, and an update does not change its protocol.
+    return lost(group);
+  }
   if (group.possible.front().empty()) {
     program(programmer_, NexthopDelete{group.id}, [](const Status&) {});
   } else {

@@ -223,6 +223,30 @@ TEST_F(DriftOnLinux, RoutesOfAGroupThatOthersDeleteBesideAPortThatBouncesComeBac
   ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
 }
 
+/// The group was filled with the members of ours and kept the number of the other program, so each audit ordered its routes again.
+TEST_F(DriftOnLinux, AGroupWhoseNumberAnotherProgramTakesGetsAnotherNumber) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  set("ROUTE_TABLE", "40.0.0.0/8", {{"nexthop", "10.1.0.2,10.2.0.2"}, {"ifname", "swp1,swp2"}});
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == 4; }));
+  auto plane = make_linux_dataplane({.network_namespace = lab->path()}).value();
+  const auto group = [&] {
+    const std::vector<NexthopEntry> nexthops = plane->nexthops().value();
+    const auto found = std::ranges::find_if(nexthops, [](const NexthopEntry& entry) { return entry.members.size() == 2; });
+    return found == nexthops.end() ? NexthopEntry{} : *found;
+  };
+  const NexthopEntry before = group();
+  ASSERT_TRUE(before.id);
+  const std::string taken = "nexthop add id " + std::to_string(before.id.value()) + " group " +
+                            std::to_string(before.members.at(0).nexthop.value()) + " proto static";
+  ASSERT_TRUE(lab->ip("nexthop del id " + std::to_string(before.id.value())) && lab->ip(taken));
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == 4 && group().id && group().id != before.id; }));
+  ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
+  EXPECT_TRUE(lab->ip("nexthop show id " + std::to_string(before.id.value()) + " | grep -q 'group " +
+                      std::to_string(before.members.at(0).nexthop.value()) + " .*proto static'"))
+      << "the group of the other program stays as it was";
+}
+
 /// Rows that use the subnet stayed "installed", and the kernel refused each later next hop ("invalid gateway").
 struct Subnet {
   std::string_view address;

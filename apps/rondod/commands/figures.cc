@@ -284,6 +284,9 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_managers_health(context, troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
   if (context.jobs != nullptr) context.jobs->add_health(troubles, notes);
+  if (!context.refused_config.empty()) {
+    notes.push_back(sentence("the configuration could not be read again, and the next start would fail: " + context.refused_config));
+  }
   if (context.agent == nullptr) return;
   if (!context.plane_holder.empty()) {
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +

@@ -62,6 +62,7 @@ std::vector<RestartReason> reasons_against(const CommandContext& context, bool s
     add(reasons, "what an earlier run left has not been compared yet", context.agent->has_restarted() ? 0 : 1);
     add(reasons, "orders are under way to the data plane", context.agent->programmer().in_flight());
   }
+  add(reasons, "error is in the configuration as it was last read (SIGHUP): the next start fails", context.refused_config.empty() ? 0 : 1);
   add_tables(context, skip_waiting, reasons);
   add_earlier(earlier, reasons);
   if (context.fpm != nullptr) add(reasons, "routes of zebra are not written", context.fpm->figures().book.unwritten);

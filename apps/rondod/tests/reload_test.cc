@@ -87,6 +87,11 @@ TEST_F(RondodReload, WhatNeedsARestartIsNamedAndNothingElse) {
   EXPECT_EQ(call("config").at("journal").at("file"), "") << "what is in force";
   std::ofstream(file("toml")) << "[admin]\nscoket = \"/s\"\n";
   EXPECT_THAT(reload(), AllOf(HasSubstr("error cannot read the configuration, keeping the current one"), HasSubstr("socket")));
+  EXPECT_THAT(boost::json::serialize(call("health").at("notes")), AllOf(HasSubstr("next start"), HasSubstr("scoket")));
+  EXPECT_THAT(boost::json::serialize(call("restart-check")), HasSubstr("error is in the configuration"));
+  configure("");
+  reload();
+  EXPECT_THAT(boost::json::serialize(call("health").at("notes")), Not(HasSubstr("next start")));
 }
 
 }  // namespace
