@@ -8,6 +8,7 @@
 #include "admin/field_count.h"
 #include "admin/peer.h"
 #include "base/json.h"
+#include "base/thrown.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/text.h"
@@ -216,8 +217,8 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply, const B
   if (before_write && (*command)->spec.effect == CommandEffect::Writes) before_write((*command)->spec, Arguments{request});
   try {
     (*command)->handler(Arguments{request}, reply);
-  } catch (const std::exception& error) {
-    reply.fail(Status{StatusCode::Internal, "command '" + (*command)->spec.name + "' threw: " + error.what()});
+  } catch (...) {
+    reply.fail(thrown_by("command '" + (*command)->spec.name + "'", std::current_exception()));
   }
 }
 

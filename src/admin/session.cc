@@ -3,6 +3,7 @@
 #include "admin/session.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "admin/peer.h"
 #include "base/doubled_name.h"
 #include "base/json.h"
+#include "base/thrown.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -170,8 +172,8 @@ void AdminSession::resume() {
   const Reply::Continuation go_on = std::exchange(continuation_, {});
   try {
     go_on(reply);
-  } catch (const std::exception& error) {
-    Reply{reply}.fail(Status{StatusCode::Internal, std::string{"the command threw while it went on: "} + error.what()});
+  } catch (...) {
+    Reply{reply}.fail(thrown_by("the command, while it went on,", std::current_exception()));
   }
 }
 

@@ -72,6 +72,7 @@ class Session : public testing::Test {
                                     {"fields", arguments.fields().size()}});
         });
     add("throw", {}, [](const Arguments&, Reply) { throw std::runtime_error("boom"); });
+    add("throw-number", {}, [](const Arguments&, Reply) { throw 42; });
     add("forget", {}, [](const Arguments&, Reply) {});
     add("later", {}, [this](const Arguments&, Reply reply) { kept.push_back(std::move(reply)); });
     add("count", {{.name = "rows", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
@@ -223,6 +224,7 @@ TEST_F(Session, AWrongRequestIsAnsweredAndTheNextOneIsRead) {
       {R"({"id":1,"command":"echo","text":"a\"b:","te\u0078t":"c"})", "invalid-argument", "has the name 'text' twice"},
       {R"({"id":1,"command":"echo","text":"","more":[{"a":{"b":1,"b":2}}]})", "invalid-argument", "has the name 'b' twice"},
       {R"({"id":1,"command":"throw"})", "internal", "boom"},
+      {R"({"id":1,"command":"throw-number"})", "internal", "command 'throw-number' threw something that is no std::exception"},
       {R"({"id":1,"command":"forget"})", "internal", "no answer"},
   };
   for (const BadRequest& bad : table) {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/thrown.h"
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
-#include "jobs/thrown.h"
 
 namespace rondo::jobs {
 

@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/thrown.h"
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
 #include "jobs/put_jobs.h"
-#include "jobs/thrown.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 

@@ -7,7 +7,7 @@
 
 #include "rondo/base/status.h"
 
-namespace rondo::jobs {
+namespace rondo {
 
 /// Internal: "WHO threw: TEXT".
 inline Status thrown_by(std::string_view who, const std::exception_ptr& exception) {
@@ -20,4 +20,4 @@ inline Status thrown_by(std::string_view who, const std::exception_ptr& exceptio
   }
 }
 
-}  // namespace rondo::jobs
+}  // namespace rondo
