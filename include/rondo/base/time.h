@@ -39,6 +39,7 @@ class Instant {
 class WallTime {
  public:
   constexpr WallTime() noexcept = default;
+  /// Nanoseconds since 1970, UTC. Of a std::chrono::system_clock time: from_nanoseconds(Duration{time.time_since_epoch()}.count()).
   static constexpr WallTime from_nanoseconds(std::int64_t ns) noexcept { return WallTime{ns}; }
   constexpr std::int64_t nanoseconds() const noexcept { return ns_; }
 

@@ -49,7 +49,7 @@ struct ConsumeOptions {
   std::uint32_t retry_quota = 0;
   /// The most changes of one call of a bulk handler; never more than the items of the turn. The consumer checks the time of a turn only
   /// between the calls. A smaller number gives shorter turns; a larger one suits a device that takes the same time for many changes as for
-  /// one.
+  /// one. 0 is 1.
   std::uint32_t batch_max = limits::kBatchItems;
   /// The most rows with an unsettled change. At this number the consumer takes no more changes from the table until some rows are settled.
   std::size_t rows_max = limits::kLedgerRows;

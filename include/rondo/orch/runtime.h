@@ -280,6 +280,7 @@ class Runtime {
   /// Runs turns until stop(). See Scheduler.
   void run();
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
+  /// Ends run() after the turn that is under way. Any thread; also from a signal handler.
   void stop() noexcept;
 
   /// Sets the callback for rejects and failed handlers. It is called once for each rejected change, with table, change and reason. It is
