@@ -7,6 +7,7 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/long_waits.h"
+#include "orch/reports_health.h"
 #include "rondo/admin/limits.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/commands/recent_log.h"
@@ -26,6 +27,9 @@ void command_health(Context& context, Reply reply) {
   json::array troubles;
   if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(sentence("store: " + hide_secrets(store.message())));
   runtime.scheduler().for_each_source([&troubles](const Source& source) {
+    if (const auto* const part = dynamic_cast<const ReportsHealth*>(&source); part != nullptr && !part->health().ok()) {
+      troubles.push_back(sentence(std::string{source.name()} + ": " + std::string{part->health().message()}));
+    }
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
     troubles.push_back(sentence("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
   });

@@ -6,6 +6,8 @@ DataPlane::~DataPlane() = default;
 
 Status DataPlane::claim() { return {}; }
 
+std::uint8_t DataPlane::protocol() const noexcept { return 0; }
+
 Result<std::unique_ptr<Source>> DataPlane::watch_objects(Scheduler&, Priority, ObjectHandler) { return std::unique_ptr<Source>{}; }
 
 Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Priority, std::function<void(const NeighborEvent&)>) {

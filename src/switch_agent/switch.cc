@@ -1,7 +1,9 @@
 #include "rondo/switch_agent/switch.h"
 
+#include <string>
 #include <utility>
 
+#include "orch/reports_health.h"
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/runtime_part.h"
@@ -19,7 +21,7 @@ class Switch::Parts {
 };
 
 /// The runtime's part: it asserts the order in which both end.
-class Switch::Tie final : public RuntimePart, public Source {
+class Switch::Tie final : public RuntimePart, public Source, public ReportsHealth {
  public:
   Tie() : Source("switch", Priority::p0) { go_before_all(); }
   void switch_ends() {
@@ -31,6 +33,10 @@ class Switch::Tie final : public RuntimePart, public Source {
     return {};
   }
   void end() noexcept override { RONDO_EXPECT(has_ended_, "the Runtime is destroyed before its Switch; destroy the Switch first"); }
+  Status health() const override {
+    if (was_started) return {};
+    return {StatusCode::FailedPrecondition, "the switch was not started, so nothing is programmed (Switch::start)"};
+  }
   bool was_started = false;
 
  private:
@@ -38,6 +44,10 @@ class Switch::Tie final : public RuntimePart, public Source {
 };
 
 Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options) {
+  const std::uint8_t known = plane.protocol();
+  RONDO_EXPECT(known == 0 || known == options.protocol, "SwitchOptions::protocol is " + std::to_string(options.protocol) +
+                                                            ", and its data plane (" + plane.describe() + ") has protocol " +
+                                                            std::to_string(known) + ": both need the same number");
   switch_agent::SwitchAgentOptions given;
   given.mode = options.in_line ? Programmer::Mode::Inline : Programmer::Mode::Thread;
   given.table = options.table;

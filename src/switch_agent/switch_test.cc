@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "orch/reports_health.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
@@ -48,6 +49,27 @@ TEST_F(SwitchLife, NoTurnFollowsItsEnd) {
 
 TEST_F(SwitchLife, TheRuntimeDoesNotEndBeforeIt) {
   EXPECT_DEATH(runtime.reset(), "the Runtime is destroyed before its Switch; destroy the Switch first");
+}
+
+TEST_F(SwitchLife, ItsProtocolIsThatOfItsDataPlane) {
+  SimDataPlane other{{.protocol = 77}};
+  Runtime another;
+  EXPECT_DEATH(Switch(another, other, {.in_line = true}),
+               "SwitchOptions::protocol is 201, and its data plane \\(simulated\\) has protocol 77: both need the same number");
+  const Switch same(another, other, {.protocol = 77, .in_line = true});
+}
+
+TEST_F(SwitchLife, HealthSaysThatItWasNotStarted) {
+  const auto health = [this] {
+    Status found;
+    runtime->scheduler().for_each_source([&found](const Source& source) {
+      if (const auto* const one = dynamic_cast<const ReportsHealth*>(&source); one != nullptr) found = one->health();
+    });
+    return found.to_string();
+  };
+  EXPECT_THAT(health(), HasSubstr("the switch was not started, so nothing is programmed"));
+  ASSERT_TRUE(device->start().ok());
+  EXPECT_EQ(health(), "ok");
 }
 
 TEST_F(SwitchLife, StartsOnce) {

@@ -208,6 +208,8 @@ class DataPlane {
   virtual Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
                                                       std::function<void(const FdbEvent&)> handler);
 
+  /// The protocol number of everything that apply() creates; 0: this data plane has none.
+  virtual std::uint8_t protocol() const noexcept;
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;
 };

@@ -96,6 +96,7 @@ class Reconciler final : public DataPlane {
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
     return plane_.watch_objects(scheduler, priority, std::move(handler));
   }
+  std::uint8_t protocol() const noexcept override { return plane_.protocol(); }
   std::string describe() const override { return plane_.describe(); }
 
  private:

@@ -41,6 +41,9 @@ struct SimDataPlaneOptions {
 
   /// False: a kernel without the bonding driver. BondSet is refused with EOPNOTSUPP.
   bool bonding = true;
+
+  /// DataPlane::protocol(); 0: none.
+  std::uint8_t protocol = 0;
 };
 
 class SimDataPlane final : public DataPlane {
@@ -62,6 +65,7 @@ class SimDataPlane final : public DataPlane {
   /// Reports the effects of hear() and age(), and of what happens to the ports. The source may outlive the data plane.
   Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
                                               std::function<void(const FdbEvent&)> handler) override;
+  std::uint8_t protocol() const noexcept override;
   std::string describe() const override;
 
   // --- External events.

@@ -20,7 +20,8 @@ class Runtime;
 struct SwitchOptions {
   /// The kernel's routing table that gets the routes.
   std::uint32_t table = kMainTable;
-  /// LinuxDataPlaneOptions::protocol. Next hops have numbers in the kernel that programs share, so each protocol has numbers of its own.
+  /// LinuxDataPlaneOptions::protocol: the same number (asserted, if DataPlane::protocol() tells one). Next hops have numbers in the kernel
+  /// that programs share, so each protocol has numbers of its own.
   std::uint8_t protocol = 201;
   /// Maximum operations that the data plane works on at a time; 0: limits::kProgrammerOps.
   std::size_t operations_max = 0;
@@ -39,8 +40,8 @@ class Switch {
   Switch& operator=(const Switch&) = delete;
 
   /// Subscribes to link events and reads the objects of an earlier run from the data plane. Call it before the runtime runs: until then
-  /// no port exists, and all rows wait. Blocks while the kernel works: O(objects). Errors: those of DataPlane::claim, DataPlane::monitor
-  /// and of its dumps; FailedPrecondition for a second call.
+  /// no port exists, all rows wait, and `health` of the standard commands reports it. Blocks while the kernel works: O(objects). Errors:
+  /// those of DataPlane::claim, DataPlane::monitor and of its dumps; FailedPrecondition for a second call.
   Status start();
   /// True when each object of an earlier run is in use or deleted. Runtime thread.
   bool has_restarted() const noexcept;

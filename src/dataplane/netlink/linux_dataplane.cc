@@ -56,6 +56,8 @@ class LinuxDataPlane final : public DataPlane {
         holder_dumps_(where_),
         holders_(holder_dumps_, marks_) {}
 
+  std::uint8_t protocol() const noexcept override { return marks_.protocol; }
+
   Status claim() override {
     if (lock_.is_held()) return {};
     auto lock = netlink::PlaneLock::take(where_.path(), marks_.protocol);

@@ -266,6 +266,7 @@ TEST(LinuxDataPlane, OneClaimsAProtocolNumberOfANamespaceAndOthersMayRead) {
     return make_linux_dataplane({.network_namespace = (*lab)->path(), .protocol = protocol}).value();
   };
   auto owner = open(201);
+  EXPECT_EQ(owner->protocol(), 201);
   EXPECT_TRUE(owner->claim().ok());
   EXPECT_TRUE(owner->claim().ok()) << "it has it already";
   const auto other = open(201);

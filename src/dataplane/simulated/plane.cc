@@ -392,6 +392,7 @@ Status SimDataPlane::meddle(const Order& order) {
   return {};
 }
 
+std::uint8_t SimDataPlane::protocol() const noexcept { return impl_->options.protocol; }
 std::string SimDataPlane::describe() const { return "simulated"; }
 
 IfIndex SimDataPlane::add_port(std::string name) {
