@@ -187,7 +187,8 @@ Found find_holder(const UniqueFd& socket, const UniqueFd& diagnosis, const Name&
 Status refuse(const PlaneLock::Holder& holder, const std::string& where, std::uint8_t protocol) {
   return {StatusCode::AlreadyExists, to_string(holder) + " programs " + where + " with protocol number " + std::to_string(protocol) +
                                          " already, and each would delete what the other made: end that process, or choose another "
-                                         "protocol number (dataplane.protocol) or network namespace (dataplane.network_namespace)"};
+                                         "protocol number or network namespace (LinuxDataPlaneOptions; of rondod: dataplane.protocol, "
+                                         "dataplane.network_namespace)"};
 }
 
 Status no_socket() { return status_from_errno(errno, "opening the socket of its lock"); }
