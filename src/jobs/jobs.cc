@@ -569,6 +569,10 @@ Status Jobs::health() const {
     return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
                                                 stuck->verdict_note + "). It still runs" + pool};
   }
+  if (const StoredJob* const job = parts_->handlerless_job(); job != nullptr) {
+    return {StatusCode::FailedPrecondition,
+            "job '" + job->job.name + "' is started, and this program has no handler '" + job->job.handler + "': its runs fail"};
+  }
   return {};
 }
 

@@ -118,6 +118,13 @@ TEST_F(JobsMisuseDeathTest, ItStartsOnceAfterItsFacts) {
   EXPECT_DEATH(jobs->offer_facts(FactKind{"late"}), "Jobs::offer_facts\\(\\) of late was called after Jobs::start\\(\\)");
 }
 
+TEST_F(JobsMisuseDeathTest, AHandlerHasANameAndAFunction) {
+  EXPECT_DEATH(jobs->handle("", [](const JobContext&) { return Status{}; }), "Jobs was given a handler with an empty name");
+  EXPECT_DEATH(jobs->handle("h", {}), "Jobs was given the handler 'h' with an empty function");
+  EXPECT_DEATH(jobs->handle_in_turn("h", {}), "the handler 'h' with an empty function");
+  EXPECT_DEATH(jobs->handle_async("h", {}), "the handler 'h' with an empty function");
+}
+
 TEST_F(JobsMisuseDeathTest, ItIsDestroyedBeforeItsRuntime) {
   const auto turned_round = [this] {
     auto short_lived = std::make_unique<Runtime>();

@@ -168,6 +168,14 @@ struct Jobs::Parts {
   // --- handlers that work elsewhere (parts_async.cc)
   void set_handler(std::string name, HandlerEntry entry);
   void remove_handler(std::string_view name);
+  /// Whether the runs of a job with this handler would fail at present.
+  bool lacks_handler(std::string_view name) const { return !handlers.contains(name) && !waits_for_handler(name); }
+  /// A job as the store has it now: notes whether it is started and lacks its handler, for health().
+  void check_handler(const StoredJob& stored);
+  /// The job was removed, or does not lack its handler any more. Another job may have the same handler, so all jobs are read again.
+  void forget_handlerless(std::int64_t job_id);
+  /// A started job that lacks its handler; null: none is known.
+  const StoredJob* handlerless_job() const;
   /// Whether runs wait for this handler while it is absent.
   bool waits_for_handler(std::string_view name) const;
   std::string no_handler(std::string_view name) const;
@@ -369,7 +377,10 @@ struct Jobs::Parts {
   Pools pools;
   PoolChoice pool_choice;
   std::map<std::string, HandlerEntry, std::less<>> handlers;
-  std::unordered_map<std::int64_t, LiveJob> jobs;  // By id.
+  /// Started jobs that lacked their handlers when they were read, one for each handler: at most limits::kTroublesNamed.
+  std::map<std::string, StoredJob, std::less<>> handlerless;
+  std::map<std::string, StoredJob, std::less<>> found_handlerless;  // Those of the pages of replan_page() so far.
+  std::unordered_map<std::int64_t, LiveJob> jobs;                   // By id.
   std::unordered_map<std::int64_t, LiveRun> runs;
   std::unordered_map<std::string, std::size_t> runs_of;  // By the name of their job; also those that are being added on request.
   TimeRing ring;

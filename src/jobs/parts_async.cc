@@ -8,11 +8,17 @@
 #include "base/thrown.h"
 #include "jobs/async_state.h"
 #include "jobs/parts.h"
+#include "rondo/base/assert.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
 void Jobs::Parts::set_handler(std::string name, HandlerEntry entry) {
+  RONDO_EXPECT(!name.empty(), "Jobs was given a handler with an empty name");
+  const bool is_function = entry.async != nullptr ? static_cast<bool>(entry.async->begin) : static_cast<bool>(*entry.handler);
+  RONDO_EXPECT(is_function, "Jobs was given the handler '" + name + "' with an empty function");
   handlers[name] = std::move(entry);
+  if (handlerless.erase(name) != 0) replan_after = "";  // Other handlers may not have been noted.
   turns.handler_came(name);
 }
 
@@ -20,6 +26,7 @@ void Jobs::Parts::remove_handler(std::string_view name) {
   const auto found = handlers.find(name);
   if (found == handlers.end()) return;
   handlers.erase(found);
+  if (lacks_handler(name)) replan_after = "";
   turns.handler_went(name);
   // Those that waited for room wait for the handler now.
   for (auto* const of : {&lines, &held}) {
@@ -29,6 +36,22 @@ void Jobs::Parts::remove_handler(std::string_view name) {
       if (LiveRun* const live = find(run); is_in_line(live, std::string{name})) stand_in_line(*live);
     }
   }
+}
+
+void Jobs::Parts::check_handler(const StoredJob& stored) {
+  if (!stored.is_running || !lacks_handler(stored.job.handler)) return forget_handlerless(stored.id);
+  for (auto* const to : {&handlerless, &found_handlerless}) {
+    if (to->size() < limits::kTroublesNamed) to->try_emplace(stored.job.handler, stored);
+  }
+}
+
+void Jobs::Parts::forget_handlerless(std::int64_t job_id) {
+  if (std::erase_if(handlerless, [job_id](const auto& one) { return one.second.id == job_id; }) != 0) replan_after = "";
+}
+
+const StoredJob* Jobs::Parts::handlerless_job() const {
+  const auto found = std::ranges::find_if(handlerless, [this](const auto& one) { return lacks_handler(one.first); });
+  return found == handlerless.end() ? nullptr : &found->second;
 }
 
 void Jobs::Parts::stand_in_line(LiveRun& live) {

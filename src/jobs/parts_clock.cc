@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "jobs/parts.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
@@ -45,14 +46,26 @@ void Jobs::Parts::replan_page() {
   is_replanning = true;
   const std::string after = *std::exchange(replan_after, std::nullopt);
   const WallTime now = wall_now();
+  if (after.empty()) found_handlerless.clear();
+  std::set<std::string, std::less<>> known;
+  for (const auto& [name, handler] : handlers) known.insert(name);
   store.submit<Planner::Replanned>(
-      "replan " + after, [after, now](JobStore& of, Planner& planner) { return planner.replan(of, after, now); },
+      "replan " + after,
+      [after, now, known = std::move(known)](JobStore& of, Planner& planner) { return planner.replan(of, after, now, known); },
       [this, after](Result<Planner::Replanned> page) {
         is_replanning = false;
         if (replan_after) return replan_page();  // It begins again.
         if (!page) {                             // The next cycle tries again.
           replan_after = after;
-        } else if (!page->is_complete) {
+          return;
+        }
+        for (const StoredJob& job : page->unhandled) {
+          if (found_handlerless.size() < limits::kTroublesNamed) found_handlerless.try_emplace(job.job.handler, job);
+        }
+        if (page->is_complete) {
+          handlerless = std::move(found_handlerless);
+          found_handlerless.clear();
+        } else {
           replan_after = std::move(page->last);
           replan_page();
         }

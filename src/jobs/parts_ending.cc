@@ -89,6 +89,7 @@ void Jobs::Parts::end_runs_of_stopped(std::int64_t job_id) {
 }
 
 void Jobs::Parts::take_over(const StoredJob& stored) {
+  if (is_readable(stored)) check_handler(stored);
   const auto found = jobs.find(stored.id);
   bool is_changed = true;
   if (found != jobs.end()) {
@@ -175,6 +176,7 @@ void Jobs::Parts::withdraw(LiveRun& live) {
 }
 
 void Jobs::Parts::drop_runs(std::int64_t job_id) {
+  forget_handlerless(job_id);
   const auto job = jobs.find(job_id);
   if (job == jobs.end()) return;
   const std::set<std::int64_t> of_job = job->second.runs;

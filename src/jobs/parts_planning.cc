@@ -6,6 +6,7 @@
 
 #include "base/thrown.h"
 #include "jobs/async_state.h"
+#include "jobs/named_few.h"
 #include "jobs/parts.h"
 #include "jobs/put_jobs.h"
 #include "rondo/base/assert.h"
@@ -141,6 +142,14 @@ Jobs::Parts::~Parts() {
     if (const auto state = live.async.lock()) state->on_end = {};
   }
   submit_last_ends();
+  pools.end(options.end_notice, [this](const std::vector<std::string>& left) {
+    NamedFew names;
+    for (const std::string& key : left) names.add(key);
+    const Status waits{StatusCode::DeadlineExceeded, "Jobs::~Jobs() waits for handlers that were asked to stop " +
+                                                         std::to_string(options.end_notice / 1ms) +
+                                                         " ms ago and have not returned: " + names.text("more", "more")};
+    runtime.report_reject("jobs", Change::event("call", "jobs", {}), waits);
+  });
 }
 
 /// The store's thread stores them before it ends. Recorded as a call, because a replay makes what comes between turns only for a record of
@@ -284,6 +293,7 @@ void Jobs::Parts::cycle() {
 
 void Jobs::Parts::follow_changes() {
   must_follow = true;
+  if (!handlerless.empty()) replan_after = "";  // Another program may have repaired or removed such a job.
   follow_page(0);
 }
 
@@ -333,6 +343,7 @@ void Jobs::Parts::follow(const std::map<std::int64_t, std::string>& page, const 
 
 void Jobs::Parts::planned(Planner::Cycle& found) {
   planning_trouble = found.trouble;
+  for (const StoredJob& job : found.jobs) check_handler(job);
   std::unordered_map<std::int64_t, const Job*> children;
   for (const StoredJob& child : found.children) children.emplace(child.id, &child.job);
   for (std::size_t i = 0; i < found.plans.size(); ++i) {

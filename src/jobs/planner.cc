@@ -258,7 +258,8 @@ bool Planner::is_in_order(const StoredJob& stored, const CompiledSchedule& compi
   return instant && instant->scheduled == next && (!latest || next <= latest->scheduled);
 }
 
-Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& after, WallTime now) {
+Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& after, WallTime now,
+                                           const std::set<std::string, std::less<>>& known_handlers) {
   auto jobs = store.list(after, limits::kJobsOfReplan);
   if (!jobs) return failure(std::move(jobs.error()));
   std::vector<Plan> plans;
@@ -272,7 +273,14 @@ Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& a
   if (!plans.empty()) {
     if (Status status = store.plan(plans); !status.ok()) return failure(std::move(status));
   }
-  return Replanned{.last = jobs->empty() ? after : jobs->back().job.name, .is_complete = jobs->size() < limits::kJobsOfReplan};
+  Replanned page{.last = jobs->empty() ? after : jobs->back().job.name, .is_complete = jobs->size() < limits::kJobsOfReplan};
+  std::set<std::string_view> unhandled;
+  for (const StoredJob& job : *jobs) {
+    const bool is_new = job.is_running && is_readable(job) && !known_handlers.contains(job.job.handler) &&
+                        unhandled.size() < limits::kTroublesNamed && unhandled.insert(job.job.handler).second;
+    if (is_new) page.unhandled.push_back(job);
+  }
+  return page;
 }
 
 Result<const CompiledSchedule*> Planner::compiled(const Job& job, std::int64_t id) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -79,10 +80,12 @@ class Planner {
   struct Replanned {
     std::string last;  // The last job of the page.
     bool is_complete = false;
+    std::vector<StoredJob> unhandled = {};  // One started job for each handler that is not among the known ones.
   };
   /// For a page of started jobs behind the name 'after': a next time that is no instant of its schedule any more (zones have changed), or
   /// too far ahead (the wall clock was set back), becomes the first one after 'now'. An instant that has a run does not get another one.
-  Result<Replanned> replan(JobStore& store, const std::string& after, WallTime now);
+  Result<Replanned> replan(JobStore& store, const std::string& after, WallTime now,
+                           const std::set<std::string, std::less<>>& known_handlers = {});
 
   /// The compiled schedule of a job: InvalidArgument for a schedule or a zone that does not exist.
   Result<const CompiledSchedule*> compiled(const Job& job, std::int64_t id);

@@ -1,5 +1,6 @@
 #include "jobs/pools.h"
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <string_view>
@@ -64,8 +65,8 @@ Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& option
     RONDO_EXPECT(of_pool.threads >= 1 && of_pool.threads <= limits::kExecutorThreads,
                  name + ".threads is 1 to " + std::to_string(limits::kExecutorThreads) + ", not " + std::to_string(of_pool.threads));
     RONDO_EXPECT(of_pool.runs_max >= 1, name + ".runs_max is at least 1, not 0");
-    const auto apply = [&clock](std::span<Attempt> attempts) {
-      for (Attempt& attempt : attempts) run_attempt(attempt, clock);
+    const auto apply = [this, &clock](std::span<Attempt> attempts) {
+      for (Attempt& attempt : attempts) run(attempt, clock);
     };
     auto& executor = executors_[static_cast<std::size_t>(pool)];
     executor = std::make_unique<Executor<Attempt>>(scheduler, apply,
@@ -79,6 +80,31 @@ Pools::Pools(Scheduler& scheduler, const Clock& clock, const JobsOptions& option
                                                    attempt_codec());
     executor->on_room([on_room, pool] { on_room(pool); });
   }
+}
+
+void Pools::run(Attempt& attempt, const Clock& clock) {
+  const std::string key = attempt.job->name + "#" + std::to_string(attempt.run);
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_ending_) return;  // Its result has no reader any more.
+    under_way_.push_back(key);
+  }
+  run_attempt(attempt, clock);
+  const std::lock_guard lock(mutex_);
+  under_way_.erase(std::ranges::find(under_way_, key));
+  has_returned_.notify_one();
+}
+
+void Pools::end(Duration patience, const std::function<void(const std::vector<std::string>&)>& report) {
+  std::unique_lock lock(mutex_);
+  is_ending_ = true;
+  const auto none_runs = [this] { return under_way_.empty(); };
+  if (has_returned_.wait_for(lock, patience, none_runs)) return;
+  const std::vector<std::string> left = under_way_;
+  lock.unlock();
+  report(left);
+  lock.lock();
+  has_returned_.wait(lock, none_runs);
 }
 
 void Pools::submit(PoolKind pool, Attempt attempt, Ended ended) {

@@ -5,16 +5,19 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/jobs/jobs.h"
@@ -55,10 +58,18 @@ class Pools {
 
   bool has_room(PoolKind pool) const noexcept { return executor(pool).has_room(); }
   void submit(PoolKind pool, Attempt attempt, Ended ended);
+  /// No further handler begins. Waits until none runs; if that takes longer than 'patience', calls 'report' with the keys of their runs.
+  void end(Duration patience, const std::function<void(const std::vector<std::string>&)>& report);
 
  private:
+  /// Runs an attempt on a thread of a pool.
+  void run(Attempt& attempt, const Clock& clock);
   Executor<Attempt>& executor(PoolKind pool) const noexcept { return *executors_[static_cast<std::size_t>(pool)]; }
-  std::array<std::unique_ptr<Executor<Attempt>>, kPools.size()> executors_;
+  std::mutex mutex_;
+  std::condition_variable has_returned_;
+  std::vector<std::string> under_way_;  // The keys of the runs whose handler runs. Guarded by 'mutex_', as the next one.
+  bool is_ending_ = false;
+  std::array<std::unique_ptr<Executor<Attempt>>, kPools.size()> executors_;  // Last, because their threads use the members before it.
 };
 
 /// Which pool a job uses. It keeps the slow runs of the present minute, also of jobs that have no live run at the moment; only jobs with

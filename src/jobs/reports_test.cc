@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jobs/testing/testbed.h"
+#include "rondo/jobs/limits.h"
 
 namespace rondo::jobs::test {
 namespace {
@@ -80,6 +81,67 @@ TEST_F(JobReportsTest, BeforeTheStartNothingIsPlannedAndHealthSaysSo) {
   EXPECT_EQ(jobs->health().to_string(), "failed-precondition: Jobs::start() was not called: nothing is planned");
   jobs->start();
   EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
+}
+
+TEST_F(JobReportsTest, HealthNamesAStartedJobWithoutItsHandler) {
+  jobs->start();
+  define({.name = "lost", .handler = "went", .schedule = {.when = "cron 0 0 1 1 *"}});
+  const auto health = [this] { return jobs->health().to_string(); };
+  EXPECT_THAT(health(), HasSubstr("job 'lost' is started, and this program has no handler 'went'"));
+  close();
+  open_with_handlers();
+  jobs->start();
+  EXPECT_TRUE(becomes([&] { return health().find("no handler 'went'") != std::string::npos; })) << "the stored jobs are read at the start";
+  EXPECT_TRUE(answer<StoredJob>([this](auto done) { jobs->stop("lost", "", std::move(done)); }).has_value());
+  EXPECT_TRUE(jobs->health().ok()) << health();
+  EXPECT_TRUE(answer<StoredJob>([this](auto done) { jobs->start("lost", std::move(done)); }).has_value());
+  EXPECT_FALSE(jobs->health().ok());
+  jobs->handle("went", [](const JobContext&) { return Status{}; });
+  EXPECT_TRUE(jobs->health().ok()) << health();
+  jobs->remove_handler("went");
+  EXPECT_TRUE(becomes([&] { return health().find("no handler 'went'") != std::string::npos; }));
+  jobs->wait_for_handlers("we", [](std::string_view) { return "no worker offers it"; });
+  EXPECT_TRUE(jobs->health().ok()) << "its runs wait: " << health();
+}
+
+TEST_F(JobReportsTest, HealthNamesAnotherJobWhenTheNamedOnesAreRepaired) {
+  std::vector<JobEdit> edits;
+  for (std::size_t i = 0; i <= limits::kTroublesNamed; ++i) {
+    const std::string name = std::to_string(i);
+    edits.push_back({{.name = name, .handler = "h" + name, .schedule = {.when = "cron 0 0 1 1 *"}}, JobEdit::Running::Started});
+  }
+  jobs->start();
+  ASSERT_TRUE(answer<std::vector<StoredJob>>([&](auto done) { jobs->put_all(edits, false, std::move(done)); }).has_value());
+  for (std::size_t i = 0; i < limits::kTroublesNamed; ++i)
+    jobs->handle("h" + std::to_string(i), [](const JobContext&) { return Status{}; });
+  const std::string last = "no handler 'h" + std::to_string(limits::kTroublesNamed) + "'";
+  EXPECT_TRUE(becomes([&] { return jobs->health().to_string().find(last) != std::string::npos; })) << jobs->health().to_string();
+}
+
+TEST_F(JobReportsTest, TheDestructorNamesAHandlerThatDoesNotStop) {
+  options.end_notice = 10ms;
+  close();
+  std::atomic<bool> is_begun = false;
+  std::atomic<bool> is_reported = false;
+  open_with_handlers();
+  runtime->on_reject([&](std::string_view, const Change&, const Status& why) {
+    reports.push_back(why.to_string());
+    is_reported = true;
+    is_reported.notify_all();
+  });
+  jobs->handle("deaf", [&](const JobContext&) {
+    is_begun = true;
+    is_reported.wait(false);
+    return Status{};
+  });
+  jobs->start();
+  define({.name = "a", .handler = "deaf"});
+  const std::string id = std::to_string(trigger("a").id);
+  ASSERT_TRUE(becomes([&] { return is_begun.load(); }));
+  jobs.reset();
+  EXPECT_THAT(reports, ElementsAre("deadline-exceeded: Jobs::~Jobs() waits for handlers that were asked to stop 10 ms ago and have not "
+                                   "returned: a#" +
+                                   id));
 }
 
 TEST_F(JobReportsTest, AnAttemptKnowsWhetherAnEarlierProcessMayHaveBegunIt) {

@@ -46,7 +46,7 @@ json::value json_of(const JobRun& run) {
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
-json::value json_of(const Planner::Replanned& page) { return json::array{page.last, page.is_complete}; }
+json::value json_of(const Planner::Replanned& page) { return json::array{page.last, page.is_complete, json_of(page.unhandled)}; }
 json::value json_of(const Planner::Cycle& cycle) {
   return json::array{json_of(cycle.jobs), json_of(cycle.plans), json_of(cycle.children),
                      cycle.is_complete,   cycle.trouble,        cycle.is_changed};
@@ -140,7 +140,10 @@ bool read(const json::value& from, JobRun& to) {
 bool read(const json::value& from, std::pair<std::int64_t, std::string>& to) { return read_all(from, to.first, to.second); }
 bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id, to.job, to.is_running, to.next); }
 bool read(const json::value& from, Plan& to) { return read_all(from, to.job_id, to.next, to.runs); }
-bool read(const json::value& from, Planner::Replanned& to) { return read_all(from, to.last, to.is_complete); }
+bool read(const json::value& from, Planner::Replanned& to) {
+  // A journal of an earlier version does not have the last one.
+  return read_all(from, to.last, to.is_complete, to.unhandled) || read_all(from, to.last, to.is_complete);
+}
 bool read(const json::value& from, Planner::Cycle& to) {
   // A journal of an earlier version does not have the last one.
   const bool is_read = read_all(from, to.jobs, to.plans, to.children, to.is_complete, to.trouble, to.is_changed) ||

@@ -99,6 +99,10 @@ def check_runs(daemon, checker):
     expect(daemon, 0, "job", "add", "lost", "--handler", "nothing", "--manual")
     expect(daemon, 0, "job", "trigger", "lost")
     assert "nothing" in wait_for(daemon, checker, "lost", lambda runs: runs[0]["state"] == "failed")[0]["note"]
+    said = daemon.run("health")
+    assert said.returncode == 1 and "job 'lost' is started, and this program has no handler 'nothing'" in said.stdout, said
+    expect(daemon, 0, "job", "edit", "lost", "--handler", "log")
+    assert "no handler 'nothing'" not in daemon.run("health").stdout
     names = [row["name"] for row in checker.check("job-list", expect(daemon, 0, "--json", "job", "list", "*i*"))["rows"]]
     assert names == ["tick"], names
     assert "STATE" in expect(daemon, 0, "job", "list").upper()

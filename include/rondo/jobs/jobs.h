@@ -76,6 +76,8 @@ struct JobsOptions {
   Duration kept{30 * 24 * 3600s};
   /// Ended runs of a job are removed when it has so many newer ones, and up to a tenth more until they are removed. 0: none are.
   std::size_t kept_runs = 10'000;
+  /// After this time the destructor of Jobs reports the handlers for which it waits to Runtime::on_reject, which logs them by default.
+  Duration end_notice{5s};
 };
 
 /// What a handler receives. Valid during the call.
@@ -137,15 +139,16 @@ class Jobs {
   /// For tests, and for programs that cannot run without jobs: where open() returns an error, this prints it and ends the process.
   /// 'runtime' must outlive it.
   Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
-  /// Requests the stop of running handlers and waits for them. Their runs have no stored end, so they run again after the next start, also
-  /// if they returned ok: they may have stopped half-way. See drain().
+  /// Requests the stop of running handlers and waits for them, however long they take: see JobsOptions::end_notice. Their runs have no
+  /// stored end, so they run again after the next start, also if they returned ok: they may have stopped half-way. See drain().
   ~Jobs();
   /// AlreadyExists if the runtime has, or had, a Jobs: a runtime has one, because each kind of fact about jobs has one provider.
   static Result<std::unique_ptr<Jobs>> open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  /// Sets the handler for jobs that name it. It runs on a thread of a pool and may block.
+  /// Sets the handler for jobs that name it. It runs on a thread of a pool and may block. A handler of that name is replaced; attempts
+  /// under way keep the former one. Here and in the next two functions an empty name and an empty function are asserted.
   void handle(std::string name, Handler handler);
   /// The same for a short handler, which runs in a turn of the job's priority and must not block. Nothing can stop it: Job::timeout has no
   /// effect, and a kill or Overlap::Cover comes before its begin or after its end.
@@ -262,7 +265,9 @@ class Jobs {
 
   const JobsStats& stats() const;
   /// Ok, or why nothing is planned or stored at present, also before start(), or why a definition without 'done' failed. FailedPrecondition
-  /// if a handler has not returned, or ended its attempt, a minute after it was asked to stop. O(runs that were asked to stop).
+  /// if a handler has not returned, or ended its attempt, a minute after it was asked to stop; and if a started job names an absent handler
+  /// for which runs do not wait (wait_for_handlers()): its runs will fail. The jobs are read for this at the start, and a job again when it
+  /// is edited here, or planned. O(runs that were asked to stop + such handlers).
   Status health() const;
 
  private:
