@@ -10,6 +10,7 @@
 namespace rondo {
 
 Agent::Agent(AgentGroup& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
+  if (name.empty()) throw message::FailedAgent({StatusCode::InvalidArgument, "an agent: its name is empty"});
   if (options.retries_max > limits::kMessageRetriesMost) {
     throw message::FailedAgent({StatusCode::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
                                                                  ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});

@@ -112,6 +112,17 @@ TEST(Retries, MoreThanThereMayBeAreRefusedWithTheAgent) {
   EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
 }
 
+TEST(AgentNames, AnEmptyOneIsRefusedWithTheGroup) {
+  sim::AgentKit kit;
+  struct Nameless final : Agent {
+    explicit Nameless(AgentGroup& group) : Agent(group, "", Priority::p1) {}
+  };
+  const Result<Address> made = kit.agents().make<Nameless>();
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().to_string(), "invalid-argument: an agent: its name is empty");
+  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
+}
+
 TEST(Retries, ComeADelayAfterTheHandlerThrewHoweverLongItTook) {
   Room room({.retry_delay = 100ms});
   std::vector<Instant> when;

@@ -24,7 +24,9 @@ struct Orch::Parts {
 };
 
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
-    : runtime_(runtime), name_(std::move(name)), priority_(priority), parts_(std::make_unique<Parts>()) {}
+    : runtime_(runtime), name_(std::move(name)), priority_(priority), parts_(std::make_unique<Parts>()) {
+  if (name_.empty()) refuse({StatusCode::InvalidArgument, "its name is empty"});
+}
 
 Orch::~Orch() {
   Runtime::Parts& shared = *runtime_.parts_;

@@ -97,6 +97,87 @@ TEST_F(RefusalTest, TheFirstRefusalIsToldAndWhatIsAddedWithinItsOwn) {
   EXPECT_THAT(std::string{outer.error().message()}, StartsWith("Orch 'outer'"));
 }
 
+TEST_F(RefusalTest, AnOrchHasAName) {
+  const auto refused = runtime.try_add<Needy>("", Tables{"T"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().to_string(), "invalid-argument: Orch '': its name is empty");
+  EXPECT_TRUE(runtime.consumers().empty());
+}
+
+/// Registers everything that an Orch can register; then the constructor throws, or is refused.
+class Unlucky final : public Orch {
+ public:
+  Unlucky(Runtime& its, bool throws) : Orch(its, "unlucky", Priority::p1) {
+    consume("T", done, gone);
+    listen("NEWS", [this](const Change&) { ++calls_; });
+    provide(kGroup, [this](std::string_view) { return ++calls_ > 0; });
+    observe(kGroup, [this](std::string_view, bool) { ++calls_; });
+    every(1s, [this] { ++calls_; });
+    its.explain(kGroup, [this](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, std::to_string(++calls_)}; });
+    its.explain_state("T", [this](std::string_view, const Record*) { return ++calls_, RowInPlane{.state = PlaneState::Installed}; });
+    if (throws) throw std::runtime_error("no device");
+    consume("T", done, gone);  // Refused.
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+TEST_F(RefusalTest, OfAConstructorThatThrowsOrIsRefusedNothingStays) {
+  const auto count_sources = [this] {
+    std::size_t sources = 0;
+    runtime.scheduler().for_each_source([&](const Source&) { ++sources; });
+    return sources;
+  };
+  for (const bool throws : {true, false}) {
+    SCOPED_TRACE(throws);
+    const std::size_t before = count_sources();
+    const std::size_t consumers = runtime.consumers().size();
+    if (throws) {
+      EXPECT_THROW(static_cast<void>(runtime.try_add<Unlucky>(true)), std::runtime_error);
+    } else {
+      EXPECT_FALSE(runtime.try_add<Unlucky>(false).has_value());
+    }
+    EXPECT_EQ(runtime.consumers().size(), consumers);
+    EXPECT_EQ(count_sources(), before);
+    set("T", "k");
+    ASSERT_TRUE(runtime.table("NEWS").write(Change::event("came", "n1", {})).ok());
+    run_for(5s);
+    EXPECT_TRUE(rejects.empty());
+    const Why why = runtime.why("T", "k");
+    EXPECT_EQ(why.chain[0].plane, PlaneState::Unknown);
+    auto& other = runtime.add<OpenOrch>("other" + std::to_string(throws));
+    const std::string table = "W" + std::to_string(throws);
+    other.consume(
+        table,
+        [](std::string_view, const Fields&) {
+          return Outcome::wait_for({kGroup, "7"});
+        },
+        gone);
+    set(table, "k");
+    run();
+    const Why waits = runtime.why(table, "k");
+    EXPECT_EQ(waits.chain[0].provider, "");
+    for (const WhyLink& link : waits.chain) EXPECT_NE(link.table, "GROUP") << "the explanation of the Orch that is gone";
+  }
+  EXPECT_TRUE(runtime.try_add<Providing>("groups").has_value()) << "the kind of fact has no provider";
+  EXPECT_TRUE(runtime.try_add<Needy>("routes", Tables{"T"}).has_value()) << "the table has no consumer";
+}
+
+TEST_F(RefusalTest, WhatAnOrchExplainsStaysIfOneWithinItIsRefused) {
+  struct Outer final : Orch {
+    explicit Outer(Runtime& its) : Orch(its, "outer", Priority::p1) {
+      its.explain_state("T", [](std::string_view, const Record*) { return RowInPlane{.state = PlaneState::Installed}; });
+      consume("T", done, gone);
+      EXPECT_FALSE(its.try_add<Needy>("inner", Tables{"T"}).has_value());
+    }
+  };
+  runtime.add<Outer>();
+  set("T", "k");
+  run();
+  EXPECT_EQ(runtime.why("T", "k").chain[0].plane, PlaneState::Installed);
+}
+
 using RefusalDeathTest = RefusalTest;
 TEST_F(RefusalDeathTest, AddEndsTheProcessWithTheNames) {
   runtime.add<Needy>("first", Tables{"T"});

@@ -150,7 +150,15 @@ Runtime::Adding::Adding(Runtime& runtime) : runtime_(runtime), outer_(std::excha
   runtime_.parts_->expect_here("add");
 }
 
-Runtime::Adding::~Adding() { runtime_.parts_->adding = outer_; }
+Runtime::Adding::~Adding() {
+  Parts& parts = *runtime_.parts_;
+  parts.adding = outer_;
+  std::erase_if(parts.explained, [this, &parts](const Parts::Explained& one) {
+    if (one.by != this) return false;
+    one.is_state ? parts.states.erase(one.name) : parts.origins.erase(one.name);
+    return true;
+  });
+}
 
 void Runtime::cannot_add(const Status& why) {
   expectation_failed("Runtime::add: " + why.to_string() + "; use Runtime::try_add to be told", __FILE__, __LINE__);
@@ -164,6 +172,7 @@ Status Runtime::post(std::function<void()> function) {
 void Runtime::adopt(std::unique_ptr<Orch> orch) {
   parts_->orchs.push_back(std::move(orch));
   parts_->orchs.back()->on_added();
+  std::erase_if(parts_->explained, [this](const Parts::Explained& one) { return one.by == parts_->adding; });
 }
 
 Table Runtime::table(std::string_view name) {
@@ -421,6 +430,7 @@ void Runtime::explain(FactKind kind, std::function<FactOrigin(std::string_view k
 void Runtime::explain(FactKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
   parts_->expect_here("explain");
   parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
+  if (parts_->adding != nullptr) parts_->explained.push_back({parts_->adding, false, std::string{kind.name()}});
 }
 
 void Runtime::reserve(std::string_view table, std::string why) {
@@ -438,6 +448,7 @@ Status Runtime::check_reserved(std::string_view table) const {
 void Runtime::explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts) {
   parts_->expect_here("explain_state");
   parts_->states.insert_or_assign(std::string{table}, Parts::StateTeller{std::move(state_of), std::move(counts)});
+  if (parts_->adding != nullptr) parts_->explained.push_back({parts_->adding, true, std::string{table}});
 }
 
 }  // namespace rondo

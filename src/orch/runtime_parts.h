@@ -82,7 +82,15 @@ struct Runtime::Parts {
     StateOf state_of;
     std::function<PlaneCounts()> counts;
   };
-  std::map<std::string, StateTeller, std::less<>> states;    // By table.
+  std::map<std::string, StateTeller, std::less<>> states;  // By table.
+  /// Functions in 'origins' and 'states' that the constructors of Orchs under way have set. They may refer to their Orch, so they go with
+  /// it if it is not added.
+  struct Explained {
+    const Adding* by;
+    bool is_state;
+    std::string name;
+  };
+  std::vector<Explained> explained;
   std::map<std::string, std::string, std::less<>> reserved;  // By table: why commands may not write it.
   std::vector<Worker*> workers;                              // The workers whose home is this runtime.
   std::vector<std::unique_ptr<RuntimePart>> parts;

@@ -68,6 +68,9 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
   }
   link.state = state_of(ledger, row);
   link.op = ledger.op(row);
+  if (link.state == WhyLink::State::InFlight) {
+    add_note(link, "ordered, and Orch " + quoted(consumer->orch()) + " has not settled it yet (Outcome::staged)");
+  }
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, index);
   // A row is listed under a fact that did not hold when the row was parked. If the fact holds now, the next sweep queues the row again.

@@ -203,6 +203,7 @@ TEST_F(WhyTest, ARowThatIsQueuedOrInFlightSaysSo) {
   set("T", "flying");
   run();
   EXPECT_EQ(runtime.why("T", "flying").chain[0].state, WhyLink::State::InFlight);
+  EXPECT_EQ(runtime.why("T", "flying").chain[0].note, "ordered, and Orch 'test' has not settled it yet (Outcome::staged)");
   set("GROUP", "102", {{"needs", "n"}});
   run();
   done.emplace("neighbor:n");
@@ -535,7 +536,7 @@ TEST_F(WhyTest, AQuarantinedSourceIsNamedToTheRowsThatMayWaitForIt) {
       [](std::string_view) { return Outcome::done(); });
   set("OWN", "a");
   run();
-  EXPECT_EQ(runtime.why("OWN", "a").chain.at(0).note, "");
+  EXPECT_EQ(runtime.why("OWN", "a").chain.at(0).note, "ordered, and Orch 'owns' has not settled it yet (Outcome::staged)");
   device.left = 1;
   device.wake();
   run();

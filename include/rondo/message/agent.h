@@ -59,7 +59,7 @@ struct MessageFault {
 /// Base of every agent. AgentGroup::make makes it. Its functions may be called on its own thread, and in its constructor.
 class Agent {
  public:
-  /// 'name' need not be unique. The priority never changes.
+  /// 'name' need not be unique; an empty one is InvalidArgument, which Agents::add() returns. The priority never changes.
   Agent(AgentGroup& group, std::string name, Priority priority, AgentOptions options = {});
   virtual ~Agent();
   Agent(const Agent&) = delete;

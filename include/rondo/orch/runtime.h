@@ -224,9 +224,9 @@ class Runtime {
 
   /// Like add(), for programs whose store may refuse a table. Returns the first error that consume(), consume_batches(), listen() or
   /// provide() met in the constructor, with the names of Orch and table. The constructor runs to its end; the Orch is then destroyed before
-  /// its first turn. ResourceExhausted beyond limits::kTables, or when no descriptor is left for a subscription. FailedPrecondition for a
-  /// table of another kind, a table that already has a consumer, and a kind of fact that already has a provider. Other errors are those of
-  /// Store::declare and Store::subscribe.
+  /// its first turn. ResourceExhausted beyond limits::kTables, or without a descriptor for a subscription. InvalidArgument: the Orch has an
+  /// empty name. FailedPrecondition: a table of another kind or with a consumer, a kind of fact with a provider. Other errors are those of
+  /// Store::declare and Store::subscribe. An exception of the constructor passes through, and the runtime keeps nothing of the Orch.
   template <class T, class... Arguments>
   Result<T*> try_add(Arguments&&... arguments) {
     Adding adding(*this);
