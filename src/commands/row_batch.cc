@@ -14,6 +14,7 @@
 #include "commands/context.h"
 #include "commands/store_sink.h"
 #include "rondo/base/limits.h"
+#include "store/table_rules.h"
 
 namespace rondo::commands {
 
@@ -30,7 +31,8 @@ struct Refusal {
 Status check_fields(const RowArgument& row) {
   std::vector<Field> fields;
   for (const auto& [name, value] : row.fields) fields.push_back({name, value});
-  return check_record(row.key, fields);
+  const Status named = row.is_delete ? Status{} : store::check_names(row.key, fields);
+  return named.ok() ? check_record(row.key, fields) : named;
 }
 
 /// Whether the table takes 'changes' more, whatever their keys. A key that is both a row and staged counts twice, so a table that is nearly

@@ -135,10 +135,18 @@ std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items
   while (checked < max) {
     std::optional<Ledger::Task> task = ledger_.take_new();
     if (!task) break;
-    tasks_.push_back(std::move(*task));
     ++checked;
+    task->change.key().empty() ? refuse_empty_key(*task) : tasks_.push_back(std::move(*task));
   }
   return checked + gather_again(max - checked);
+}
+
+/// The stores refuse a Set with an empty key. So this is the row of another program, and no handler gets it.
+void Consumer::refuse_empty_key(const Ledger::Task& task) {
+  ++stats_.handled;
+  observers_.handled(task.change);
+  if (task.change.op() == ChangeOp::Delete) return answer_done(task.row);
+  reject(task.row, task.change, Status{StatusCode::InvalidArgument, "the key is empty"}, true);
 }
 
 std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {

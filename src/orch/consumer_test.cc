@@ -117,6 +117,43 @@ class ForgetfulStore final : public test::PassingStore {
   std::vector<Change>& written_;
 };
 
+TEST(ForgetfulTable, TheRowOfAnEmptyKeyIsRejectedAndNoHandlerSeesIt) {
+  for (const bool in_batches : {false, true}) {
+    SCOPED_TRACE(in_batches);
+    std::vector<Change> written{Change::set("", {{"a", "1"}}), Change::set("k", {})};
+    RuntimeFixture in{{}, [&](Scheduler& scheduler) { return std::make_unique<ForgetfulStore>(scheduler, written); }};
+    std::vector<std::string> handled;
+    OpenOrch& orch = in.runtime.add<OpenOrch>();
+    Consumer* consumer = nullptr;
+    if (in_batches) {
+      consumer = &orch.consume_batches("T", [&](Batch& batch) {
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+          handled.push_back(call(batch[i].op(), batch[i].key()));
+          batch.answer(i, Outcome::done());
+        }
+      });
+    } else {
+      const auto done = [&handled](ChangeOp op, std::string_view key) {
+        handled.push_back(call(op, key));
+        return Outcome::done();
+      };
+      consumer = &orch.consume(
+          "T", [done](std::string_view key, const Fields&) { return done(ChangeOp::Set, key); },
+          [done](std::string_view key) { return done(ChangeOp::Delete, key); });
+    }
+    consumer->wake();
+    in.run();
+    EXPECT_THAT(handled, ElementsAre("S k"));
+    EXPECT_THAT(in.rejects, ElementsAre(HasSubstr("invalid-argument: T '': the key is empty")));
+    EXPECT_EQ(in.stats("T").rejected_rows, 1U);
+    written.push_back(Change::remove(""));
+    consumer->wake();
+    in.run();
+    EXPECT_THAT(handled, ElementsAre("S k"));
+    EXPECT_EQ(in.stats("T").rejected_rows, 0U) << "the row is gone";
+  }
+}
+
 /// A Set of the key "k" with 'count' fields; the first is number 'first'.
 Change many_fields(std::size_t first, std::size_t count) {
   std::vector<std::string> names;

@@ -387,6 +387,20 @@ TEST_P(AnyStoreContract, SizesBeyondTheLimitsAreRefusedAtOnceAndNamed) {
   EXPECT_EQ(store().write("T", Change::set("k", many)).code(), StatusCode::InvalidArgument);
 }
 
+TEST_P(AnyStoreContract, ASetWithAnEmptyKeyOrNameOfAFieldIsRefusedAtOnceAndNamed) {
+  declare("T", TableKind::Staged);
+  declare("W", TableKind::Watched);
+  for (const char* const table : {"T", "W"}) {
+    const Status no_key = store().write(table, Change::set("", {{"a", "1"}}));
+    EXPECT_EQ(no_key.code(), StatusCode::InvalidArgument);
+    EXPECT_THAT(no_key.to_string(), testing::AllOf(HasSubstr("table '" + std::string{table} + "'"), HasSubstr("the key is empty")));
+    const Status no_name = store().write(table, Change::set("k", {{"a", "1"}, {"", "2"}}));
+    EXPECT_EQ(no_name.code(), StatusCode::InvalidArgument);
+    EXPECT_THAT(no_name.to_string(), HasSubstr("key 'k': the name of a field is empty"));
+    EXPECT_TRUE(store().write(table, Change::remove("")).ok()) << "the row of another program";
+  }
+}
+
 TEST_P(AnyStoreContract, WriteCompletesOnceAndLater) {
   declare("T", TableKind::Staged);
   EXPECT_TRUE(end_of_write("T", Change::set("k", {})).ok());

@@ -51,7 +51,8 @@ Status check_change(const TableSpec& spec, const Change& change) {
   if (change.op() == ChangeOp::Delete && !change.fields().empty()) {
     return {StatusCode::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
   }
-  Status checked = check_record(change.record());
+  Status checked = change.op() == ChangeOp::Set ? check_names(change.key(), change.fields()) : Status{};
+  if (checked.ok()) checked = check_record(change.record());
   // Every write passes here, so the message is built only for an error.
   return checked.ok() ? checked : checked.with_context(table_of(spec));
 }

@@ -12,6 +12,15 @@ namespace rondo::store {
 Status check_spec(const TableSpec& spec);
 /// FailedPrecondition when a table of that name exists with another spec.
 Status check_same(const TableSpec& existing, const TableSpec& wanted);
+/// InvalidArgument for a Set with an empty key, or an empty name of a field. Rows of other programs may have them.
+template <class FieldRange>
+Status check_names(std::string_view key, const FieldRange& fields) {
+  if (key.empty()) return {StatusCode::InvalidArgument, "the key is empty"};
+  for (const Field field : fields) {
+    if (field.name.empty()) return {StatusCode::InvalidArgument, "key " + quoted(key) + ": the name of a field is empty"};
+  }
+  return {};
+}
 /// InvalidArgument when the table can never accept 'change', whatever its state.
 Status check_change(const TableSpec& spec, const Change& change);
 /// InvalidArgument when that kind of table has no scan_written().

@@ -108,7 +108,9 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
 // --- the view
 
 Status TableView::Parts::set(const Record& given) {
-  if (Status bad = check_record(given); !bad.ok()) return bad.with_context("table " + quoted(table_));
+  Status wrong = store::check_names(given.key(), given.fields());
+  if (wrong.ok()) wrong = check_record(given);
+  if (!wrong.ok()) return wrong.with_context("table " + quoted(table_));
   const Record change = given.with_distinct_names();
   const std::uint64_t hash = change.key_hash();
   const std::uint32_t known = rows_->find(change.key(), hash);

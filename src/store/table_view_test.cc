@@ -70,6 +70,8 @@ TEST_F(Views, MergesLikeATableAndRefusesWhatATableRefuses) {
   EXPECT_TRUE(view.remove("never was").ok());
   EXPECT_EQ(view.size(), 1U);
   EXPECT_EQ(view.set(std::string(limits::kNameBytes + 1, 'k'), {}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(view.set("", {{"a", "1"}}).to_string(), "invalid-argument: table 'T': the key is empty");
+  EXPECT_EQ(view.set("k", {{"", "1"}}).to_string(), "invalid-argument: table 'T': key 'k': the name of a field is empty");
   std::vector<std::string> names;
   for (std::size_t i = 0; i < limits::kFields; ++i) names.push_back("n" + std::to_string(i));
   std::vector<Field> fields;

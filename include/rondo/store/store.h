@@ -137,9 +137,9 @@ class Store {
   virtual std::vector<TableSpec> tables() const = 0;
 
   /// Writes one change; ok means accepted in order, not yet applied.
-  /// Refused immediately: NotFound (no such table), InvalidArgument (an Event to a Staged or Watched table, a Set or Delete to a Channel,
-  /// sizes beyond limits), ResourceExhausted (send buffer full, or the table is full as far as this store knows; a merged row beyond the
-  /// limits of a record), Unavailable (connection lost and the store cannot hold more).
+  /// Refused immediately: NotFound (no such table), InvalidArgument (an Event to a Staged or Watched table, a Set or Delete to a Channel, a
+  /// Set with an empty key or name of a field, sizes beyond limits), ResourceExhausted (send buffer full, or the table is full as far as
+  /// this store knows; a merged row beyond the limits of a record), Unavailable (connection lost and the store cannot hold more).
   /// 'done', if given, reports the result of an accepted write. There ResourceExhausted means a full table. DeadlineExceeded means that the
   /// connection was lost before the answer: it is unknown whether the write was applied.
   /// If a Set names a field twice, the last value counts. A Queue delivers what was written, and merges it only in its table.

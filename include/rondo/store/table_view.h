@@ -73,9 +73,9 @@ class TableView {
   TableView(const TableView&) = delete;
   TableView& operator=(const TableView&) = delete;
 
-  /// Merges with the view's row of that key, as writes to a table do. InvalidArgument for sizes beyond limits, ResourceExhausted for more
-  /// than limits::kTableRows rows or a merged row beyond the limits. During apply() also the errors of Store::write(); the view is then
-  /// unchanged.
+  /// Merges with the view's row of that key, as writes to a table do. InvalidArgument for an empty key or name of a field and for sizes
+  /// beyond limits, ResourceExhausted for more than limits::kTableRows rows or a merged row beyond the limits. During apply() also the
+  /// errors of Store::write(); the view is then unchanged.
   Status set(Record row);
   Status set(std::string_view key, std::span<const Field> fields);
   Status set(std::string_view key, std::initializer_list<Field> fields) { return set(key, std::span{fields.begin(), fields.size()}); }

@@ -73,8 +73,8 @@ struct ZmqClientStats {
 class ZmqTable {
  public:
   /// Ok means accepted, in order with the other entries of the key. ResourceExhausted when the peer is behind by more than the limits;
-  /// InvalidArgument for sizes beyond limits or beyond a frame. If a field is named twice, the last value counts. O(bytes); 0.1 us for a
-  /// small entry while the peer keeps up.
+  /// InvalidArgument for an empty key or name of a field, and for sizes beyond limits or beyond a frame. If a field is named twice, the
+  /// last value counts. O(bytes); 0.1 us for a small entry while the peer keeps up.
   Status set(std::string_view key, std::span<const Field> fields);
   Status set(std::string_view key, std::initializer_list<Field> fields) {
     return set(key, std::span<const Field>{fields.begin(), fields.size()});

@@ -68,6 +68,7 @@ class ZmqClient::Parts final : public Source {
   }
 
   Status set(Outgoing& outgoing, std::string_view key, std::span<const Field> fields) {
+    if (Status bad = store::check_names(key, fields); !bad.ok()) return bad;
     const std::size_t bytes = FrameWriter::bytes_of(key, fields);
     if (Status bad = check_size(outgoing, key, fields, bytes); !bad.ok()) return bad;
     if (!has_room(outgoing, bytes)) return stage(outgoing, Change::set(key, fields));

@@ -35,6 +35,13 @@ TEST_F(ZmqTables, AnEntryArrivesWithItsFields) {
   EXPECT_TRUE(client->is_flushed());
 }
 
+TEST_F(ZmqTables, ASetWithAnEmptyKeyOrNameOfAFieldIsRefused) {
+  const auto server = serve();
+  const auto client = connect();
+  EXPECT_EQ(table(*client).set("", {{"a", "1"}}).to_string(), "invalid-argument: the key is empty");
+  EXPECT_EQ(table(*client).set("k", {{"", "1"}}).to_string(), "invalid-argument: key 'k': the name of a field is empty");
+}
+
 TEST_F(ZmqTables, OverLoopbackOnAPortOfTheSystemsChoice) {
   const auto server = serve({.endpoint = "tcp://127.0.0.1:*"});
   const auto consumer = subscribe(*server);
