@@ -69,6 +69,7 @@ Result<BulkTotals> BulkWriter::finish() {
 
 Status BulkWriter::send_frame() {
   const std::uint64_t rows = frames_->encoder.rows();
+  client_.wire_->awaited = 0;
   client_.wire_->queue(frames_->encoder.finish());
   frames_->waiting.push_back({frames_->table, totals_.sent - rows});
   const Status started = frames_->encoder.start(frames_->table);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "admin/client_wire.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
 
 namespace rondo {
@@ -64,6 +65,9 @@ Result<AdminAnswer> take_apart(const Frame& frame) {
   json::object* const object = value.if_object();
   if (object == nullptr) return failure(nonsense("not an object"));
   AdminAnswer answer;
+  const json::value* const id = object->if_contains("id");
+  if (id == nullptr || !id->is_int64()) return failure(nonsense("no integer \"id\""));
+  answer.id = id->get_int64();
   if (frame.kind == FrameKind::More) {
     answer.more = true;
     answer.body = std::move(*object);
@@ -152,8 +156,13 @@ Result<std::optional<AdminAnswer>> AdminClient::Wire::next_answer() {
   if (!frame) return failure(nonsense(frame.error().message()));
   if (!*frame) return std::optional<AdminAnswer>{};
   Result<AdminAnswer> answer = take_apart(**frame);
+  answer_bytes += (**frame).bytes;
   input.consume((**frame).bytes);
   if (!answer) return failure(answer.error());
+  // An error of the whole connection has the id 0.
+  if (answer->id != awaited && (answer->id != 0 || answer->error.ok())) {
+    return failure(nonsense("it has the id " + std::to_string(answer->id) + ", and that of the request is " + std::to_string(awaited)));
+  }
   return std::optional<AdminAnswer>{std::move(*answer)};
 }
 
@@ -181,15 +190,25 @@ Result<std::unique_ptr<AdminClient>> AdminClient::connect(const std::string& pat
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Wire>(std::move(*fd), patience)));
 }
 
+Status AdminClient::Wire::check_bytes(std::size_t most) {
+  if (answer_bytes <= most) return {};
+  peer_reads = peer_writes = false;
+  input.clear();
+  return Status{StatusCode::ResourceExhausted, "the daemon's answer has more than " + std::to_string(most) + " bytes"};
+}
+
 Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments) {
   json::array rows;
-  Result<json::object> result = call(command, arguments, [&rows](const json::value& row) { rows.push_back(row); });
+  const auto keep = [&rows](const json::value& row) { rows.push_back(row); };
+  Result<json::object> result = call(command, arguments, keep, limits::kAdminAnswerBytes);
   if (result && (!rows.empty() || result->contains("rows"))) (*result)["rows"] = std::move(rows);
   return result;
 }
 
 Status AdminClient::ask(std::string_view command, const json::object& arguments) {
   json::object request{{"id", ++wire_->last_id}, {"command", command}};
+  wire_->awaited = wire_->last_id;
+  wire_->answer_bytes = 0;
   for (const auto& argument : arguments) request[argument.key()] = argument.value();
   std::string frame;
   const std::size_t start = begin_frame(frame, FrameKind::Json);
@@ -227,6 +246,7 @@ Result<std::optional<json::object>> AdminClient::answer() {
     if (!*next) break;
     AdminAnswer& answer = **next;
     if (!answer.error.ok()) return failure(answer.error);
+    if (Status over = wire_->check_bytes(limits::kAdminAnswerBytes); !over.ok()) return failure(std::move(over));
     json::value* const rows = answer.body.if_contains("rows");
     const bool has_rows = rows != nullptr && rows->is_array();
     if (has_rows) std::ranges::move(rows->get_array(), std::back_inserter(wire_->rows));
@@ -240,12 +260,14 @@ Result<std::optional<json::object>> AdminClient::answer() {
 
 int AdminClient::fd() const noexcept { return wire_->fd.get(); }
 
-Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments, const RowVisitor& on_row) {
+Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments, const RowVisitor& on_row,
+                                       std::size_t answer_max) {
   if (Status sent = ask(command, arguments); !sent.ok()) return failure(std::move(sent));
   for (;;) {
     Result<AdminAnswer> answer = wire_->await_answer();
     if (!answer) return failure(answer.error());
     if (!answer->error.ok()) return failure(answer->error);
+    if (Status over = wire_->check_bytes(answer_max); !over.ok()) return failure(std::move(over));
     json::value* const rows = answer->body.if_contains("rows");
     if (rows != nullptr && rows->is_array()) {
       for (const json::value& row : rows->get_array()) on_row(row);

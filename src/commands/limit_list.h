@@ -118,6 +118,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"pattern_bytes", 256},
     {"admin_rows_per_turn", 128},
     {"admin_bulk_frames", 8},
+    {"admin_answer_bytes", 1073741824},
     {"inline_message_bytes", 64},
     {"messages_of_priority", 262144},
     {"messages_of_type", 4096},

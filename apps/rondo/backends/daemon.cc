@@ -1,5 +1,9 @@
 // The daemon as a backend, and the choice of the backend.
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,6 +12,7 @@
 #include "backends/socket_path.h"
 #include "commands/load.h"
 #include "rondo/admin/key_pattern.h"
+#include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -44,7 +49,10 @@ class DaemonBackend final : public Backend {
   Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) override {
     if (command == "get") return whole_row(client_->call(command, arguments));
     if (command == "export") return export_rows(arguments, on_row);
-    return on_row ? client_->call(command, arguments, on_row) : client_->call(command, arguments);
+    constexpr std::array<std::string_view, 4> kStreamed{"show", "keys", "parked", "rejected"};  // Their rows are not kept.
+    const bool is_kept = std::ranges::find(kStreamed, command) == kStreamed.end();
+    if (!on_row) return client_->call(command, arguments);
+    return client_->call(command, arguments, on_row, is_kept ? limits::kAdminAnswerBytes : SIZE_MAX);
   }
 
   Result<BulkTotals> write(const std::function<Status(BulkSink& sink)>& rows,
@@ -60,12 +68,15 @@ class DaemonBackend final : public Backend {
   Result<std::vector<std::string>> tables_to_export(const json::object& arguments) {
     if (const json::value* const table = arguments.if_contains("table")) return std::vector<std::string>{std::string{table->as_string()}};
     std::vector<std::string> tables;
-    const Result<json::object> answer = client_->call("tables", {}, [&tables](const json::value& row) {
-      const std::string_view kind = row.at("kind").as_string();
-      const std::string table{row.at("table").as_string()};
-      const bool is_derived = table == "NEXTHOP_SET" || table.starts_with("JOB_RUN_");
-      if ((kind == "staged" || kind == "watched") && !is_derived) tables.push_back(table);
-    });
+    const Result<json::object> answer = client_->call(
+        "tables", {},
+        [&tables](const json::value& row) {
+          const std::string_view kind = row.at("kind").as_string();
+          const std::string table{row.at("table").as_string()};
+          const bool is_derived = table == "NEXTHOP_SET" || table.starts_with("JOB_RUN_");
+          if ((kind == "staged" || kind == "watched") && !is_derived) tables.push_back(table);
+        },
+        limits::kAdminAnswerBytes);
     if (!answer) return failure(answer.error());
     return tables;
   }

@@ -175,9 +175,10 @@ class HostileDaemon : public testing::TestWithParam<Action> {
     std::memcpy(address.sun_path, path.data(), path.size());
     EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener.get(), 16), 0);
-    void* const shared = ::mmap(nullptr, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const shared = ::mmap(nullptr, 2 * sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT_NE(shared, MAP_FAILED);
     answer = static_cast<std::size_t*>(shared);
+    id_error = answer + 1;
     server = ::fork();
     if (server == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -188,7 +189,7 @@ class HostileDaemon : public testing::TestWithParam<Action> {
   ~HostileDaemon() override {
     ::kill(server, SIGKILL);
     ::waitpid(server, nullptr, 0);
-    ::munmap(answer, sizeof *answer);
+    ::munmap(answer, 2 * sizeof *answer);
     for (const char* const file : {"/rows", "/many", "/socket", "/bundle"}) ::unlink((directory + file).c_str());
     ::rmdir(directory.c_str());
   }
@@ -203,7 +204,8 @@ class HostileDaemon : public testing::TestWithParam<Action> {
       for (ssize_t got = 0; (got = ::recv(caller.get(), buffer, sizeof buffer, 0)) > 0;) {
         heard.append(buffer, static_cast<std::size_t>(got));
         for (auto frame = next_frame(heard); frame && *frame; frame = next_frame(heard)) {
-          const std::string reply = (**frame).kind == FrameKind::Json ? page() + last() : last();
+          const std::int64_t id = id_of(std::string{(**frame).payload});
+          const std::string reply = (**frame).kind == FrameKind::Json ? page(id) + last(id) : last(id);
           heard.erase(0, (**frame).bytes);
           if (::send(caller.get(), reply.data(), reply.size(), MSG_NOSIGNAL) < 0) break;
         }
@@ -217,9 +219,16 @@ class HostileDaemon : public testing::TestWithParam<Action> {
     end_frame(frame, start);
     return frame;
   }
-  std::string page() const { return frame_of(FrameKind::More, R"({"id":1,"rows":)" + std::string{kAnswers[*answer].rows} + "}"); }
-  std::string last() const {
-    return frame_of(FrameKind::Json, R"({"id":1,"ok":true,"result":)" + std::string{kAnswers[*answer].result} + "}");
+  /// The id that answers a request: that of its JSON, and 0 for a bulk write.
+  std::int64_t id_of(const std::string& request) const {
+    return request.starts_with(R"({"id":)") ? std::atoll(request.c_str() + 6) + static_cast<std::int64_t>(*id_error) : 0;
+  }
+  std::string page(std::int64_t id) const {
+    return frame_of(FrameKind::More, R"({"id":)" + std::to_string(id) + R"(,"rows":)" + std::string{kAnswers[*answer].rows} + "}");
+  }
+  std::string last(std::int64_t id) const {
+    return frame_of(FrameKind::Json,
+                    R"({"id":)" + std::to_string(id) + R"(,"ok":true,"result":)" + std::string{kAnswers[*answer].result} + "}");
   }
 
   std::string words_of(std::string words) const {
@@ -255,7 +264,8 @@ class HostileDaemon : public testing::TestWithParam<Action> {
 
   std::string directory;
   UniqueFd listener;
-  std::size_t* answer = nullptr;  // The index of the answer, in memory that the server shares. Changes only while no child runs.
+  std::size_t* id_error = nullptr;  // Added to the ids of answers; shared as the next one.
+  std::size_t* answer = nullptr;    // The index of the answer, in memory that the server shares. Changes only while no child runs.
   pid_t server = -1;
 };
 
@@ -278,6 +288,18 @@ TEST_P(HostileDaemon, ReportsAnswersOfEveryShape) {
     if (!GetParam().takes_apart || i >= kNoObjects) continue;
     EXPECT_EQ(code, 1) << context;
     EXPECT_THAT(out, testing::HasSubstr("makes no sense")) << context;
+  }
+}
+
+/// An export printed "[]", and ended with 0.
+TEST_P(HostileDaemon, DoesNotTakeAnAnswerToAnotherRequest) {
+  *answer = 0;
+  *id_error = 1000;
+  const auto [out, code] = rondo(words_of(GetParam().words));
+  EXPECT_THAT(code, testing::AnyOf(0, 1, 2, 4, 69)) << out;
+  if (GetParam().takes_apart) {
+    EXPECT_EQ(code, 1) << out;
+    EXPECT_THAT(out, testing::HasSubstr("makes no sense: it has the id 1001, and that of the request is 1")) << out;
   }
 }
 

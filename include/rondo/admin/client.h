@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,13 +27,15 @@ class AdminClient {
   AdminClient& operator=(const AdminClient&) = delete;
 
   /// Calls 'command' and returns its result; "rows" has the rows of all pages. An error of the daemon is returned as its Status;
-  /// Unavailable when the daemon closes the connection, DataLoss when its answer is malformed.
+  /// Unavailable when the daemon closes the connection, DataLoss when its answer is malformed or has the id of another request,
+  /// ResourceExhausted when the answer has more than limits::kAdminAnswerBytes. The connection cannot be used after the last two.
   Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments);
 
   /// The same, but each row is passed to 'on_row' when its page arrives, so that an answer of any length takes little memory. The result
-  /// has no "rows".
+  /// has no "rows". ResourceExhausted when it has more than 'answer_max' bytes: a caller that keeps the rows should give a limit.
   using RowVisitor = std::function<void(const boost::json::value& row)>;
-  Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments, const RowVisitor& on_row);
+  Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments, const RowVisitor& on_row,
+                                   std::size_t answer_max = SIZE_MAX);
 
   /// The same in two steps that never block, for a caller that polls other descriptors, too. Call ask() once, then answer() each time that
   /// fd() is readable, until it returns the result; it returns an empty optional until then. 'patience' does not apply. One request at a
