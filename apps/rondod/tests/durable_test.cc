@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "rondod/configuration/config.h"
@@ -294,6 +295,22 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
   EXPECT_GT(call("stats").at("store").at("files").at(0).at("damage_parts").to_number<int>(), 0);
   write_all();
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodOnFile, ADamagedSchemaEndsTheStartAsOtherDamageDoes) {
+  start(store());
+  write_all();
+  end(SIGTERM);
+  {
+    std::ifstream whole(file("tables"), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>{whole}, {}};
+    const std::size_t at = bytes.find("checksum INTEGER");
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = 'x';
+    std::ofstream(file("tables"), std::ios::binary) << bytes;
+  }
+  EXPECT_EQ(fail_to_start(store()), 78) << log_text();
+  EXPECT_THAT(log_text(), HasSubstr("its schema is damaged"));
 }
 
 TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {

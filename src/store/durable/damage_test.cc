@@ -55,6 +55,25 @@ TEST_F(DurableStoreTest, AHeaderThatSqliteCanOnlyReadIsDamageAndTheFileIsWritten
   EXPECT_THAT(read_durable_file(path())->damage, IsEmpty());
 }
 
+TEST_F(DurableStoreTest, ADamagedSchemaIsDamageAndTheFileIsLeftAlone) {
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    EXPECT_TRUE(life.write("W", Change::set("key", {{"value", "1"}})).ok());
+  }
+  for (const char* const change : {"ALTER TABLE log RENAME COLUMN checksum TO sum", "DROP TABLE log"}) {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(other, change, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(other);
+    sqlite3_close(other);
+    const Status refused = Life{path()}.trouble();
+    EXPECT_EQ(refused.code(), StatusCode::DataLoss) << refused.to_string();
+    EXPECT_THAT(refused.to_string(), HasSubstr("its schema is damaged"));
+    EXPECT_EQ(read_durable_file(path()).error().code(), StatusCode::DataLoss);
+    EXPECT_FALSE(Life{path()}.trouble().ok()) << "it was not taken for a new one";
+  }
+}
+
 TEST_F(DurableStoreTest, DamageIsReportedAndWhatIsWholeIsKept) {
   constexpr int kRows = 400;
   {

@@ -259,7 +259,13 @@ Status SqliteLogFile::check_header() {
   const auto strange =
       value_of("SELECT count(*) FROM sqlite_master WHERE name = 'log' AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')");
   if (!strange) return strange.error();
-  return *strange == 0 ? Status{} : none_of_ours(path_);
+  if (*strange != 0) return none_of_ours(path_);
+  const auto columns = value_of("SELECT count(*) FROM pragma_table_info('log') WHERE name IN ('number', 'checksum', 'records')");
+  if (!columns) return columns.error();
+  if (*columns == 3) return {};
+  return {StatusCode::DataLoss, quoted(path_) +
+                                    " is a store, and its schema is damaged: it has no table 'log' with number, checksum and "
+                                    "records. Bring the file back from a backup, or move it away to begin without rows"};
 }
 
 /// Takes a reader's lock and releases it.
