@@ -1,8 +1,9 @@
 // A daemon that the command line `rondo` can control: two Orchs, the standard commands on an admin socket, and one own command, `drain`.
-// With a path it serves there until `rondo --socket PATH call quit`. Without one it calls its own commands and ends.
+// With a path it serves there until SIGTERM or `rondo --socket PATH call quit`. Without one it calls its own commands and ends.
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -13,6 +14,7 @@
 #include "rondo/commands/standard_commands.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/stall_watchdog.h"
 
 using namespace rondo;
 namespace json = boost::json;
@@ -23,8 +25,10 @@ class Backends final : public Orch {
  public:
   explicit Backends(Runtime& runtime) : Orch(runtime, "backends", Priority::p5) {
     consume("BACKEND", this, &Backends::set, &Backends::remove);
+    // region: explain
     provide(kBackend, [this](std::string_view name) { return up_.contains(name); });
     runtime.explain(kBackend, [](std::string_view name) { return FactOrigin{"BACKEND", std::string{name}, {}}; });
+    // endregion
   }
   /// False if no backend of this name is up.
   bool drain(const std::string& name) {
@@ -113,6 +117,15 @@ bool ask_the_daemon(const std::string& path) {
   return waits && serves && waits_again;
 }
 
+// region: end
+void run_until_a_signal(Runtime& runtime) {
+  static Scheduler* running = nullptr;
+  running = &runtime.scheduler();
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { running->stop(); });  // Scheduler::stop() is async-signal-safe.
+  runtime.run();  // The turn in which the signal comes ends as usual.
+}
+// endregion
+
 int main(int argc, char** argv) {
   const bool alone = argc < 2;
   const std::string path = alone ? "/tmp/rondo-example-" + std::to_string(::getpid()) + ".sock" : argv[1];
@@ -129,10 +142,17 @@ int main(int argc, char** argv) {
     return 1;
   }
   // endregion
+  // region: watchdog
+  const auto report = [](const Stall& stall) {
+    std::fprintf(stderr, "a turn of '%s' has not ended for %lld ms\n", stall.source.c_str(), static_cast<long long>(stall.lasted / 1ms));
+  };
+  const auto watchdog = StallWatchdog::start(runtime.scheduler(), {.limit = 1s, .on_stall = report});
+  if (!watchdog) return 1;
+  // endregion
   bool as_expected = true;
   std::thread caller;
   if (alone) caller = std::thread{[&] { as_expected = ask_the_daemon(path); }};
-  runtime.run();
+  run_until_a_signal(runtime);
   if (caller.joinable()) caller.join();
   return as_expected ? 0 : 1;
 }

@@ -26,12 +26,15 @@ class OwnDaemon:
         return self
 
     def __exit__(self, *_):
-        self.run("call", "quit")
+        self.end()
         try:
             assert self.process.wait(PATIENCE) == 0
         finally:
             self.process.kill()
             shutil.rmtree(self.folder)
+
+    def end(self):
+        self.run("call", "quit")
 
     def run(self, *words):
         return subprocess.run([self.rondo, "--socket", self.socket, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -120,6 +123,13 @@ def check_streams(daemon, checker):
             checker.check(name, line)
 
 
+class EndedBySignal(OwnDaemon):
+    """The way of docs/guide/writing-orchs.md to end on SIGTERM: it ends with 0, as it does with `quit`."""
+
+    def end(self):
+        self.process.terminate()
+
+
 def main():
     rondo, program, schemas = sys.argv[1:4]
     checker = Checker(schemas)
@@ -128,6 +138,8 @@ def main():
         check_own_commands(daemon, checker)
         check_figures(daemon, checker)
         check_streams(daemon, checker)
+    with EndedBySignal(program, rondo) as daemon:
+        daemon.done("set", "BACKEND", "b1")
     print(f"own daemon: {len(checker.checked)} kinds of output are as described")
 
 
