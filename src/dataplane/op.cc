@@ -67,7 +67,9 @@ std::string describe(const LinkSet& link) {
   return result;
 }
 std::string describe(const VrfSet& vrf) { return "VRF " + std::string{vrf.name.text()} + " with table " + std::to_string(vrf.table); }
-std::string describe(const BridgeSet& bridge) { return "bridge " + std::string{bridge.name.text()}; }
+std::string describe(const BridgeSet& bridge) {
+  return bridge.device ? "bridge of " + text(bridge.device) + " without VLAN filtering" : "bridge " + std::string{bridge.name.text()};
+}
 std::string describe(const BondSet& bond) {
   const std::string links = " with min_links " + std::to_string(bond.min_links);
   if (bond.device) return "bond of " + text(bond.device) + links;
@@ -122,7 +124,7 @@ const char* fault(const LinkSet& link) {
   if (const char* const why = link.mac ? fault(*link.mac) : nullptr) return why;
   return fault(link.port);
 }
-const char* fault(const BridgeSet& bridge) { return bridge.name.text().empty() ? "A device needs a name" : nullptr; }
+const char* fault(const BridgeSet& bridge) { return bridge.name.text().empty() && !bridge.device ? "A device needs a name" : nullptr; }
 const char* fault(const BondSet& bond) {
   if (bond.mode != BondMode::Lacp && bond.mode != BondMode::Static) return "A bond has the mode 802.3ad or balance-xor";
   return bond.name.text().empty() && !bond.device ? "A device needs a name" : nullptr;

@@ -87,7 +87,10 @@ void add(Digest& to, const VrfSet& vrf) {
   add(to, vrf.name);
   to.add(vrf.table);
 }
-void add(Digest& to, const BridgeSet& bridge) { add(to, bridge.name); }
+void add(Digest& to, const BridgeSet& bridge) {
+  add(to, bridge.name);
+  if (bridge.device) to.add(bridge.device.value());
+}
 void add(Digest& to, const TaggedPortSet& tagged) {
   add(to, tagged.name);
   to.add(std::uint64_t{tagged.port.value()} << 32U | tagged.bridge.value());

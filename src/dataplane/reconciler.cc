@@ -129,7 +129,7 @@ struct Reconciler::Known {
   }
   bool meets(const BridgeSet& order) const {
     const auto found = devices.find(order.name.text());
-    return found != devices.end() && found->second.bridge;
+    return found != devices.end() && found->second.bridge && !order.device;
   }
   bool meets(const TaggedPortSet& order) const {
     const auto found = devices.find(order.name.text());
@@ -141,7 +141,7 @@ struct Reconciler::Known {
   bool meets(const BondSet& order) const {
     const auto found = devices.find(order.name.text());
     if (found == devices.end() || found->second.bond != order.mode) return false;
-    return !order.device || (order.device == found->second.port && order.min_links == found->second.min_links);
+    return !order.device || (order.device == found->second.port && order.min_links == found->second.min_links && !found->second.altered);
   }
   bool meets(const FdbSet& order) const {
     const auto found = fdb.find(key_of(order));
@@ -201,7 +201,9 @@ struct Reconciler::Known {
   void disbelieve(const TaggedPortSet&) {}
   void disbelieve(const BondSet& order) {
     const auto found = devices.find(order.name.text());
-    if (found != devices.end() && order.device) found->second.min_links = order.min_links;
+    if (found == devices.end() || !order.device) return;
+    found->second.min_links = order.min_links;
+    found->second.altered = false;
   }
   void disbelieve(const FdbSet& order) {  // It may move the entry from another port.
     for (auto it = fdb.lower_bound({order.mac, 0}); it != fdb.end() && it->first.first == order.mac; ++it) it->second.believed = false;
@@ -377,9 +379,9 @@ void Reconciler::link_event(const LinkEvent& event) {
   if ((before.carrier && !event.carrier) || (before.admin_up && !event.admin_up) || event.removed || is_renamed) distrust();
   const bool is_moved = before.master != event.master;
   const bool has_new_mac = before.mac != event.mac;
-  const bool has_new_links = before.min_links != event.min_links;
+  const bool has_new_links = before.min_links != event.min_links || before.altered != event.altered;
   const bool is_changed = has_new_links || before.admin_up != event.admin_up || before.mtu != event.mtu || has_new_mac;
-  // Each kind of doubt once; the last event has the current min_links of a bond.
+  // Each kind of doubt once; the last event has the current settings of a bond.
   if (!has_new_links && !(is_moved && !seen.is_moved) && !(has_new_mac && !seen.has_new_mac) && !(is_changed && !seen.is_doubted)) return;
   // Without trust only a move counts: the entries that were read on the port are not those of the other bridge, so they are not deleted.
   if (!is_moved && !trusts_.load(std::memory_order_relaxed)) return;
@@ -387,7 +389,7 @@ void Reconciler::link_event(const LinkEvent& event) {
   seen.has_new_mac = seen.has_new_mac || has_new_mac;
   seen.is_doubted = true;
   const std::lock_guard lock(mutex_);
-  doubts_.push_back({event.port, is_moved, has_new_mac, event.min_links});
+  doubts_.push_back({event.port, is_moved, has_new_mac, event.min_links, event.altered});
   has_doubts_.store(true, std::memory_order_relaxed);
 }
 
@@ -404,7 +406,9 @@ void Reconciler::take_doubts() {
     known_->disbelieve_link(doubt.port, doubt.is_moved);
     if (doubt.has_new_mac) known_->disbelieve_neighbors(doubt.port);
     for (auto& [name, device] : known_->devices) {
-      if (device.port == doubt.port) device.min_links = doubt.min_links;
+      if (device.port != doubt.port) continue;
+      device.min_links = doubt.min_links;
+      device.altered = doubt.altered;
     }
   }
 }

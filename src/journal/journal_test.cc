@@ -191,7 +191,7 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
 }
 
 TEST_F(JournalTest, ALinkIsReadBackWithWhatItsDeviceIs) {
-  std::vector<LinkEvent> events(4);
+  std::vector<LinkEvent> events(5);
   events[0].name = "swp1";
   events[0].admin_up = events[0].carrier = true;
   events[0].master = IfIndex{9};
@@ -206,6 +206,9 @@ TEST_F(JournalTest, ALinkIsReadBackWithWhatItsDeviceIs) {
   events[3].bond = BondMode::Other;
   events[3].vlan = 7;
   events[3].master = IfIndex{70'000};
+  events[3].altered = true;
+  events[4].name = "Vlan10";
+  events[4].bridge = events[4].ours = events[4].altered = true;
   {
     auto journal = start(options());
     for (const LinkEvent& event : events) journal->link(event);

@@ -144,6 +144,11 @@ NexthopEntry read_nexthop(Decoder& from) {
   return nexthop;
 }
 
+namespace {
+/// Beside min_links, which has 16 bits. A bridge with it is recorded with the mode of no bond.
+constexpr std::uint32_t kAltered = 1U << 16U;
+}  // namespace
+
 std::size_t bound_of(const LinkEvent& event) noexcept {
   return 1 + 7 * kVarintBytes + kVarintBytes + event.name.size() + event.mac.bytes.size() + 8 + 1;
 }
@@ -151,7 +156,7 @@ std::size_t bound_of(const LinkEvent& event) noexcept {
 void encode(Encoder& to, const LinkEvent& event) noexcept {
   const bool has_vrf = event.master || event.vrf_table != 0;
   const bool has_vlan = event.vlan != 0;
-  const bool is_bond = event.bond != BondMode::None;
+  const bool is_bond = event.bond != BondMode::None || event.altered;
   to.byte(static_cast<std::uint8_t>((event.admin_up ? 1U : 0U) | (event.carrier ? 2U : 0U) | (event.removed ? 4U : 0U) |
                                     (event.ours ? 8U : 0U) | (has_vrf ? 16U : 0U) | (event.bridge ? 32U : 0U) | (has_vlan ? 64U : 0U) |
                                     (is_bond ? 128U : 0U)));
@@ -170,7 +175,7 @@ void encode(Encoder& to, const LinkEvent& event) noexcept {
   }
   if (!is_bond) return;
   to.byte(static_cast<std::uint8_t>(event.bond));
-  to.number(event.min_links);
+  to.number(event.min_links | (event.altered ? kAltered : 0U));
 }
 
 LinkEvent read_link(Decoder& from) {
@@ -196,7 +201,9 @@ LinkEvent read_link(Decoder& from) {
   }
   if ((flags & 128U) != 0) {
     link.bond = static_cast<BondMode>(from.byte());
-    link.min_links = static_cast<std::uint16_t>(from.number());
+    const std::uint64_t links = from.number();
+    link.min_links = static_cast<std::uint16_t>(links);
+    link.altered = (links & kAltered) != 0;
   }
   return link;
 }

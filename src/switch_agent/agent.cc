@@ -103,6 +103,7 @@ Status Agent::start() {
     const bool has_new_mac = port_ids_.find(event.name) == event.port && port_ids_.device(event.name).mac != event.mac;
     ports_.link_event(event);
     if (has_new_mac && !event.removed) neighbors_.mac_changed(event.name);
+    if (event.altered) restore_settings(event.name);
     // A device that was down, or whose MTU was too small for IPv6, has lost addresses.
     if (audit_ != nullptr) audit_->notice(ObjectKind::Address);
   });
@@ -143,6 +144,12 @@ void Agent::begin_restart() {
   if (journal_ != nullptr && !noted.empty()) journal_->note(kAddressedNote, noted);
   port_ids_.begin_restart(std::move(ports));
   note_set_up(options_.on_set_up);
+}
+
+/// Sets again what rondod fixed on a device that it made for a row.
+void Agent::restore_settings(const std::string& name) {
+  vlans_.restore_settings(name);
+  lags_.restore_settings(name);
 }
 
 void Agent::note_set_up(const std::function<void(std::string_view port)>& handler) {

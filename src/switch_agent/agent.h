@@ -131,6 +131,7 @@ class Agent {
  private:
   std::string neighbor_words(std::string_view key) const;
   void begin_restart();
+  void restore_settings(const std::string& name);
   void note_set_up(const std::function<void(std::string_view port)>& handler);
   void look_at_restart();
   void audit_while_waiting();

@@ -68,7 +68,8 @@ Outcome Lags::set(std::string_view key, const Fields& fields) {
   if (!asked.device || !lag.asked) orders.push_back({BondSet{DeviceName{name}, row->mode, row->min_links}, {}});
   if (asked.device) orders.push_back({LinkSet{asked.device, row->admin_up, mtus_.wanted(name)}, {}});
   program_all(programmer_, std::move(orders), [this, name, asked, ticket = current_ticket()](const Status& status) {
-    const bool has_links = !asked.device || ids_.find(name) != asked.device || ids_.device(name).min_links == asked.row.min_links;
+    const bool has_links = !asked.device || ids_.find(name) != asked.device ||
+                           (ids_.device(name).min_links == asked.row.min_links && !ids_.device(name).altered);
     if (!status.ok() || has_links) return settle(ticket, answered(name, asked, status));
     // After the rest, which may be refused: a change that is rejected changes nothing.
     program(programmer_, BondSet{DeviceName{name}, asked.row.mode, asked.row.min_links, asked.device},
@@ -185,6 +186,13 @@ Outcome Lags::deleted(const std::string& name, const Status& status) {
   return outcome;
 }
 
+/// With the min_links that the bond has: a change of these is reported.
+void Lags::restore_settings(const std::string& name) {
+  const auto it = lags_.find(name);
+  if (it == lags_.end() || !it->second.usable || it->second.device != ids_.find(name)) return;
+  program(programmer_, BondSet{DeviceName{name}, it->second.mode, ids_.device(name).min_links, it->second.device}, [](const Status&) {});
+}
+
 /// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.
 std::string Lags::find_loss(const std::string& name, const Lag& lag) const {
   const auto changed = [&name](const std::string& what, const std::string& field, const std::string& wanted) {
@@ -196,6 +204,7 @@ std::string Lags::find_loss(const std::string& name, const Lag& lag) const {
   if (links != lag.min_links) return changed("set its min_links to " + std::to_string(links), "min_links", std::to_string(lag.min_links));
   const BondMode mode = ids_.device(name).bond;
   if (mode != lag.mode) return changed("set its mode to " + mode_words(mode), "static", lag.mode == BondMode::Static ? "true" : "false");
+  if (ids_.device(name).altered) return "another program changed its hash policy or its miimon; they are being set again";
   return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
 }
 
@@ -208,6 +217,7 @@ void Lags::add_differences(std::vector<Drift>& found) const {
                    {{lag.wanted_up ? "up" : "down", ids_.up_number(name) != 0 ? "up" : "down"},
                     {"min_links " + std::to_string(lag.min_links), "min_links " + std::to_string(device.min_links)},
                     {"mode " + mode_words(lag.mode), "mode " + mode_words(device.bond)},
+                    {"hash layer3+4, miimon 100", device.altered ? "another hash or miimon" : "hash layer3+4, miimon 100"},
                     is_of_interface ? Setting{} : mtus_.setting(name)});
     if (is_of_interface) add_difference(found, "INTF_TABLE", name, {mtus_.setting(name)});
   }

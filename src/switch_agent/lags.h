@@ -34,6 +34,8 @@ class Lags final : public Orch {
   PlaneCounts state_counts() const;
   /// Adds how devices differ from what the rows of LAGs and of interfaces on them ask for. O(LAGs).
   void add_differences(std::vector<Drift>& found) const;
+  /// Another program has changed what every bond of a LAG has: sets it again.
+  void restore_settings(const std::string& name);
   /// 'handler' is called when an order of a row has set up a bond that was there before, and down.
   void on_set_up(std::function<void(const std::string& name)> handler) { on_set_up_ = std::move(handler); }
 

@@ -62,6 +62,7 @@ class PortIds {
     BondMode bond = BondMode::None;
     std::uint16_t min_links = 0;  // Of a bond.
     MacAddress mac;
+    bool altered = false;  // See LinkEvent.
     bool is_bond() const noexcept { return bond != BondMode::None; }
     /// Other devices can be in it.
     bool is_holder() const noexcept { return vrf_table != 0 || bridge || is_bond(); }
@@ -85,7 +86,8 @@ class PortIds {
               .lower = event.lower,
               .bond = event.bond,
               .min_links = event.min_links,
-              .mac = event.mac};
+              .mac = event.mac,
+              .altered = event.altered};
   }
   /// The name of the 802.1Q device of this VLAN on the port; empty if there is none.
   std::string_view tagged(IfIndex port, std::uint16_t vlan) const {

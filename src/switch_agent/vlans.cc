@@ -48,6 +48,7 @@ Outcome Vlans::set(std::string_view key, const Fields& fields) {
   const bool is_set_up = device && !vlan.asked && row->admin_up && ids_.up_number(name) == 0;
   std::vector<Operation> orders;
   if (!device || !vlan.asked) orders.push_back({BridgeSet{DeviceName{name}}, {}});
+  if (ids_.device(name).altered) orders.push_back({BridgeSet{DeviceName{name}, device}, {}});
   if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name), std::nullopt, row->mac}, {}});
   program_all(programmer_, std::move(orders), [this, name, device, is_set_up, mtu_before, ticket = current_ticket()](const Status& status) {
     Outcome outcome = answered(name, device, is_set_up, status);
@@ -111,6 +112,12 @@ Outcome Vlans::deleted(const std::string& name, const Status& status) {
   return outcome;
 }
 
+void Vlans::restore_settings(const std::string& name) {
+  const auto it = vlans_.find(name);
+  if (it == vlans_.end() || !it->second.usable || it->second.device != ids_.find(name)) return;
+  program(programmer_, BridgeSet{DeviceName{name}, it->second.device}, [](const Status&) {});
+}
+
 /// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.
 std::string Vlans::find_loss(const std::string& name, const Vlan& vlan) const {
   const auto changed = [&name](const std::string& what, const std::string& field, const std::string& wanted) {
@@ -123,6 +130,7 @@ std::string Vlans::find_loss(const std::string& name, const Vlan& vlan) const {
   if (vlan.wanted_mac && *vlan.wanted_mac != mac) {
     return changed("changed its MAC address to " + mac.to_string(), "mac", vlan.wanted_mac->to_string());
   }
+  if (ids_.device(name).altered) return "another program switched VLAN filtering on, or gave its ports a VLAN; that is being undone";
   return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
 }
 
@@ -134,6 +142,7 @@ void Vlans::add_differences(std::vector<Drift>& found) const {
     add_difference(found, "VLAN_TABLE", name,
                    {{vlan.wanted_up ? "up" : "down", ids_.up_number(name) != 0 ? "up" : "down"},
                     {"MAC " + vlan.wanted_mac.value_or(mac).to_string(), "MAC " + mac.to_string()},
+                    {"without VLAN filtering", ids_.device(name).altered ? "with VLAN filtering" : "without VLAN filtering"},
                     is_of_interface ? Setting{} : mtus_.setting(name)});
     if (is_of_interface) add_difference(found, "INTF_TABLE", name, {mtus_.setting(name)});
   }

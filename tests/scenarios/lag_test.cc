@@ -319,6 +319,22 @@ TEST_F(LagTest, AMemberWhoseRowGoesLeavesTheBondIntoWhichAnotherProgramHasPutIt)
   expect_free("A");
 }
 
+TEST_F(LagTest, TheHashAndTheMiimonOfABondThatAnotherProgramChangesAreSetAgain) {
+  everything();
+  ASSERT_TRUE(plane.meddle(BondSet{.name = {}, .min_links = 2, .device = link("PortChannel1").port}).ok());
+  plane.alter("PortChannel1");
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").altered);
+  EXPECT_EQ(link("PortChannel1").min_links, 2U) << "that is reported";
+  EXPECT_EQ(state("LAG_TABLE", "PortChannel1"), "lost");
+  plane.alter("PortChannel1");
+  lag();
+  run_for(1s);
+  EXPECT_FALSE(link("PortChannel1").altered);
+  EXPECT_THAT(differences(), IsEmpty());
+  expect_whole();
+}
+
 TEST_F(LagTest, WhatAnotherProgramChangesOfABondShowsAsLostWithTheCommandThatSetsIt) {
   everything();
   ASSERT_TRUE(plane.meddle(LinkSet{link("PortChannel1").port, false}).ok());

@@ -212,6 +212,16 @@ TEST_F(VlanTest, ABridgeThatAnotherProgramSetsDownShowsAsLostAndStaysDown) {
   expect_whole();
 }
 
+TEST_F(VlanTest, TheFilteringOfABridgeThatAnotherProgramSwitchesOnIsSwitchedOff) {
+  set("VLAN_TABLE", "Vlan10", {});
+  run_for(1s);
+  plane.alter("Vlan10");
+  run_for(1s);
+  EXPECT_FALSE(link("Vlan10").altered);
+  EXPECT_EQ(state("VLAN_TABLE", "Vlan10"), "installed");
+  EXPECT_THAT(differences(), IsEmpty());
+}
+
 TEST_F(VlanTest, TheMacAndTheMtuOfABridgeThatAnotherProgramChangesAreDifferences) {
   everything();
   set("VLAN_TABLE", "Vlan10", {{"mac", "02:00:00:00:10:10"}, {"mtu", "1400"}});

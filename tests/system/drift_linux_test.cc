@@ -474,8 +474,9 @@ TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatW
 }
 
 /// What a device needs of the kernel: the arguments of `ip link add` that make one.
-enum class Module { None, Vrf, Tagged, Bond };
-constexpr std::array<std::string_view, 4> kModules{"", "tried type vrf table 999", "tried link swp1 type vlan id 7", "tried type bond"};
+enum class Module { None, Vrf, Tagged, Bond, Filtering };
+constexpr std::array<std::string_view, 5> kModules{"", "tried type vrf table 999", "tried link swp1 type vlan id 7", "tried type bond",
+                                                   "tried type bridge vlan_filtering 1"};
 
 struct DeviceCell {
   Module module;
@@ -502,6 +503,10 @@ constexpr std::array kDeviceCells{
                "link set Vlan20 address 02:00:00:00:10:20"},
     DeviceCell{Module::Bond, "link set PortChannel1 type bond min_links 2", "LAG_TABLE", "PortChannel1",
                "link set PortChannel1 type bond min_links 1"},
+    DeviceCell{Module::Bond, "link set PortChannel1 type bond miimon 200", "LAG_TABLE", "PortChannel1"},
+    DeviceCell{Module::Bond, "link set PortChannel1 type bond xmit_hash_policy layer2", "LAG_TABLE", "PortChannel1"},
+    DeviceCell{Module::Filtering, "link set Vlan10 type bridge vlan_filtering 1", "VLAN_TABLE", "Vlan10"},
+    DeviceCell{Module::Filtering, "link set Vlan10 type bridge vlan_default_pvid 7", "VLAN_TABLE", "Vlan10"},
 };
 
 class DeviceDriftOnLinux : public DriftOnLinux, public ::testing::WithParamInterface<const char*> {
@@ -561,7 +566,8 @@ class DeviceDriftOnLinux : public DriftOnLinux, public ::testing::WithParamInter
     Lines all = lines();
     const std::vector<LinkEvent> links = (*make_linux_dataplane({.network_namespace = lab->path()}))->links().value();
     for (const LinkEvent& link : links)
-      all.push_back("link " + link.name + (link.admin_up ? " up" : " down") + " mtu " + std::to_string(link.mtu));
+      all.push_back("link " + link.name + (link.admin_up ? " up" : " down") + (link.altered ? " altered" : "") + " mtu " +
+                    std::to_string(link.mtu));
     std::ranges::sort(all);
     return all;
   }
@@ -575,7 +581,7 @@ class DeviceDriftOnLinux : public DriftOnLinux, public ::testing::WithParamInter
   }
 
  private:
-  std::array<bool, kModules.size()> has_{true, false, false, false};
+  std::array<bool, kModules.size()> has_{true};
 };
 
 TEST_P(DeviceDriftOnLinux, DevicesThatOthersTakeApartAreWholeAgainAndTheirSettingsAreReported) {

@@ -56,10 +56,13 @@ struct LinkEvent {
   IfIndex lower{};              // The port that an 802.1Q device is on.
   BondMode bond = BondMode::None;
   std::uint16_t min_links = 0;  // Of a bond.
+  /// Of a bridge or a bond that an order of ours created: another program has changed what the order fixed (BridgeSet, BondSet).
+  bool altered = false;
   friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
     return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
            a.mtu == b.mtu && a.mac == b.mac && a.master == b.master && a.vrf_table == b.vrf_table && a.ours == b.ours &&
-           a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower && a.bond == b.bond && a.min_links == b.min_links;
+           a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower && a.bond == b.bond && a.min_links == b.min_links &&
+           a.altered == b.altered;
   }
 };
 

@@ -51,9 +51,11 @@ struct VrfSet {
   DeviceName name;
   std::uint32_t table = 0;
 };
-/// Creates a bridge, up and without ports. Until an order sets its MTU or its MAC address, they follow its ports.
+/// Creates a bridge, up, without ports and without VLAN filtering. Until an order sets its MTU or its MAC address, they follow its ports.
 struct BridgeSet {
   DeviceName name;
+  /// An existing bridge, whose filtering the order switches off; the name has no effect then. 0: the order creates one.
+  IfIndex device{};
 };
 /// Creates an 802.1Q device on a port, for the frames that have the tag of 'vlan', and puts it into a bridge. The device is down. It goes
 /// up with a LinkSet, or when the port goes up.
@@ -78,7 +80,7 @@ struct BondSet {
   BondMode mode = BondMode::Lacp;
   /// With Lacp the bond has carrier while this many ports are active; 0 is the same as 1. It has no effect for Static.
   std::uint16_t min_links = 0;
-  /// An existing bond, whose min_links the order changes; the name and the mode have no effect then. 0: the order creates one. Linux
+  /// An existing bond, whose settings the order changes; the name and the mode have no effect then. 0: the order creates one. Linux
   /// changes the mode only of a bond that is down and has no ports.
   IfIndex device{};
 };

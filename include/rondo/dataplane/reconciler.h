@@ -111,6 +111,7 @@ class Reconciler final : public DataPlane {
     bool is_moved = false;  // Into another VRF or bridge, or out of one.
     bool has_new_mac = false;
     std::uint16_t min_links = 0;  // Of a bond, as the event has it.
+    bool altered = false;         // As the event has it.
   };
   /// What is known of a device that takes part in an order.
   struct Device {

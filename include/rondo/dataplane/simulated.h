@@ -111,6 +111,8 @@ class SimDataPlane final : public DataPlane {
   void remove_port(std::string_view name);
   /// Renames the device. As on Linux it keeps its index and every object on it. 'new_name' must be free.
   void rename_port(std::string_view name, std::string new_name);
+  /// Another program changes a setting of a bridge or a bond that its order fixed: see LinkEvent::altered.
+  void alter(std::string_view name);
 
   /// Another program gives this order. It takes no time, never fails by chance, and is not in digest(). Returns the kernel's answer.
   Status meddle(const Order& order);

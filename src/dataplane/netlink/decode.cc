@@ -187,8 +187,12 @@ void read_kind(const Attribute& link_info, LinkEvent& link) noexcept {
   for (Attribute one; details.next(one);) {
     if (kind == "vrf" && one.type == IFLA_VRF_TABLE) link.vrf_table = one.as<std::uint32_t>().value_or(0);
     if (kind == "vlan" && one.type == IFLA_VLAN_ID) link.vlan = one.as<std::uint16_t>().value_or(0);
+    if (kind == "bridge" && one.type == IFLA_BR_VLAN_FILTERING) link.altered |= one.as<std::uint8_t>().value_or(0) != 0;
+    if (kind == "bridge" && one.type == IFLA_BR_VLAN_DEFAULT_PVID) link.altered |= one.as<std::uint16_t>() != kBridgePvid;
     if (kind != "bond") continue;
     if (one.type == IFLA_BOND_MODE) link.bond = bond_mode_of(one.as<std::uint8_t>().value_or(0));
+    if (one.type == IFLA_BOND_MIIMON) link.altered |= one.as<std::uint32_t>() != kBondLinkInterval;
+    if (one.type == IFLA_BOND_XMIT_HASH_POLICY) link.altered |= one.as<std::uint8_t>() != kBondHash;
     if (one.type == IFLA_BOND_MIN_LINKS) link.min_links = static_cast<std::uint16_t>(one.as<std::uint32_t>().value_or(0));
   }
 }
@@ -225,6 +229,7 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
   // Orders create devices of these kinds only: a port of another kind is not ours, whatever its group is.
   const LinkEvent& event = link.event;
   link.event.ours = event.ours && (event.bridge || event.vrf_table != 0 || event.vlan != 0 || event.bond != BondMode::None);
+  link.event.altered = event.altered && event.ours;
   return link;
 }
 

@@ -17,9 +17,6 @@ constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
 constexpr std::uint16_t kUpdate = NLM_F_REQUEST | NLM_F_REPLACE;
 constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would replace what another program has made.
 constexpr std::uint16_t kDelete = NLM_F_REQUEST;
-constexpr std::uint32_t kBondLinkInterval = 100;  // Milliseconds between two looks at the carrier of a port.
-// Layer 3+4: frames of one connection stay on one port. <linux/if_bonding.h> has the name, and cannot be included beside <net/if.h>.
-constexpr std::uint8_t kBondHash = 1;
 
 std::uint8_t family(const IpAddress& address) noexcept { return address.is_v6() ? AF_INET6 : AF_INET; }
 void put(MessageWriter& writer, std::uint16_t type, const IpAddress& address) noexcept {
@@ -141,32 +138,25 @@ struct Encoder {
     writer.close_nested(info);
   }
   void operator()(const BridgeSet& bridge) const noexcept {
-    begin_device(bridge.name, true);
+    bridge.device ? begin_change(bridge.device) : begin_device(bridge.name, true);
     const std::size_t info = writer.open_nested(IFLA_LINKINFO);
     writer.attribute(IFLA_INFO_KIND, "bridge", 7);
     // Otherwise a kernel with CONFIG_BRIDGE_VLAN_FILTERING keeps a second entry, of VLAN 1, for each static one. Other kernels ignore it.
     const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
-    writer.attribute(IFLA_BR_VLAN_DEFAULT_PVID, std::uint16_t{0});
+    if (bridge.device) writer.attribute(IFLA_BR_VLAN_FILTERING, std::uint8_t{0});  // A new one has none.
+    writer.attribute(IFLA_BR_VLAN_DEFAULT_PVID, kBridgePvid);
     writer.close_nested(data);
     writer.close_nested(info);
   }
   /// The kernel checks the mode even if it stays the same, so a change of another value does not name it.
   void operator()(const BondSet& bond) const noexcept {
-    if (bond.device) {
-      ifinfomsg header{};
-      header.ifi_index = static_cast<int>(bond.device.value());
-      writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
-    } else {
-      begin_device(bond.name, true);
-    }
+    bond.device ? begin_change(bond.device) : begin_device(bond.name, true);
     const std::size_t info = writer.open_nested(IFLA_LINKINFO);
     writer.attribute(IFLA_INFO_KIND, "bond", 5);
     const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
-    if (!bond.device) {
-      writer.attribute(IFLA_BOND_MODE, static_cast<std::uint8_t>(bond.mode));
-      writer.attribute(IFLA_BOND_MIIMON, kBondLinkInterval);
-      writer.attribute(IFLA_BOND_XMIT_HASH_POLICY, kBondHash);
-    }
+    if (!bond.device) writer.attribute(IFLA_BOND_MODE, static_cast<std::uint8_t>(bond.mode));
+    writer.attribute(IFLA_BOND_MIIMON, kBondLinkInterval);
+    writer.attribute(IFLA_BOND_XMIT_HASH_POLICY, kBondHash);
     writer.attribute(IFLA_BOND_MIN_LINKS, std::uint32_t{bond.min_links});
     writer.close_nested(data);
     writer.close_nested(info);
@@ -203,6 +193,11 @@ struct Encoder {
   }
 
  private:
+  void begin_change(IfIndex device) const noexcept {
+    ifinfomsg header{};
+    header.ifi_index = static_cast<int>(device.value());
+    writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
+  }
   void begin_device(const DeviceName& name, bool up) const noexcept {
     ifinfomsg header{};
     header.ifi_change = up ? IFF_UP : 0;

@@ -197,6 +197,17 @@ TEST(Encode, ABridgeIsCreatedUpWithOurMark) {
       << "no VLAN 1, for which the kernel would keep a second entry of each station";
 }
 
+// The same as "ip link set #9 type bridge vlan_filtering 0 vlan_default_pvid 0".
+TEST(Encode, ABridgeThatExistsLosesItsFilteringAndKeepsItsState) {
+  const auto bytes = encoded(BridgeSet{.name = DeviceName{"Vlan10"}, .device = IfIndex{9}});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 9);
+  EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_change, 0U);
+  EXPECT_THAT(attributes_text(message.attributes(sizeof(ifinfomsg)), {IFLA_LINKINFO}),
+              testing::HasSubstr(" " + std::to_string(IFLA_BR_VLAN_DEFAULT_PVID) + "=#0]]"));
+}
+
 // The same as "ip link add link #3 name Ethernet0.10 master #7 group N type vlan id 10".
 TEST(Encode, ATaggedPortIsCreatedDownOnItsPortAndInItsBridge) {
   const auto bytes = encoded(TaggedPortSet{.name = DeviceName{"Ethernet0.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10});
@@ -267,15 +278,15 @@ TEST(Encode, ABondIsCreatedUpWithItsModeAndOurMark) {
             "bond 1=2b 3=100 14=1b 18=0");
 }
 
-// The same as "ip link set #9 type bond min_links 3". The kernel refuses a message with the mode of a bond that has ports, even if it is
-// the same.
+// The same as "ip link set #9 type bond miimon 100 xmit_hash_policy layer3+4 min_links 3". The kernel refuses a message with the mode of a
+// bond that has ports, even if it is the same.
 TEST(Encode, ABondThatExistsIsChangedWithoutItsModeAndItsState) {
   const auto bytes = encoded(BondSet{.name = {}, .mode = BondMode::Lacp, .min_links = 3, .device = IfIndex{9}});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST);
   EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 9);
   EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_change, 0U);
-  EXPECT_EQ(info_text(message), "bond 18=3");
+  EXPECT_EQ(info_text(message), "bond 3=100 14=1b 18=3");
 }
 
 // What the kernel says of bonds. IFLA_INFO_DATA of another kind has other attributes of the same numbers.
@@ -303,6 +314,36 @@ TEST(Decode, ADeviceTellsItsBond) {
   EXPECT_EQ(device("bond", 1).bond, BondMode::Other) << "active-backup";
   EXPECT_EQ(device("team", 4).bond, BondMode::None);
   EXPECT_EQ(device("team", 4).min_links, 0U);
+}
+
+// What an order fixed, on a device of ours and on that of another program.
+TEST(Decode, ADeviceTellsWhetherItsSettingsAreThoseOfItsOrder) {
+  std::vector<std::byte> buffer(512);
+  const auto is_altered = [&buffer](const char* kind, auto type, auto value, std::uint32_t group = device_group(kProtocol)) {
+    MessageWriter writer{buffer};
+    ifinfomsg header{};
+    header.ifi_index = 5;
+    writer.begin(RTM_NEWLINK, 0, 0, header);
+    writer.attribute(IFLA_IFNAME, "dev", 4);
+    writer.attribute(IFLA_GROUP, group);
+    const std::size_t info = writer.open_nested(IFLA_LINKINFO);
+    writer.attribute(IFLA_INFO_KIND, kind, std::strlen(kind) + 1);
+    const std::size_t data = writer.open_nested(IFLA_INFO_DATA);
+    writer.attribute(static_cast<std::uint16_t>(type), value);
+    writer.close_nested(data);
+    writer.close_nested(info);
+    EXPECT_TRUE(writer.end());
+    return decode_link(first_message(writer.bytes()), kProtocol)->event.altered;
+  };
+  EXPECT_FALSE(is_altered("bridge", IFLA_BR_VLAN_FILTERING, std::uint8_t{0}));
+  EXPECT_TRUE(is_altered("bridge", IFLA_BR_VLAN_FILTERING, std::uint8_t{1}));
+  EXPECT_FALSE(is_altered("bridge", IFLA_BR_VLAN_FILTERING, std::uint8_t{1}, 0));
+  EXPECT_FALSE(is_altered("bridge", IFLA_BR_VLAN_DEFAULT_PVID, std::uint16_t{0}));
+  EXPECT_TRUE(is_altered("bridge", IFLA_BR_VLAN_DEFAULT_PVID, std::uint16_t{1}));
+  EXPECT_FALSE(is_altered("bond", IFLA_BOND_MIIMON, std::uint32_t{100}));
+  EXPECT_TRUE(is_altered("bond", IFLA_BOND_MIIMON, std::uint32_t{0}));
+  EXPECT_FALSE(is_altered("bond", IFLA_BOND_XMIT_HASH_POLICY, std::uint8_t{1}));
+  EXPECT_TRUE(is_altered("bond", IFLA_BOND_XMIT_HASH_POLICY, std::uint8_t{0}));
 }
 
 TEST(Encode, AStaticEntryIsOfTheBridgeOfItsPortAndIsReadBack) {

@@ -485,7 +485,8 @@ LinkEvent SimKernel::event_of(IfIndex index, const Port& port) const {
                    .vlan = port.vlan,
                    .lower = port.lower,
                    .bond = port.bond,
-                   .min_links = port.min_links};
+                   .min_links = port.min_links,
+                   .altered = port.altered && port.ours};
 }
 
 std::vector<LinkEvent> SimKernel::take_events() { return std::exchange(events_, {}); }

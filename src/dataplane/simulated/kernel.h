@@ -57,6 +57,7 @@ class SimKernel {
   void set_in_use(std::string_view name, bool in_use);
   void remove_port(std::string_view name);
   void rename_port(std::string_view name, std::string new_name);
+  void alter(std::string_view name);
 
   std::vector<LinkEvent> links() const;
   std::vector<AddressEntry> addresses() const;
@@ -100,6 +101,7 @@ class SimKernel {
     IfIndex lower{};
     BondMode bond = BondMode::None;
     std::uint16_t min_links = 0;  // Of a bond.
+    bool altered = false;         // See LinkEvent.
     /// What a port in a bond had before, and has again when it leaves.
     std::uint32_t own_mtu = 0;
     MacAddress own_mac;

@@ -25,6 +25,7 @@ Verdict SimKernel::apply(const BondSet& order) {
   if (bond == nullptr) return {ENODEV, ""};
   if (bond->bond == BondMode::None) return {EINVAL, ""};
   bond->min_links = order.min_links;
+  bond->altered = false;
   changed(order.device);
   follow_members(order.device);
   return kDone;

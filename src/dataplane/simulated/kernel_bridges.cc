@@ -18,9 +18,24 @@ constexpr Verdict kNoDevice{ENODEV, ""};
 }  // namespace
 
 Verdict SimKernel::apply(const BridgeSet& order) {
+  if (order.device) {
+    const auto bridge = ports_.find(order.device);
+    if (bridge == ports_.end()) return kNoDevice;
+    if (!bridge->second.bridge) return {EINVAL, ""};
+    bridge->second.altered = false;
+    changed(order.device);
+    return kDone;
+  }
   if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
   add_bridge(std::string{order.name.text()}, true);
   return kDone;
+}
+
+void SimKernel::alter(std::string_view name) {
+  const auto found = port_named(name);
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no device '" + std::string{name} + "'");
+  found->second.altered = true;
+  changed(found->first);
 }
 
 IfIndex SimKernel::add_bridge(std::string name, bool ours) {

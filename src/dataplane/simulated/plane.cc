@@ -516,6 +516,12 @@ void SimDataPlane::rename_port(std::string_view name, std::string new_name) {
   impl_->publish();
 }
 
+void SimDataPlane::alter(std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.alter(name);
+  impl_->publish();
+}
+
 void SimDataPlane::fail_nth(OrderKind kind, std::uint64_t nth, int error_number) {
   RONDO_EXPECT(nth >= 1 && error_number > 0, "SimDataPlane::fail_nth: nth and the errno are above 0");
   const std::lock_guard lock(impl_->mutex);
