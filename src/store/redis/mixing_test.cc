@@ -47,8 +47,6 @@ TEST_F(RedisMixing, TheEmptyKeyOfAStockProducerIsASetWithoutFields) {
   const auto consumer = subscribe(driver(), "T");
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET "));
   EXPECT_EQ(server().command({"EXISTS", "_T"}), "1") << "nobody's, as with a stock consumer";
-  set(driver(), "T", "", {{"a", "2"}});
-  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET  a=2"));
 }
 
 TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
