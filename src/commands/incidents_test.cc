@@ -117,6 +117,23 @@ TEST(Incidents, AConsumerAtItsLimitIsNamedWithCountAndLimit) {
             "ROUTE takes no more changes: 2 of its rows are unsettled, the limit (rows_max); 2 of them wait: rondo parked ROUTE");
 }
 
+TEST(Incidents, ATableThatItsOrchHoldsForLongWhileRowsWaitIsNamed) {
+  RuntimeFixture in;
+  OpenOrch& orch = in.runtime.add<OpenOrch>("routes");
+  const ConsumerHandle table = orch.consume(
+      "ROUTE", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+  orch.hold(table);
+  in.run_for(3s);
+  EXPECT_EQ(hold_text(in.stats("ROUTE")), "") << "nothing waits";
+  in.set("ROUTE", "a", {});
+  in.run();
+  EXPECT_EQ(hold_text(in.stats("ROUTE")),
+            "ROUTE takes no more changes: Orch routes has held it for 3 s (hold() without release()); rows that wait: 1");
+  orch.release(table);
+  orch.hold(table);
+  EXPECT_EQ(hold_text(in.stats("ROUTE")), "") << "as while a device is full for a moment";
+}
+
 TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
   Incidents incidents;

@@ -16,6 +16,8 @@ namespace {
 
 /// A wait that resolves by itself, such as one for a neighbour, is resolved within this time.
 constexpr Duration kLongWait = 1min;
+/// An Orch that holds its table because its device is full releases it within this time.
+constexpr Duration kHoldStands = 1s;
 /// Bounds the turn of health, however many facts are awaited.
 constexpr std::uint32_t kPlacesLooked = 16 * Runtime::kPlacesOfPage;
 /// A screen has room for more lines than this.
@@ -47,6 +49,12 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
   notes.push_back(others == 0 ? sentence("rows wait for more facts than were looked at here: rondo parked lists them")
                               : sentence("rows wait longer than a minute for " + std::to_string(others) + (is_cut ? " or more" : "") +
                                          " other facts: rondo parked lists them"));
+}
+
+std::string hold_text(const ConsumerStats& table) {
+  if (table.held_for < kHoldStands) return {};
+  return table.table + " takes no more changes: Orch " + table.orch + " has held it for " + span_text(table.held_for) +
+         " (hold() without release()); rows that wait: " + std::to_string(table.queued);
 }
 
 std::string standstill_text(const ConsumerStats& table) {

@@ -17,5 +17,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes);
 
 /// Reports that a consumer takes no more changes until rows are settled (ConsumerStats::full_at). Empty if it takes changes.
 std::string standstill_text(const ConsumerStats& table);
+/// Reports that an Orch has held its table for longer than a moment while changes wait (ConsumerStats::held_for). Empty otherwise.
+std::string hold_text(const ConsumerStats& table);
 
 }  // namespace rondo::commands

@@ -15,6 +15,7 @@ inline std::string_view state_word(const WhyLink& link) {
     case WhyLink::State::Parked: return "parked";
     case WhyLink::State::Queued: return "queued";
     case WhyLink::State::InFlight: return "in-flight";
+    case WhyLink::State::Unknown: return "unknown";
     case WhyLink::State::Absent: break;  // No change is pending for a row that the store has.
   }
   return "done";

@@ -27,6 +27,7 @@ std::string_view state_name(WhyLink::State state) {
     case WhyLink::State::InFlight: return "in-flight";
     case WhyLink::State::Parked: return "parked";
     case WhyLink::State::Rejected: return "rejected";
+    case WhyLink::State::Unknown: return "unknown";
   }
   return "absent";
 }
@@ -134,9 +135,12 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   /// A row that its consumer has settled may be one that the consumer does not take.
   void note_standstills() {
     for (const ConsumerStats& consumer : runtime_.consumers()) {
-      const std::string still = consumer.quarantine.empty()
-                                    ? standstill_text(consumer)
-                                    : "the consumer of the table is quarantined and takes no more changes: " + consumer.quarantine;
+      std::string still = standstill_text(consumer);
+      if (!consumer.quarantine.empty()) {
+        still = "the consumer of the table is quarantined and takes no more changes: " + consumer.quarantine;
+      } else if (still.empty()) {
+        still = hold_text(consumer);
+      }
       if (still.empty()) continue;
       for (WhyLink& link : why_.chain) {
         if (link.table == consumer.table && link.state == WhyLink::State::Absent) link.note += (link.note.empty() ? "" : "; ") + still;

@@ -51,6 +51,10 @@ bool Consumer::ready() const {
   return ledger_.size() < rows_max_ && !subscription_->empty();
 }
 
+void Consumer::hold() {
+  if (!std::exchange(held_, true)) held_since_ = services_.scheduler.now();
+}
+
 void Consumer::release() {
   held_ = false;
   if (ready()) wake();
@@ -479,6 +483,7 @@ ConsumerStats Consumer::stats() const {
   if (delayed != 0) stats.first_delay = quoted(ledger_.key(first)) + ": " + std::string{ledger_.why(first)};
   stats.in_flight = ledger_.in_flight();
   if (is_full()) stats.full_at = rows_max_;
+  if (held_ && stats.queued > 0) stats.held_for = std::max(services_.scheduler.clock().now() - held_since_, Duration{1});
   if (!quarantine().ok()) stats.quarantine = quarantine().to_string();
   return stats;
 }

@@ -56,7 +56,8 @@ class Consumer final : public Source {
   void expect_settle(const Ticket& ticket, unsigned step) const noexcept { ledger_.expect_settle(ticket.row, ticket.generation, step); }
   /// See Orch::requeue.
   void requeue(std::string_view key);
-  void hold() { held_ = true; }
+  void hold();
+  bool is_held() const noexcept { return held_; }
   void release();
 
   // For Batch.
@@ -79,6 +80,8 @@ class Consumer final : public Source {
   const Rejections& rejections() const noexcept { return rejections_; }
   /// Subscription::caught_up().
   bool is_caught_up() const { return subscription_->caught_up(); }
+  /// Subscription::has_fetched().
+  bool has_fetched(std::string_view key) const { return subscription_->has_fetched(key); }
 
   /// For readers that observe rows.
   RowObservers& observers() noexcept { return observers_; }
@@ -138,6 +141,7 @@ class Consumer final : public Source {
   Ledger ledger_;
   RowObservers observers_;
   bool held_ = false;
+  Instant held_since_;
   bool ended_is_next_ = false;  // True if the next retried row is one whose fact has ended, false if it is a resolved one.
   Instant resolved_since_;      // When the first row became ready after the last turn of resolved rows; Instant{} if none did.
   // The share of retried rows that steps too short for a whole row leave to the next step; see retry_share().

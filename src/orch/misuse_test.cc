@@ -28,6 +28,9 @@ TEST_F(MisuseDeathTest, ATableIsWrittenByTheRuntimesThreadAlone) {
   EXPECT_DEATH(elsewhere([&] { static_cast<void>(table.set("k", {})); }),
                "Table::set, remove or write of ROUTE_TABLE was called on another thread than the runtime's; use Runtime::post");
   EXPECT_DEATH(elsewhere([&] { static_cast<void>(table.remove("k")); }), "of ROUTE_TABLE was called on another thread");
+  Store& store = runtime.store();
+  EXPECT_DEATH(elsewhere([&] { static_cast<void>(store.write("ROUTE_TABLE", Change::set("k", {}))); }),
+               "Store::write of ROUTE_TABLE was called on another thread than the runtime's; use Runtime::post");
   EXPECT_DEATH(elsewhere([&] { runtime.table("ROUTE_TABLE"); }), "Runtime::table of ROUTE_TABLE was called on another thread");
   EXPECT_TRUE(table.set("k", {}).ok());
 }

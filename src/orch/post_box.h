@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class PostBox final : public Inbox {
     bool sleeps = false;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (!quarantine_.ok()) return quarantine_;
       if (arrived_.size() >= limits::kMailboxMessages) {
         ++refused_;
         return {StatusCode::ResourceExhausted, "the runtime has " + std::to_string(arrived_.size()) + " posted functions that wait"};
@@ -61,7 +63,7 @@ class PostBox final : public Inbox {
         try {
           function();
         } catch (...) {
-          on_throw_(std::current_exception());
+          report(std::current_exception());
         }
         if (turn_is_over(budget, turn.items)) break;
       }
@@ -79,6 +81,18 @@ class PostBox final : public Inbox {
     }
 
    private:
+    /// What on_reject() throws quarantines this source: no function runs any more.
+    void report(const std::exception_ptr& thrown) {
+      try {
+        on_throw_(thrown);
+      } catch (const std::exception& error) {
+        box_.close(error.what());
+        throw;
+      } catch (...) {
+        box_.close("something that is no std::exception");
+        throw;
+      }
+    }
     bool refill() {
       taken_.clear();
       next_ = 0;
@@ -92,6 +106,13 @@ class PostBox final : public Inbox {
     std::vector<Function> taken_;
     std::size_t next_ = 0;
   };
+
+  /// The source of the turns is about to be quarantined.
+  void close(const std::string& thrown) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    quarantine_ = {StatusCode::FailedPrecondition,
+                   "the source 'posted functions' is quarantined and runs nothing that is posted: Runtime::on_reject threw " + thrown};
+  }
 
   std::uint64_t hand_out() noexcept override {
     if (turns_.scheduler() == nullptr) {
@@ -117,6 +138,7 @@ class PostBox final : public Inbox {
   std::vector<Function> arrived_;  // Guarded by mutex_, as are came_ and refused_.
   std::uint64_t came_ = 0;         // Functions that arrived since the last hand_out().
   std::uint64_t refused_ = 0;
+  Status quarantine_;  // Guarded by mutex_. Not ok: no turns follow.
   Turns turns_;
 };
 

@@ -75,6 +75,16 @@ TEST_F(PostTest, OneThatThrowsIsToldAndTheNextRuns) {
   EXPECT_THAT(rejects, ElementsAre(HasSubstr("post 'function': the handler threw: cannot bear it")));
 }
 
+/// Such a post was accepted, and its function never ran.
+TEST_F(PostTest, AfterTheirSourceIsQuarantinedNoneIsAccepted) {
+  runtime.on_reject([](std::string_view, const Change&, const Status&) { throw std::runtime_error("no room for that"); });
+  ASSERT_TRUE(runtime.post([] { throw std::runtime_error("first"); }).ok());
+  run();
+  EXPECT_EQ(runtime.post([] {}).to_string(),
+            "failed-precondition: the source 'posted functions' is quarantined and runs nothing that is posted: Runtime::on_reject threw "
+            "no room for that");
+}
+
 TEST_F(PostTest, ARuntimeThatWasStoppedAcceptsNoneAndOneThatEndsRunsNone) {
   bool ran = false;
   {

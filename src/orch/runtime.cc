@@ -354,21 +354,25 @@ std::size_t Runtime::awaited_facts() const {
   return parts_->facts.size();
 }
 
-namespace {
-Status no_consumer(std::string_view table) { return {StatusCode::NotFound, "no Orch of this program consumes the table " + quoted(table)}; }
-}  // namespace
+Status Runtime::no_tap(std::string_view table) const {
+  if (const Worker* const worker = worker_of(table)) {
+    return {StatusCode::Unimplemented, "the Orch that consumes the table " + quoted(table) + " runs on worker " + quoted(worker->name()) +
+                                           ", whose rows cannot be watched or waited for"};
+  }
+  return {StatusCode::NotFound, "no Orch of this program consumes the table " + quoted(table)};
+}
 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
   parts_->expect_here("tap");
   const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
+  if (consumer == parts_->consumers.end()) return failure(no_tap(table));
   return consumer->second->observers().tap(std::move(listener));
 }
 
 Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, RowTap::TakenListener listener) {
   parts_->expect_here("tap_taken");
   const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(no_consumer(table));
+  if (consumer == parts_->consumers.end()) return failure(no_tap(table));
   return consumer->second->observers().tap_taken(std::move(listener));
 }
 

@@ -49,8 +49,16 @@ std::string providers_of(const WhyLink& link, const FactIndex& index) {
   return text;
 }
 
+/// The row's change has left its table and is not in the ledger. 'worker': the name of the consumer's worker; empty for none.
+void look_up_fetched(WhyLink& link, const Consumer& consumer, std::string_view worker) {
+  link.state = WhyLink::State::Queued;
+  add_note(link,
+           worker.empty() ? "its consumer has not taken it yet" : "it waits for worker " + quoted(worker) + ", which has not taken it yet");
+  if (consumer.is_held()) add_note(link, "Orch " + quoted(consumer.orch()) + " holds the table");
+}
+
 /// Fills in the state of link.key in the consumer of link.table.
-void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, Instant now) {
+void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, Instant now, std::string_view worker) {
   if (consumer == nullptr) {
     add_note(link, "no Orch consumes this table");
     return;
@@ -58,6 +66,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(link.key);
   if (row == Ledger::kNone) {
+    if (consumer->has_fetched(link.key)) return look_up_fetched(link, *consumer, worker);
     if (const std::string* rejection = consumer->rejections().text_of(link.key)) {
       link.state = WhyLink::State::Rejected;
       add_note(link, *rejection);
@@ -123,6 +132,7 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Fac
       if (in.state == PlaneState::Refused) add_note(link, in.note);
       return;
     }
+    case WhyLink::State::Unknown: return;
     case WhyLink::State::Rejected:
       if (consumer.rejections().is_of_kernel(link.key)) link.plane = PlaneState::Refused;
       return;
@@ -161,7 +171,8 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   step.link.key = at.key;
   step.link.note = at.note;
   step.link.origin_note = at.note;
-  look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.facts, p.scheduler->clock().now());
+  look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.facts, p.scheduler->clock().now(),
+          p.bridge == nullptr ? std::string_view{} : p.bridge->name());
   const auto teller = p.states.find(at.table);
   if (step.is_consumer && teller != p.states.end()) {
     add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.facts);
@@ -185,6 +196,13 @@ Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& b
     if (step.is_consumer) return std::move(step);
   }
   WhyStep step = why_step(at, row);
+  const Worker* const owner = worker_of(at.table);
+  if (std::ranges::find(busy.workers, owner) != busy.workers.end()) {
+    step.link.state = WhyLink::State::Unknown;
+    step.link.note = at.note;
+    add_note(step.link, "worker " + quoted(owner->name()) + " is busy, and only it knows what became of the row; ask again");
+    return step;
+  }
   if (!busy.workers.empty()) add_note(step.link, "worker " + quoted(busy.workers.front()->name()) + " is busy; ask again");
   return step;
 }

@@ -52,6 +52,7 @@ struct Worker::Parts {
   std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // A source of the worker's scheduler.
   store::bridge::BridgeStore* bridge = nullptr;
   std::thread thread;
+  std::atomic<std::thread::id> own_thread{};  // The id of 'thread' while it works.
   bool started = false;
   std::atomic<bool> ended{false};
   std::atomic<Instant> drain_end{};
@@ -138,6 +139,13 @@ bool Worker::ask(std::function<void(Runtime&)> what) {
   return false;
 }
 
+bool Worker::consumes(std::string_view table) const { return parts_->home_end->consumes(table); }
+
+const Worker* Runtime::worker_of(std::string_view table) const {
+  const auto found = std::ranges::find_if(parts_->workers, [table](const Worker* worker) { return worker->consumes(table); });
+  return found == parts_->workers.end() ? nullptr : *found;
+}
+
 Runtime& Worker::runtime() noexcept { return *parts_->runtime; }
 const std::string& Worker::name() const noexcept { return parts_->options.name; }
 bool Worker::running() const noexcept { return parts_->thread.joinable(); }
@@ -183,6 +191,7 @@ void Worker::Parts::work(std::promise<Status> settled) {
     if (made) watchdog = std::move(*made);
     if (!made) status = std::move(made.error());
   }
+  own_thread = std::this_thread::get_id();
   settled.set_value(status);
   if (!status.ok()) return;
   runtime->run();
@@ -193,6 +202,7 @@ void Worker::Parts::work(std::promise<Status> settled) {
   const Instant deadline = told != Instant{} ? told : scheduler.clock().now() + options.drain;
   while (scheduler.turn() && scheduler.clock().now() < deadline) {
   }
+  own_thread = std::thread::id{};
   ended.store(true, std::memory_order_release);
   home_end->signal(true);
 }
@@ -207,6 +217,8 @@ void Worker::stop() { stop(parts_->options.drain); }
 
 void Worker::stop(Duration drain) {
   Parts& p = *parts_;
+  RONDO_EXPECT(p.own_thread != std::this_thread::get_id(),
+               "Worker::stop of worker '" + name() + "' was called in a turn of that worker; call it on the home runtime's thread");
   if (!p.thread.joinable()) return;
   p.drain_end.store(p.runtime->clock().now() + drain, std::memory_order_release);
   p.home_end->listen_for_signals();

@@ -111,6 +111,34 @@ TEST_F(SteppedWorker, RowWaitsForAFactOfTheHomeThreadAndIsQueuedByItsAnnouncemen
   EXPECT_FALSE(owner.is_awaited({kGroup, "102"}));
 }
 
+/// `get` and `why` said that such a row was done.
+TEST_F(SteppedWorker, ARowThatWaitsInTheRingIsQueuedAndNotDone) {
+  OpenOrch& routes = worker.add<OpenOrch>("routes");
+  const ConsumerHandle table = routes.consume(
+      "ROUTE", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+  set("ROUTE", "before", {});
+  settle();
+  routes.hold(table);
+  set("ROUTE", "k", {{"a", "1"}});
+  settle();
+  Record row;
+  runtime.store().get("ROUTE", "k", [&row](const Result<Record>& record) { row = *record; });
+  settle();
+  ASSERT_TRUE(row) << "the row has left its table";
+  for (const WhyLink& link : {runtime.row_state("ROUTE", row), runtime.why("ROUTE", "k").chain.at(0)}) {
+    EXPECT_EQ(link.state, WhyLink::State::Queued);
+    EXPECT_EQ(link.note, "it waits for worker 'test', which has not taken it yet; Orch 'routes' holds the table");
+  }
+  EXPECT_EQ(runtime.row_state("ROUTE", "before").state, WhyLink::State::Absent);
+  const Result<std::unique_ptr<RowTap>> tap = runtime.tap("ROUTE", [](const RowEvent&) {});
+  ASSERT_FALSE(tap.has_value());
+  EXPECT_EQ(tap.error().to_string(),
+            "unimplemented: the Orch that consumes the table 'ROUTE' runs on worker 'test', whose rows cannot be watched or waited for");
+  routes.release(table);
+  settle();
+  EXPECT_EQ(runtime.row_state("ROUTE", row).state, WhyLink::State::Absent);
+}
+
 TEST_F(SteppedWorker, ARowIsHandledAgainWhenAFactOfTheHomeThreadEnds) {
   OpenOrch& routes = worker.add<OpenOrch>("routes");
   routes.consume(

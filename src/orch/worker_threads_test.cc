@@ -399,6 +399,7 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   run_until([&] { return entered.try_wait(); });
   const std::uint64_t before = worker.stats().unanswered;
   EXPECT_THAT(home->why("T", "waits").chain.at(0).note, HasSubstr("worker 'asked' is busy"));
+  EXPECT_EQ(home->row_state("T", "waits").state, WhyLink::State::Unknown) << "and not done";
   EXPECT_GT(worker.stats().unanswered, before);
   EXPECT_TRUE(home->parked_rows("T", 1).empty());
   go.count_down();
@@ -455,6 +456,27 @@ TEST_F(WorkerThreads, CallsOfTheWorkerAreAnsweredAlsoWhileItIsBeingStopped) {
   worker.stop();
   EXPECT_TRUE(declared);
   EXPECT_EQ(home->store().size("AFTER")->staged, 1U);
+}
+
+/// Both threads waited for each other without an end.
+TEST(WorkerStopDeathTest, IsNotInItsOwnTurn) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        Runtime home;
+        Worker worker(home, {.name = "own"});
+        worker.add<OpenOrch>("orch").consume(
+            "T",
+            [&](std::string_view, const Fields&) {
+              worker.stop();
+              return Outcome::done();
+            },
+            done);
+        ASSERT_TRUE(worker.start().ok());
+        ASSERT_TRUE(home.table("T").set("k", {}).ok());
+        home.run();
+      },
+      "Worker::stop of worker 'own' was called in a turn of that worker");
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ class SubscriptionHandle final : public Subscription {
   std::uint64_t dropped() const override { return shared_->dropped(); }
   void requeue(std::string_view key) override { shared_->requeue(key); }
   bool caught_up() const override { return shared_->caught_up(); }
+  bool has_fetched(std::string_view key) const override {
+    if constexpr (requires { shared_->has_fetched(key); }) return shared_->has_fetched(key);
+    return false;
+  }
   void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override {
     if constexpr (requires { shared_->next_arrivals(max, out); }) shared_->next_arrivals(max, out);
   }

@@ -1,9 +1,12 @@
 #include "store/table_rules.h"
-#include "rondo/base/limits.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
+
+#include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/scheduler.h"
 
 namespace rondo {
 
@@ -23,6 +26,11 @@ namespace {
 std::string table_named(std::string_view name) { return "table " + quoted(name); }
 std::string table_of(const TableSpec& spec) { return table_named(spec.name) + " (" + std::string{to_string(spec.kind)} + ")"; }
 }  // namespace
+
+void expect_write_here(const Scheduler& scheduler, std::string_view table) {
+  RONDO_EXPECT(scheduler.is_here(),
+               "Store::write of " + std::string{table} + " was called on another thread than the runtime's; use Runtime::post");
+}
 
 Status check_spec(const TableSpec& spec) {
   if (spec.name.empty()) return {StatusCode::InvalidArgument, "a table's name must not be empty"};

@@ -162,6 +162,7 @@ class Orch {
   /// needs the connection, unless the row is done while facts hold. O(1).
   void requeue(ConsumerHandle consumer, std::string_view key);
   /// A held consumer takes and handles nothing until release(); its changes wait in order. For back-pressure (a full data plane).
+  /// A hold of more than a second while changes wait is a note of `rondo health` and in `rondo why`.
   void hold(ConsumerHandle consumer);
   void release(ConsumerHandle consumer);
 

@@ -31,6 +31,7 @@ namespace rondo {
 
 class ExecutorRecords;
 class TurnOverrides;
+class Worker;
 
 /// A recorded run that a replay runs again: what decides and answers in place of clock, state and targets. replay::Replay makes it.
 struct ReplayedRun {
@@ -119,8 +120,8 @@ struct FactOrigin {
 /// One row of the answer to "why is this not done?".
 struct WhyLink {
   /// Absent: no change of this key is unsettled; the row was never written, or it is done. Rejected: the same, but the newest change of the
-  /// key was rejected; the note says why.
-  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked, Rejected };
+  /// key was rejected; the note says why. Unknown: a worker consumes the table and was too busy to answer.
+  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked, Rejected, Unknown };
   std::string table;  // Empty if no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
@@ -193,6 +194,8 @@ struct ConsumerStats {
   /// ConsumeOptions::rows_max while so many rows are unsettled and the table has more changes, which the consumer does not take; otherwise
   /// 0.
   std::size_t full_at = 0;
+  /// How long the Orch has held the table (Orch::hold); 0: it does not, or no change waits.
+  Duration held_for{0};
   std::string quarantine = {};  // Why its consumer gets no more turns (Source::quarantine()); empty while it gets them.
 };
 
@@ -239,10 +242,11 @@ class Runtime {
 
   /// Runs 'function' in a turn of this runtime. Any thread may call it, also the runtime's own, even in a turn. Functions run in the order
   /// in which they were posted, at RuntimeOptions::posted. One that throws is lost and reported to on_reject(). ResourceExhausted when
-  /// limits::kMailboxMessages functions wait; Cancelled after stop(); InvalidArgument for an empty function. Functions that still wait when
-  /// the runtime is destroyed are not run. The runtime must not be destroyed during the call. Cost: one mutex and a few instructions; a
-  /// sleeping runtime is woken. A replay repeats the writes of a posted function, but not what it does to an Orch's own state. To reach an
-  /// Orch in a way that a replay repeats, write a row or an event.
+  /// limits::kMailboxMessages functions wait; Cancelled after stop(); InvalidArgument for an empty function; FailedPrecondition once
+  /// on_reject() has thrown for a function, because no function runs after that. Functions that still wait when the runtime is destroyed
+  /// are not run. The runtime must not be destroyed during the call. Cost: one mutex and a few instructions; a sleeping runtime is woken. A
+  /// replay repeats the writes of a posted function, but not what it does to an Orch's own state. To reach an Orch in a way that a replay
+  /// repeats, write a row or an event.
   Status post(std::function<void()> function);
 
   /// A table for writers. Declares a Staged table if it is unknown. If the store refuses it, for example beyond limits::kTables, each write
@@ -365,6 +369,10 @@ class Runtime {
   [[noreturn]] static void cannot_add(const Status& why);
   void adopt(std::unique_ptr<Orch> orch);
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority);
+  /// The worker on which an Orch consumes 'table'; nullptr if there is none.
+  const Worker* worker_of(std::string_view table) const;
+  /// Why the rows of 'table' cannot be observed: no consumer of this runtime takes them.
+  Status no_tap(std::string_view table) const;
   struct BusyWorkers;
   struct WhyStep;
   WhyStep why_step(const FactOrigin& at, const Record* row) const;

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -91,7 +92,7 @@ class Worker {
   bool running() const noexcept;
   /// Stops taking changes from the tables, handles those already taken for at most WorkerOptions::drain, and joins the thread. It waits for
   /// a handler that has not returned. Writes that the worker made by then reach the home store. Rows that wait for facts are dropped, as
-  /// when a runtime ends. Blocks the home thread; must not be called in a turn of the worker itself.
+  /// when a runtime ends. Blocks the home thread; must not be called in a turn of the worker itself (assert).
   void stop();
   /// The same with 'drain' in place of WorkerOptions::drain.
   void stop(Duration drain);
@@ -105,6 +106,8 @@ class Worker {
   /// Calls 'what' in a turn of the worker, or immediately while it has no thread. False if the worker was busy for too long; 'what' may
   /// then still be called later, so it must own what it uses.
   bool ask(std::function<void(Runtime&)> what);
+  /// True if an Orch of the worker consumes 'table'. Home thread.
+  bool consumes(std::string_view table) const;
   /// Called when the home runtime ends: stops the worker and drops its reference to the home runtime.
   void leave_home();
   struct Parts;

@@ -112,6 +112,12 @@ class Subscription {
   /// Whether take() has returned every row that existed when the subscription was made. True from the start if there were none, or with
   /// standing_rows = false.
   virtual bool caught_up() const = 0;
+  /// Whether a change of 'key' has left the table and take() has not returned it yet. O(such changes), for explanations. A store whose
+  /// changes wait in their table alone returns false.
+  virtual bool has_fetched(std::string_view key) const {
+    static_cast<void>(key);
+    return false;
+  }
   /// When 'keys' keys came into this process. Without a time: unknown, or rows that existed before the subscription.
   struct Arrival {
     Instant at = {};
@@ -136,7 +142,7 @@ class Store {
   /// All declared tables, in the order of their names.
   virtual std::vector<TableSpec> tables() const = 0;
 
-  /// Writes one change; ok means accepted in order, not yet applied.
+  /// Writes one change; ok means accepted in order, not yet applied. On the scheduler's thread (assert).
   /// Refused immediately: NotFound (no such table), InvalidArgument (an Event to a Staged or Watched table, a Set or Delete to a Channel, a
   /// Set with an empty key or name of a field, sizes beyond limits), ResourceExhausted (send buffer full, or the table is full as far as
   /// this store knows; a merged row beyond the limits of a record), Unavailable (connection lost and the store cannot hold more).

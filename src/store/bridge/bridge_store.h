@@ -46,6 +46,8 @@ class BridgeStore final : public Store {
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
 
+  /// The worker's name.
+  const std::string& name() const noexcept { return home_.options().name; }
   /// The number of changes that arrived here and that no consumer took.
   std::size_t untaken() const;
 

@@ -209,6 +209,10 @@ void HomeBridge::wait_for_signal() {
 
 // --- Change rings.
 
+bool HomeBridge::consumes(std::string_view table) const {
+  return std::ranges::any_of(forwarders_, [table](const auto& forwarder) { return forwarder->ring()->spec.name == table; });
+}
+
 Status HomeBridge::open_ring(const std::shared_ptr<ChangeRing>& ring, const SubscribeOptions& options, Priority priority) {
   Result<std::unique_ptr<Subscription>> far = store_->subscribe(ring->spec.name, options);
   if (!far) return far.error();

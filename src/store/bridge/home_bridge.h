@@ -57,6 +57,9 @@ class HomeBridge final : public Source {
   /// Serves the pending requests, then leaves the home scheduler and store. Later calls of the worker return Unavailable.
   void close();
 
+  /// Whether the worker subscribes to 'table'.
+  bool consumes(std::string_view table) const;
+
   // --- Worker.
   Link& link() noexcept { return *link_; }
   const Options& options() const noexcept { return options_; }

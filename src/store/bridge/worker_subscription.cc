@@ -45,6 +45,15 @@ bool WorkerSubscription::caught_up() const noexcept {
   return standing != ChangeRing::kUnknown && ring_->keys_taken.load(std::memory_order_relaxed) >= standing && kept_front_ >= kept_until_;
 }
 
+bool WorkerSubscription::has_fetched(std::string_view key) const {
+  const auto is_of_key = [key](const Entry& entry) { return entry.mark != Entry::Mark::Gap && entry.record.key() == key; };
+  if (std::ranges::any_of(kept_, is_of_key)) return true;
+  for (std::size_t i = 0, ready = ring_ ? ring_->entries.available(SIZE_MAX) : 0; i < ready; ++i) {
+    if (is_of_key(ring_->entries.peek(i))) return true;
+  }
+  return false;
+}
+
 void WorkerSubscription::request_home() {
   while (!unsent_acks_.empty() && request_one(Request::Kind::Ack, unsent_acks_.front(), {})) unsent_acks_.pop_front();
   while (!requeues_.empty() && request_one(Request::Kind::Requeue, {}, *requeues_.begin())) requeues_.erase(requeues_.begin());

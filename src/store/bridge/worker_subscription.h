@@ -40,6 +40,8 @@ class WorkerSubscription {
   void ack(const Change& change);
   void requeue(std::string_view key);
   bool caught_up() const noexcept;
+  /// See Subscription. Visits what was kept and the whole ring.
+  bool has_fetched(std::string_view key) const;
   /// Returns the acknowledgements that were not sent to the home thread yet.
   std::deque<Change> take_unsent_acks() { return std::exchange(unsent_acks_, {}); }
   std::uint64_t dropped() const noexcept { return ring_ ? ring_->dropped.load(std::memory_order_relaxed) : 0; }

@@ -48,6 +48,7 @@ std::vector<TableSpec> MemoryStore::tables() const {
 }
 
 Status MemoryStore::write(std::string_view name, Change change, WriteDone done) {
+  expect_write_here(scheduler_, name);
   MemoryTable* const table = find(name);
   if (table == nullptr) return no_such_table(name);
   if (Status bad = check_change(table->spec(), change); !bad.ok()) return bad;

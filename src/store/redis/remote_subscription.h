@@ -91,6 +91,10 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   virtual void use(const SubscribeOptions& options) { static_cast<void>(options); }
   virtual void requeue(std::string_view key) { static_cast<void>(key); }
   virtual bool caught_up() const { return true; }
+  virtual bool has_fetched(std::string_view key) const {
+    static_cast<void>(key);
+    return false;
+  }
   virtual std::size_t fetched() const { return 0; }
   /// Why no changes arrive although the connections are up; ok otherwise.
   virtual Status trouble() const { return {}; }

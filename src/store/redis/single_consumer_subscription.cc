@@ -334,6 +334,12 @@ void SingleConsumerSubscription::visit_fetched(const std::function<void(std::str
   }
 }
 
+bool SingleConsumerSubscription::has_fetched(std::string_view key) const {
+  bool found = false;
+  visit_fetched([&found, key](std::string_view fetched) { found = found || fetched == key; });
+  return found;
+}
+
 /// Adapts the pop size to the bytes of the last batch: the rows that the script does not read itself are read with as many commands in a
 /// row. If the batch was well below the limit, the size doubles.
 void SingleConsumerSubscription::learn_pop_size(const Batch& batch) {

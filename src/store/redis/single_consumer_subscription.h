@@ -31,6 +31,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) final;
   bool empty() const final { return waiting_.empty() || !link().may_take(); }
   std::size_t depth() const final { return waiting_entries_ + target().waiting; }
+  bool has_fetched(std::string_view key) const final;
   void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const final;
   /// Standing rows do not count, because nothing is staged for them.
   std::size_t fetched() const final { return waiting_entries_ - waiting_read_; }
