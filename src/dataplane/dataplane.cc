@@ -4,7 +4,21 @@ namespace rondo {
 
 DataPlane::~DataPlane() = default;
 
-Status DataPlane::claim() { return {}; }
+Status DataPlane::claim() {
+  if (is_claimed_.exchange(true)) {
+    return {StatusCode::AlreadyExists, "the data plane (" + describe() + ") has an owner in this process, for instance another Switch"};
+  }
+  Status reserved = reserve();
+  if (!reserved.ok()) is_claimed_ = false;
+  return reserved;
+}
+
+void DataPlane::release() noexcept {
+  unreserve();
+  is_claimed_ = false;
+}
+
+Status DataPlane::reserve() { return {}; }
 
 std::uint8_t DataPlane::protocol() const noexcept { return 0; }
 

@@ -15,8 +15,24 @@ namespace rondo {
 class Switch::Parts {
  public:
   Parts(Runtime& runtime, DataPlane& target, switch_agent::SwitchAgentOptions options)
-      : plane(target), agent(runtime, target, std::move(options)) {}
-  DataPlane& plane;
+      : claim(target), agent(runtime, target, std::move(options)) {}
+  /// The claim of the data plane, which ends after the agent.
+  struct Claim {
+    explicit Claim(DataPlane& of) : plane(of) {}
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ~Claim() {
+      if (is_held) plane.release();
+    }
+    Status take() {
+      Status claimed = plane.claim();
+      is_held = claimed.ok();
+      return claimed.with_context("claiming the data plane");
+    }
+    DataPlane& plane;
+    bool is_held = false;
+  };
+  Claim claim;
   switch_agent::Agent agent;
 };
 
@@ -64,7 +80,7 @@ Switch::~Switch() { tie_->switch_ends(); }
 
 Status Switch::start() {
   if (std::exchange(tie_->was_started, true)) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
-  if (Status claimed = parts_->plane.claim(); !claimed.ok()) return claimed.with_context("claiming the data plane");
+  if (Status claimed = parts_->claim.take(); !claimed.ok()) return claimed;
   return parts_->agent.start();
 }
 bool Switch::has_restarted() const noexcept { return parts_->agent.has_restarted(); }

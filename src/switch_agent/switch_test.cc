@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "orch/reports_health.h"
+#include "rondo/dataplane/reconciler.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"
@@ -75,6 +76,34 @@ TEST_F(SwitchLife, HealthSaysThatItWasNotStarted) {
 TEST_F(SwitchLife, StartsOnce) {
   EXPECT_TRUE(device->start().ok());
   EXPECT_EQ(device->start().code(), StatusCode::FailedPrecondition);
+}
+
+/// The second one deleted what the first had made.
+TEST_F(SwitchLife, IsTheOnlyOneOfItsDataPlaneUntilItEnds) {
+  ASSERT_TRUE(device->start().ok());
+  RuntimeOptions options;
+  options.clock = &world.clock();
+  options.reactor = &world.reactor();
+  Runtime beside(std::move(options));
+  {
+    Switch second(beside, plane, SwitchOptions{.in_line = true});
+    const Status refused = second.start();
+    EXPECT_EQ(refused.code(), StatusCode::AlreadyExists);
+    EXPECT_EQ(refused.message(),
+              "claiming the data plane: the data plane (simulated) has an owner in this process, for instance another Switch");
+  }
+  Reconciler in_front(plane);
+  EXPECT_EQ(in_front.claim().code(), StatusCode::AlreadyExists) << "the same plane, behind another one";
+  device.reset();
+  EXPECT_TRUE(in_front.claim().ok());
+  in_front.release();
+  runtime.reset();
+  RuntimeOptions again;
+  again.clock = &world.clock();
+  again.reactor = &world.reactor();
+  Runtime later(std::move(again));
+  Switch third(later, plane, SwitchOptions{.in_line = true});
+  EXPECT_TRUE(third.start().ok());
 }
 
 TEST_F(SwitchLife, WithoutAStartEachPortSaysSo) {

@@ -21,6 +21,7 @@
 //   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -171,10 +172,13 @@ class DataPlane {
  public:
   virtual ~DataPlane();
 
-  /// Reserves the objects of this protocol number for the caller until this data plane ends: two owners would delete each other's.
-  /// AlreadyExists names the process that owns them. Succeeds again for the same data plane. Other planes, for reading, may exist beside
-  /// it.
-  virtual Status claim();
+  /// Reserves the objects of this protocol number for the caller: two owners would delete each other's. AlreadyExists while they have an
+  /// owner: another caller of this plane until release(), or another plane of this number until that plane ends; the message names the
+  /// process. Planes that only read need no claim. Any thread.
+  Status claim();
+  /// Ends the claim of the caller, who orders nothing more: this plane can be claimed again. A kernel's objects stay reserved for this
+  /// plane until it ends. Any thread.
+  void release() noexcept;
 
   /// Executes the orders and sets the status of each. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace). One thread
   /// at a time; the dumps may run on another.
@@ -215,6 +219,12 @@ class DataPlane {
   virtual std::uint8_t protocol() const noexcept;
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;
+
+ private:
+  /// What the first claim() does, and each one after a release().
+  virtual Status reserve();
+  virtual void unreserve() noexcept {}
+  std::atomic<bool> is_claimed_{false};
 };
 
 struct LinuxDataPlaneOptions {

@@ -100,6 +100,8 @@ class Reconciler final : public DataPlane {
   std::string describe() const override { return plane_.describe(); }
 
  private:
+  Status reserve() override { return plane_.claim(); }
+  void unreserve() noexcept override { plane_.release(); }
   struct Known;
 
   DataPlane& plane_;

@@ -58,14 +58,6 @@ class LinuxDataPlane final : public DataPlane {
 
   std::uint8_t protocol() const noexcept override { return marks_.protocol; }
 
-  Status claim() override {
-    if (lock_.is_held()) return {};
-    auto lock = netlink::PlaneLock::take(where_.path(), marks_.protocol);
-    if (!lock) return std::move(lock.error());
-    lock_ = std::move(*lock);
-    return {};
-  }
-
   void apply(std::span<Operation> ops) override {
     std::size_t begin = 0;  // The first order that is not sent yet.
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -188,6 +180,14 @@ class LinuxDataPlane final : public DataPlane {
   }
 
  private:
+  Status reserve() override {
+    if (lock_.is_held()) return {};
+    auto lock = netlink::PlaneLock::take(where_.path(), marks_.protocol);
+    if (!lock) return std::move(lock.error());
+    lock_ = std::move(*lock);
+    return {};
+  }
+
   /// The orders that are given only after a look at whose their object is: the kernel would delete one of any program.
   static bool is_looked_up(const Order& order) noexcept {
     return std::holds_alternative<FdbDelete>(order) || std::holds_alternative<NexthopDelete>(order);

@@ -268,7 +268,9 @@ TEST(LinuxDataPlane, OneClaimsAProtocolNumberOfANamespaceAndOthersMayRead) {
   auto owner = open(201);
   EXPECT_EQ(owner->protocol(), 201);
   EXPECT_TRUE(owner->claim().ok());
-  EXPECT_TRUE(owner->claim().ok()) << "it has it already";
+  EXPECT_EQ(owner->claim().code(), StatusCode::AlreadyExists) << "two owners of one plane";
+  owner->release();
+  EXPECT_TRUE(owner->claim().ok()) << "its owner has ended";
   const auto other = open(201);
   const Status refused = other->claim();
   EXPECT_EQ(refused.code(), StatusCode::AlreadyExists) << refused.to_string();
