@@ -99,6 +99,19 @@ TEST_F(RedisBounds, WritesThatWaitForTheirAnswersHaveALimitInNumberAndInBytes) {
   }
 }
 
+TEST_F(RedisBounds, AChangeThatWasFetchedIsKnownUntilItIsTaken) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_FALSE(consumer->has_fetched("k"));
+  set(driver(), "T", "k", {{"n", "1"}});
+  ASSERT_TRUE(driver().run_until([&] { return !consumer->empty(); }));
+  EXPECT_TRUE(consumer->has_fetched("k"));
+  EXPECT_FALSE(consumer->has_fetched("other"));
+  std::vector<Change> taken;
+  consumer->take(10, taken);
+  EXPECT_FALSE(consumer->has_fetched("k"));
+}
+
 using RedisBoundsDeathTest = RedisBounds;
 
 TEST_F(RedisBoundsDeathTest, PopOfMoreKeysThanTheLimitIsAProgramError) {
@@ -106,7 +119,9 @@ TEST_F(RedisBoundsDeathTest, PopOfMoreKeysThanTheLimitIsAProgramError) {
   options.pop_batch = limits::kRedisPopKeys;
   { const StoreDriver driver(options); }
   options.pop_batch = limits::kRedisPopKeys + 1;
-  EXPECT_DEATH(StoreDriver{options}, "kRedisPopKeys");
+  EXPECT_DEATH(StoreDriver{options}, "RedisStoreOptions::pop_batch is 1025; it is from 1 to 1024 \\(limits::kRedisPopKeys\\)");
+  options.pop_batch = 0;
+  EXPECT_DEATH(StoreDriver{options}, "RedisStoreOptions::pop_batch is 0; it is from 1 to");
 }
 
 TEST_F(RedisBounds, ServerThatIsStoppedForTenSecondsStorm) { stop_server_for(10s, 1s); }

@@ -18,6 +18,7 @@
 #include "store/redis/connection.h"
 #include "store/redis/epoch.h"
 #include "store/redis/lease.h"
+#include "store/redis/name_roots.h"
 #include "store/redis/queue_subscription.h"
 #include "store/redis/reader.h"
 #include "store/redis/sentinel_finder.h"
@@ -151,6 +152,7 @@ struct RedisStore::Parts final : Connection::User {
   redis::Lease lease;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
+  redis::NameRoots roots{options.separator};
   std::map<std::string, std::shared_ptr<RemoteSubscription>, std::less<>>
       popped;                                                    // The subscriptions of Staged and Queue tables that ever had a consumer.
   std::vector<std::weak_ptr<RemoteSubscription>> subscriptions;  // All subscriptions that may be open.
@@ -441,7 +443,10 @@ void RedisStore::Parts::adopt(const std::shared_ptr<RemoteSubscription>& subscri
 // --- Store
 
 RedisStore::RedisStore(Scheduler& scheduler, RedisStoreOptions options) {
-  RONDO_ASSERT(options.pop_batch > 0 && options.pop_batch <= limits::kRedisPopKeys && options.writes_max > 0);
+  RONDO_EXPECT(options.pop_batch > 0 && options.pop_batch <= limits::kRedisPopKeys,
+               "RedisStoreOptions::pop_batch is " + std::to_string(options.pop_batch) + "; it is from 1 to " +
+                   std::to_string(limits::kRedisPopKeys) + " (limits::kRedisPopKeys)");
+  RONDO_EXPECT(options.writes_max > 0, "RedisStoreOptions::writes_max is 0; it is at least 1");
   parts_ = std::make_unique<Parts>(scheduler, std::move(options));
 }
 RedisStore::~RedisStore() = default;
@@ -452,6 +457,7 @@ Status RedisStore::declare(const TableSpec& spec) {
   if (parts_->tables.size() >= limits::kTables) {
     return {StatusCode::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
   }
+  if (Status shared = parts_->roots.add(spec); !shared.ok()) return shared;
   const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
   parts_->tables.emplace(spec.name, redis::Target{spec, keys});
   return {};
@@ -465,6 +471,7 @@ std::vector<TableSpec> RedisStore::tables() const {
 
 Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
   Parts& parts = *parts_;
+  store::expect_write_here(parts.scheduler, table);
   redis::Target* const target = parts.find(table);
   if (target == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
