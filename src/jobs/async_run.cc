@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thrown.h"
 #include "jobs/async_state.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
@@ -49,7 +50,14 @@ void AsyncRun::State::leave() {
 void AsyncRun::State::request_stop() {
   is_stop_requested = true;
   const auto call = std::exchange(stop, {});
-  if (call && !std::exchange(was_stop_called, true)) call();
+  if (!call || std::exchange(was_stop_called, true)) return;
+  try {
+    call();
+  } catch (...) {
+    const Status thrown = thrown_by("the function of AsyncRun::on_stop() for run " + std::to_string(run), std::current_exception());
+    trouble = thrown.message().substr(0, limits::kRunNote);
+    on_stop_thrown(thrown);
+  }
 }
 
 void AsyncRun::State::change_begin(std::optional<std::string> of_begin) {
@@ -102,7 +110,9 @@ void AsyncRun::on_stop(std::function<void()> stop) const {
   state_->expect_here("AsyncRun::on_stop()");
   if (!is_open()) return;
   state_->stop = std::move(stop);
-  if (state_->is_stop_requested) state_->request_stop();
+  if (!state_->is_stop_requested) return;
+  const std::shared_ptr<State> state = state_;  // The function may destroy this AsyncRun.
+  state->request_stop();
 }
 
 bool AsyncRun::is_stop_requested() const noexcept { return state_->is_stop_requested; }

@@ -44,6 +44,7 @@ struct AsyncRun::State {
   bool is_stop_requested = false;
   bool was_stop_called = false;  // A function of AsyncRun::on_stop() was.
   std::function<void()> stop;
+  std::function<void(const Status& thrown)> on_stop_thrown;  // Called within request_stop().
   Progress progress;
   Status status;
   std::string note;

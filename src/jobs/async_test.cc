@@ -821,5 +821,31 @@ TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {
   EXPECT_EQ(jobs->stats().running, 0U);
 }
 
+/// The exception quarantined the source of all timeouts.
+TEST_F(AsyncJobs, AStopFunctionThatThrowsIsReportedAndTheNextTimeoutsCome) {
+  std::vector<std::string> reported;
+  runtime->on_reject([&](std::string_view table, const Change& change, const Status& why) {
+    if (change.verb() == "stop")
+      reported.push_back(std::string{table} + " " + std::string{change.key()} + ": " + std::string{why.message()});
+  });
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "bad", .handler = "away", .timeout = 20ms});
+  const std::string run = std::to_string(trigger("bad"));
+  ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
+  begun[0].on_stop([] { throw std::runtime_error("cannot stop it"); });
+  ASSERT_TRUE(becomes([&] { return !reported.empty(); }));
+  const std::string text = "the function of AsyncRun::on_stop() for run " + run + " threw: cannot stop it";
+  EXPECT_THAT(reported, ElementsAre("jobs bad#" + run + ": " + text));
+  EXPECT_TRUE(begun[0].is_open());
+  EXPECT_EQ(runtime->scheduler().stats().quarantined, 0U);
+  put({.name = "good", .handler = "away", .timeout = 20ms});
+  trigger("good");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2 && begun[1].is_stop_requested(); }));
+  for (const AsyncRun& one : begun) one.end({StatusCode::Cancelled, "stopped"});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("good"), ElementsAre(HasSubstr("timed-out the timeout of 20 ms has passed")));
+}
+
 }  // namespace
 }  // namespace rondo::jobs

@@ -167,6 +167,9 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
   state->begun = wall_now();
   state->scheduler = &runtime.scheduler();
   state->now = [this] { return wall_now(); };
+  state->on_stop_thrown = [this, key = key_of(live.run)](const Status& why) {
+    runtime.report_reject("jobs", Change::event("stop", key, {}), why);
+  };
   state->on_end = [this](const AsyncRun::State& ended) { async_ended(ended); };
   state->on_left = [this](const AsyncRun::State& left) { async_left(left); };
   state->on_begin_changed = [this](const AsyncRun::State& changed) { async_begin_changed(changed); };

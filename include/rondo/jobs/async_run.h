@@ -60,7 +60,8 @@ class AsyncRun {
   void ended_at(WallTime ended) const;
   /// Sets the function that is called when the attempt must stop: the run was killed or covered, its timeout has passed, or its job was
   /// removed. Of all functions that are set for an attempt one is called, once; immediately if that has happened before. The handler then
-  /// ends the attempt when the work has stopped. 'stop' must not throw, and must not hold an AsyncRun, which would keep itself alive.
+  /// ends the attempt when the work has stopped. What 'stop' throws goes to Runtime::on_reject, and the
+  /// attempt goes on. 'stop' must not hold an AsyncRun, which would keep itself alive.
   void on_stop(std::function<void()> stop) const;
   bool is_stop_requested() const noexcept;
   /// Ends the attempt. 'note' is for people: what the work returned. DeadlineExceeded means that the work exceeded its time, so the run
