@@ -41,6 +41,7 @@ class StartCheck {
   explicit StartCheck(const Config& config) : config_(config) {}
 
   std::vector<StartFinding> all() {
+    check_own_files();
     check_place("admin.socket", config_.socket, S_IFSOCK, "a socket");
     check_journal();
     check_store("store.url", config_.store);
@@ -69,6 +70,34 @@ class StartCheck {
     check_place(setting, file, S_IFREG, "a regular file");
     if (findings_.size() != before) return;
     if (const Status bad = check_content(); !bad.ok()) complain(setting, std::string{bad.message()});
+  }
+
+  /// The journal, the jobs and the tables of one URL each lock and rewrite their file.
+  void check_own_files() {
+    std::vector<std::pair<std::string, std::string>> files;
+    const auto add = [&](const std::string& setting, const std::string& file) {
+      for (const auto& [other, same] : files) {
+        if (other.substr(0, other.find('.')) == setting.substr(0, setting.find('.')) || !is_same_file(file, same)) continue;
+        return complain(setting, "is the file of " + other + ", '" + same + "', too: each of them needs a file of its own");
+      }
+      files.emplace_back(setting, file);
+    };
+    if (!config_.journal_file.empty()) add("journal.file", config_.journal_file);
+    if (const auto file = table_file(config_.store.url)) add("store.url", *file);
+    for (const StoreGroup& group : config_.store_groups) {
+      if (const auto file = table_file(group.place.url)) add("store.group.url", *file);
+    }
+    if (config_.jobs.enabled) add("jobs.file", config_.jobs.file);
+  }
+
+  /// Also of files that are not there yet, and through links.
+  static bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+    std::error_code error;
+    if (std::filesystem::equivalent(one, other, error)) return true;
+    const auto real = [&error](const std::filesystem::path& file) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+    };
+    return real(one) == real(other);
   }
 
   void check_journal() {

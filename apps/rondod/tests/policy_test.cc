@@ -241,6 +241,29 @@ TEST_F(CheckConfig, NamesFoldersThatAreNotThere) {
   EXPECT_EQ(log_text(), "");
 }
 
+/// The start failed with "another process has it open", and that process was rondod itself.
+TEST_F(CheckConfig, TheJournalTheTablesAndTheJobsAreThreeFiles) {
+  ASSERT_EQ(::symlink(file("one").c_str(), file("link").c_str()), 0);
+  const auto with = [this](const std::string& store, const std::string& journal, const std::string& jobs) {
+    configure("url = \"file://" + file(store) + "\"\n[journal]\nfile = \"" + file(journal) + "\"\n[jobs]\nenabled = true\nfile = \"" +
+              file(jobs) + "\"\n");
+    return check();
+  };
+  const auto of = [this](const std::string& setting, const std::string& other) {
+    return HasSubstr("error: " + setting + ": is the file of " + other + ", '" + file("one") +
+                     "', too: each of them needs a file of its own");
+  };
+  EXPECT_EQ(with("one", "two", "three"), 0) << log_text();
+  EXPECT_EQ(with("one", "one", "three"), 78);
+  EXPECT_THAT(log_text(), of("store.url", "journal.file"));
+  EXPECT_EQ(with("one", "two", "one"), 78);
+  EXPECT_THAT(log_text(), of("jobs.file", "store.url"));
+  EXPECT_EQ(with("two", "one", "../" + std::filesystem::path{file("one")}.parent_path().filename().string() + "/one"), 78);
+  EXPECT_THAT(log_text(), of("jobs.file", "journal.file"));
+  EXPECT_EQ(with("link", "one", "three"), 78) << "a link to it";
+  EXPECT_THAT(log_text(), of("store.url", "journal.file"));
+}
+
 TEST_F(CheckConfig, NamesWhatWouldKeepItFromStartingAndChangesNothing) {
   std::ofstream(file("plain")) << "x";
   ASSERT_EQ(::mkdir(file("folder").c_str(), 0700), 0);
