@@ -16,7 +16,7 @@ namespace rondo::jobs {
 void Jobs::Parts::set_handler(std::string name, HandlerEntry entry) {
   RONDO_EXPECT(!name.empty(), "Jobs was given a handler with an empty name");
   const bool is_function = entry.async != nullptr ? static_cast<bool>(entry.async->begin) : static_cast<bool>(*entry.handler);
-  RONDO_EXPECT(is_function, "Jobs was given the handler '" + name + "' with an empty function");
+  RONDO_EXPECT(is_function || calls.is_replayed(), "Jobs was given the handler '" + name + "' with an empty function");
   handlers[name] = std::move(entry);
   if (handlerless.erase(name) != 0) replan_after = "";  // Other handlers may not have been noted.
   turns.handler_came(name);

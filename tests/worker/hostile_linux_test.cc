@@ -69,12 +69,14 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
   bool order(const std::string& row) const { return send_all(orders, frame('M', "{\"id\":1,\"rows\":[" + row + "]}")); }
   bool welcome() const { return order(R"({"welcome":{"session":"abc"}})"); }
   /// The payload of the next frame; empty when the worker has closed.
-  static std::string receive(int fd) {
+  std::string receive(int fd) const {
     std::array<unsigned char, 5> head{};
     if (::recv(fd, head.data(), head.size(), MSG_WAITALL) != 5) return {};
     const std::size_t size = head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::size_t>(head[3]) << 24;
     std::string payload(size - 1, '\0');
-    return ::recv(fd, payload.data(), payload.size(), MSG_WAITALL) == static_cast<ssize_t>(payload.size()) ? payload : std::string{};
+    if (::recv(fd, payload.data(), payload.size(), MSG_WAITALL) != static_cast<ssize_t>(payload.size())) return {};
+    if (fd == reports) report_id = boost::json::parse(payload).at("id").to_number<std::int64_t>();
+    return payload;
   }
   /// Reads until the worker has closed its connection.
   bool is_left() const {
@@ -84,7 +86,8 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
       if (got <= 0) return true;
     }
   }
-  static std::string taken() { return frame('J', R"({"id":1,"ok":true,"result":{"refused":0}})"); }
+  /// The answer to the last report.
+  std::string taken() const { return frame('J', R"({"id":)" + std::to_string(report_id) + R"(,"ok":true,"result":{"refused":0}})"); }
   /// Takes the reports of the worker until one has this text, which is left without an answer.
   bool reports_with(std::string_view text) const {
     for (;;) {
@@ -115,7 +118,8 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
   int listener = -1;
   int orders = -1;
   int reports = -1;
-  std::string hello;  // Of the worker.
+  std::string hello;                   // Of the worker.
+  mutable std::int64_t report_id = 0;  // The id of the last report.
 };
 
 TEST_F(WorkerAndAHostileServer, NothingRunsThatIsNotAllowed) {
@@ -128,7 +132,7 @@ TEST_F(WorkerAndAHostileServer, NothingRunsThatIsNotAllowed) {
     const std::string report = receive(reports);
     ASSERT_FALSE(report.empty());
     told += report;
-    ASSERT_TRUE(send_all(reports, frame('J', R"({"id":1,"ok":true,"result":{"refused":0}})")));
+    ASSERT_TRUE(send_all(reports, taken()));
   }
   EXPECT_THAT(told, HasSubstr("has no command 'sh'"));
   EXPECT_THAT(told, HasSubstr("begins with '-'"));
@@ -237,7 +241,8 @@ TEST_F(WorkerAndAHostileServer, AMalformedListOfUnstoredEndsKeepsThemAll) {
   ASSERT_TRUE(order(start(1, "nothing", "x")));
   ASSERT_TRUE(reports_with(R"(["end","1",)"));
   for (const char* const unstored : {R"(["1"])", R"("1")", "null", "[1.5]", "[1,null]"}) {
-    ASSERT_TRUE(send_all(reports, frame('J', R"({"id":1,"ok":true,"result":{"refused":0,"unstored":)" + std::string{unstored} + "}}")));
+    ASSERT_TRUE(send_all(reports, frame('J', R"({"id":)" + std::to_string(report_id) + R"(,"ok":true,"result":{"refused":0,"unstored":)" +
+                                                 std::string{unstored} + "}}")));
     ASSERT_TRUE(reports_with(R"(["end","1",)")) << unstored;
   }
   ASSERT_TRUE(send_all(reports, taken()));

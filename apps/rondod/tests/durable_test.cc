@@ -272,7 +272,9 @@ TEST_F(RondodOnFile, OneThatIsRefusedForItsSocketLeavesNoFile) {
 }
 
 TEST_F(RondodOnFile, TheFileOfTheTablesIsNoJournal) {
-  EXPECT_EQ(fail_to_start(store() + "[journal]\nfile = \"" + file("tables") + "\"\n"), 1);
+  start(store());
+  end(SIGTERM);
+  EXPECT_EQ(fail_to_start("[journal]\nfile = \"" + file("tables") + "\"\n"), 78);
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("tables")), HasSubstr("is no journal")));
   start(store());
   EXPECT_TRUE(call("health").at("healthy").as_bool());

@@ -1,5 +1,6 @@
 // NameRoots: the names under which the tables of a store keep hashes in Redis. Two tables share keys if a name of one is a name of the
-// other, or begins with it and the separator: "A" and "A:b", and "A" and "_A", because a Staged table A stages rows under "_A:".
+// other, or begins with it and the separator: "A" and "A:b", and "A" and "_A", because a Staged table A stages rows under "_A:". Two
+// Watched tables may: who reads the shorter name sees the rows of both, as other subscribers of keyspace events do.
 #pragma once
 
 #include <map>
@@ -19,10 +20,15 @@ class NameRoots {
   Status add(const TableSpec& spec);
 
  private:
-  const std::string* find_table(const std::string& root) const;
+  /// The table of a root that shares keys with 'root', unless both are Watched.
+  const std::string* find_table(const std::string& root, TableKind kind) const;
 
+  struct Table {
+    std::string name;
+    TableKind kind = TableKind::Staged;
+  };
   char separator_;
-  std::map<std::string, std::string, std::less<>> tables_;  // By root.
+  std::map<std::string, Table, std::less<>> tables_;  // By root.
 };
 
 }  // namespace rondo::redis

@@ -43,6 +43,8 @@ TEST(RedisNames, OthersAreNot) {
   EXPECT_FALSE(share({.name = "A:b"}, {.name = "A:c"}));
   EXPECT_FALSE(share({.name = "A", .kind = TableKind::Watched}, {.name = "_A", .kind = TableKind::Watched})) << "nothing is staged";
   EXPECT_FALSE(share({.name = "A"}, {.name = "A:b", .kind = TableKind::Channel})) << "events have no keys";
+  EXPECT_FALSE(share({.name = "A", .kind = TableKind::Watched}, {.name = "A:b", .kind = TableKind::Watched}))
+      << "who reads A sees the rows of both";
 }
 
 TEST(RedisNames, TheStoreRefusesThem) {
