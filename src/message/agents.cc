@@ -90,21 +90,22 @@ std::shared_ptr<message::TopicCore> Agents::topic_core(std::string_view name, co
 }
 
 std::vector<MessageFigures> Agents::figures_of_agents() const {
-  std::vector<MessageFigures> all;
   const std::lock_guard<std::mutex> guard(core_->lock);
-  for (const message::AgentState* agent : core_->agents) all.push_back(agent->figures.copy(agent->name, agent->priority));
-  return all;
+  return core_->figures_of_agents();
 }
 
 std::vector<MessageFigures> Agents::figures_of_queues() const {
   std::vector<MessageFigures> all;
+  std::vector<MessageFigures> agents;
   {
+    // Under one lock: an agent that goes meanwhile would be counted twice, as an agent and in the sum of its queue.
     const std::lock_guard<std::mutex> guard(core_->lock);
     for (const auto& queue : core_->queues) {
       if (queue != nullptr) all.insert(all.begin(), queue->figures());
     }
+    agents = core_->figures_of_agents();
   }
-  for (const MessageFigures& agent : figures_of_agents()) {
+  for (const MessageFigures& agent : agents) {
     for (MessageFigures& queue : all) {
       if (queue.priority != agent.priority) continue;
       queue.served += agent.served;
@@ -155,6 +156,12 @@ message::AgentState& Agents::Core::make_state(Agent& owner, std::string name, Pr
   }
   agents.back()->place = std::prev(agents.end());
   return *agents.back();
+}
+
+std::vector<MessageFigures> Agents::Core::figures_of_agents() const {
+  std::vector<MessageFigures> all;
+  for (const message::AgentState* agent : agents) all.push_back(agent->figures.copy(agent->name, agent->priority));
+  return all;
 }
 
 Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
@@ -242,8 +249,12 @@ void Agents::Core::gone(message::AgentState& agent) noexcept {
 
 void Agents::Core::forget(message::AgentState& agent) noexcept {
   agent.forgotten = true;
-  agent.queue->absorb(agent.figures);
-  forget_unadded(agent);
+  {
+    const std::lock_guard<std::mutex> guard(lock);
+    agent.queue->absorb(agent.figures);
+    agents.erase(agent.place);
+  }
+  agent.release();
 }
 
 void Agents::Core::forget_unadded(message::AgentState& agent) noexcept {

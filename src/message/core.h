@@ -39,6 +39,8 @@ struct Agents::Core {
   /// As remove(), without an error text: returns false if there is no such group. Leaves 'done' unchanged if another callback is notified
   /// instead.
   bool begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept;
+  /// The figures of each agent that has not gone. Called with 'lock' held.
+  std::vector<MessageFigures> figures_of_agents() const;
   /// Returns the reaction to an exception of a handler, and reports the exception.
   Reaction react(message::AgentState& agent, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept;
   /// Reports an exception of a start or an end.

@@ -296,16 +296,21 @@ TEST(AgentsThreads, ACpuThatDoesNotExistFailsTheGroupWhole) {
 TEST(AgentsThreads, FiguresAreReadWhileAgentsComeAndGo) {
   AgentThreads threads;
   std::atomic<bool> ended{false};
-  std::uint64_t read = 0;
+  std::uint64_t before = 0;
   std::thread reader([&] {
     while (!ended.load()) {
       for (const MessageFigures& one : threads.agents().figures_of_agents()) {
-        ++read;
         ASSERT_EQ(one.name, "sink");
         ASSERT_LE(one.queued, 100U);
         ASSERT_LE(one.served, 100U);
       }
-      for (const MessageFigures& one : threads.agents().figures_of_queues()) ASSERT_LE(one.queued, 100'000U);
+      std::uint64_t now = 0;
+      for (const MessageFigures& one : threads.agents().figures_of_queues()) {
+        ASSERT_LE(one.queued, 100'000U);
+        now += one.served;
+      }
+      ASSERT_GE(now, before) << "an agent was counted twice while it went";
+      before = now;
     }
   });
   std::atomic<int> total{0};
