@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/limits.h"
+#include "rondo/sched/mailbox.h"
 #include "sim/test_source.h"
 
 namespace rondo {
@@ -180,6 +182,64 @@ TEST(Quarantine, ADeadConnectionDoesNotSpinNorStarveOthers) {
   EXPECT_EQ(dead.quarantine().message(),
             "source 'redis' left descriptor " + std::to_string(pair[0]) + " in error or hung up: collect() found nothing to do");
   ::close(pair[0]);
+}
+
+TEST(Quarantine, AnErrorOfCollectWithoutACodeIsOneOfOurOwn) {
+  Simulation simulation;
+  WorkSource& bad = simulation.add("bad", 5);
+  bad.on_collect = []() -> Result<Backlog> { return failure(Status{}); };
+  bad.wake_from_any_thread();
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(bad.quarantine().code(), StatusCode::Internal);
+  EXPECT_EQ(bad.quarantine().message(), "source 'bad' returned an error without a code from collect()");
+}
+
+/// A source whose has_backlog() throws when asked to.
+struct Unsure : Source {
+  Unsure() : Source("unsure", Priority{5}) {}
+  Turn run(const Budget&) override { return {}; }
+  bool has_backlog() const override { return throws ? throw std::runtime_error("no queue") : false; }
+  bool throws = false;
+};
+
+TEST(Quarantine, ASourceWhoseBacklogThrowsIsNotAdded) {
+  Simulation simulation;
+  Unsure unsure;
+  unsure.throws = true;
+  EXPECT_THROW(simulation.scheduler.add(unsure), std::runtime_error);
+  EXPECT_EQ(unsure.scheduler(), nullptr);
+  unsure.throws = false;
+  simulation.scheduler.add(unsure);
+  EXPECT_EQ(unsure.scheduler(), &simulation.scheduler);
+}
+
+TEST(Quarantine, ASourceWhoseBacklogThrowsInTheSweepIsSetAsideWithItsName) {
+  Simulation simulation;
+  Told told(simulation.scheduler);
+  Unsure unsure;
+  simulation.scheduler.add(unsure);
+  WorkSource& good = simulation.add("good", 5);
+  unsure.throws = true;
+  simulation.scheduler.run_for(limits::kSweepPeriod);
+  EXPECT_EQ(told.names, std::vector<std::string>{"unsure"});
+  EXPECT_EQ(unsure.quarantine().message(), "source 'unsure' threw in has_backlog(): no queue");
+  EXPECT_TRUE(good.quarantine().ok());
+}
+
+TEST(Quarantine, AMailboxWhoseHandlerThrewTakesNoMessagesUntilItIsAddedAgain) {
+  Simulation simulation;
+  Mailbox<int> mailbox("mail", Priority{5}, [](int&& value) {
+    if (value == 2) throw std::runtime_error("two");
+  });
+  simulation.scheduler.add(mailbox);
+  EXPECT_TRUE(mailbox.post(2).ok());
+  simulation.scheduler.run_until_idle();
+  const Status refused = mailbox.post(3);
+  EXPECT_EQ(refused.code(), StatusCode::FailedPrecondition);
+  EXPECT_EQ(refused.message(), "mailbox 'mail' is quarantined, because its handler threw, and handles no more messages");
+  simulation.scheduler.remove(mailbox);
+  simulation.scheduler.add(mailbox);
+  EXPECT_TRUE(mailbox.post(3).ok());
 }
 
 }  // namespace

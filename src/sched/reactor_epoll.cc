@@ -15,18 +15,30 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/sched/reactor.h"
+#include "rondo/sched/source.h"
 
 namespace rondo {
 
+namespace {
+std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
+}  // namespace
+
 Reactor::~Reactor() = default;
+
+Status Reactor::check(std::string_view call, int fd, Interest interest) {
+  if (fd < 0) return Status{StatusCode::InvalidArgument, descriptor(call, fd)};
+  if (interest >= Interest::Read && interest <= Interest::ReadWrite) return {};
+  return Status{StatusCode::InvalidArgument,
+                descriptor(call, fd) + " for the interest " + std::to_string(static_cast<unsigned>(interest)) + ", which is none"};
+}
+
+void Reactor::expect_here(const Source& source) { source.expect_here("Reactor::watch"); }
 
 namespace {
 
 constexpr std::uint64_t kInterruptMark = UINT64_MAX;
 /// Maximum reports of one system call. A poll repeats the call while there are more.
 constexpr std::size_t kReports = 256;
-
-std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
 
 std::uint32_t epoll_mask(Interest interest) {
   std::uint32_t mask = EPOLLET;
@@ -46,7 +58,8 @@ class EpollReactor final : public Reactor {
   }
 
   Status watch(int fd, Interest interest, Source& source) override {
-    if (fd < 0) return Status{StatusCode::InvalidArgument, descriptor("watch", fd)};
+    expect_here(source);
+    if (Status bad = check("watch", fd, interest); !bad.ok()) return bad;
     if (is_watched(fd)) return Status{StatusCode::AlreadyExists, descriptor("watch", fd) + ": it is watched already"};
     if (static_cast<std::size_t>(fd) >= watches_.size()) watches_.resize(static_cast<std::size_t>(fd) + 1);
     Watch& watch = at(fd);
@@ -63,6 +76,7 @@ class EpollReactor final : public Reactor {
 
   Status rewatch(int fd, Interest interest) override {
     if (!is_watched(fd)) return Status{StatusCode::NotFound, descriptor("rewatch", fd) + ": it is not watched"};
+    if (Status bad = check("rewatch", fd, interest); !bad.ok()) return bad;
     return control(EPOLL_CTL_MOD, fd, interest);
   }
 

@@ -161,5 +161,14 @@ TEST_F(EpollReactorTest, MoreReadyThanTheArrayHoldsComeWithTheNextPoll) {
   for (const int fd : fds) ::close(fd);
 }
 
+TEST_F(EpollReactorTest, AnInterestThatIsNoneIsRefused) {
+  const int fd = make_eventfd();
+  EXPECT_EQ(reactor_->watch(fd, Interest{}, source_).code(), StatusCode::InvalidArgument);
+  ASSERT_TRUE(reactor_->watch(fd, Interest::Read, source_).ok());
+  EXPECT_EQ(reactor_->rewatch(fd, Interest{}).code(), StatusCode::InvalidArgument);
+  reactor_->unwatch(fd);
+  ::close(fd);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -35,10 +35,17 @@ std::string about(const Source& source, std::string_view what) {
   return text;
 }
 bool is_real(const Clock& clock) noexcept { return dynamic_cast<const SystemClock*>(&clock) != nullptr; }
-/// Omits the message text if an allocation fails.
-Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
+/// For a catch block: what 'call' of the source threw. Omits the message text if an allocation fails.
+Status thrown_in(std::string_view call, const Source& source) noexcept {
   try {
-    return Status{StatusCode::Internal, about(source, std::string{where}.append(shorten(what, limits::kReasonBytes)))};
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = shorten(error.what(), limits::kReasonBytes);
+      return Status{StatusCode::Internal, about(source, "threw in " + std::string{call} + ": " + text)};
+    } catch (...) {
+      return Status{StatusCode::Internal, about(source, "threw something unknown in " + std::string{call})};
+    }
   } catch (...) {
     return Status::out_of_memory();
   }
@@ -67,7 +74,13 @@ Scheduler::~Scheduler() {
   RONDO_ASSERT(first_inbox_ == nullptr);
 }
 
+void Scheduler::called_elsewhere(const Source& source, std::string_view call) {
+  RONDO_EXPECT(false, std::string{call} + " of source '" + source.name_ + "' was called on another thread than the scheduler's, which " +
+                          "gives turns; use Source::wake_from_any_thread or Runtime::post");
+}
+
 void Scheduler::add(Source& source) {
+  expect_here(source, "Scheduler::add");
   RONDO_EXPECT(source.scheduler() == nullptr, "source '" + source.name_ + "' is added to a scheduler and belongs to one");
   // The steps that may throw come first.
   source.waits_ = std::make_unique<Log2Histogram>();
@@ -79,6 +92,7 @@ void Scheduler::add(Source& source) {
   source.observed_number_ = observer_ != nullptr ? observer_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
+  source.is_quarantined_.store(false, std::memory_order_relaxed);
   source.suspected_ = false;
   source.added_next_ = nullptr;
   source.added_previous_ = last_added_;
@@ -89,10 +103,17 @@ void Scheduler::add(Source& source) {
   // that guards the backlog by a lock either sees the scheduler here, or its items are seen by has_backlog().
   source.scheduler_.store(this, std::memory_order_release);
   // A source that adds itself again in its own turn reports its backlog at the end of that turn.
-  if (running_ != &source && source.has_backlog()) wake(source);
+  if (running_ == &source) return;
+  try {
+    if (source.has_backlog()) wake(source);
+  } catch (...) {
+    remove(source);
+    throw;
+  }
 }
 
 void Scheduler::remove(Source& source) {
+  expect_here(source, "Scheduler::remove (or the destructor)");
   RONDO_EXPECT(source.scheduler() == this, "source '" + source.name_ + "' is removed from a scheduler that it does not belong to");
   forget_in_observer(source);
   if (source.state_ == Source::State::Ready) take_out(source);
@@ -171,7 +192,7 @@ Duration Scheduler::bound(const Source& source) const {
     }
     if (is_long) {
       ++stats_.long_turns;
-      if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
+      if (on_long_turn_) [&]() noexcept { on_long_turn_({source.name(), start, ran, on_cpu}); }();
     }
   }
 }
@@ -197,10 +218,8 @@ Duration Scheduler::bound(const Source& source) const {
   const Budget budget = by_policy ? policy_->budget(source) : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
   try {
     turn = source.run(budget);
-  } catch (const std::exception& error) {
-    failed = thrown(source, "threw in run(): ", error.what());
   } catch (...) {
-    failed = thrown(source, "threw something unknown in run()", "");
+    failed = thrown_in("run()", source);
   }
   running_ = nullptr;
   end_beat();
@@ -462,10 +481,9 @@ void Scheduler::take_remote_wakes() noexcept {
     collecting_ = nullptr;
     if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
     failed = answer.error().with_context(about(source, "could not collect"));
-  } catch (const std::exception& error) {
-    failed = thrown(source, "threw in collect(): ", error.what());
+    if (failed.ok()) failed = Status{StatusCode::Internal, about(source, "returned an error without a code from collect()")};
   } catch (...) {
-    failed = thrown(source, "threw something unknown in collect()", "");
+    failed = thrown_in("collect()", source);
   }
   collecting_ = nullptr;
   if (source.scheduler() == this) quarantine(source, std::move(failed));
@@ -527,15 +545,25 @@ void Scheduler::expire_timers() {
 
 void Scheduler::sweep() {
   next_sweep_ = now_ + kSweepStep;
-  for (Source* source = first_added_; source != nullptr; source = source->added_next_) {
-    if (source->state_ != Source::State::Idle || !source->has_backlog()) {
-      source->suspected_ = false;
-    } else if (!source->suspected_) {
-      source->suspected_ = true;
-    } else {
-      ++stats_.sweep_rescues;
-      wake(*source);
+  Source* next = nullptr;
+  for (Source* source = first_added_; source != nullptr; source = next) {
+    next = source->added_next_;  // Read before, because a source that is quarantined may be destroyed.
+    try {
+      sweep(*source);
+    } catch (...) {
+      quarantine(*source, thrown_in("has_backlog()", *source));
     }
+  }
+}
+
+void Scheduler::sweep(Source& source) {
+  if (source.state_ != Source::State::Idle || !source.has_backlog()) {
+    source.suspected_ = false;
+  } else if (!source.suspected_) {
+    source.suspected_ = true;
+  } else {
+    ++stats_.sweep_rescues;
+    wake(source);
   }
 }
 
@@ -548,8 +576,9 @@ void Scheduler::quarantine(Source& source, Status why) {
   // A source that removed itself before it failed is reported too.
   if (source.state_ != Source::State::Detached) source.state_ = Source::State::Quarantined;
   source.quarantine_ = std::move(why);
+  source.is_quarantined_.store(true, std::memory_order_relaxed);
   ++stats_.quarantined;
-  if (on_quarantine_) on_quarantine_(source, source.quarantine_);
+  if (on_quarantine_) [&]() noexcept { on_quarantine_(source, source.quarantine_); }();
 }
 
 void Scheduler::for_each_source(const std::function<void(const Source&)>& visit) const {

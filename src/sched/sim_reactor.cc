@@ -46,7 +46,9 @@ void SimReactor::happen() {
   }
 }
 
-Status SimReactor::watch(int fd, Interest, Source& source) {
+Status SimReactor::watch(int fd, Interest interest, Source& source) {
+  expect_here(source);
+  if (Status bad = check("watch", fd, interest); !bad.ok()) return bad;
   const auto [entry, is_new] = watches_.try_emplace(fd);
   if (!is_new) return Status{StatusCode::AlreadyExists, "watch of descriptor " + std::to_string(fd) + ": it is watched already"};
   entry->second.source = &source;
@@ -54,9 +56,9 @@ Status SimReactor::watch(int fd, Interest, Source& source) {
   return {};
 }
 
-Status SimReactor::rewatch(int fd, Interest) {
+Status SimReactor::rewatch(int fd, Interest interest) {
   if (!watches_.contains(fd)) return Status{StatusCode::NotFound, "rewatch of descriptor " + std::to_string(fd) + ": it is not watched"};
-  return {};
+  return check("rewatch", fd, interest);
 }
 
 void SimReactor::forget(int fd) {

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
+#include "rondo/sched/timer.h"
 #include "sim/test_source.h"
 
 namespace rondo {
@@ -218,6 +220,53 @@ TEST_F(Threads, AHandlerMayPostToItsOwnMailbox) {
   ASSERT_TRUE(mailbox.post(300).ok());
   scheduler_.run_until_idle();
   EXPECT_EQ(handled, 301);
+}
+
+/// Calls 'call' while another thread runs 'scheduler', inside its wait or a turn.
+void call_while_it_runs(Scheduler& scheduler, const std::function<void()>& call) {
+  std::atomic<bool> runs{false};
+  test::WorkSource first("first", 5, 1);
+  first.on_run = [&runs] {
+    runs.store(true);
+    runs.notify_one();
+  };
+  scheduler.add(first);
+  std::jthread loop([&scheduler] { scheduler.run(); });
+  runs.wait(false);
+  call();
+  scheduler.stop();
+}
+
+TEST_F(Threads, CallsOfTheSchedulersThreadEndTheProcessWithTheirNameElsewhere) {
+  test::WorkSource source("table", 5);
+  test::WorkSource other("other", 5);
+  TimerSource timer("clock", Priority{5}, [] {});
+  scheduler_.add(source);
+  scheduler_.add(timer);
+  const auto elsewhere = [this](const std::function<void()>& call) { call_while_it_runs(scheduler_, call); };
+  EXPECT_DEATH(elsewhere([&] { source.wake(); }), "Source::wake of source 'table' was called on another thread than the scheduler's");
+  EXPECT_DEATH(elsewhere([&] { scheduler_.add(other); }), "Scheduler::add of source 'other'");
+  EXPECT_DEATH(elsewhere([&] { scheduler_.remove(source); }), "Scheduler::remove .or the destructor. of source 'table'");
+  EXPECT_DEATH(elsewhere([&] { static_cast<void>(reactor_->watch(0, Interest::Read, source)); }), "Reactor::watch of source 'table'");
+  EXPECT_DEATH(elsewhere([&] { timer.arm_at(Instant{}); }), "TimerSource::arm_at or arm_every of source 'clock'");
+  EXPECT_DEATH(elsewhere([&] { timer.disarm(); }), "TimerSource::disarm .or the destructor. of source 'clock'");
+}
+
+TEST_F(Threads, AnyThreadMayCallThemWhileNoneGivesTurns) {
+  test::WorkSource source("table", 5);
+  TimerSource timer("clock", Priority{5}, [] {});
+  std::jthread([&] {
+    scheduler_.add(source);
+    scheduler_.add(timer);
+    timer.arm_at(Instant{});
+  }).join();
+  scheduler_.run_until_idle();
+  std::jthread([&] {
+    source.wake();
+    timer.disarm();
+    scheduler_.remove(source);
+  }).join();
+  EXPECT_EQ(source.scheduler(), nullptr);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ void TimerSource::arm_every(Duration period, Instant first) {
 
 void TimerSource::arm(Instant due) {
   RONDO_EXPECT(scheduler() != nullptr, "timer '" + std::string{name()} + "' is armed before it was added to a scheduler");
+  expect_here("TimerSource::arm_at or arm_every");
   disarm_node();
   fired_ = false;
   wheel_ = &scheduler()->timers();
@@ -32,6 +33,7 @@ void TimerSource::arm(Instant due) {
 }
 
 void TimerSource::disarm() noexcept {
+  expect_here("TimerSource::disarm (or the destructor)");
   disarm_node();
   fired_ = false;
   period_ = Duration{0};

@@ -23,9 +23,14 @@ class Mailbox final : public Source {
   Mailbox(std::string name, Priority priority, Handler handler, std::size_t capacity = limits::kMailboxMessages)
       : Source(std::move(name), priority), handler_(std::move(handler)), capacity_(capacity) {}
 
-  /// Any thread. ResourceExhausted when 'capacity' messages wait behind the burst that is being handled; the caller then keeps the message.
-  /// Messages posted before the mailbox is added to a scheduler are handled after it is added.
+  /// Any thread. ResourceExhausted when 'capacity' messages wait behind the burst that is being handled; FailedPrecondition once its
+  /// handler has thrown, because a mailbox that is quarantined handles no more messages. The caller then keeps the message. Messages posted
+  /// before the mailbox is added to a scheduler are handled after it is added.
   Status post(T&& message) {
+    if (is_quarantined()) {
+      return Status{StatusCode::FailedPrecondition,
+                    "mailbox '" + std::string{name()} + "' is quarantined, because its handler threw, and handles no more messages"};
+    }
     bool first = false;
     {
       const std::lock_guard<std::mutex> lock(mutex_);

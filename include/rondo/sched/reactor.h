@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
@@ -30,7 +31,8 @@ class Reactor {
 
   /// Reports 'source' whenever 'fd' becomes readable (writable). Edge-triggered: after a report the source must read until EAGAIN, or
   /// return Backlog::More until it has done so. The caller owns 'fd' and must call unwatch() before closing it. A descriptor has one
-  /// source; a source may have several descriptors. AlreadyExists if the descriptor is watched; otherwise the error of the system call.
+  /// source; a source may have several descriptors. AlreadyExists if the descriptor is watched; InvalidArgument if 'interest' is none of
+  /// Interest; otherwise the error of the system call. While the source's scheduler gives turns on another thread, it ends the process.
   virtual Status watch(int fd, Interest interest, Source& source) = 0;
   /// Changes the interest of a watched descriptor; if it is ready now, it is reported again. NotFound if it is not watched.
   virtual Status rewatch(int fd, Interest interest) = 0;
@@ -62,6 +64,11 @@ class Reactor {
 
   /// Makes the poll() that waits now, or the next one that would wait, return immediately. Any thread. Async-signal-safe.
   virtual void interrupt() noexcept = 0;
+
+ protected:
+  /// The checks of the arguments of watch() and rewatch() that all reactors share. 'call' is named.
+  static Status check(std::string_view call, int fd, Interest interest);
+  static void expect_here(const Source& source);
 
  private:
   /// Implement unwatch() and unwatch_all().

@@ -64,8 +64,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Adds a source: idle, or ready if it has a backlog. The source must not belong to a scheduler. O(1). May throw std::bad_alloc, and then
-  /// has no effect.
+  /// Adds a source: idle, or ready if it has a backlog. The source must not belong to a scheduler. O(1). Throws std::bad_alloc or what
+  /// has_backlog() throws, and then has no effect. While another thread gives turns, waits or polls, add() and remove() end the process.
   void add(Source& source);
   /// Removes the source in any state, and unwatches its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
@@ -190,9 +190,11 @@ class Scheduler {
   void for_each_source(const std::function<void(const Source&)>& visit) const;
 
   /// Called once for each source that is quarantined, with its error. The program should log it. A Runtime sets a callback that logs
-  /// it (RuntimeOptions::log_rejects); otherwise there is none. The callback may remove or destroy the source.
+  /// it (RuntimeOptions::log_rejects); otherwise there is none. The callback may remove or destroy the source. It must not throw: an
+  /// exception ends the process.
   void on_quarantine(std::function<void(const Source&, const Status&)> callback);
-  /// Called after each turn that took longer than limits::kLongTurn, before the next. It must not add, remove or wake sources.
+  /// Called after each turn that took longer than limits::kLongTurn, before the next. It must not add, remove or wake sources, and must
+  /// not throw: an exception ends the process.
   void on_long_turn(std::function<void(const LongTurn&)> callback);
 
  private:
@@ -253,6 +255,13 @@ class Scheduler {
   Instant next_timer() const noexcept { return std::min(timers_.next_expiry(), bulk_timers_.next_expiry()); }
   void expire_timers();
   void sweep();
+  void sweep(Source& source);
+  /// Asserts that no other thread gives turns. 'call' of 'source' is named. One comparison on the owner's thread.
+  void expect_here(const Source& source, std::string_view call) const {
+    if (runs_elsewhere()) [[unlikely]]
+      called_elsewhere(source, call);
+  }
+  [[gnu::cold]] static void called_elsewhere(const Source& source, std::string_view call);
   void quarantine(Source& source, Status why);
 
   std::atomic<const void*> owner_{__builtin_thread_pointer()};  // The owner thread, identified by the address of its thread control block.

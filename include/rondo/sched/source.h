@@ -58,7 +58,9 @@ struct SourceStats {
 
 /// Base of everything that gets turns. Its user owns it. The user must not destroy it inside its own collect() or run(), or while another
 /// thread may be inside its wake_from_any_thread(). Unless a comment says otherwise, functions may be called on the scheduler's thread
-/// only.
+/// only (Scheduler::is_here). While the scheduler gives turns, waits or polls on another thread, these calls end the process with the name
+/// of the source: wake(), the destructor of a source that belongs to it, Scheduler::add and remove, Reactor::watch, and arming or disarming
+/// a TimerSource. While it does not, for example before its first turn, any one thread may make them.
 class alignas(64) Source {
  public:
   Source(std::string name, Priority priority);
@@ -78,18 +80,20 @@ class alignas(64) Source {
 
   /// Whether run() would find something to do now. Called once when the source is added, and wakes it if true. Later the liveness sweep
   /// calls it, only while the source is idle. If it returns true while idle for half a sweep period, a wake-up was lost. The sweep then
-  /// wakes the source and counts that fault (SchedulerStats::sweep_rescues).
+  /// wakes the source and counts that fault (SchedulerStats::sweep_rescues). An exception leaves Scheduler::add, and quarantines the source
+  /// in a sweep.
   virtual bool has_backlog() const { return false; }
 
   /// The arrival number (Scheduler::next_arrival) of the first item of the next turn. 0 if the source does not number its items: then the
   /// time when it became ready counts. Policies that order by arrival call it when the source becomes ready, and after a turn with
-  /// Backlog::More. Only the source's own turn may change it in between. O(1).
+  /// Backlog::More. Only the source's own turn may change it in between. Must not throw. O(1).
   virtual std::uint64_t head_arrival() const { return 0; }
 
-  /// Number of items that wait here, for display; 0 if the source does not count them. O(1).
+  /// Number of items that wait here, for display; 0 if the source does not count them. Must not throw. O(1).
   virtual std::size_t depth() const { return 0; }
 
-  /// Number of items that were refused or dropped because the source was full, for display; 0 if it has no bound. O(1).
+  /// Number of items that were refused or dropped because the source was full, for display; 0 if it has no bound. Must not throw.
+  /// O(1).
   virtual std::uint64_t turned_away() const { return 0; }
 
   /// Makes this source ready. Waking a ready source changes nothing; waking it inside its own run() counts as Backlog::More. No effect
@@ -124,6 +128,8 @@ class alignas(64) Source {
   std::uint64_t number() const noexcept { return number_; }
   /// Why the scheduler gives this source no more turns; ok if it does. To resume it, remove it and add it again.
   const Status& quarantine() const noexcept { return quarantine_; }
+  /// Whether quarantine() is not ok. Any thread.
+  bool is_quarantined() const noexcept { return is_quarantined_.load(std::memory_order_relaxed); }
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 
  protected:
@@ -138,8 +144,11 @@ class alignas(64) Source {
   /// source then waits for at most one handler. It reads the clock every few items, or after each item if the items of the last turn were
   /// long. A reactor poll that is due (limits::kPollPeriod) also ends the turn, if the policy lets other sources in.
   bool turn_is_over(const Budget& budget, std::uint32_t items) const;
+  /// Asserts that no other thread gives turns of its scheduler, if it has one. 'call' is named.
+  void expect_here(std::string_view call) const;
 
  private:
+  friend class Reactor;
   friend class Scheduler;
   template <class Rules>
   friend class BasicReadySet;
@@ -172,6 +181,7 @@ class alignas(64) Source {
   std::uint32_t key_rest_ = 0;            // Remainder of dividing consumed time by the weight.
   std::unique_ptr<Log2Histogram> waits_;  // Only while it belongs to a scheduler.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be inserted.
+  std::atomic<bool> is_quarantined_{false};
   Source* remote_next_ = nullptr;
   // Links of the list of all sources, in the order in which they were added.
   Source* added_next_ = nullptr;

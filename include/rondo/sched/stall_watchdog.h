@@ -40,6 +40,7 @@ struct StallWatchdogOptions {
   Duration heartbeat{0};
   /// A signal that the process does not use otherwise. 0: the last real-time signal.
   int signal = 0;
+  // The functions are called on the watchdog's own thread. They must not throw: an exception ends the process.
   /// Called when a stall passes the limit, and again each time its duration has doubled.
   std::function<void(const Stall&)> on_stall = {};
   /// Called when a stalled turn has ended, with its duration, to a quarter of the limit.
