@@ -18,11 +18,11 @@ inline std::string_view state_word(const WhyLink& link) {
     case WhyLink::State::Unknown: return "unknown";
     case WhyLink::State::Absent: break;  // No change is pending for a row that the store has.
   }
-  return "done";
+  return link.plane_error.empty() ? "done" : "unknown";
 }
 
 inline std::string state_note(const WhyLink& link) {
-  if (link.state == WhyLink::State::Absent && link.plane == PlaneState::Unknown) return {};
+  if (link.state == WhyLink::State::Absent && link.plane == PlaneState::Unknown) return link.plane_error;
   std::string note = link.note;
   for (std::size_t i = 0; i < std::min(link.missing, link.facts.size()); ++i) {
     note.append(note.empty() ? "" : "; ").append("waits for ").append(link.facts[i].to_string());

@@ -109,7 +109,7 @@ class RowWaits::Wait {
           json::object{{"state", "parked"}, {"note", sentence(full_note(runtime, link))}, {"facts", facts_json(link.facts)}});
     }
     const bool done = outcome_->ok();
-    json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}};
+    json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? link.plane_error : outcome_->to_string())}};
     if (done && link.plane == PlaneState::Withdrawn) {  // Done, but a port is down, so the data plane does not have the route.
       end["plane"] = json::string{to_string(link.plane)};
       end["note"] = sentence(state_note(link));

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -225,6 +226,42 @@ TEST_F(WaitingWrites, NameTheRefusedRowThatTheirRowWaitsFor) {
   ask(R"({"id":3,"command":"tables"})");
   run_for(10ms);
   EXPECT_THAT(answer(), HasSubstr(R"("waiting":1,"withdrawn":0,"refused":1,"lost":0)"));
+}
+
+TEST_F(WaitingWrites, AndReadsAnswerWhereTheOrchsFunctionForTheStateThrows) {
+  runtime.explain_state("T", [](std::string_view key, const Record*) -> RowInPlane {
+    if (key == "bad") throw std::runtime_error("stoi");
+    return {PlaneState::Installed, "", {}};
+  });
+  const std::string unknown = "the state is unknown: the function of Runtime::explain_state for this table threw: stoi";
+  ask(R"({"id":1,"command":"set","table":"T","key":"bad","wait_ms":1000})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("state":"done")"), HasSubstr(unknown)));
+  ask(R"({"id":2,"command":"get","table":"T","key":"bad"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("state":"unknown")"), HasSubstr(unknown)));
+  set("T", "good", {});
+  run_for(10ms);
+  ask(R"({"id":3,"command":"show","table":"T","pattern":"*"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(unknown), HasSubstr(R"("state":"done","plane":"installed")")));
+  ask(R"({"id":4,"command":"why","table":"T","key":"bad"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("state":"unknown")"), HasSubstr(unknown)));
+  EXPECT_EQ(runtime.scheduler().stats().quarantined, 0U);
+}
+
+TEST_F(WaitingWrites, AndReadsAnswerWhereTheFunctionForTheOriginOfAFactThrows) {
+  runtime.explain(kGroup, [](std::string_view) -> FactOrigin { throw std::runtime_error("no map"); });
+  set("T", "a", {{"group", "7"}});
+  run_for(10ms);
+  ask(R"({"id":1,"command":"get","table":"T","key":"a"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr(R"("state":"parked")"));
+  ask(R"({"id":2,"command":"why","table":"T","key":"a"})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr("the function of Runtime::explain for this fact threw: no map"));
+  EXPECT_EQ(runtime.scheduler().stats().quarantined, 0U);
 }
 
 TEST_F(WaitingWrites, AreNotEndedByWhatBecameOfOlderChangesOrOtherRows) {

@@ -94,10 +94,17 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     }
     if (has_row) {
       done_.insert(next_);
-      if (const WhyLink known = runtime_.row_state(link.table, *record); known.plane != PlaneState::Unknown) {
+      const WhyLink known = runtime_.row_state(link.table, *record);
+      if (known.plane != PlaneState::Unknown) {
         link.plane = known.plane;
         link.state = known.state;
         link.note += known.note;
+        return;
+      }
+      if (!known.plane_error.empty()) {
+        done_.erase(next_);
+        unknown_.insert(next_);
+        link.note += known.plane_error;
         return;
       }
       if (next_ == 0 && is_unexplained(link)) {

@@ -136,6 +136,8 @@ TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {
   run();
   EXPECT_THAT(taken(), IsEmpty());
   EXPECT_EQ(runtime.tap("NO_TABLE", [](const RowEvent&) {}).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(runtime.tap("ROUTE", {}).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(runtime.tap_taken("ROUTE", {}).error().code(), StatusCode::InvalidArgument);
   std::unique_ptr<RowTap> late;
   {
     Runtime short_lived;

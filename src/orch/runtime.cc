@@ -284,7 +284,12 @@ std::vector<ConsumerStats> Runtime::consumers() const {
   for (const auto& [table, consumer] : parts_->consumers) {
     all.push_back(consumer->stats());
     const auto teller = parts_->states.find(table);
-    if (teller != parts_->states.end() && teller->second.counts) all.back().plane = teller->second.counts();
+    if (teller == parts_->states.end() || !teller->second.counts) continue;
+    try {
+      all.back().plane = teller->second.counts();
+    } catch (...) {
+      all.back().plane.reset();  // The states of single rows say what their function threw.
+    }
   }
   for (std::vector<ConsumerStats>& theirs : ask_workers<std::vector<ConsumerStats>>([](Runtime& worker) { return worker.consumers(); })) {
     std::ranges::move(theirs, std::back_inserter(all));
@@ -366,6 +371,7 @@ Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Lis
   parts_->expect_here("tap");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_tap(table));
+  if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
   return consumer->second->observers().tap(std::move(listener));
 }
 
@@ -373,6 +379,7 @@ Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, RowTa
   parts_->expect_here("tap_taken");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_tap(table));
+  if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
   return consumer->second->observers().tap_taken(std::move(listener));
 }
 

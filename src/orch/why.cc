@@ -3,6 +3,8 @@
 // links of the first missing fact are adjacent.
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -12,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/thrown.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 
@@ -154,6 +158,27 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Fac
   link.provider = providers_of(link, index);
 }
 
+/// What the Orch knows of the row of 'link'. An exception of its function is kept as link.plane_error.
+RowInPlane state_in_plane(WhyLink& link, const Runtime::StateOf& state_of, const Record* row) {
+  try {
+    return state_of(link.key, row);
+  } catch (...) {
+    const Status thrown = thrown_by("the function of Runtime::explain_state for this table", std::current_exception());
+    link.plane_error = "the state is unknown: " + shorten(thrown.message(), limits::kReasonBytes);
+    return {};
+  }
+}
+
+/// The rows that could make a fact with the key 'key' true. An exception of the program's function takes the place of a row, as a note.
+std::vector<FactOrigin> origins_of(const std::function<std::vector<FactOrigin>(std::string_view)>& tell, const std::string& key) {
+  try {
+    return tell(key);
+  } catch (...) {
+    const Status thrown = thrown_by("the function of Runtime::explain for this fact", std::current_exception());
+    return {FactOrigin{"", "", "the row that makes it true is unknown: " + shorten(thrown.message(), limits::kReasonBytes)}};
+  }
+}
+
 }  // namespace
 
 /// One step of the walk, on the thread of the table's consumer.
@@ -175,7 +200,10 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
           p.bridge == nullptr ? std::string_view{} : p.bridge->name());
   const auto teller = p.states.find(at.table);
   if (step.is_consumer && teller != p.states.end()) {
-    add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.facts);
+    RowInPlane in = state_in_plane(step.link, teller->second.state_of, row);
+    add_plane(step.link, *consumer->second, std::move(in), p.facts);
+    if (step.link.plane != PlaneState::Unknown) step.link.plane_error.clear();  // The ledger knows it.
+    add_note(step.link, step.link.plane_error);
   }
   if (step.is_consumer && step.link.state != WhyLink::State::Absent) note_quarantine(step.link, *consumer->second, *p.scheduler);
   // A row that the store has but the consumer has not read: no change is pending for it yet.
@@ -211,7 +239,7 @@ std::vector<FactOrigin> Runtime::origins_anywhere(const Fact& fact, BusyWorkers&
   using Origins = std::optional<std::vector<FactOrigin>>;
   const auto ask = [fact](const Runtime& runtime) {
     const auto known = runtime.parts_->origins.find(fact.kind.name());
-    return known == runtime.parts_->origins.end() ? Origins{} : Origins{known->second(fact.key)};
+    return known == runtime.parts_->origins.end() ? Origins{} : Origins{origins_of(known->second, fact.key)};
   };
   if (Origins here = ask(*this)) return std::move(*here);
   for (Origins& there : ask_workers<Origins>([ask](Runtime& worker) { return ask(worker); }, &busy)) {

@@ -126,6 +126,7 @@ struct WhyLink {
   std::string key;
   State state = State::Absent;
   PlaneState plane = PlaneState::Unknown;  // Runtime::explain_state().
+  std::string plane_error = {};            // Why 'plane' is not known: what the function of explain_state() threw. Also in the note.
   /// Of a row with an unsettled or rejected change: the state of what was asked for before.
   PlaneState before = PlaneState::Unknown;
   std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
@@ -320,7 +321,7 @@ class Runtime {
   /// The same for a row that was already read from the store.
   WhyLink row_state(std::string_view table, const Record& row) const;
   /// Calls 'listener' for each event at the consumer of 'table' from now on. NotFound if no Orch of this runtime consumes it; Orchs of its
-  /// workers do not count.
+  /// workers do not count. InvalidArgument for an empty function.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
   /// The same for the changes that the consumer takes, before they are merged with what waits.
   Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, RowTap::TakenListener listener);
@@ -330,7 +331,9 @@ class Runtime {
   void explain(FactKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of);
   /// Sets the functions that tell `why`, `get` and `show` the state of rows of 'table' in the data plane of their Orch. 'state_of' is
   /// called for a row without an unsettled change, and must be O(1). 'row' is the row from the store, or null if the caller does not have
-  /// it. 'counts' is optional and must be O(1). Both are called on the thread of the table's consumer and may be replaced.
+  /// it. 'counts' is optional and must be O(1). Both are called on the thread of the table's consumer and may be replaced. If 'state_of'
+  /// throws, the state of that row is unknown, and the answers give the text of the exception (WhyLink::plane_error). If 'counts' throws,
+  /// the figures of the table have no counts.
   using StateOf = std::function<RowInPlane(std::string_view key, const Record* row)>;
   void explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts = {});
   /// The program alone writes 'table', so commands such as `rondo del` refuse to. 'why' is for people: whose rows they are, and what to do
