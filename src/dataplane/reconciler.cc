@@ -302,6 +302,8 @@ Reconciler::Reconciler(DataPlane& plane) : plane_(plane), known_(std::make_uniqu
 Reconciler::~Reconciler() = default;
 
 Status Reconciler::read() {
+  known_ = std::make_unique<Known>();  // An earlier call may have failed half way.
+  seen_.clear();
   Known& known = *known_;
   const Status routes = plane_.routes([&known](const RouteEntry& route) {
     known.routes.emplace(Known::RouteKey{route.prefix, route.table, route.metric, route.tos},

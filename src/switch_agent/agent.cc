@@ -109,8 +109,11 @@ Status Agent::start() {
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
+  if (Status read = reconciler_.read(); !read.ok()) {
+    monitor_.reset();  // Without it no device is known and all rows wait, so start() may be called again.
+    return read.with_context("reading what an earlier run left");
+  }
   ports_.begin();
-  if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
   RecordedRestart* const recorded = options_.restart;
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
   const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
@@ -118,7 +121,10 @@ Status Agent::start() {
   if (found > 0) begin_restart();
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
-  if (Status audits = begin_audits(); !audits.ok()) return audits;
+  if (Status audits = begin_audits(); !audits.ok()) {
+    monitor_.reset();
+    return audits;
+  }
   if (found == 0) {
     end_restart();
   } else {
@@ -272,9 +278,6 @@ Status Agent::begin_audits() {
   };
   const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
   const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, fdb_, programmer_, repair_these, may_delete, none_unwanted};
-  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
-  row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
-                      [this](std::string_view table) { return audit_->differing(table); });
   Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
     const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
     if (entry != nullptr && !event->is_set && !event->is_learned && fdb_.is_awaited(*entry))
@@ -282,6 +285,9 @@ Status Agent::begin_audits() {
     audit_->notice(event);
   });
   if (!monitor) return monitor.error().with_context("following changes by other programs");
+  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
+  row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
+                      [this](std::string_view table) { return audit_->differing(table); });
   object_monitor_ = std::move(*monitor);
   return {};
 }

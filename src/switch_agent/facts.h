@@ -27,8 +27,8 @@ inline constexpr FactKind kRestartOver{
     "restart-over"};  // kDataPlane      interfaces      everything that an earlier run left is in use or deleted
 inline constexpr FactKind kRowsCome{
     "rows-come"};  // kDataPlane      interfaces      the rows that an earlier run had programmed have come and are handled
-inline constexpr FactKind kNeighborsGone{"neighbors-gone"};    // port   neighbors       no neighbour is left on it
-inline constexpr FactKind kNeighbor{"neighbor"};               // port:address    neighbors       it is in the kernel
+inline constexpr FactKind kNeighborsGone{"neighbors-gone"};  // port   neighbors       no neighbour is left on it
+inline constexpr FactKind kNeighbor{"neighbor"};  // port:address    neighbors       its row is applied, also while its port is down
 inline constexpr FactKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
 inline constexpr FactKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  it is in the kernel with at least one member
 inline constexpr FactKind kNexthopSet{"nexthop-set"};        // set             nexthop-groups  the same, for the next hops that routes name

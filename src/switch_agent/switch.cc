@@ -21,8 +21,9 @@ class Switch::Parts {
     explicit Claim(DataPlane& of) : plane(of) {}
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    ~Claim() {
-      if (is_held) plane.release();
+    ~Claim() { give_up(); }
+    void give_up() {
+      if (std::exchange(is_held, false)) plane.release();
     }
     Status take() {
       Status claimed = plane.claim();
@@ -51,9 +52,11 @@ class Switch::Tie final : public RuntimePart, public Source, public ReportsHealt
   void end() noexcept override { RONDO_EXPECT(has_ended_, "the Runtime is destroyed before its Switch; destroy the Switch first"); }
   Status health() const override {
     if (was_started) return {};
+    if (!failed.ok()) return failed.with_context("the start of the switch failed, so nothing is programmed (Switch::start)");
     return {StatusCode::FailedPrecondition, "the switch was not started, so nothing is programmed (Switch::start)"};
   }
   bool was_started = false;
+  Status failed;  // What the last start() returned, if it failed.
 
  private:
   bool has_ended_ = false;
@@ -79,9 +82,13 @@ Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options)
 Switch::~Switch() { tie_->switch_ends(); }
 
 Status Switch::start() {
-  if (std::exchange(tie_->was_started, true)) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
-  if (Status claimed = parts_->claim.take(); !claimed.ok()) return claimed;
-  return parts_->agent.start();
+  if (tie_->was_started) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
+  tie_->failed = parts_->claim.take();
+  if (!tie_->failed.ok()) return tie_->failed;
+  tie_->failed = parts_->agent.start();
+  tie_->was_started = tie_->failed.ok();
+  if (!tie_->was_started) parts_->claim.give_up();
+  return tie_->failed;
 }
 bool Switch::has_restarted() const noexcept { return parts_->agent.has_restarted(); }
 std::size_t Switch::operations_in_flight() const noexcept { return parts_->agent.programmer().in_flight(); }

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "orch/reports_health.h"
 #include "rondo/dataplane/reconciler.h"
@@ -16,6 +21,14 @@ namespace rondo {
 namespace {
 
 using ::testing::HasSubstr;
+
+std::string health_of(Runtime& runtime) {
+  Status found;
+  runtime.scheduler().for_each_source([&found](const Source& source) {
+    if (const auto* const one = dynamic_cast<const ReportsHealth*>(&source); one != nullptr) found = one->health();
+  });
+  return found.to_string();
+}
 
 class SwitchLife : public ::testing::Test {
  protected:
@@ -61,16 +74,51 @@ TEST_F(SwitchLife, ItsProtocolIsThatOfItsDataPlane) {
 }
 
 TEST_F(SwitchLife, HealthSaysThatItWasNotStarted) {
-  const auto health = [this] {
-    Status found;
-    runtime->scheduler().for_each_source([&found](const Source& source) {
-      if (const auto* const one = dynamic_cast<const ReportsHealth*>(&source); one != nullptr) found = one->health();
-    });
-    return found.to_string();
-  };
-  EXPECT_THAT(health(), HasSubstr("the switch was not started, so nothing is programmed"));
+  EXPECT_THAT(health_of(*runtime), HasSubstr("the switch was not started, so nothing is programmed"));
   ASSERT_TRUE(device->start().ok());
-  EXPECT_EQ(health(), "ok");
+  EXPECT_EQ(health_of(*runtime), "ok");
+}
+
+/// A simulated plane whose dump of the neighbours fails once.
+class FailsOnce final : public DataPlane {
+ public:
+  void apply(std::span<Operation> operations) override { plane.apply(operations); }
+  Result<std::vector<LinkEvent>> links() override { return plane.links(); }
+  Result<std::vector<AddressEntry>> addresses() override { return plane.addresses(); }
+  Result<std::vector<NeighborEntry>> neighbors() override {
+    if (std::exchange(fails, false)) return failure(StatusCode::Unavailable, "dump interrupted");
+    return plane.neighbors();
+  }
+  Result<std::vector<NexthopEntry>> nexthops() override { return plane.nexthops(); }
+  Status routes(const std::function<void(const RouteEntry&)>& visit) override { return plane.routes(visit); }
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
+    return plane.monitor(scheduler, priority, std::move(handler));
+  }
+  std::string describe() const override { return "fails once"; }
+  SimDataPlane plane;
+  bool fails = true;
+};
+
+TEST_F(SwitchLife, AStartThatFailedIsReportedAndMayBeRepeated) {
+  FailsOnce target;
+  target.plane.add_port("A");
+  RuntimeOptions options;
+  options.clock = &world.clock();
+  options.reactor = &world.reactor();
+  Runtime beside(std::move(options));
+  Switch late(beside, target, SwitchOptions{.in_line = true});
+  ASSERT_TRUE(beside.table("PORT_TABLE").set("A", {{"admin_status", "up"}}).ok());
+  EXPECT_EQ(late.start().message(), "reading what an earlier run left: dump interrupted");
+  EXPECT_THAT(health_of(beside), HasSubstr("the start of the switch failed, so nothing is programmed (Switch::start): reading what an"));
+  EXPECT_TRUE(target.claim().ok()) << "another Switch may have it";
+  target.release();
+  world.run_for(beside.scheduler(), 1s);
+  EXPECT_NE(beside.row_state("PORT_TABLE", "A").plane, PlaneState::Installed);
+  ASSERT_TRUE(late.start().ok());
+  EXPECT_EQ(health_of(beside), "ok");
+  world.run_for(beside.scheduler(), 1s);
+  EXPECT_EQ(beside.row_state("PORT_TABLE", "A").plane, PlaneState::Installed);
+  EXPECT_EQ(late.start().code(), StatusCode::FailedPrecondition);
 }
 
 TEST_F(SwitchLife, StartsOnce) {

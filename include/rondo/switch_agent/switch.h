@@ -41,8 +41,8 @@ class Switch {
 
   /// Subscribes to link events and reads the objects of an earlier run from the data plane. Call it before the runtime runs: until then
   /// no port exists, all rows wait, and `health` of the standard commands reports it. Blocks while the kernel works: O(objects). Errors:
-  /// those of DataPlane::claim, which this switch holds until it ends, DataPlane::monitor and of its dumps; FailedPrecondition for a second
-  /// call.
+  /// those of DataPlane::claim, which this switch holds until it ends, DataPlane::monitor and of its dumps. After an error the same holds
+  /// as before the call, and start() may be called again, also between turns. FailedPrecondition once it has returned ok.
   Status start();
   /// True when each object of an earlier run is in use or deleted. Runtime thread.
   bool has_restarted() const noexcept;
