@@ -32,15 +32,15 @@ void expect_write_here(const Scheduler& scheduler, std::string_view table) {
                "Store::write of " + std::string{table} + " was called on another thread than the runtime's; use Runtime::post");
 }
 
-Status check_spec(const TableSpec& spec) {
+Status check_spec(const TableSpec& spec, std::string_view name_of_rows_max) {
   if (spec.name.empty()) return {StatusCode::InvalidArgument, "a table's name must not be empty"};
   if (spec.name.size() > limits::kNameBytes) {
     return {StatusCode::InvalidArgument,
             "name of " + table_named(spec.name) + " is over the limit of " + std::to_string(limits::kNameBytes) + " bytes"};
   }
   if (spec.rows_max == 0 || spec.rows_max > limits::kTableRows) {
-    return {StatusCode::InvalidArgument, "rows_max of " + table_named(spec.name) + " is " + std::to_string(spec.rows_max) +
-                                             ", not from 1 to " + std::to_string(limits::kTableRows)};
+    return {StatusCode::InvalidArgument, std::string{name_of_rows_max} + " of " + table_named(spec.name) + " is " +
+                                             std::to_string(spec.rows_max) + ", not from 1 to " + std::to_string(limits::kTableRows)};
   }
   return {};
 }

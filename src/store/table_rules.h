@@ -13,7 +13,7 @@ class Scheduler;
 namespace rondo::store {
 
 /// InvalidArgument for a bad name or row limit.
-Status check_spec(const TableSpec& spec);
+Status check_spec(const TableSpec& spec, std::string_view name_of_rows_max = "rows_max");
 /// FailedPrecondition when a table of that name exists with another spec.
 Status check_same(const TableSpec& existing, const TableSpec& wanted);
 /// InvalidArgument for a Set with an empty key, or an empty name of a field. Rows of other programs may have them.

@@ -109,12 +109,12 @@ class ZmqClient::Parts final : public Source {
   using Name = std::pair<std::string, std::string>;
 
   Status check_options() const {
-    if (Status bad = store::check_endpoint(options_.endpoint); !bad.ok()) return bad;
+    if (Status bad = store::check_endpoint(options_.endpoint, store::EndpointUse::Connect); !bad.ok()) return bad;
     if (options_.frame_bytes == 0 || options_.frame_bytes > limits::kZmqFrameBytes) {
       return {StatusCode::InvalidArgument, "frame_bytes is not from 1 to " + std::to_string(limits::kZmqFrameBytes)};
     }
     if (options_.send_frames < 1) return {StatusCode::InvalidArgument, "send_frames is not positive"};
-    return store::check_spec({.name = "direct", .rows_max = options_.keys_max});
+    return store::check_spec({.name = "direct", .rows_max = options_.keys_max}, "keys_max");
   }
 
   Status set_options() {

@@ -2,7 +2,10 @@
 
 #include <arpa/inet.h>
 
+#include <charconv>
+#include <cstdint>
 #include <string>
+#include <system_error>
 
 #include "rondo/store/record.h"
 
@@ -11,12 +14,27 @@ namespace rondo::store {
 namespace {
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
+
+/// libzmq takes a number modulo 2^16, and ignores what follows it.
+bool is_port(std::string_view text, EndpointUse use) {
+  if (text == "*") return use == EndpointUse::Bind;
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc{} && end == text.data() + text.size() && (port != 0 || use == EndpointUse::Bind);
+}
 }  // namespace
 
-Status check_endpoint(std::string_view endpoint) {
+Status check_endpoint(std::string_view endpoint, EndpointUse use) {
   const bool known = endpoint.starts_with(kTcp) || endpoint.starts_with(kIpc);
-  if (known && endpoint.size() > kTcp.size() && endpoint.find('\0') == endpoint.npos) return {};
-  return {StatusCode::InvalidArgument, "endpoint " + quoted(endpoint) + ": a direct table has tcp://address:port or ipc://path"};
+  if (!known || endpoint.size() == kTcp.size() || endpoint.find('\0') != endpoint.npos) {
+    return {StatusCode::InvalidArgument, "endpoint " + quoted(endpoint) + ": a direct table has tcp://address:port or ipc://path"};
+  }
+  if (endpoint.starts_with(kIpc)) return {};
+  const std::string_view place = endpoint.substr(kTcp.size());
+  const std::size_t colon = place.rfind(':');
+  if (colon != place.npos && colon > 0 && is_port(place.substr(colon + 1), use)) return {};
+  return {StatusCode::InvalidArgument, "endpoint " + quoted(endpoint) + ": its port is not a number from " +
+                                           (use == EndpointUse::Bind ? "0 to 65535 (0 or *: any free one)" : "1 to 65535")};
 }
 
 bool is_local(std::string_view endpoint) noexcept {

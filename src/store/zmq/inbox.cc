@@ -52,7 +52,7 @@ class ZmqInbox::Consumer final : public Subscription {
 
 Status ZmqInbox::declare(const ZmqTableSpec& spec) {
   TableSpec staged{.name = spec.table, .kind = TableKind::Staged, .rows_max = spec.keys_max};
-  if (Status bad = check_spec(staged); !bad.ok()) return bad;
+  if (Status bad = check_spec(staged, "keys_max"); !bad.ok()) return bad;
   if (spec.database.size() > limits::kNameBytes) {
     return {StatusCode::InvalidArgument, "name of database " + quoted(spec.database) + " is over the limit of a name"};
   }

@@ -277,6 +277,16 @@ TEST_F(ZmqOptions, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(refused({.endpoint = "inproc://x", .tables = one_}), StatusCode::InvalidArgument);
   EXPECT_EQ(refused({.endpoint = "tcp://", .tables = one_}), StatusCode::InvalidArgument);
   EXPECT_EQ(refused(ZmqClientOptions{.endpoint = "udp://127.0.0.1:1"}), StatusCode::InvalidArgument);
+  EXPECT_THAT(
+      ZmqServer::open(scheduler_, {.endpoint = endpoint_, .tables = {{.database = "DB", .table = "T", .keys_max = 0}}}).error().message(),
+      HasSubstr("keys_max of "));
+  for (const char* port : {":99999", ":65536", ":22222222", ":-1", ":8100x", ": 8100", ":", "", ":+1", ":80.5"}) {
+    const std::string endpoint = std::string{"tcp://127.0.0.1"} + port;
+    EXPECT_EQ(refused({.endpoint = endpoint, .tables = one_}), StatusCode::InvalidArgument) << endpoint;
+    EXPECT_EQ(refused(ZmqClientOptions{.endpoint = endpoint}), StatusCode::InvalidArgument) << endpoint;
+  }
+  EXPECT_EQ(refused(ZmqClientOptions{.endpoint = "tcp://127.0.0.1:0"}), StatusCode::InvalidArgument);
+  EXPECT_EQ(refused(ZmqClientOptions{.endpoint = "tcp://127.0.0.1:*"}), StatusCode::InvalidArgument);
   EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = 0}), StatusCode::InvalidArgument);
   EXPECT_EQ(refused(ZmqClientOptions{.frame_bytes = limits::kZmqFrameBytes + 1}), StatusCode::InvalidArgument);
   EXPECT_EQ(refused(ZmqClientOptions{.send_frames = 0}), StatusCode::InvalidArgument);

@@ -252,7 +252,7 @@ class ZmqServer::Parts final : public Source {
 Status ZmqServer::check(const ZmqServerOptions& options) {
   if (options.connections < 1 || options.connections_per_address < 1) return {StatusCode::InvalidArgument, "no connection is allowed"};
   if (options.receive_frames < 1) return {StatusCode::InvalidArgument, "receive_frames is not positive"};
-  if (Status bad = store::check_endpoint(options.endpoint); !bad.ok()) return bad;
+  if (Status bad = store::check_endpoint(options.endpoint, store::EndpointUse::Bind); !bad.ok()) return bad;
   if (options.curve) return store::check_curve(*options.curve);
   if (options.open_to_network || store::is_local(options.endpoint)) return {};
   return {StatusCode::PermissionDenied,
