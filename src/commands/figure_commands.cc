@@ -207,6 +207,15 @@ json::object log_json(const RecentLog* log) {
   return json::object{{"lines_forgotten", counts.forgotten}, {"lines_cut", counts.cut}};
 }
 
+/// Answers with 'figures' and what the program adds to them.
+void finish_with(const std::function<void(json::object&)>& add, json::object figures, Reply reply) {
+  if (!add) return reply.finish(figures);
+  add(figures);
+  json::value all = std::move(figures);
+  make_visible(all);
+  reply.finish(all.as_object());
+}
+
 void command_stats(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::object stats{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
@@ -219,8 +228,7 @@ void command_stats(Context& context, Reply reply) {
                      {"admin", admin_json(context.server.get())},
                      {"watch", watch_json(context.watchers)},
                      {"log", log_json(context.options.log)}};
-  if (context.options.add_stats) context.options.add_stats(stats);
-  reply.finish(stats);
+  finish_with(context.options.add_stats, std::move(stats), std::move(reply));
 }
 
 /// The facts with the most rows among the first kTopFactsSeen places, which are the facts that came first.
@@ -290,8 +298,7 @@ void command_top(Context& of, Reply reply) {
                      {"facts", top_facts(runtime)},
                      {"tables", top_tables(runtime)},
                      {"store", sentence(health.ok() ? "ok" : health.message())}};
-    if (context.options.add_top) context.options.add_top(top);
-    r.finish(top);
+    finish_with(context.options.add_top, std::move(top), std::move(r));
   });
 }
 

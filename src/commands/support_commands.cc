@@ -59,6 +59,9 @@ void command_health(Context& context, Reply reply) {
   context.incidents.check(runtime, context.failures);
   context.incidents.report(runtime.clock().now(), troubles, notes);
   if (context.options.add_health) context.options.add_health(troubles, notes);
+  for (json::array* const texts : {&troubles, &notes}) {
+    for (json::value& one : *texts) make_visible(one);
+  }
   utsname system{};
   ::uname(&system);
   reply.finish(json::object{{"healthy", troubles.empty()},

@@ -130,6 +130,7 @@ Status check_texts(const Job& job) {
   for (const std::string& fact : job.required_facts) texts.emplace_back("required_facts", fact);
   for (const auto& [field, text] : texts) {
     if (!is_utf8(text)) return refuse(field, "it is not UTF-8");
+    if (field == "handler" && safe_length(text) != text.size()) return refuse(field, "it has control characters");
     if (field != "parameters" && text.size() > limits::kJobText)
       return refuse(field, "more than " + std::to_string(limits::kJobText) + " bytes");
   }

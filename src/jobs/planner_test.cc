@@ -335,6 +335,7 @@ TEST(JobCheck, ValuesThatTheStoreCannotKeepAreRefused) {
 TEST(JobCheck, TextsAreUtf8AndHaveALimit) {
   const auto message = [](const Job& job) { return check(job).to_string(); };
   EXPECT_THAT(message({.name = "a", .handler = "h\xff"}), testing::HasSubstr("handler: it is not UTF-8"));
+  EXPECT_THAT(message({.name = "a", .handler = "h\n\x1b[31m"}), testing::HasSubstr("handler: it has control characters"));
   EXPECT_THAT(message({.name = "a", .handler = "h", .parameters = "\xe4"}), testing::HasSubstr("parameters: it is not UTF-8"));
   Job job{.name = "a", .handler = "h"};
   job.note = std::string(limits::kJobText, 'n');

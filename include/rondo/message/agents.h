@@ -41,7 +41,8 @@ struct AgentsOptions {
   /// limits::kMessagePlacesKept more places, for messages that are being handled. So the refusal may begin up to that many messages later.
   /// SIZE_MAX: no limit but memory.
   std::size_t messages_max = limits::kMessagesOfPriority;
-  /// How long an agent removed with Removal::AfterQueues handles its queue; then the rest is dropped and counted.
+  /// How long an agent removed with Removal::AfterQueues handles its queue; then the rest is dropped and counted. 0 or less:
+  /// not at all.
   Duration drain = limits::kAgentDrain;
   /// Called for each handler that threw, on its agent's thread. Empty by default. Must not throw.
   std::function<void(const MessageFault&)> on_fault = {};

@@ -41,7 +41,7 @@ struct WorkerOptions {
   std::size_t requests_max = limits::kWorkerRequests;
   /// Priority of the source in the home runtime that handles them.
   Priority requests = Priority::p7;
-  /// How long stop() lets the worker handle what it has already taken.
+  /// How long stop() lets the worker handle what it has already taken; 0 or less: not at all.
   Duration drain = limits::kWorkerDrain;
   /// The observer of the worker's runtime, such as a journal in a file of its own; nullptr: none is needed.
   std::unique_ptr<RuntimeObserver> observer = nullptr;
