@@ -140,17 +140,25 @@ std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items
     std::optional<Ledger::Task> task = ledger_.take_new();
     if (!task) break;
     ++checked;
-    task->change.key().empty() ? refuse_empty_key(*task) : tasks_.push_back(std::move(*task));
+    if (const Status unfit = check(task->change); !unfit.ok()) {
+      refuse_task(*task, unfit);
+    } else {
+      tasks_.push_back(std::move(*task));
+    }
   }
   return checked + gather_again(max - checked);
 }
 
-/// The stores refuse a Set with an empty key. So this is the row of another program, and no handler gets it.
-void Consumer::refuse_empty_key(const Ledger::Task& task) {
+/// The stores refuse such a Set. So it is the row of another program, and no handler gets it.
+Status Consumer::check(const Change& change) {
+  return change.key().empty() ? Status{StatusCode::InvalidArgument, "the key is empty"} : check_record(change.record());
+}
+
+void Consumer::refuse_task(const Ledger::Task& task, const Status& why) {
   ++stats_.handled;
   observers_.handled(task.change);
   if (task.change.op() == ChangeOp::Delete) return answer_done(task.row);
-  reject(task.row, task.change, Status{StatusCode::InvalidArgument, "the key is empty"}, true);
+  reject(task.row, task.change, why, true);
 }
 
 std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {

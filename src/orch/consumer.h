@@ -94,7 +94,8 @@ class Consumer final : public Source {
   bool step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn);
   bool step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn);
   std::uint32_t gather_tasks(std::uint32_t max, std::uint32_t turn_items);
-  void refuse_empty_key(const Ledger::Task& task);
+  static Status check(const Change& change);
+  void refuse_task(const Ledger::Task& task, const Status& why);
   /// The number of items of a step that resolved rows may have while new rows also wait.
   std::uint32_t retry_share(std::uint32_t max, std::uint32_t turn_items);
   /// Gathers resolved rows and done rows whose fact has ended. It alternates while there are both.

@@ -154,6 +154,27 @@ TEST(ForgetfulTable, TheRowOfAnEmptyKeyIsRejectedAndNoHandlerSeesIt) {
   }
 }
 
+/// Other programs may write such a row to a Redis.
+TEST(ForgetfulTable, ARowBeyondTheLimitsIsRejectedByNameAndNoHandlerSeesIt) {
+  const std::string large(limits::kValueBytes + 1, 'v');
+  for (const Rows rows : {Rows::Whole, Rows::Written}) {
+    std::vector<Change> written{Change::set("large", {{"a", large}}), Change::set("k", {})};
+    RuntimeFixture in{{}, [&](Scheduler& scheduler) { return std::make_unique<ForgetfulStore>(scheduler, written); }};
+    std::vector<std::string> handled;
+    Consumer& consumer = in.runtime.add<OpenOrch>().consume(
+        "T",
+        [&](std::string_view key, const Fields&) {
+          handled.push_back(call(ChangeOp::Set, key));
+          return Outcome::done();
+        },
+        [](std::string_view) { return Outcome::done(); }, {.rows = rows});
+    consumer.wake();
+    in.run();
+    EXPECT_THAT(handled, ElementsAre("S k"));
+    EXPECT_THAT(in.rejects, ElementsAre(HasSubstr("T 'large': bytes of field 'a' of key 'large': 67108865 is over the limit of 67108864")));
+  }
+}
+
 /// A Set of the key "k" with 'count' fields; the first is number 'first'.
 Change many_fields(std::size_t first, std::size_t count) {
   std::vector<std::string> names;

@@ -27,16 +27,16 @@ inline constexpr std::size_t kRedisWriteBytes = std::size_t{256} * 1024 * 1024;
 /// Test: `RedisReply.AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBeforeItComes`.
 inline constexpr int kRedisListItems = 4'194'304;
 
-/// Bytes of one item in a reply of Redis: the largest value of a field. The reader keeps an item until it is complete, so this bounds what
-/// a server that announces more can make it keep. An event of a channel or an entry of a queue is one item as well: one whose JSON is
-/// larger is refused with InvalidArgument when it is written.
-/// Reached: the connection is closed, with the reason, and opened again. Figure: none: the log and the health of the store name the reason.
-/// Test: `RedisReply.AnItemOrAReplyBeyondTheLimitIsRefusedBeforeItIsComplete`.
+/// Bytes of one item in a reply of Redis that are read whole: the largest value of a field. Of a larger one, which Redis permits up to
+/// 512 MiB, at most 100 MB are kept until it is complete, and its row is rejected. An event of a channel or an entry of a queue is one
+/// item as well: one whose JSON is larger is refused with InvalidArgument when it is written.
+/// Reached: the row, the event or the entry is rejected. Figure: `stats.consumers.rejected`.
+/// Test: `LargeReply.InPlaceOfAnItemBeyondTheLimitIsATextBeyondIt`.
 inline constexpr std::size_t kRedisItemBytes = kValueBytes + std::size_t{64} * 1024;
 
 /// Bytes of the items of one reply: two of the largest rows. A pop of many rows as large needs a smaller number of keys (pop_batch).
-/// Reached: the connection is closed, with the reason, and opened again. Figure: none: the log and the health of the store name the reason.
-/// Test: `RedisReply.AnItemOrAReplyBeyondTheLimitIsRefusedBeforeItIsComplete`.
+/// Reached: rows with items beyond it are rejected. Figure: `stats.consumers.rejected`.
+/// Test: `LargeReply.ItemsBeyondTheLimitOfAReplyAreTextsBeyondThatOfAValue`.
 inline constexpr std::size_t kRedisReplyBytes = 2 * kRecordBytes;
 
 /// The largest configurable number of keys of one pop: it occupies the server for about 8 ms.

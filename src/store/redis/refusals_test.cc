@@ -222,6 +222,31 @@ TEST_F(RedisFaults, BigValueThatIsCutInTheMiddleArrives) {
   EXPECT_TRUE(changes[0].fields().find("big") == big);
 }
 
+/// A producer that is not ours wrote it: Redis permits 512 MiB. The connection was closed at each such answer, so nothing else of the
+/// database came through.
+TEST_F(RedisFaults, AValueBeyondTheLimitHidesNoOtherRow) {
+  const auto stage = [this](const std::string& key, std::size_t bytes) {
+    const std::string script = "redis.call('HSET', '_T:" + key + "', 'big', string.rep('v', " + std::to_string(bytes) +
+                               ")) return redis.call('SADD', 'T_KEY_SET', '" + key + "')";
+    server().command({"EVAL", script, "0"});
+  };
+  stage("huge", 140'000'000);
+  stage("large", 68'000'000);
+  stage("small", 3);
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  std::vector<Change> changes;
+  ASSERT_TRUE(driver().run_until([&] {
+    consumer->take(10, changes);
+    return changes.size() == 3;
+  }));
+  for (const Change& change : changes) {
+    const Status checked = check_record(change.record());
+    EXPECT_EQ(checked.ok(), change.key() == "small") << change.key() << ": " << checked.to_string();
+  }
+  EXPECT_TRUE(store().health().ok()) << store().health().to_string();
+}
+
 // --- interrupted views
 
 /// Rows of which a view keeps the even ones and adds as many new ones, and a consumer that has dealt with them.

@@ -1,5 +1,7 @@
 #include "store/redis/remote_subscription.h"
 
+#include "rondo/base/limits.h"
+
 namespace rondo::redis {
 
 namespace {
@@ -42,9 +44,11 @@ Record record_of(std::string_view key, const Reply& fields) {
   if (items.size() < 2) return {};
   std::vector<Field> list;
   list.reserve(items.size() / 2);
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+  // A row beyond the limit is rejected, and its remaining fields would only take memory.
+  for (std::size_t i = 0, bytes = 0; i + 1 < items.size() && bytes <= limits::kRecordBytes; i += 2) {
     if (items[i].text() == kNoField && items[i + 1].text() == kNoField) continue;
     list.push_back({items[i].text(), items[i + 1].text()});
+    bytes += list.back().name.size() + list.back().value.size();
   }
   return Record::make(key, list);
 }

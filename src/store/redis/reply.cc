@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,6 +24,24 @@ namespace {
 constexpr std::size_t kChunkBytes = 256 * 1024;
 /// Chunks kept for the next reply; after a reply of many MiB the rest is freed.
 constexpr std::size_t kChunksKept = 4;
+/// The least size with nine digits. See shorten_item().
+constexpr std::size_t kSmallestOfNineDigits = 100'000'000;
+/// The most bytes around an item.
+constexpr std::size_t kHeaderBytes = 16;
+
+/// The size of the text in place of one that is too large: larger than any row may have, so that what has it is rejected.
+constexpr std::size_t kTooLarge = limits::kValueBytes + 1;
+
+/// The number of bytes that an item has by its header, and the digits of the header, which begins at 'text'. hiredis may have taken its
+/// first letter. No digits: it is no text, or the header is not complete, or has more than nine digits, which no server sends.
+std::pair<std::size_t, std::string_view> announced(std::string_view text) {
+  if (text.starts_with('$')) text.remove_prefix(1);
+  const std::string_view digits = text.substr(0, std::min(text.substr(0, kHeaderBytes).find("\r\n"), text.size()));
+  std::size_t size = 0;
+  if (digits.size() > 9 || std::from_chars(digits.data(), digits.data() + digits.size(), size).ptr != digits.data() + digits.size())
+    return {};
+  return {size, digits};
+}
 }  // namespace
 
 /// Memory that is allocated piece by piece and freed all together by reset().
@@ -45,16 +68,21 @@ struct ReplyReader::Arena {
   void reset() {
     std::erase_if(chunks, [](const Chunk& chunk) { return chunk.size > kChunkBytes; });
     if (chunks.size() > kChunksKept) chunks.resize(kChunksKept);
+    too_large.reset();
     list_refused = 0;
     texts = 0;
     current = used = 0;
   }
 
+  struct Free {
+    void operator()(char* text) const noexcept { std::free(text); }
+  };
   struct Chunk {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size;
   };
   std::vector<Chunk> chunks;
+  std::unique_ptr<char, Free> too_large;  // The text in place of those that are too large. Its pages are never written.
   std::size_t current = 0;
   std::size_t used = 0;
   bool spent = false;     // The reply in the arena was returned to the caller.
@@ -71,13 +99,22 @@ struct ReplyReader::Functions {
     return place == nullptr ? nullptr : new (place) Reply;
   }
   static void* create_text(const redisReadTask* task, char* text, std::size_t size) {
+    auto& arena = *static_cast<Arena*>(task->privdata);
     Reply* const reply = node(task);
-    auto* const copy = static_cast<char*>(static_cast<Arena*>(task->privdata)->allocate(std::max<std::size_t>(size, 1)));
-    if (reply == nullptr || copy == nullptr) return nullptr;
-    std::memcpy(copy, text, size);
-    static_cast<Arena*>(task->privdata)->texts += size;
-    reply->text_ = copy;
-    reply->size_ = size;
+    if (reply == nullptr) return nullptr;
+    if (size > limits::kRedisItemBytes || arena.texts + size > limits::kRedisReplyBytes) {
+      if (arena.too_large == nullptr) arena.too_large.reset(static_cast<char*>(std::calloc(kTooLarge, 1)));
+      if (arena.too_large == nullptr) return nullptr;
+      reply->text_ = arena.too_large.get();
+      reply->size_ = kTooLarge;
+    } else {
+      auto* const copy = static_cast<char*>(arena.allocate(std::max<std::size_t>(size, 1)));
+      if (copy == nullptr) return nullptr;
+      std::memcpy(copy, text, size);
+      arena.texts += size;
+      reply->text_ = copy;
+      reply->size_ = size;
+    }
     reply->kind_ = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::Error
                    : task->type == REDIS_REPLY_STATUS ? Reply::Kind::State
                                                       : Reply::Kind::Text;
@@ -133,22 +170,43 @@ void ReplyReader::reset() {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = arena_.get();
   arena_->reset();
+  passed_ = skipped_ = 0;
 }
 
 void ReplyReader::feed(std::string_view bytes) {
   // An error here is sticky, and next() returns it.
-  static_cast<void>(redisReaderFeed(reader_, bytes.data(), bytes.size()));
+  const auto pass = [this](std::string_view some) { static_cast<void>(redisReaderFeed(reader_, some.data(), some.size())); };
+  if (skipped_ == 0 && reader_->len - reader_->pos + bytes.size() > limits::kRedisItemBytes) shorten_item();
+  if (skipped_ != 0) {
+    const std::string_view passed = bytes.substr(0, passed_);
+    bytes.remove_prefix(passed.size());
+    passed_ -= passed.size();
+    pass(passed);
+    if (passed_ == 0 && !passed.empty()) pass("\r\n");
+    const std::size_t skipped = passed_ == 0 ? std::min(bytes.size(), skipped_) : 0;
+    bytes.remove_prefix(skipped);
+    skipped_ -= skipped;
+  }
+  if (!bytes.empty()) pass(bytes);
 }
 
-/// hiredis keeps the bytes of an item until it is complete, whatever its length.
+/// hiredis keeps the bytes of an item until it is complete. So the item that it waits for gets a smaller size, with as many digits, which
+/// is still over the limit; feed() skips the rest.
+void ReplyReader::shorten_item() {
+  const auto [size, digits] = announced({reader_->buf + reader_->pos, reader_->len - reader_->pos});
+  const std::size_t smaller = size < kSmallestOfNineDigits ? limits::kRedisItemBytes + 1 : kSmallestOfNineDigits;
+  if (size <= smaller) return;
+  char* const begin = reader_->buf + (digits.data() - reader_->buf);
+  char* const end = std::to_chars(begin, begin + digits.size(), smaller).ptr;
+  const auto present = static_cast<std::size_t>(reader_->buf + reader_->len - (end + 2));
+  passed_ = smaller - present;
+  skipped_ = size + 2 - smaller;
+}
+
 Result<const Reply*> ReplyReader::check_room() const {
   const std::size_t kept = reader_->len - reader_->pos;
-  const auto refused = [](const char* what, std::size_t limit) {
-    return failure(StatusCode::DataLoss, "Redis sent " + std::string{what} + " of more than " + std::to_string(limit) + " bytes");
-  };
-  if (kept > limits::kRedisItemBytes) return refused("an item", limits::kRedisItemBytes);
-  if (arena_->texts + kept > limits::kRedisReplyBytes) return refused("a reply", limits::kRedisReplyBytes);
-  return nullptr;
+  if (kept <= kSmallestOfNineDigits + kHeaderBytes) return nullptr;
+  return failure(StatusCode::DataLoss, "Redis sent an item of more than " + std::to_string(kSmallestOfNineDigits) + " bytes");
 }
 
 Result<const Reply*> ReplyReader::next() {

@@ -59,7 +59,8 @@ class ReplyReader {
 
   void feed(std::string_view bytes);
   /// The next whole reply, or nullptr if there is none yet. DataLoss when the stream is not RESP, or has a list of more than
-  /// limits::kRedisListItems, an item of more than limits::kRedisItemBytes, or a reply of more than limits::kRedisReplyBytes.
+  /// limits::kRedisListItems. In place of an item of more than limits::kRedisItemBytes, and of those beyond limits::kRedisReplyBytes of one
+  /// reply, it has a text of unspecified content that is larger than a value may be.
   Result<const Reply*> next();
   /// Clears all state for a new connection.
   void reset();
@@ -68,8 +69,12 @@ class ReplyReader {
   struct Arena;
   struct Functions;
   Result<const Reply*> check_room() const;
+  void shorten_item();
   std::unique_ptr<Arena> arena_;
   redisReader* reader_ = nullptr;
+  // Of an item that shorten_item() has made smaller.
+  std::size_t passed_ = 0;   // Bytes still to pass to hiredis.
+  std::size_t skipped_ = 0;  // Bytes still to skip after these.
 };
 
 }  // namespace rondo::redis
