@@ -68,6 +68,7 @@ class Findings {
     unwanted_before_ = std::exchange(unwanted_, 0);
   }
   unsigned look() const noexcept { return look_; }
+  bool with_unwanted() const noexcept { return with_unwanted_; }
 
   /// Adds a difference. In the first reading it is remembered. In the second it counts if the first reading had it, and 'describe' returns
   /// its Drift.

@@ -61,6 +61,8 @@ void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings&
   // A next hop that is present and unexpected has one of our numbers: another program created it, and orders for that number may be
   // refused.
   if (nexthop.asking || (!nexthop.present && actual == nullptr && !was_refused_in_use(nexthop))) return;
+  // Perhaps it is of an earlier run: the kernel would delete its routes with it.
+  if (!nexthop.present && actual != nullptr && !findings.with_unwanted()) return;
   const NexthopSet wanted{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)};
   const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port;
   if (nexthop.present && is_same) return;
@@ -99,7 +101,7 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
       if (member.nexthop->present) wanted.push_back({member.nexthop->id, member.weight});
     }
   }
-  if (wanted.empty() && actual == nullptr) return;
+  if (wanted.empty() && (actual == nullptr || !findings.with_unwanted())) return;
   if (actual != nullptr && !wanted.empty() && sorted(actual->members) == sorted(wanted)) return;
   const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
   findings.add(kind, NexthopDelete{group.id}, [&] {

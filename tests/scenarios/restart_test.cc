@@ -223,6 +223,36 @@ TEST(Restart, WhatNobodyAsksForStaysForTheHoldAndThenGoes) {
   EXPECT_THAT(testbed.plane.addresses().value(), IsEmpty());
 }
 
+/// Its neighbour's row comes late, as that of a feeder that starts after us. The audit of what has come deleted the next hop, and the
+/// kernel deleted the routes over it.
+TEST(Restart, ANextHopThatAGroupOfARowNamesStaysForTheHold) {
+  Rows rows = RestartTestbed::base();
+  rows[{"NEXTHOP_GROUP_TABLE", "bc"}] = {{"nexthop", "10.1.0.2,10.2.0.2"}, {"ifname", "B,C"}};
+  rows[{"ROUTE_TABLE", "30.0.0.0/8"}] = {{"nexthop_group", "bc"}};
+  RestartTestbed testbed;
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  const std::size_t routes = testbed.plane.route_count();
+  const std::size_t neighbors = testbed.plane.neighbors().value().size();
+  testbed.stop();
+  bool come = false;
+  testbed.start({.hold = 20s, .rows_have_come = [&come] { return come; }});
+  const Rows::value_type late{{"NEIGH_TABLE", "C:10.2.0.2"}, rows.at({"NEIGH_TABLE", "C:10.2.0.2"})};
+  Rows first = rows;
+  first.erase(late.first);
+  testbed.feed(first);
+  testbed.run_for(15s);
+  EXPECT_EQ(testbed.plane.route_count(), routes) << "those over the group of the next hop";
+  EXPECT_EQ(testbed.plane.neighbors().value().size(), neighbors);
+  testbed.feed(Rows{late});
+  testbed.run_for(5s);
+  come = true;
+  testbed.run_for(2s);
+  EXPECT_TRUE(testbed.agent->has_restarted());
+  EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(rows)), IsEmpty());
+}
+
 TEST(Restart, ARowThatComesAtTheEndOfTheHoldIsNotDeletedWithTheRest) {
   RestartTestbed testbed;
   testbed.start();
