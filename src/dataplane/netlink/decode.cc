@@ -336,6 +336,11 @@ std::optional<NeighborEvent> decode_learned_neighbor(const Message& message) {
   return event;
 }
 
+bool is_given_neighbor(const Message& message) {
+  const auto header = read_front<ndmsg>(message.payload);
+  return header && message.header.nlmsg_type == RTM_NEWNEIGH && (header->ndm_state & (NUD_PERMANENT | NUD_NOARP)) != 0;
+}
+
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol) {
   const auto header = read_front<nhmsg>(message.payload);
   if (!header || message.header.nlmsg_type != RTM_NEWNEXTHOP || header->nh_protocol != protocol) return std::nullopt;

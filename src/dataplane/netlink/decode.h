@@ -55,6 +55,8 @@ std::optional<FdbRecord> decode_fdb(const Message& message);
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
 /// Decodes a notification or a dump's entry about a neighbour of any program. One that is not learned is reported as removed.
 std::optional<NeighborEvent> decode_learned_neighbor(const Message& message);
+/// True if the message is about a permanent neighbour, which a program made: the kernel does not resolve it.
+bool is_given_neighbor(const Message& message);
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);
 std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks& marks);
 

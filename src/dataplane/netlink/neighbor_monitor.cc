@@ -34,8 +34,10 @@ Result<std::unique_ptr<NeighborMonitor>> NeighborMonitor::open(const NetworkName
 }
 
 /// NTF_USE is what `ip neighbor add ... use` sends: the kernel treats the neighbour as if a packet needed it. No acknowledgement is
-/// requested, so only errors are answered, and these wait in the socket until the next call.
+/// requested, so only errors are answered, and these wait in the socket until the next call. The kernel would resolve a permanent entry
+/// as well, and its link address would be lost.
 Status NeighborMonitor::resolve(IfIndex port, const IpAddress& address) {
+  if (given_.contains({port, address})) return {};
   while (true) {
     const auto answer = requests_.receive({answers_.get(), kDatagramBytes}, Duration::zero());
     if (answer && answer->empty()) break;
@@ -56,20 +58,36 @@ Status NeighborMonitor::resolve(IfIndex port, const IpAddress& address) {
 }
 
 void NeighborMonitor::notice(const Message& message) {
-  if (const auto event = decode_learned_neighbor(message)) learn(*event);
+  const auto event = decode_learned_neighbor(message);
+  if (!event) return;
+  if (is_given_neighbor(message)) {
+    given_.insert({event->port, event->address});
+  } else {
+    given_.erase({event->port, event->address});
+  }
+  learn(*event);
 }
 
 Status NeighborMonitor::dump(std::set<Place>& present) {
   std::vector<NeighborEvent> events;
+  std::set<Place> given;
   const Status status =
       dumps_.run({.request = [](MessageWriter& writer,
                                 std::uint32_t sequence) { writer.begin(RTM_GETNEIGH, NLM_F_REQUEST | NLM_F_DUMP, sequence, ndmsg{}); },
-                  .restart = [&events] { events.clear(); },
+                  .restart =
+                      [&] {
+                        events.clear();
+                        given.clear();
+                      },
                   .visit =
-                      [&events](const Message& message) {
-                        if (auto event = decode_learned_neighbor(message)) events.push_back(*event);
+                      [&](const Message& message) {
+                        const auto event = decode_learned_neighbor(message);
+                        if (!event) return;
+                        events.push_back(*event);
+                        if (is_given_neighbor(message)) given.insert({event->port, event->address});
                       }});
   if (!status.ok()) return status.with_context("read the neighbours");
+  given_ = std::move(given);
   for (const NeighborEvent& event : events) {
     if (!event.removed) present.emplace(event.port, event.address);
     learn(event);

@@ -21,6 +21,7 @@ class NeighborMonitor final : public EventMonitor<NeighborWatch, NeighborEvent> 
   static Result<std::unique_ptr<NeighborMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                        Handler handler, int receive_buffer_bytes);
 
+  /// Does nothing for a permanent entry.
   Status resolve(IfIndex port, const IpAddress& address) override;
   std::uint64_t gaps() const noexcept override { return turned_away(); }
 
@@ -37,6 +38,7 @@ class NeighborMonitor final : public EventMonitor<NeighborWatch, NeighborEvent> 
   DumpChannel dumps_;
   std::unique_ptr<std::byte[]> answers_;
   std::map<Place, MacAddress> known_;
+  std::set<Place> given_;  // Permanent entries, which programs made.
 };
 
 }  // namespace rondo::netlink

@@ -129,6 +129,27 @@ TEST_F(NeighborMonitorOnLinux, WhatIsNotResolvedOrDeletedOrPermanentIsNotLearned
   EXPECT_TRUE(wait_for("10.0.0.5", ""));
 }
 
+/// Such a request makes the kernel forget the link address of the entry.
+TEST_F(NeighborMonitorOnLinux, APermanentNeighbourIsNotResolved) {
+  const auto are_there = [this](const char* state) {
+    return lab->ip(std::string{"-4 neigh show 10.0.0.77 dev swp1 nud "} + state + " | grep -q 02:00:00:00:00:55");
+  };
+  ASSERT_TRUE(lab->ip("neigh replace 10.0.0.77 lladdr 02:00:00:00:00:55 dev swp1 nud permanent"));
+  resolve("10.0.0.2");
+  EXPECT_TRUE(wait_for("10.0.0.2", "02:00:00:00:00:02"));  // The event of the other has come before.
+  resolve("10.0.0.77");
+  EXPECT_TRUE(are_there("permanent"));
+  open(1 << 20);  // Now it is among those that are read at the start.
+  resolve("10.0.0.77");
+  EXPECT_TRUE(are_there("permanent"));
+  ASSERT_TRUE(lab->ip("neigh del 10.0.0.77 dev swp1") && lab->ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:55 dev swp1 nud permanent"));
+  EXPECT_TRUE(wait_for("10.0.0.2", ""));
+  ASSERT_TRUE(lab->ip("neigh del 10.0.0.2 dev swp1") && lab->ip("neigh replace 10.0.0.6 lladdr 02:00:00:00:00:06 dev swp1 nud stale"));
+  EXPECT_TRUE(wait_for("10.0.0.6", "02:00:00:00:00:06"));  // The end of the permanent entry has been read before.
+  resolve("10.0.0.2");
+  EXPECT_TRUE(wait_for("10.0.0.2", "02:00:00:00:00:02"));
+}
+
 TEST_F(NeighborMonitorOnLinux, TheHostThatDoesNotAnswerAnyMoreGoes) {
   resolve("10.0.0.2");
   EXPECT_TRUE(wait_for("10.0.0.2", "02:00:00:00:00:02"));
