@@ -28,7 +28,10 @@ Store& RoutedStore::at(std::string_view table) const {
 
 std::vector<TableSpec> RoutedStore::tables() const {
   std::vector<TableSpec> all;
-  for (const auto& store : stores_) std::ranges::move(store->tables(), std::back_inserter(all));
+  for (const auto& store : stores_) {
+    // A file has its tables before they are declared, and a route may have taken some of them away since.
+    std::ranges::copy_if(store->tables(), std::back_inserter(all), [&](const TableSpec& spec) { return &at(spec.name) == store.get(); });
+  }
   std::ranges::sort(all, {}, &TableSpec::name);
   return all;
 }

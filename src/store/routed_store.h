@@ -22,6 +22,7 @@ class RoutedStore final : public Store {
   void route(std::unique_ptr<Store> store, const std::vector<std::string>& tables);
 
   Status declare(const TableSpec& spec) override { return at(spec.name).declare(spec); }
+  /// Without the tables that a store has although they are routed to another one.
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {

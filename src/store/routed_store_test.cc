@@ -47,6 +47,18 @@ TEST_F(Routed, EachTableIsInItsStore) {
   EXPECT_EQ(store_->declare({.name = "PORT", .kind = TableKind::Queue}).code(), StatusCode::FailedPrecondition);
 }
 
+/// A file of tables that has served without the route still has the table.
+TEST_F(Routed, ATableThatAStoreHadBeforeItWasRoutedElsewhereIsNotThere) {
+  ASSERT_TRUE(rest_->declare({.name = "MOVED"}).ok());
+  auto elsewhere = make_memory_store(scheduler_);
+  const Store& other = *elsewhere;
+  store_->route(std::move(elsewhere), {"MOVED"});
+  EXPECT_THAT(names(*store_), ElementsAre("A", "PORT", "PORT_STATE", "ROUTE"));
+  ASSERT_TRUE(store_->declare({.name = "MOVED"}).ok());
+  EXPECT_THAT(names(*store_), ElementsAre("A", "MOVED", "PORT", "PORT_STATE", "ROUTE"));
+  EXPECT_THAT(names(other), ElementsAre("MOVED"));
+}
+
 TEST_F(Routed, WritesAndReadsGoWhereTheTableIs) {
   ASSERT_TRUE(store_->write("PORT", Change::set("Ethernet0", {{"mtu", "9100"}})).ok());
   ASSERT_TRUE(store_->write("ROUTE", Change::set("10.0.0.0/8", {})).ok());

@@ -219,6 +219,8 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   for (const char* const name : {"text", "other", "folder", "pipe"})
     EXPECT_FALSE(std::filesystem::exists(folder_.file(name) + "-lock")) << name;
 
+  ASSERT_EQ(::mkfifo(folder_.file("blocking-lock").c_str(), 0600), 0);
+  EXPECT_TRUE(Life{folder_.file("blocking")}.trouble().ok()) << "it does not wait for a writer";
   // An existing lock file says nothing about the file beside it.
   std::ofstream{folder_.file("text-lock")};
   EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), StatusCode::FailedPrecondition);
