@@ -482,6 +482,10 @@ void Daemon::report_notice(const AdminNotice& notice) {
       log_.error("the admin socket file was removed and cannot be recreated: new clients cannot connect",
                  {{"socket", config_.socket}, {"why", notice.why}});
       return;
+    case AdminNotice::Kind::NotAccepted:
+      log_.error("connections of the admin socket wait, and are accepted when there is room",
+                 {{"why", notice.why}, {"count", notice.count}});
+      return;
     default:
       log_.warn("connections of the admin socket were cut", {{"why", to_string(notice.kind)},
                                                              {"count", notice.count},

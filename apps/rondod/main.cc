@@ -7,10 +7,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -84,6 +88,16 @@ int report_findings(const rondo::daemon::Config& config) {
   return findings.empty() ? 0 : rondo::daemon::exit_code(findings);
 }
 
+/// As Daemon::open(). Returns an error if the system has no memory, or no threads.
+rondo::Result<std::unique_ptr<rondo::daemon::Daemon>> open_daemon(const rondo::daemon::Config& config, rondo::Log& log,
+                                                                  const rondo::RecentLog& kept) try {
+  return rondo::daemon::Daemon::open(config, log, kept);
+} catch (const std::system_error& error) {
+  return rondo::failure(rondo::StatusCode::ResourceExhausted, error.what());
+} catch (const std::bad_alloc&) {
+  return rondo::failure(rondo::StatusCode::ResourceExhausted, "there is not enough memory");
+}
+
 /// Opens the daemon and serves until it ends. A standby that takes over opens it again.
 int serve(rondo::daemon::Config config, rondo::Log& log, const rondo::RecentLog& kept) {
   if (const auto findings = rondo::daemon::check_start(config); !findings.empty()) {
@@ -93,7 +107,7 @@ int serve(rondo::daemon::Config config, rondo::Log& log, const rondo::RecentLog&
     return rondo::daemon::exit_code(findings);
   }
   for (;;) {
-    auto daemon = rondo::daemon::Daemon::open(config, log, kept);
+    auto daemon = open_daemon(config, log, kept);
     if (!daemon) {
       log.error("cannot start", {{"why", daemon.error()}});
       return exit_code(daemon.error());
@@ -163,6 +177,7 @@ int main(int argc, char** argv) {
   }
 
   const rondo::SystemClock clock;
+  std::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size (LimitFSIZE=) fails as one on a full disk does.
   raise_descriptors();
   rondo::heap::keep_frees_short();
   rondo::LogOptions log_options;

@@ -20,7 +20,7 @@ void Daemon::reload() {
 
 void Daemon::read_config_again() {
   if (config_.path.empty()) return;
-  Result<Config> read = read_config(config_.path);
+  Result<Config> read = read_config(config_.path, Pipes::Refuse);  // The writer of a pipe may have gone.
   if (context_) context_->refused_config = read ? std::string{} : read.error().to_string();
   if (!read) {
     log_.error("cannot read the configuration, keeping the current one", {{"why", read.error()}});

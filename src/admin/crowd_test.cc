@@ -2,8 +2,11 @@
 // a real socket; the hostile callers are raw descriptors of the caller's thread. Goal: a request is always answered, the memory that
 // callers hold is bounded, and each cut is counted and reported.
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include <atomic>
 #include <chrono>
@@ -93,6 +96,28 @@ TEST_F(AdminCrowd, SixtyFourIdleConnectionsLockNobodyOut) {
   EXPECT_EQ(server->stats().refused_connections, 0U);
   EXPECT_THAT(server->stats().displaced, AllOf(Ge(1U), Le(3U))) << "one who has asked and gone may have left a place";
   EXPECT_THAT(notices, ElementsAre(Kind::Displaced));
+}
+
+TEST_F(AdminCrowd, WithoutDescriptorsTheOwnerIsToldAndTheCallerIsAcceptedLater) {
+  with_caller([this] {
+    const auto known = connect();
+    const auto calls = [](AdminClient& client) { EXPECT_TRUE(client.call("echo", {{"text", "x"}}).has_value()); };
+    calls(*known);
+    const UniqueFd waiting{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    options.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{3, before.rlim_max};  // What is open stays open.
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    EXPECT_EQ(::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    for (int i = 0; i < 3; ++i) calls(*known);  // Meanwhile the listener has had its turns.
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    calls(*connect());
+  });
+  EXPECT_THAT(notices, ElementsAre(Kind::NotAccepted));
+  EXPECT_EQ(server->stats().accepted, 3U);
 }
 
 TEST_F(AdminCrowd, TenThousandConnectionsThatSayNothingLockNobodyOut) {

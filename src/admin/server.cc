@@ -93,6 +93,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
       case AdminNotice::Kind::Memory: ++counted.memory_cut; break;
       case AdminNotice::Kind::Refused:
       case AdminNotice::Kind::Denied:
+      case AdminNotice::Kind::NotAccepted:
       case AdminNotice::Kind::SocketLost:
       case AdminNotice::Kind::SocketMade: break;
     }
@@ -127,6 +128,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       // Out of descriptors or memory: waiting callers are accepted at the next check.
       ++counted.connection_errors;
+      notices_.note(AdminNotice::Kind::NotAccepted, {}, status_from_errno(errno, "accept"), scheduler_.now());
       retry_accept_ = true;
       arm_timer();
       return;

@@ -19,13 +19,15 @@ const dev_t kNull = ::makedev(1, 3);
 
 }  // namespace
 
-Result<std::string> read_bounded_file(const std::string& path, std::string_view what, std::size_t bytes_most) {
+Result<std::string> read_bounded_file(const std::string& path, std::string_view what, std::size_t bytes_most, Pipes pipes) {
   const std::string name = std::string{what} + " '" + path + "'";
   const auto unreadable = [&name](int error) { return failure(status_from_errno(error, "cannot read " + name)); };
-  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (pipes == Pipes::Refuse ? O_NONBLOCK : 0))};
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return unreadable(errno);
   if (S_ISDIR(about.st_mode)) return unreadable(EISDIR);
+  if (S_ISFIFO(about.st_mode) && pipes == Pipes::Refuse)
+    return failure(StatusCode::InvalidArgument, name + " is a pipe, which is read only at the start");
   const bool is_null = S_ISCHR(about.st_mode) && about.st_rdev == kNull;
   if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode) && !is_null)
     return failure(StatusCode::InvalidArgument, name + " is no regular file, and no pipe");

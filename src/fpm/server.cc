@@ -29,6 +29,8 @@ constexpr Duration kRoomWait = 1ms;
 constexpr Duration kAnswerWait = 10ms;
 /// How long a refused connection keeps further ones out of the log.
 constexpr Duration kRefusalsSilent = 60s;
+/// Sessions that were replaced within this time of each other are counted together: one alone is a zebra that connects again.
+constexpr Duration kReplacedApart = 60s;
 /// Connections that a turn accepts.
 constexpr int kAcceptsATurn = 16;
 /// The receive buffer asked for, so that zebra can send while a long turn runs.
@@ -281,8 +283,14 @@ void Server::connected(UniqueFd socket, std::string peer) {
   wake();
 }
 
+unsigned Server::replaced() const { return replaced_ != 0 && scheduler_.now() - replaced_at_ <= kReplacedApart ? replaced_ : 0; }
+
 void Server::begin_session(UniqueFd socket, std::string peer) {
-  if (session_) end_session(Event::Kind::Replaced, "replaced by " + peer);
+  if (session_) {
+    replaced_ = replaced() + 1;
+    replaced_at_ = scheduler_.now();
+    end_session(Event::Kind::Replaced, "replaced by " + peer);
+  }
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kSessionBuffer, sizeof kSessionBuffer);
   if (Status watched = scheduler_.reactor().watch(socket.get(), Interest::Read, *this); !watched.ok()) {
     last_end_ = watched.to_string();
@@ -535,6 +543,7 @@ ServerFigures Server::figures() const {
           .since = since_,
           .resync = resync_,
           .sessions = sessions_,
+          .replaced = replaced(),
           .resyncs = resyncs_,
           .malformed = malformed_,
           .refused = refused_,

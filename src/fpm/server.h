@@ -89,6 +89,7 @@ struct ServerFigures {
   Instant since;     // Of the session.
   Resync resync = Resync::NoSession;
   std::uint64_t sessions = 0;
+  unsigned replaced = 0;        // Sessions that another connection ended, each within a minute of the one before; 0 a minute later.
   std::uint64_t resyncs = 0;    // Completed.
   std::uint64_t malformed = 0;  // Sessions closed for malformed input.
   std::uint64_t refused = 0;    // Connections that ServerOptions::may_connect refused.
@@ -153,6 +154,7 @@ class Server final : public Source {
   Status listen();
   void accept_all();
   bool is_refused(int connection, const std::string& peer);
+  unsigned replaced() const;
   void begin_session(UniqueFd socket, std::string peer);
   void end_session(Event::Kind kind, std::string why);
   bool read_some();
@@ -206,6 +208,8 @@ class Server final : public Source {
   std::uint64_t stale_at_sweep_ = 0;
   std::uint64_t messages_ = 0;  // Of the session.
   std::uint64_t sessions_ = 0;
+  unsigned replaced_ = 0;
+  Instant replaced_at_;
   std::uint64_t resyncs_ = 0;
   std::uint64_t malformed_ = 0;
   std::uint64_t refused_ = 0;

@@ -32,6 +32,7 @@ Result<UniqueFd> open_signals() {
   UniqueFd fd{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
   if (!fd) return failure(status_from_errno(errno, "signalfd"));
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size fails as one on a full disk does.
   return fd;
 }
 
@@ -59,7 +60,7 @@ int worker(const Options& options, const WorkerCall& call) {
   Result<std::unique_ptr<Worker>> worker = Worker::open(*std::move(config), socket, log);
   if (!worker) return report(options, worker.error());
   (*worker)->run(signals->get(), [&] {
-    Result<WorkerConfig> again = read_worker_config(call.config);
+    Result<WorkerConfig> again = read_worker_config(call.config, Pipes::Refuse);  // The writer of a pipe may have gone.
     if (again) warn(*again);
     const Status changed = again ? (*worker)->reconfigure(*std::move(again)) : again.error();
     if (!changed.ok()) log.error("cannot read the configuration, keeping the current one", {{"why", changed}});

@@ -278,8 +278,8 @@ Result<WorkerConfig> parse_worker_config(std::string_view text, const std::strin
   }
 }
 
-Result<WorkerConfig> read_worker_config(const std::string& path) {
-  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kWorkerConfigBytes);
+Result<WorkerConfig> read_worker_config(const std::string& path, Pipes pipes) {
+  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kWorkerConfigBytes, pipes);
   return text ? parse_worker_config(*text, path) : failure(text.error());
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bounded_file.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 
@@ -57,7 +58,7 @@ struct WorkerConfig {
 bool is_command_name(std::string_view name) noexcept;
 
 Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name);
-Result<WorkerConfig> read_worker_config(const std::string& path);
+Result<WorkerConfig> read_worker_config(const std::string& path, Pipes pipes = Pipes::Read);
 
 /// The commands that cannot begin at present, each with the reason for people: their program or their directory is missing, or of another
 /// kind. They may come later, so that is no error of the file.

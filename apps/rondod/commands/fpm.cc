@@ -150,6 +150,13 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
     const std::string why = figures.last_end.empty() ? "it has not connected since the start" : figures.last_end;
     troubles.push_back(sentence(who + "zebra is not connected (" + why + "); its " + std::to_string(figures.book.routes) + " routes stay"));
   }
+  constexpr unsigned kRivals = 3;
+  if (figures.replaced >= kRivals) {
+    troubles.push_back(
+        sentence(who + std::to_string(figures.replaced) +
+                 " sessions in a row were replaced by another connection, so two programs connect, and no resend ends: only one "
+                 "zebra may use it"));
+  }
   if (figures.malformed != 0) {
     notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
   }

@@ -5,6 +5,7 @@
 
 #include "commands/answers.h"
 #include "rondod/commands/commands.h"
+#include "rondod/jobs/job_service.h"
 #include "rondod/stores/placement.h"
 
 namespace rondo::daemon {
@@ -67,6 +68,10 @@ std::vector<RestartReason> reasons_against(const CommandContext& context, bool s
   add_earlier(earlier, reasons);
   if (context.fpm != nullptr) add(reasons, "routes of zebra are not written", context.fpm->figures().book.unwritten);
   add_stores(context, reasons);
+  const Status jobs = context.jobs == nullptr ? Status{} : context.jobs->health();
+  if (!jobs.ok()) {
+    add(reasons, "trouble of the jobs (" + std::string{jobs.message()} + "): runs whose end is not stored run again after a restart", 1);
+  }
   return reasons;
 }
 

@@ -408,8 +408,8 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
   }
 }
 
-Result<Config> read_config(const std::string& path) {
-  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kConfigBytes);
+Result<Config> read_config(const std::string& path, Pipes pipes) {
+  const Result<std::string> text = read_bounded_file(path, "the configuration", limits::kConfigBytes, pipes);
   if (!text) return failure(text.error());
   Result<Config> config = parse_config(*text, path);
   if (config) config->path = path;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bounded_file.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/log.h"
 #include "rondo/base/result.h"
@@ -168,7 +169,7 @@ StorePlace sonic_place(const std::string& url);
 std::vector<StoreGroup> all_groups(const Config& config);
 
 /// Reads 'path'. InvalidArgument names file, line, key and the permitted values; otherwise NotFound or the error of reading.
-Result<Config> read_config(const std::string& path);
+Result<Config> read_config(const std::string& path, Pipes pipes = Pipes::Read);
 /// Parses text; 'name' is the name of the file in messages.
 Result<Config> parse_config(std::string_view text, const std::string& name);
 /// Returns the names of the settings that differ, such as "admin.socket", in alphabetical order.

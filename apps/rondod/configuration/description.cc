@@ -66,7 +66,7 @@ std::vector<Setting> place() {
       {"replicas_timeout_ms", "integer from 1 to 60000", "1000", "Milliseconds that they may take. Only with a Redis."},
       {"lease_ms", "0, or integer from 3000 to 3600000", "10000",
        "One rondod at a time consumes the tables of a database: its lease ends after so many milliseconds without a sign of it. 0: no "
-       "lease. Only with a Redis."},
+       "lease; two of them with [managers] would then delete each other's rows. Only with a Redis."},
       {"standby", "\"wait\" or \"refuse\"", "\"wait\"",
        "What a rondod does while another one has the lease: it waits for its end, or it ends itself with exit code 69. Only with a Redis."},
       {"notify_each_key", "boolean", "false",

@@ -20,6 +20,8 @@ class JobService {
   virtual void start() = 0;
   /// Logs when the scheduler of jobs has trouble, and when it is well again. Called every second.
   virtual void poll() = 0;
+  /// Not ok: ends of runs may not be stored, so that a restart runs them again.
+  virtual Status health() const = 0;
   virtual void add_stats(boost::json::object& stats) const = 0;
   /// 'notes': what is no trouble of this program, such as runs that wait for a worker.
   virtual void add_health(boost::json::array& troubles, boost::json::array& notes) const = 0;

@@ -108,6 +108,8 @@ class StoredJobs final : public JobService {
     }
   }
 
+  Status health() const override { return jobs_.health(); }
+
   void add_stats(json::object& stats) const override {
     const jobs::JobsStats& figures = jobs_.stats();
     stats["jobs"] = json::object{{"planned", figures.planned},

@@ -102,17 +102,12 @@ TEST_F(RondodOnFile, RowsInBulkAreOnTheDiskWhenTheyAreAnswered) {
   EXPECT_EQ(call("stats").at("store").at("files").at(0).at("restored").to_number<int>(), kRows);
 }
 
-/// Makes the growth of a file beyond a limit an error and not a signal.
+/// A limit of the size of a file in place of a small disk.
 class RondodOnFullDisk : public RondodOnFile {
  protected:
-  RondodOnFullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
-  ~RondodOnFullDisk() override { std::signal(SIGXFSZ, before_); }
   std::string later() const { return "url = \"file://" + file("tables") + "?durability=interval\"\n"; }
   json::object figures() { return call("stats").at("store").at("files").at(0).as_object(); }
   std::string health() { return json::serialize(call("health")); }
-
- private:
-  void (*before_)(int);
 };
 
 constexpr rlim_t kFull = 12'000;  // Less than a page of the store's log, more than the log of the program.

@@ -304,6 +304,18 @@ TEST_F(RondodWithFpm, AProgramOfAnotherUserIsRefusedAndTheSessionGoesOn) {
   EXPECT_TRUE(becomes([this] { return has_route("10.2.0.0/16"); })) << log_text();
 }
 
+TEST_F(RondodWithFpm, HealthNamesTwoProgramsThatReplaceEachOther) {
+  start(settings());
+  set_port();
+  std::vector<UniqueFd> sessions;
+  for (int session = 1; session <= 4; ++session) {
+    EXPECT_THAT(json::serialize(call("health")), Not(HasSubstr("were replaced by another connection"))) << session;
+    sessions.push_back(connect());
+    EXPECT_TRUE(becomes([&] { return fpm().at("sessions").as_int64() == session; }));
+  }
+  EXPECT_THAT(json::serialize(call("health").at("troubles")), HasSubstr("3 sessions in a row were replaced by another connection"));
+}
+
 TEST_F(RondodWithFpm, HealthNamesAMissingZebraAndMalformedInput) {
   start(settings());
   EXPECT_THAT(json::serialize(call("health")), HasSubstr("zebra is not connected"));

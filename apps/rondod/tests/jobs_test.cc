@@ -113,6 +113,7 @@ TEST_F(RondodWithJobs, OnAFullDiskItSaysSoOnceAndMissesNoInstant) {
   }
   EXPECT_TRUE(comes_to([this] { return !is_healthy(); }));
   expect_named("full");
+  EXPECT_THAT(json::serialize(call("restart-check")), AllOf(HasSubstr("\"ready\":false"), HasSubstr("run again after a restart")));
   const auto listed = client().call("jobs", {});
   EXPECT_TRUE(listed.has_value()) << "what is stored can be read";
   std::filesystem::remove(file("disk") + "/filling");

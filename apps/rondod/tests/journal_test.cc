@@ -21,17 +21,12 @@ using testing::Not;
 
 class RondodWithJournal : public RondodProcess {
  protected:
-  RondodWithJournal() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
-  ~RondodWithJournal() override { std::signal(SIGXFSZ, before_); }
   static constexpr rlim_t kFull = 20'000;  // More than the log of the program.
   /// Repeats an action that is recorded until the words appear.
   bool comes_to_say(const char* words) {
     return becomes([&] { return call("version").contains("name") && log_text().find(words) != std::string::npos; });
   }
   std::string journal(const std::string& name) const { return "[journal]\nfile = \"" + file(name) + "\"\n"; }
-
- private:
-  void (*before_)(int);
 };
 
 TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {

@@ -2,8 +2,10 @@
 // messages to the service manager. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -92,6 +94,14 @@ TEST_F(RondodReload, WhatNeedsARestartIsNamedAndNothingElse) {
   configure("");
   reload();
   EXPECT_THAT(boost::json::serialize(call("health").at("notes")), Not(HasSubstr("next start")));
+}
+
+/// To open a pipe without a writer blocks.
+TEST_F(RondodReload, AConfigurationThatIsAPipeIsNotReadAgain) {
+  start("");
+  std::filesystem::remove(file("toml"));
+  ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);
+  EXPECT_THAT(reload(), AllOf(HasSubstr("error cannot read the configuration, keeping the current one"), HasSubstr("is a pipe")));
 }
 
 }  // namespace

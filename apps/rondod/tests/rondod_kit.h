@@ -111,7 +111,7 @@ class RondodProcess : public testing::Test {
     while (!told(0).empty()) continue;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Limits the size of each file that it writes. It ignores SIGXFSZ if this process did when it started rondod.
+  /// Limits the size of each file that it writes.
   void limit_files(rlim_t bytes) const {
     const rlimit limit{bytes, RLIM_INFINITY};
     EXPECT_EQ(::prlimit(pid_, RLIMIT_FSIZE, &limit, nullptr), 0);

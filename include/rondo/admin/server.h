@@ -35,8 +35,9 @@ struct AdminNotice {
     SocketLost,     // The socket file was removed, and could not be made again.
     SocketMade,     // The socket file had been removed, and was made again.
     Denied,         // The caller is in none of the permitted groups.
+    NotAccepted,    // The system has no descriptor or memory for a waiting connection ('why'); it is tried again.
   };
-  static constexpr std::size_t kKinds = 10;
+  static constexpr std::size_t kKinds = 11;
 
   Kind kind = Kind::Refused;
   std::uint64_t count = 0;  // Since the last notice of this kind.
