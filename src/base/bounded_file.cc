@@ -22,7 +22,10 @@ const dev_t kNull = ::makedev(1, 3);
 Result<std::string> read_bounded_file(const std::string& path, std::string_view what, std::size_t bytes_most, Pipes pipes) {
   const std::string name = std::string{what} + " '" + path + "'";
   const auto unreadable = [&name](int error) { return failure(status_from_errno(error, "cannot read " + name)); };
-  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (pipes == Pipes::Refuse ? O_NONBLOCK : 0))};
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
+  UniqueFd file{::open(path.c_str(), kFlags | (pipes == Pipes::Refuse ? O_NONBLOCK : 0))};
+  // A regular file on which another program has a lease (fcntl(2)): the kernel ends the lease.
+  if (!file && errno == EWOULDBLOCK) file = UniqueFd{::open(path.c_str(), kFlags)};
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return unreadable(errno);
   if (S_ISDIR(about.st_mode)) return unreadable(EISDIR);

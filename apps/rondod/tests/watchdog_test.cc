@@ -1,10 +1,13 @@
 // The heartbeat of a real rondod as its service manager receives it, and the report of a turn that does not end.
+#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
-#include <filesystem>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {
@@ -41,18 +44,19 @@ TEST_F(WatchdogRondod, AHeartbeatAskedOfAnotherProcessIsNotGiven) {
   EXPECT_EQ(told(200), "");
 }
 
-// A configuration that is a pipe blocks the turn that reads it again until a process writes into it.
+// The turn that reads the configuration again waits for the end of a lease on the file.
 TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   ASSERT_NO_FATAL_FAILURE(start("[scheduler]\nstall_ms = 1000\nstall_stack = true\n"));
   const auto logs = [this](const char* words) { return becomes([&] { return log_text().find(words) != std::string::npos; }); };
-  std::filesystem::remove(file("toml"));
-  ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);
+  std::signal(SIGIO, SIG_IGN);  // By which the kernel asks for the end of the lease. It waits for 45 s.
+  const UniqueFd lease{::open(file("toml").c_str(), O_RDWR | O_CLOEXEC)};
+  ASSERT_EQ(::fcntl(lease.get(), F_SETLEASE, F_WRLCK), 0) << std::strerror(errno);
   signal(SIGHUP);
   EXPECT_TRUE(logs("error turn still running source=signals ms=")) << log_text();
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
   EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
-  configure("");  // Writes to the pipe.
+  EXPECT_EQ(::fcntl(lease.get(), F_SETLEASE, F_UNLCK), 0);
   EXPECT_TRUE(logs("warn the stalled turn has ended ms=")) << log_text();
   EXPECT_TRUE(hears("STATUS=serving"));
   EXPECT_TRUE(call("health").at("healthy").as_bool());
