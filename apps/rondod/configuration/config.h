@@ -169,6 +169,7 @@ StorePlace sonic_place(const std::string& url);
 std::vector<StoreGroup> all_groups(const Config& config);
 
 /// Reads 'path'. InvalidArgument names file, line, key and the permitted values; otherwise NotFound or the error of reading.
+/// 'pipes': a pipe can be read once, so a reload refuses it.
 Result<Config> read_config(const std::string& path, Pipes pipes = Pipes::Read);
 /// Parses text; 'name' is the name of the file in messages.
 Result<Config> parse_config(std::string_view text, const std::string& name);

@@ -36,10 +36,11 @@ constexpr std::size_t kTooLarge = limits::kValueBytes + 1;
 /// first letter. No digits: it is no text, or the header is not complete, or has more than nine digits, which no server sends.
 std::pair<std::size_t, std::string_view> announced(std::string_view text) {
   if (text.starts_with('$')) text.remove_prefix(1);
-  const std::string_view digits = text.substr(0, std::min(text.substr(0, kHeaderBytes).find("\r\n"), text.size()));
+  const std::size_t end = text.substr(0, kHeaderBytes).find("\r\n");
+  if (end == std::string_view::npos || end > 9) return {};
+  const std::string_view digits = text.substr(0, end);
   std::size_t size = 0;
-  if (digits.size() > 9 || std::from_chars(digits.data(), digits.data() + digits.size(), size).ptr != digits.data() + digits.size())
-    return {};
+  if (std::from_chars(digits.data(), digits.data() + end, size).ptr != digits.data() + end) return {};
   return {size, digits};
 }
 }  // namespace
