@@ -417,6 +417,15 @@ TEST_F(JournalTest, RecordsNothingWithoutAFile) {
   EXPECT_EQ(journal->stats().records, 0U);
 }
 
+TEST_F(JournalTest, ANoteThatIsMadeBeforeTheRunFollowsItsStart) {
+  auto journal = open(options());
+  journal->note("early", "1");
+  journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
+  journal->note("late", "2");
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(), ElementsAre("started", "note early 1", "note late 2"));
+}
+
 TEST_F(JournalTest, OpenNamesTheFileThatFails) {
   const Result<std::unique_ptr<JournalRecorder>> journal = JournalRecorder::open({.file = (directory_ / "absent" / "j").string()}, clock_);
   ASSERT_FALSE(journal.has_value());

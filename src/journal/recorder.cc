@@ -109,10 +109,16 @@ void JournalRecorder::started(Instant now, const PolicySettings& policy) {
     to.fixed(static_cast<std::uint64_t>(wall.nanoseconds()));
     encode(to, policy);
   });
+  is_started_ = true;
+  for (const auto& [name, text] : std::exchange(early_notes_, {})) note(name, text);
 }
 
 void JournalRecorder::note(std::string_view name, std::string_view text) {
   if (!on()) return;
+  if (!is_started_) {
+    early_notes_.emplace_back(name, text);
+    return;
+  }
   put(1 + text_bound(name) + text_bound(text), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Note));
     to.text(name);

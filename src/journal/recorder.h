@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "journal/format.h"
@@ -198,9 +199,11 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   std::vector<std::uint32_t> tables_ = {0};  // Their names, by the runtime's number of the table.
   std::vector<KindName> kinds_;              // Few entries.
   std::uint32_t sources_ = 0;
-  Instant read_time_;        // The time that the scheduler last read between turns.
-  Instant recorded_time_;    // The time that was last recorded.
-  Instant turn_began_;       // The beginning of the present turn.
+  bool is_started_ = false;
+  std::vector<std::pair<std::string, std::string>> early_notes_;  // Noted before the run was started: they follow its start.
+  Instant read_time_;                                             // The time that the scheduler last read between turns.
+  Instant recorded_time_;                                         // The time that was last recorded.
+  Instant turn_began_;                                            // The beginning of the present turn.
   std::uint64_t asked_ = 0;  // How often the source of the present turn has checked whether it should end.
   Instant clocks_due_;       // When both clocks must be read again.
 };
