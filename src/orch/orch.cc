@@ -26,6 +26,7 @@ struct Orch::Parts {
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
     : runtime_(runtime), name_(std::move(name)), priority_(priority), parts_(std::make_unique<Parts>()) {
   if (name_.empty()) refuse({StatusCode::InvalidArgument, "its name is empty"});
+  runtime_.parts_->orch_names.insert(name_);
 }
 
 Orch::~Orch() {

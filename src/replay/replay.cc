@@ -10,6 +10,7 @@
 
 #include "journal/recorder.h"
 #include "journal/sink.h"
+#include "orch/runtime_view.h"
 #include "replay/replay_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/replay/limits.h"
@@ -111,6 +112,12 @@ bool Replay::Impl::is_recorded_time(std::string_view bytes) const {
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
 }
 
+/// True if 'bytes' record a note, and the next record is one of the same name.
+bool Replay::Impl::is_other_note(std::string_view bytes) {
+  JournalRecord decoded;
+  return reader->kind() == Kind::Note && journal::decode(bytes, decoded) && decoded.kind == Kind::Note && decoded.name == record(0).name;
+}
+
 void Replay::Impl::pass() {
   const Kind kind = reader->kind();
   if (kind == Kind::TurnBegins) {
@@ -145,7 +152,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
       kept = came;
       came = kept;
     }
-    if (!feed()) return differ_from(came);
+    if (is_other_note(came) || !feed()) return differ_from(came);
   }
 }
 
@@ -165,6 +172,13 @@ void Replay::Impl::feed_wakes() {
   if (!in_own_turn || waking) return;
   while (!over() && reader->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
   }
+}
+
+void Replay::Impl::take_effect(std::string_view table) {
+  const bool was_effect = std::exchange(is_effect, true);
+  while (kind() == Kind::Ready && table_of(record(0)) == table && feed()) {
+  }
+  is_effect = was_effect;
 }
 
 Instant Replay::Impl::now() {
@@ -203,7 +217,9 @@ bool Replay::Impl::give() {
     case Kind::SourceAdded: return feed_source();
     case Kind::SourceRemoved: return remove_stand_in();
     case Kind::Woken: return feed_wake();
-    case Kind::Ready: return store != nullptr && store->become_ready(table_of(record(0)));
+    case Kind::Ready:
+      // In a turn of ours a table becomes ready because the turn wrote it or requeued a row of it: see take_effect().
+      return (!in_own_turn || is_effect) && store != nullptr && store->become_ready(table_of(record(0)));
     case Kind::Timers: return fire_timers();
     case Kind::Policy: return change_policy();
     case Kind::Answered: return wait_for_answers(programmer);
@@ -216,6 +232,10 @@ bool Replay::Impl::give() {
       const JournalRecord ended_write = record(0);
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
+    case Kind::Note:  // The program that replays does not make it.
+      if (in_turn) return false;
+      skip();
+      return true;
     case Kind::WrittenBy:
     case Kind::WriteRefused:  // A refusal to an outside caller, which does not write in a replay.
       if (in_own_turn) return false;
@@ -254,8 +274,32 @@ bool Replay::Impl::change_policy() {
   return reader->passed() != before;
 }
 
+/// Returns the Orch of the program that must have made the recorded source but did not; empty if there is none. Orch::every() and
+/// Orch::observe() name their sources so.
+std::string Replay::Impl::orch_without(std::string_view source) const {
+  constexpr std::string_view kTimer = " timer";
+  std::string_view orch;
+  if (source.ends_with(kTimer)) orch = source.substr(0, source.size() - kTimer.size());
+  if (const std::size_t end = source.find(" observes "); end != source.npos) orch = source.substr(0, end);
+  return runtime != nullptr && RuntimeView(*runtime).had_orch(orch) ? std::string{orch} : std::string{};
+}
+
+/// A stand-in must not take the place of a source of the program's Orchs.
+void Replay::Impl::check_given(const std::string& name, const GivenSource& given) {
+  const std::string orch = orch_without(name);
+  if (orch.empty() || (different && report.record <= given.record)) return;
+  different = true;
+  report.record = given.record;
+  report.expected = given.words;
+  report.came = "nothing: the Orch '" + orch + "' does not make this source";
+}
+
 void Replay::Impl::add_stand_in() {
   const JournalRecord next = record(0);
+  const auto given =
+      given_sources.try_emplace(std::string{next.name}, GivenSource{reader->passed() + 1, words(reader->peek().bytes())}).first;
+  check_given(given->first, given->second);
+  if (over()) return;
   auto source = std::make_unique<StandIn>(std::string{next.name}, Priority{std::min(next.priority, limits::kPriorities - 1)},
                                           [this] { return stand_in_turn(); });
   if (const JournalRecord weight = record(1); weight.kind == Kind::Weight) source->set_weight(static_cast<std::uint32_t>(weight.count));
@@ -461,6 +505,8 @@ std::uint64_t Replay::records() const noexcept { return impl_->reader->records()
 ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
   RONDO_EXPECT(&runtime.scheduler() == impl.scheduler, "Replay::run was given a runtime that was not made of Replay::runtime_options");
+  impl.runtime = &runtime;
+  for (const auto& [name, given] : impl.given_sources) impl.check_given(name, given);
   std::uint64_t next_report = on_records ? kReportEach : UINT64_MAX;
   while (impl.step()) {
     if (impl.reader->passed() < next_report) continue;
@@ -478,6 +524,7 @@ ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
     impl.report.came = "not compared";
   }
   impl.report.same = !impl.different;
+  for (const auto& [name, given] : impl.given_sources) impl.report.given_sources.push_back(name);
   // Sources are destroyed before the scheduler; their records are not compared any more.
   impl.ended = true;
   impl.stand_ins.clear();

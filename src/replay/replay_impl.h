@@ -38,8 +38,14 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   void differ_from(std::string_view came);
   std::string words(std::string_view bytes) const;
   bool is_recorded_time(std::string_view bytes) const;
+  bool is_other_note(std::string_view bytes);
 
   // --- Inputs from outside.
+
+  struct GivenSource {
+    std::uint64_t record;  // The number of the record that added it.
+    std::string words;     // The text of that record.
+  };
 
   /// Limited like a recorded time, so that differences of the times of a forged run never overflow.
   Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
@@ -61,6 +67,8 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool change_policy();
   void add_stand_in();
   bool remove_stand_in();
+  std::string orch_without(std::string_view source) const;
+  void check_given(const std::string& name, const GivenSource& given);
   bool poll();
   bool fire_timers();
   bool wait_for_answers(Source* executor);
@@ -84,12 +92,8 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool change(std::size_t ahead, Change& change) override { return !over() && reader->take_change(ahead, change); }
   Instant now() override;
   WallTime wall() override;
-  bool is_write_refused() override {
-    if (!over() && reader->kind() == Kind::WriteRefused) return true;
-    while (kind() == Kind::Ready && feed()) {
-    }
-    return false;
-  }
+  bool is_write_refused() override { return !over() && reader->kind() == Kind::WriteRefused; }
+  void take_effect(std::string_view table) override;
   void end() override { ended = true; }
   void refuse(std::size_t ahead) override;
   std::string table_of(const JournalRecord& record) override { return reader->names().of(record.table); }
@@ -155,11 +159,14 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::map<std::uint32_t, std::unique_ptr<StandIn>> stand_ins;
   std::vector<std::unique_ptr<StandIn>> removed;
   StandIn* adding = nullptr;
+  std::map<std::string, GivenSource> given_sources;  // All that had a stand-in, by name: the first of each.
+  const Runtime* runtime = nullptr;                  // Null before run().
   bool polling = false;
   bool giving_turn = false;  // True in Scheduler::turn(), which must not poll, also where a forged run ends the turn early.
   bool in_turn = false;
   bool in_own_turn = false;  // True in a turn of a production source.
   bool waking = false;       // True in feed_wake().
+  bool is_effect = false;    // True in take_effect().
   unsigned feed_depth = 0;   // The nesting of feed() in feed().
   std::uint64_t checks = 0;  // How often a source of the present turn has checked whether it should end.
   Instant time;

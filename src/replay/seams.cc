@@ -1,5 +1,6 @@
 #include "replay/seams.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rondo/sched/source.h"
@@ -12,10 +13,11 @@ using journal::Kind;
 class ReplayStore::ReplaySubscription final : public Subscription {
  public:
   ReplaySubscription(ReplayStore& store, std::string table) : store_(store), table_(std::move(table)) {
-    store_.subscriptions_[table_] = this;
+    store_.subscriptions_[table_].push_back(this);
   }
-  ~ReplaySubscription() override { store_.subscriptions_.erase(table_); }
+  ~ReplaySubscription() override { std::erase(store_.subscriptions_[table_], this); }
 
+  bool is_ready() const noexcept { return ready_; }
   void become_ready() {
     ready_ = true;
     if (wake_) wake_();
@@ -57,8 +59,7 @@ class ReplayStore::ReplaySubscription final : public Subscription {
     return taken;
   }
   bool empty() const override { return !ready_ && !has_rows_at_once(); }
-  /// The effect of a requeue is on the record reader.
-  void requeue(std::string_view) override {}
+  void requeue(std::string_view) override { store_.seams_.take_effect(table_); }
   bool caught_up() const override { return true; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
   Gap take_gap() override { return is_next(Kind::Gap) ? Gap::Possible : Gap::None; }
@@ -79,15 +80,17 @@ class ReplayStore::ReplaySubscription final : public Subscription {
 };
 
 bool ReplayStore::become_ready(const std::string& table) {
-  const auto end = subscriptions_.find(table);
-  if (end == subscriptions_.end()) return false;
-  end->second->become_ready();
+  const std::vector<ReplaySubscription*>& all = subscriptions_[table];
+  if (all.empty()) return false;
+  const auto idle = std::ranges::find_if_not(all, &ReplaySubscription::is_ready);
+  (idle != all.end() ? *idle : all.front())->become_ready();
   return true;
 }
 
-Status ReplayStore::write(std::string_view, Change, WriteDone done) {
+Status ReplayStore::write(std::string_view table, Change, WriteDone done) {
   const std::uint64_t number = done ? ++writes_ : 0;
   if (seams_.is_write_refused()) return seams_.record(0).why;
+  seams_.take_effect(table);
   if (done) unended_.emplace(number, std::move(done));
   return {};
 }

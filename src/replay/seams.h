@@ -30,9 +30,11 @@ class ReplaySeams {
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
-  /// Whether the next record is the refusal of the write that is made now. An accepted write has no record of its own, but its effects may
-  /// follow: a wake of the store, a table that becomes ready. They are applied.
+  /// Whether the next record is the refusal of the write that is made now.
   virtual bool is_write_refused() = 0;
+  /// An accepted write and a requeue have no record of their own, but their effects may follow: a wake of the store, 'table' that becomes
+  /// ready. Applies them.
+  virtual void take_effect(std::string_view table) = 0;
   /// Call it if the record reader ends within a group of records that must be complete.
   virtual void end() = 0;
   /// Call it if the record 'ahead' records behind the next one is malformed.
@@ -56,7 +58,8 @@ class ReplayStore final : public Store {
   /// 'grants_tables': a recorded refusal of a table is a difference, and the table is granted.
   ReplayStore(ReplaySeams& seams, bool grants_tables) noexcept : seams_(seams), grants_tables_(grants_tables) {}
 
-  /// Marks the table's subscription as ready. Returns false if there is no subscription.
+  /// Marks the table's subscription as ready; if it has several, the first with nothing to take, because a store makes a subscription
+  /// ready when its first change arrives. Returns false if there is no subscription.
   bool become_ready(const std::string& table);
   /// Ends the write with this number; numbers start at 1 and count the writes whose end was requested. Returns false if there is none.
   bool end_write(std::uint64_t number, const Status& end);
@@ -78,7 +81,7 @@ class ReplayStore final : public Store {
   ReplaySeams& seams_;
   const bool grants_tables_;
   std::map<std::string, TableSpec, std::less<>> specs_;
-  std::map<std::string, ReplaySubscription*, std::less<>> subscriptions_;
+  std::map<std::string, std::vector<ReplaySubscription*>, std::less<>> subscriptions_;  // By table, in the order of their making.
 };
 
 class ReplayPlane final : public DataPlane {

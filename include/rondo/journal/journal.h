@@ -61,7 +61,9 @@ class Journal : public RuntimeObserver {
 
   /// Whether it records: JournalOptions::file was not empty.
   virtual bool on() const noexcept = 0;
-  /// Records a setting of the program that affects its decisions; replay::Replay::note() returns it. Only before the first turn.
+  /// Records a setting of the program that affects its decisions; replay::Replay::note() returns it. Only before the first turn. A
+  /// note of before the runtime is made is recorded with the start of its run. A replaying program need not make the notes again; one that
+  /// notes another text under a recorded name is different.
   virtual void note(std::string_view name, std::string_view text) = 0;
 
   /// Records that a process of a user wrote, or is about to write: the admin socket calls it for each write. A replay ignores it.

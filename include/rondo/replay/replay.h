@@ -29,12 +29,15 @@ namespace rondo::replay {
 struct ReplayReport {
   /// Every record was reproduced.
   bool same = false;
-  std::uint64_t records = 0;  // Reproduced records.
+  std::uint64_t records = 0;  // Reproduced records. Replay::records() counts those of the run's end too, which removes its sources.
   std::uint64_t turns = 0;
   std::uint64_t outcomes = 0;
   Duration recorded{0};  // From the first record to the last one reproduced.
   // Times the reading thread was as far ahead as it may be (limits::kReplayBatchesAhead, limits::kReplayBytesAhead).
   std::uint64_t reading_pauses = 0;
+  // The recorded sources that the program does not have, by name: their turns were given, and not compared. Sockets, connections and
+  // posted functions belong here. A table of an Orch here was never taken from, and its Orch may be missing.
+  std::vector<std::string> given_sources;
   // The first difference: the record's number in its run, from 1, and both records as text.
   std::uint64_t record = 0;
   std::string expected;
