@@ -38,6 +38,7 @@ RouteBook::RouteBook(Store& store, BookOptions options)
       sets_(store, options_.groups, [this](const Status& why) { note_refusal(why); }),
       members_(options_.members_max),
       lists_(options_.nexthops_max, members_),
+      hears_ends_(!store.applies_at_once(options_.routes)),
       ends_(std::make_shared<Ends>(Ends{this})) {}
 
 RouteBook::~RouteBook() { ends_->book = nullptr; }
@@ -268,11 +269,6 @@ bool RouteBook::collect(std::uint32_t id, std::uint16_t weight, bool within_grou
   return true;
 }
 
-bool RouteBook::is_blackhole(std::uint32_t id) const {
-  const auto known = nexthops_.find(id);
-  return known != nexthops_.end() && known->second.content.blackhole;
-}
-
 RouteBook::Target RouteBook::target_of_hops(const std::vector<Hop>& hops) {
   std::vector<NamedHop> named;
   Skip unusable = Skip::NoGateway;
@@ -302,6 +298,7 @@ RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
   const auto known = nexthops_.find(id);
   if (known == nexthops_.end()) return waits_for(id);
   Nexthop& nexthop = known->second;
+  if (nexthop.content.blackhole) return blackhole(Way::Blackhole);
   if (nexthop.content.too_many) return waits_for("fpm:too-many-members");
   if (nexthop.epoch == epoch_ && nexthop.set != HopSets::kNone) return {.kind = Target::Kind::Set, .set = nexthop.set};
   std::vector<Hop> hops;
@@ -318,7 +315,7 @@ RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
 
 RouteBook::Target RouteBook::target_of(const Route& route) {
   if (route.way != Way::Unicast) return blackhole(route.way);
-  if (route.nexthop != 0) return is_blackhole(route.nexthop) ? blackhole(Way::Blackhole) : target_of_nexthop(route.nexthop);
+  if (route.nexthop != 0) return target_of_nexthop(route.nexthop);
   if (route.lack != Lack::Nothing) return waits_for(route.lack == Lack::Room ? "fpm:limit" : "fpm:too-many-members");
   const Target target = target_of_hops(lists_.hops(route.inline_hops));
   return target.kind == Target::Kind::Waits ? waits_for("fpm:unknown-device") : target;

@@ -241,7 +241,6 @@ class RouteBook {
   Target target_of_nexthop(std::uint32_t id);
   Target target_of_hops(const std::vector<Hop>& hops);
   bool collect(std::uint32_t id, std::uint16_t weight, bool within_group, std::vector<Hop>& hops) const;
-  bool is_blackhole(std::uint32_t id) const;
   Target blackhole(Way way);
   Target waits_for(std::string_view name);
   Target waits_for(std::uint32_t id);
@@ -284,6 +283,7 @@ class RouteBook {
   Instant now_;
   Instant accepts_since_;  // Rows that waited before this waited for the store.
   bool was_refused_ = false;
+  const bool hears_ends_;                // The store may refuse a row after it accepted its write.
   std::deque<std::uint32_t> asked_for_;  // Routes, each once, some of which are answered by now.
   std::size_t unanswered_ = 0;
   std::uint32_t session_ = 0;

@@ -217,6 +217,7 @@ void RouteBook::forget_other(std::string_view key) {
 // --- writes that the store refused later
 
 WriteDone RouteBook::set_ended(std::uint32_t place) {
+  if (!hears_ends_) return {};
   return [ends = ends_, place](const Status& end) {
     if (end.ok() || ends->book == nullptr) return;
     ends->book->note_refusal(end);
@@ -225,6 +226,7 @@ WriteDone RouteBook::set_ended(std::uint32_t place) {
 }
 
 WriteDone RouteBook::delete_ended(const std::string& key) {
+  if (!hears_ends_) return {};
   return [ends = ends_, key](const Status& end) {
     if (end.ok() || ends->book == nullptr) return;
     ends->book->note_refusal(end);

@@ -25,6 +25,7 @@ class RoutedStore final : public Store {
   /// Without the tables that a store has although they are routed to another one.
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
+  bool applies_at_once(std::string_view table) const override { return at(table).applies_at_once(table); }
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
     return at(table).subscribe(table, options);
   }

@@ -407,6 +407,17 @@ TEST_P(AnyStoreContract, WriteCompletesOnceAndLater) {
   EXPECT_TRUE(end_of_write("T", Change::remove("k")).ok());
 }
 
+TEST_P(AnyStoreContract, AStoreThatAppliesAtOnceHasTheWriteWhenTheCallReturns) {
+  EXPECT_FALSE(store().applies_at_once("unknown"));
+  declare("U", TableKind::Staged, 1);
+  ASSERT_EQ(store().applies_at_once("U"), must_apply_at_once());
+  if (!must_apply_at_once()) return;
+  const auto subscription = subscribe("U");
+  EXPECT_TRUE(store().write("U", Change::set("k", {{"x", "1"}})).ok());
+  EXPECT_THAT(take(*subscription), ElementsAre("SET k x=1"));
+  EXPECT_EQ(store().write("U", Change::set("other", {})).code(), StatusCode::ResourceExhausted) << "known in the call";
+}
+
 TEST_P(AnyStoreContract, WritesCompleteInTheOrderTheyWereAccepted) {
   declare("T", TableKind::Staged);
   std::vector<int> order;

@@ -98,6 +98,8 @@ class DurableStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
+  /// Unless Durability::EveryBatch has writes wait for the disk.
+  bool applies_at_once(std::string_view table) const override;
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;

@@ -150,6 +150,12 @@ class Store {
   /// connection was lost before the answer: it is unknown whether the write was applied.
   /// If a Set names a field twice, the last value counts. A Queue delivers what was written, and merges it only in its table.
   virtual Status write(std::string_view table, Change change, WriteDone done = {}) = 0;
+  /// Whether write() has applied a change of this table when it returns ok. Then 'done' can only report ok, and a writer that needs nothing
+  /// but errors passes none. Constant once the table is declared. O(1) for a store in this process.
+  virtual bool applies_at_once(std::string_view table) const {
+    static_cast<void>(table);
+    return false;
+  }
 
   /// FailedPrecondition if a Staged or Queue table already has a consumer; NotFound if the table was not declared.
   virtual Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) = 0;

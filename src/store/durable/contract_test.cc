@@ -13,7 +13,7 @@ namespace {
 
 class DurableStoreWorld final : public StoreWorld {
  public:
-  explicit DurableStoreWorld(Durability durability) {
+  explicit DurableStoreWorld(Durability durability) : durability_(durability) {
     store_ = *DurableStore::open(scheduler_, {.path = folder_.file("tables"),
                                               .durability = durability,
                                               .slack_bytes = 4096,  // Makes snapshots frequent.
@@ -22,8 +22,10 @@ class DurableStoreWorld final : public StoreWorld {
   Store& store() override { return *store_; }
   Scheduler& scheduler() override { return scheduler_; }
   void settle() override { world_.run_for(scheduler_, 300ms); }
+  bool applies_at_once() const override { return durability_ != Durability::EveryBatch; }
 
  private:
+  const Durability durability_;
   Folder folder_;
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};

@@ -257,6 +257,11 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
   return {};
 }
 
+bool DurableStore::applies_at_once(std::string_view table) const {
+  const store::MemoryTable* const known = parts_->memory.find(table);
+  return known != nullptr && (known->spec().kind == TableKind::Channel || parts_->options.durability != Durability::EveryBatch);
+}
+
 Result<std::unique_ptr<Subscription>> DurableStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   return parts_->memory.subscribe(table, options);
 }
