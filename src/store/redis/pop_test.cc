@@ -1,5 +1,7 @@
 // The cost of one pop with large values: the pop scripts run directly on a real server, and the time that a consumer of large rows costs
 // the server.
+#include <sstream>
+
 #include "store/redis/scripts.h"
 #include "store/redis/testing/table.h"
 
@@ -74,6 +76,40 @@ TEST_F(RedisPop, APopThatIsBrokenOffLosesNeitherKeysNorDeletes) {
     EXPECT_EQ(pop().front(), "0") << "renamed, and so not read";
     for (const char* row : {"T:a", "T:b", "T:c", "T:d"}) EXPECT_EQ(server().command({"HSTRLEN", row, "new"}), std::to_string(kLarge));
   }
+}
+
+TEST_F(RedisPop, APopThatTheUserMayNotCompleteTakesNothing) {
+  for (const std::string refused : {"-hset", "-srem", "-del", "-exists", "resetkeys ~T_* ~_T:* ~RONDO_INFLIGHT@T"}) {
+    SCOPED_TRACE(refused);
+    server().command({"FLUSHALL"});
+    stage();
+    std::istringstream rules(refused);
+    redis_kit::RedisServer::Arguments user{"ACL", "SETUSER", "default"};
+    for (std::string rule; rules >> rule;) user.push_back(rule);
+    server().command(user);
+    EXPECT_THAT(pop().front(), testing::HasSubstr("NOPERM this user may not run "));
+    server().command({"ACL", "SETUSER", "default", "+@all", "~*"});
+    EXPECT_THAT(members("T_KEY_SET"), SizeIs(4));
+    EXPECT_THAT(members("T_DEL_SET"), SizeIs(4));
+    EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@T"}), "0");
+    EXPECT_EQ(pop().front(), "2") << "the other two are beyond the bytes";
+  }
+}
+
+TEST_F(RedisPop, AQueueThatMayNotKeepWhatItPopsKeepsItsEntries) {
+  for (const std::string word : {"key", "value", "SET"}) server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", word});
+  const auto pop_queue = [this] {
+    return server().list(
+        {"EVAL", std::string{kPopQueue}, "2", "Q_KEY_VALUE_OP_QUEUE", "RONDO_INFLIGHT@Q", "8", "1", std::to_string(kMost), "60", ""});
+  };
+  for (const std::string refused : {"hset", "ltrim"}) {
+    server().command({"ACL", "SETUSER", "default", "-" + refused});
+    EXPECT_THAT(pop_queue().front(), testing::HasSubstr("NOPERM this user may not run ")) << refused;
+    server().command({"ACL", "SETUSER", "default", "+@all"});
+    EXPECT_EQ(server().command({"LLEN", "Q_KEY_VALUE_OP_QUEUE"}), "3");
+    EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
+  }
+  EXPECT_EQ(pop_queue().front(), "0");
 }
 
 TEST_F(RedisPop, ManySmallFieldsEndABatchAsLargeOnesDo) {

@@ -41,6 +41,17 @@ namespace rondo::redis {
   "  return redis.error_reply('FENCED another store may consume the tables of the database')\n" \
   "end\n"
 
+/// Defines refusal() in a script: an error if the user may not make one of these calls, checked without making them. What a script has
+/// written before a refused call remains written. Redis has this check since 7.0.
+#define RONDO_LUA_REFUSAL                                                                                     \
+  "local function refusal(calls)\n"                                                                           \
+  "  for _, each in ipairs(redis.acl_check_cmd and calls or {}) do\n"                                         \
+  "    if not redis.acl_check_cmd(unpack(each)) then\n"                                                       \
+  "      return redis.error_reply('NOPERM this user may not run ' .. each[1] .. ' on the key ' .. each[2])\n" \
+  "    end\n"                                                                                                 \
+  "  end\n"                                                                                                   \
+  "end\n"
+
 /// Pops a batch of a Staged table.
 ///
 /// KEYS: pending set, deleted set, in-flight hash; with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
@@ -55,16 +66,21 @@ namespace rondo::redis {
 /// key and after each large one (an eighth of the bytes). A renamed hash is not read here. Each name or value counts 32 bytes more than its
 /// size, because many small ones take as long as a few large ones.
 ///
-/// A key of another type under one of our names is detected before anything is popped. A later refusal (a user without permission) breaks
-/// the pop off. The keys are in flight by then, and those whose staged hash is left wait again after the recovery. The recovery reports
-/// their Deletes, so their rows must be deleted: nothing throws between the in-flight record and the DEL.
-inline constexpr std::string_view kPopStaged = RONDO_LUA_FENCE(4, 9) RONDO_LUA_CLOCK R"lua(
+/// A key of another type under one of our names is detected before anything is popped, and so is a call that the user may not make and
+/// without which keys would be lost. Another refusal breaks the pop off. The keys are in flight by then, and those whose staged hash is
+/// left wait again after the recovery. The recovery reports their Deletes, so their rows must be deleted: nothing throws between the
+/// in-flight record and the DEL.
+inline constexpr std::string_view kPopStaged = RONDO_LUA_FENCE(4, 9) RONDO_LUA_CLOCK RONDO_LUA_REFUSAL R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
 local stop = clock() + ARGV[7]
 if #ARGV > 9 then call('HDEL', KEYS[3], unpack(ARGV, 10)) end
 call('HLEN', KEYS[3])
 local marks = call('SCARD', KEYS[2])
+local any_row, any_staged = ARGV[1] .. '0', ARGV[2] .. '0'
+local refused = refusal({{'SREM', KEYS[2], 0}, {'HSET', KEYS[3], 1, 1}, {'DEL', any_staged}, {'DEL', any_row}, {'EXISTS', any_row},
+  {'HSET', any_row, 1, 1}})
+if refused then return refused end
 local keys = call('SPOP', KEYS[1], ARGV[3])
 if #keys == 0 then return {0, {}} end
 local gone = false
@@ -245,7 +261,7 @@ return out
 /// lease, then the numbers of batches that were acknowledged. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the
 /// entry that exceeds the bytes or the time. The script reads one entry, then four, then sixteen at a time: with large entries, larger
 /// reads would copy data that is not used.
-inline constexpr std::string_view kPopQueue = RONDO_LUA_FENCE(3, 5) RONDO_LUA_CLOCK R"lua(
+inline constexpr std::string_view kPopQueue = RONDO_LUA_FENCE(3, 5) RONDO_LUA_CLOCK RONDO_LUA_REFUSAL R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 call('HLEN', KEYS[2])
@@ -266,6 +282,8 @@ repeat
   step = math.min(4 * step, 48)
 until short or n >= all or bytes > most or clock() > stop
 if n == 0 then return {0, {}} end
+local refused = refusal({{'LTRIM', KEYS[1], 0, 0}, {'HSET', KEYS[2], 1, 1}})
+if refused then return refused end
 call('LTRIM', KEYS[1], 0, -n - 1)
 call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(call('LLEN', KEYS[1]) / 3), out}
@@ -384,6 +402,7 @@ redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
 return epoch
 )lua";
 
+#undef RONDO_LUA_REFUSAL
 #undef RONDO_LUA_FENCE
 #undef RONDO_LUA_BATCH
 #undef RONDO_LUA_CLOCK
