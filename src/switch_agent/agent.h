@@ -126,7 +126,7 @@ class Agent {
   const Programmer& programmer() const noexcept { return programmer_; }
   RowStates& row_states() noexcept { return row_states_; }
   const RowStates& row_states() const noexcept { return row_states_; }
-  Withdrawals withdrawals() const { return switch_agent::withdrawals(ports_, nexthop_groups_, routes_); }
+  Withdrawals withdrawals() const { return switch_agent::withdrawals(ports_, interfaces_, nexthop_groups_, routes_); }
 
  private:
   std::string neighbor_words(std::string_view key) const;

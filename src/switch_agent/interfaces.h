@@ -54,8 +54,12 @@ class Interfaces final : public Orch {
   std::string own_address_words(std::string_view neighbor_key) const;
   /// Words about a port without an address of the family; empty if it has one.
   std::string no_address_words(std::string_view port, bool ipv6) const;
+  /// Why a port has no IPv6, and the remedy; empty if it has.
+  std::string ipv6_words(std::string_view port) const;
   /// Ports of rows that another program has put into a bridge or a bond, as text for operators. O(ports).
   std::vector<std::string> taken() const;
+  /// The ports of which a row of INTF_TABLE is withdrawn. O(rows).
+  std::vector<std::string> withdrawn_ports() const;
   /// Adds the addresses of 'port', as they are on 'device'. O(addresses of the port).
   void add_objects_on(std::string_view port, IfIndex device, std::vector<DeleteOrder>& objects) const;
 
@@ -81,6 +85,7 @@ class Interfaces final : public Orch {
   std::optional<IfIndex> master_to_leave(const std::string& port, const std::string& vrf) const;
   std::string taken_words(const std::string& port) const;
   bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
+  bool is_dropped_v6(const std::string& port, const Prefix& prefix, const Address& address) const;
   void set_vrf(Interface& interface, std::string vrf);
   void provide_vrf_facts();
   void release_ports();
@@ -109,7 +114,6 @@ class Interfaces final : public Orch {
   void ipv6_dropped(const std::string& port);
   void ipv6_is_off(const std::string& port);
   void ipv6_is_on(const std::string& port);
-  std::string ipv6_words(std::string_view port) const;
   bool addressed(std::string_view port_and_family) const;
   void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 

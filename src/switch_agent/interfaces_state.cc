@@ -1,4 +1,6 @@
 // The states of INTF_TABLE rows in the data plane.
+#include <algorithm>
+
 #include "switch_agent/facts.h"
 #include "switch_agent/interfaces.h"
 
@@ -57,7 +59,9 @@ bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interfa
 /// Why a port that is there does not route: another program has put it into a bridge or a bond, which gets its frames. Empty otherwise.
 /// Also into one of ours: while this row has the port, no row of a member can have it.
 std::string Interfaces::taken_words(const std::string& port) const {
-  const std::string_view master = ids_.name(ids_.device(port).master);
+  const IfIndex holder = ids_.device(port).master;
+  if (!holder) return {};
+  const std::string_view master = ids_.name(holder);
   const PortIds::Device device = ids_.device(master);
   if (master.empty() || (!device.bridge && !device.is_bond())) return {};
   return "another program has put " + port + " into the " + (device.bridge ? "bridge " : "bond ") + std::string{master} +
@@ -72,21 +76,38 @@ std::vector<std::string> Interfaces::taken() const {
   return all;
 }
 
+std::vector<std::string> Interfaces::withdrawn_ports() const {
+  std::vector<std::string> ports;
+  for (const auto& [port, interface] : interfaces_) {
+    const auto is_withdrawn = [this](std::string_view key) { return state_of(key).state == PlaneState::Withdrawn; };
+    const bool has_one = is_withdrawn(port) || std::ranges::any_of(interface.addresses, [&, &name = port](const auto& entry) {
+                           return is_withdrawn(name + ":" + entry.first.to_string());
+                         });
+    if (has_one) ports.push_back(port);
+  }
+  return ports;
+}
+
+/// Whether the port has lost IPv6, or the kernel dropped the address when the port went down.
+bool Interfaces::is_dropped_v6(const std::string& port, const Prefix& prefix, const Address& address) const {
+  if (!prefix.address.is_v6()) return false;
+  return !holds({kIpv6, port}) || (!address.present && !holds({kAdminUp, port}));
+}
+
+/// Called every second, so it looks up little of an IPv4 interface.
 PlaneCounts Interfaces::state_counts() const {
   PlaneCounts counts{.refused = refusals_.count()};
   for (const auto& [port, interface] : interfaces_) {
     const bool has_device = static_cast<bool>(ids_.find(port));
-    const bool is_up = has_device && holds({kAdminUp, port});
-    const bool has_ipv6 = has_device && holds({kIpv6, port});
     if (!has_device && interface.applied) ++counts.withdrawn;
     const bool is_in_place = is_in_its_vrf(port, interface);
     if (has_device && interface.applied && !is_in_place) ++counts.pending;
     const bool has_lost_mtu = mtus_.interface_row(port) && mtus_.is_changed(port);
     if (has_device && interface.applied && is_in_place && (has_lost_mtu || !taken_words(port).empty())) ++counts.lost;
     for (const auto& [prefix, address] : interface.addresses) {
-      const bool is_dropped_v6 = prefix.address.is_v6() && (!has_ipv6 || (!is_up && !address.present));
-      const bool is_dropped = !has_device || is_dropped_v6 || (!address.present && !address.trouble.empty());
-      if (address.applied && is_dropped) ++counts.withdrawn;
+      if (!address.applied) continue;
+      const bool has_trouble = !address.present && !address.trouble.empty();
+      if (!has_device || has_trouble || is_dropped_v6(port, prefix, address)) ++counts.withdrawn;
     }
   }
   counts.installed = applied_ - counts.withdrawn - counts.lost - counts.pending;

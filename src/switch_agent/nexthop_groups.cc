@@ -468,12 +468,18 @@ void NexthopGroups::carrier(std::string_view port, bool up) {
   }
 }
 
-/// The kernel may keep next hops while IPv6 is off. Those that it does not have wait until IPv6 is back.
+/// The kernel keeps IPv6 next hops while IPv6 is off, and loses the packets that it sends to them. So they are deleted, with the same
+/// effect on groups and routes as the loss of the carrier. If the data plane refuses that, the audit finds them.
 void NexthopGroups::ipv6(std::string_view port, bool begins) {
+  const bool has_carrier = holds({kCarrier, std::string{port}});  // Without it the kernel has dropped them.
   for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
     Nexthop& nexthop = it->second;
-    if (!it->first.second.is_v6() || nexthop.present) continue;
-    if (begins && !nexthop.asking) ask(nexthop);
+    if (!it->first.second.is_v6()) continue;
+    if (!begins && has_carrier && (nexthop.present || nexthop.asking)) {
+      lost(nexthop);
+      program(programmer_, NexthopDelete{nexthop.id}, [](const Status&) {});
+    }
+    if (begins && !nexthop.present && !nexthop.asking) ask(nexthop);
     for (Group* const group : std::vector<Group*>{nexthop.users.begin(), nexthop.users.end()}) tell_accepted(*group);
   }
 }

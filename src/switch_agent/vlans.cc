@@ -126,11 +126,11 @@ std::string Vlans::find_loss(const std::string& name, const Vlan& vlan) const {
   };
   const bool is_up = ids_.up_number(name) != 0;
   if (is_up != vlan.wanted_up) return changed(is_up ? "set it up" : "set it down", "admin_status", vlan.wanted_up ? "up" : "down");
-  const MacAddress mac = ids_.device(name).mac;
-  if (vlan.wanted_mac && *vlan.wanted_mac != mac) {
-    return changed("changed its MAC address to " + mac.to_string(), "mac", vlan.wanted_mac->to_string());
+  const PortIds::Device device = ids_.device(name);
+  if (vlan.wanted_mac && *vlan.wanted_mac != device.mac) {
+    return changed("changed its MAC address to " + device.mac.to_string(), "mac", vlan.wanted_mac->to_string());
   }
-  if (ids_.device(name).altered) return "another program switched VLAN filtering on, or gave its ports a VLAN; that is being undone";
+  if (device.altered) return "another program switched VLAN filtering on, or gave its ports a VLAN; that is being undone";
   return mtus_.interface_row(name) ? std::string{} : mtus_.trouble(name);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "switch_agent/interfaces.h"
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/ports.h"
 #include "switch_agent/routes.h"
@@ -14,11 +15,12 @@ namespace {
 constexpr std::size_t kGroupsLooked = 4096;
 }  // namespace
 
-Withdrawals withdrawals(const Ports& ports, const NexthopGroups& groups, const Routes& routes) {
+Withdrawals withdrawals(const Ports& ports, const Interfaces& interfaces, const NexthopGroups& groups, const Routes& routes) {
   Withdrawals all;
   std::size_t looked = 0;
   groups.for_each_port([&](std::string_view port) {
     std::string why = ports.trouble(port);
+    if (why.empty()) why = interfaces.ipv6_words(port);
     if (why.empty()) return true;
     Withdrawal one{std::move(why)};
     groups.for_each_withdrawn(port, [&](const Fact& fact) {

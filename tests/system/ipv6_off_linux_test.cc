@@ -17,6 +17,7 @@ namespace json = boost::json;
 
 class Ipv6OffOnLinux : public SystemRondod {
  protected:
+  Ipv6OffOnLinux() : SystemRondod(2) {}
   void SetUp() override {
     SystemRondod::SetUp();
     if (!IsSkipped() && !lab) GTEST_SKIP() << "needs a network namespace";
@@ -65,6 +66,8 @@ TEST_F(Ipv6OffOnLinux, InstalledRowsThatIpv6TookAwayComeBackWhenItIsOn) {
   expect_installed();
   ASSERT_TRUE(lab->set_ipv6(1, false));
   ASSERT_TRUE(says("why", "INTF_TABLE", kAddress, "IPv6 is switched off on swp1")) << answer("why", "INTF_TABLE", kAddress) << log_text();
+  EXPECT_TRUE(becomes([&] { return kernel_routes() == 0; })) << "the kernel would lose the packets of the route";
+  EXPECT_TRUE(says("why", "ROUTE_TABLE", kRoute, "IPv6 is switched off on swp1")) << answer("why", "ROUTE_TABLE", kRoute);
   // The kernel dropped the neighbour and refuses it. Its row waits, and that is no difference from the rows.
   EXPECT_TRUE(says("get", "NEIGH_TABLE", kNeighbor, R"("plane":"waiting")")) << answer("get", "NEIGH_TABLE", kNeighbor) << log_text();
   EXPECT_TRUE(says("why", "NEIGH_TABLE", kNeighbor, "IPv6 is switched off on swp1")) << answer("why", "NEIGH_TABLE", kNeighbor);
@@ -74,7 +77,33 @@ TEST_F(Ipv6OffOnLinux, InstalledRowsThatIpv6TookAwayComeBackWhenItIsOn) {
   })) << log_text();
   EXPECT_TRUE(becomes([&] { return client->call("health", {}).value().at("healthy").as_bool(); }))
       << json::serialize(client->call("health", {}).value());
+  EXPECT_THAT(json::serialize(client->call("health", {}).value()),
+              HasSubstr("1 route, 1 next-hop group, 1 interface row of swp1; IPv6 is switched off on swp1"));
   ASSERT_TRUE(lab->set_ipv6(1, true));
+  expect_installed();
+}
+
+TEST_F(Ipv6OffOnLinux, AGroupGoesOnWithTheNextHopOfAnotherPort) {
+  set("PORT_TABLE", "swp2", {{"admin_status", "up"}});
+  set("INTF_TABLE", "swp2", {});
+  set("INTF_TABLE", "swp2:2001:db8:b::1/64", {});
+  set("NEIGH_TABLE", "swp2:2001:db8:b::2", {{"neigh", "02:00:00:00:00:02"}});
+  set_v6_rows();
+  set("NEXTHOP_GROUP_TABLE", "6", {{"nexthop", "2001:db8:a::2,2001:db8:b::2"}, {"ifname", "swp1,swp2"}});
+  expect_installed();
+  const auto is_without = [&](bool without) {
+    return becomes([&] {
+      const auto told = client->call("verify", {});  // Compares with the kernel, which has what the row's note says, and nothing else.
+      const bool noted = answer("get", "NEXTHOP_GROUP_TABLE", "6").find("without 2001:db8:a::2 on swp1") != std::string::npos;
+      return noted == without && told && told->at("differences").to_number<int>() == 0;
+    });
+  };
+  EXPECT_TRUE(is_without(false));
+  ASSERT_TRUE(lab->set_ipv6(1, false));
+  EXPECT_TRUE(is_without(true)) << answer("get", "NEXTHOP_GROUP_TABLE", "6") << log_text();
+  EXPECT_EQ(kernel_routes(), 1U);
+  ASSERT_TRUE(lab->set_ipv6(1, true));
+  EXPECT_TRUE(is_without(false)) << answer("get", "NEXTHOP_GROUP_TABLE", "6") << log_text();
   expect_installed();
 }
 

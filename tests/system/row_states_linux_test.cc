@@ -6,6 +6,8 @@
 
 #include <boost/json.hpp>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -73,6 +75,37 @@ TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
   ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "installed"; })) << log_text();
   EXPECT_TRUE(becomes([&] { return kernel_routes() == (lab ? 1U : 0U); }));
   EXPECT_THAT(answer("health"), ::testing::Not(HasSubstr("withdrawn")));
+}
+
+/// As when a container is started again: rondod alone keeps the earlier namespace.
+TEST_F(RowStatesOnLinux, ANamespaceThatIsMadeAgainUnderItsNameIsATrouble) {
+  if (!lab) {
+    std::cerr << "SKIPPED: needs a network namespace\n";
+    GTEST_SKIP() << "needs a network namespace";
+  }
+  const std::string name = file("namespace");
+  std::filesystem::create_symlink(lab->path(), name);
+  std::ofstream(file("rondod.toml")) << "[admin]\nsocket = \"" << socket() << "\"\n[dataplane]\nnetwork_namespace = \"" << name << "\"\n";
+  start();
+  EXPECT_THAT(answer("health"), HasSubstr(R"("healthy":true)"));
+  const auto says = [&](std::string_view words) { return becomes([&] { return answer("health").find(words) != std::string::npos; }); };
+  std::filesystem::remove(name);
+  EXPECT_TRUE(says("the network namespace '" + name + "' was removed")) << answer("health");
+  std::filesystem::create_symlink("/proc/self/ns/net", name);
+  EXPECT_TRUE(says("was made again")) << answer("health");
+  EXPECT_THAT(log_text(), HasSubstr("must be started again"));
+  std::filesystem::remove(name);
+  std::filesystem::create_symlink(lab->path(), name);
+  EXPECT_TRUE(says(R"("healthy":true)")) << answer("health");
+}
+
+TEST_F(RowStatesOnLinux, HealthNamesThePortOfWithdrawnAddresses) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  set("INTF_TABLE", "swp1:2001:db8::1/64", {});
+  ASSERT_TRUE(becomes([&] { return plane("INTF_TABLE", "swp1:2001:db8::1/64") == "installed"; })) << log_text();
+  set("PORT_TABLE", "swp1", {{"admin_status", "down"}});
+  EXPECT_TRUE(becomes([&] { return answer("health").find("1 interface row of swp1; port swp1 is ") != std::string::npos; }))
+      << answer("health");
 }
 
 TEST_F(RowStatesOnLinux, AGroupWithoutANextHopThatTheKernelRefusesSaysSoAndSoDoItsRoutes) {

@@ -47,6 +47,7 @@ struct CommandContext {
   const std::string& plane_holder;  // As a standby, the process that programs the namespace; empty: this one does.
   const Config& config;
   const JobService* jobs;                         // Null if this rondod runs no jobs.
+  std::string namespace_trouble = {};             // Why the namespace is not the one of its name any more; empty if it is.
   std::string refused_config = {};                // Why the configuration could not be read again; empty if it could.
   std::unique_ptr<EarlierVersions> earlier = {};  // Set by add_restart_command().
   commands::Incident refused_orders{"orders that the data plane refused"};

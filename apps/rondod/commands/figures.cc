@@ -173,6 +173,13 @@ constexpr std::size_t kPortsNamed = 10;
 /// A port that the kernel has not had for this long is a trouble. At a start the devices may come after their rows.
 constexpr Duration kPortMissing = 10s;
 
+/// "swp1, swp2 and more".
+std::string first_ports(const std::vector<std::string>& ports) {
+  std::string told;
+  for (std::size_t i = 0; i < std::min(kPortsNamed, ports.size()); ++i) told.append(i == 0 ? "" : ", ").append(ports[i]);
+  return ports.size() > kPortsNamed ? told + " and more" : told;
+}
+
 /// Reports finished rows that the data plane has dropped because a port is down. It is a note, because only the operator knows whether
 /// that is intended.
 void add_withdrawn(const CommandContext& context, json::array& notes) {
@@ -183,6 +190,9 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
     if (counts.withdrawn != 0) told.append(told.empty() ? "" : ", ").append(counted(counts.withdrawn, what));
   }
   if (told.empty()) return;
+  if (const std::vector<std::string> ports = context.agent->interfaces().withdrawn_ports(); !ports.empty()) {
+    told.append(" of ").append(first_ports(ports));
+  }
   const switch_agent::Withdrawals all = context.agent->withdrawals();
   for (std::size_t i = 0; i < std::min(kPortsNamed, all.by_port.size()); ++i) {
     const switch_agent::Withdrawal& one = all.by_port[i];
@@ -232,9 +242,8 @@ void add_lost(const CommandContext& context, json::array& troubles) {
 void add_without_device(const CommandContext& context, json::array& troubles) {
   const std::vector<std::string> ports = context.agent->ports().without_device(context.runtime.clock().now() - kPortMissing);
   if (ports.empty()) return;
-  std::string told = counted(ports.size(), "row") + " of PORT_TABLE " + (ports.size() == 1 ? "has" : "have") + " no device in the kernel: ";
-  for (std::size_t i = 0; i < std::min(kPortsNamed, ports.size()); ++i) told.append(i == 0 ? "" : ", ").append(ports[i]);
-  if (ports.size() > kPortsNamed) told.append(" and more");
+  const std::string told = counted(ports.size(), "row") + " of PORT_TABLE " + (ports.size() == 1 ? "has" : "have") +
+                           " no device in the kernel: " + first_ports(ports);
   troubles.push_back(sentence(told + "; what these ports should carry waits for them"));
 }
 
@@ -292,6 +301,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
     notes.push_back(sentence("standby: " + context.plane_holder + " programs the namespace with protocol number " +
                              std::to_string(context.config.protocol) + "; this rondod takes over when that process ends"));
   }
+  if (!context.namespace_trouble.empty()) troubles.push_back(sentence(context.namespace_trouble));
   const auto held_back = context.safety == nullptr ? std::vector<switch_agent::SafetyStop::Held>{} : context.safety->held();
   const auto is_of_start = [](const switch_agent::SafetyStop::Held& held) { return held.what == switch_agent::kEarlierRun; };
   if (holds && context.plane_holder.empty() && std::ranges::none_of(held_back, is_of_start)) {
