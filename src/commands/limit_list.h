@@ -61,6 +61,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"reason_bytes", 2048},
     {"rejections_kept", 1000},
     {"spurious_wait_delay_us", 100000},
+    {"memory_retry_us", 1000000},
     {"fact_sweep_period_us", 300000},
     {"fact_sweep_passes", 3},
     {"fact_sweep_facts", 1024},

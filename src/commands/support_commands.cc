@@ -30,9 +30,8 @@ void command_health(Context& context, Reply reply) {
     if (const auto* const part = dynamic_cast<const ReportsHealth*>(&source); part != nullptr && !part->health().ok()) {
       troubles.push_back(sentence(std::string{source.name()} + ": " + std::string{part->health().message()}));
     }
-    if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
-    troubles.push_back(sentence("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
   });
+  for (const std::string& still : runtime.standstills(limits::kAdminPageRows)) troubles.push_back(sentence(still));
   json::array notes;
   for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(sentence("policy: " + why));
   const auto count = [&notes](std::uint64_t number, std::string_view what) {

@@ -234,7 +234,16 @@ void Consumer::run_one(const Ledger::Task& task) {
   services_.current = Ticket{};
   ++stats_.thrown;
   // Unless our own code has a fault, the exception did not come from inside answer(); a row still in flight is the handler's.
-  if (ledger_.is_current(task.row, task.generation)) reject(task.row, task.change, status_of_exception(thrown));
+  if (ledger_.is_current(task.row, task.generation)) answer_fault(task.row, task.change, status_of_exception(thrown));
+}
+
+/// A shortage of memory ends, and the handler is called again then. All else is a fault of the handler.
+void Consumer::answer_fault(std::uint32_t row, const Change& change, const Status& fault) {
+  if (fault.code() == StatusCode::ResourceExhausted) {
+    delay(row, change, limits::kMemoryRetry, fault);
+  } else {
+    reject(row, change, fault);
+  }
 }
 
 void Consumer::fill_batch(std::span<Ledger::Task> tasks) {
@@ -275,7 +284,7 @@ void Consumer::run_batch(std::span<Ledger::Task> tasks) {
     if (ask_again) {
       run_batch({&task, 1});
     } else {
-      reject(task.row, task.change, fault);
+      answer_fault(task.row, task.change, fault);
     }
   }
 }

@@ -122,6 +122,7 @@ class Consumer final : public Source {
   /// Calls the handler again, with growing delays, when it says that it waits although none of its facts is missing.
   void ask_again(std::uint32_t row, const Change& change, bool raced, const Fact& fact, std::string_view what);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
+  void answer_fault(std::uint32_t row, const Change& change, const Status& fault);
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);
   void report_reject(const Change& change, const Status& why);

@@ -1,7 +1,9 @@
-// Converts an exception of a handler into a Status. Shared by the sources that call handlers. O(1), any thread.
+// Converts an exception of a handler into a Status: ResourceExhausted if memory is short, else Internal. Shared by the sources that call
+// handlers. O(1), any thread.
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "rondo/base/limits.h"
@@ -13,6 +15,8 @@ namespace rondo {
 inline Status status_of_exception(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    return Status{StatusCode::ResourceExhausted, "out of memory"};
   } catch (const std::exception& error) {
     return Status{StatusCode::Internal, "the handler threw: " + shorten(error.what(), limits::kReasonBytes)};
   } catch (...) {

@@ -66,6 +66,33 @@ TEST_F(HandlersTest, ABatchIsWalkedOverAndEachItemAnswered) {
   EXPECT_EQ(stats("T").done, 2U);
 }
 
+TEST_F(HandlersTest, AHandlerThatFindsNoMemoryIsCalledAgainLater) {
+  auto& orch = runtime.add<OpenOrch>();
+  bool is_short = true;
+  const auto handle = [&](const std::string& called) {
+    calls.push_back(called);
+    if (is_short) throw std::bad_alloc();
+    return Outcome::done();
+  };
+  orch.consume(
+      "T", [&](std::string_view key, const Fields&) { return handle(call(ChangeOp::Set, key)); },
+      [](std::string_view) { return Outcome::done(); });
+  orch.consume_batches("B", [&](Batch& batch) {
+    for (const Batch::Item item : batch) item.answer(handle(call(item.op(), item.key())));
+  });
+  set("T", "a");
+  set("B", "b");
+  set("B", "c");
+  run_for(500ms);
+  EXPECT_EQ(stats("T").delayed_rows + stats("B").delayed_rows, 3U);
+  is_short = false;
+  calls.clear();
+  run_for(1s);
+  EXPECT_THAT(calls, testing::UnorderedElementsAre("S a", "S b", "S c"));
+  EXPECT_EQ(stats("T").done + stats("B").done, 3U);
+  EXPECT_THAT(rejects, testing::IsEmpty());
+}
+
 TEST_F(HandlersTest, AnOrchHasTimersOfItsOwnThatGoOnWhenOneThrowsAndEndWithIt) {
   int due = 0;
   auto& orch = runtime.add<OpenOrch>("clockwork");

@@ -38,6 +38,7 @@ TEST_F(MisuseDeathTest, ATableIsWrittenByTheRuntimesThreadAlone) {
 TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
   const std::pair<const char*, std::function<void()>> uses[] = {
       {"consumers", [&] { runtime.consumers(); }},
+      {"standstills", [&] { runtime.standstills(1); }},
       {"parked_facts", [&] { runtime.parked_facts(1); }},
       {"parked_rows", [&] { runtime.parked_rows("T", 1); }},
       {"rejected_rows", [&] { runtime.rejected_rows("T", 1); }},

@@ -297,6 +297,27 @@ std::vector<ConsumerStats> Runtime::consumers() const {
   return all;
 }
 
+std::vector<std::string> Runtime::standstills(std::size_t max) const {
+  parts_->expect_here("standstills");
+  std::vector<std::string> found;
+  parts_->scheduler->for_each_source([&](const Source& source) {
+    if (source.quarantine().ok() || found.size() >= max) return;
+    found.push_back("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()});
+  });
+  for (const Worker* const worker : parts_->workers) {
+    if (worker->has_stopped_itself() && found.size() < max) {
+      found.push_back("worker " + quoted(worker->name()) + " was stopped by its own code, and handles its tables no more");
+    }
+  }
+  using Found = std::vector<std::string>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.standstills(max); })) {
+    for (std::string& one : theirs) {
+      if (found.size() < max) found.push_back(std::move(one) + " (on a worker)");
+    }
+  }
+  return found;
+}
+
 std::vector<ParkedFact> Runtime::parked_facts(std::size_t max) const {
   parts_->expect_here("parked_facts");
   std::vector<ParkedFact> found;

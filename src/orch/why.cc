@@ -217,6 +217,15 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   return step;
 }
 
+namespace {
+
+std::string no_answer_of(const Worker& worker) {
+  const std::string name = "worker " + quoted(worker.name());
+  return worker.has_stopped_itself() ? name + " was stopped by its own code, and handles its tables no more" : name + " is busy; ask again";
+}
+
+}  // namespace
+
 Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& busy, const Record* row) const {
   if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at, row);
   const auto ask = [at, copy = row == nullptr ? Record{} : *row](Runtime& worker) { return worker.why_step(at, copy ? &copy : nullptr); };
@@ -228,10 +237,10 @@ Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& b
   if (std::ranges::find(busy.workers, owner) != busy.workers.end()) {
     step.link.state = WhyLink::State::Unknown;
     step.link.note = at.note;
-    add_note(step.link, "worker " + quoted(owner->name()) + " is busy, and only it knows what became of the row; ask again");
+    add_note(step.link, "only a worker knows what became of the row: " + no_answer_of(*owner));
     return step;
   }
-  if (!busy.workers.empty()) add_note(step.link, "worker " + quoted(busy.workers.front()->name()) + " is busy; ask again");
+  if (!busy.workers.empty()) add_note(step.link, no_answer_of(*busy.workers.front()));
   return step;
 }
 

@@ -130,6 +130,7 @@ bool Worker::ask(std::function<void(Runtime&)> what) {
     what(*p.runtime);
     return true;
   }
+  if (has_stopped_itself()) return false;
   const auto question = std::make_shared<Question>();
   question->what = std::move(what);
   std::future<void> answered = question->answered.get_future();
@@ -148,7 +149,11 @@ const Worker* Runtime::worker_of(std::string_view table) const {
 
 Runtime& Worker::runtime() noexcept { return *parts_->runtime; }
 const std::string& Worker::name() const noexcept { return parts_->options.name; }
-bool Worker::running() const noexcept { return parts_->thread.joinable(); }
+bool Worker::running() const noexcept { return parts_->thread.joinable() && !parts_->ended.load(std::memory_order_acquire); }
+bool Worker::has_stopped_itself() const noexcept {
+  const Parts& p = *parts_;
+  return p.thread.joinable() && p.ended.load(std::memory_order_acquire) && p.drain_end.load(std::memory_order_acquire) == Instant{};
+}
 
 Runtime& Worker::runtime_for_adding() {
   RONDO_EXPECT(!parts_->started, "Worker::add of worker '" + name() + "' after start()");

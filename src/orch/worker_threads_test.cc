@@ -206,6 +206,48 @@ TEST_F(WorkerThreads, HomeThatEndsFirstStopsItsWorkers) {
   worker.reset();
 }
 
+TEST_F(WorkerThreads, AConsumerThatIsQuarantinedOnAWorkerIsKnownAtHome) {
+  Worker worker(*home, {.name = "odd"});
+  auto& orch = worker.add<OpenOrch>("orch");
+  std::unique_ptr<RowTap> tap;
+  orch.consume(
+      "T",
+      [&](std::string_view, const Fields&) {
+        tap = std::move(*worker.runtime().tap("T", [](const RowEvent&) { throw std::runtime_error("the tap threw"); }));
+        return Outcome::done();
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  EXPECT_THAT(home->standstills(10), testing::IsEmpty());
+  set("T", "k");
+  run_until([&] { return !home->standstills(10).empty(); });
+  EXPECT_THAT(home->standstills(10), ElementsAre(testing::AllOf(HasSubstr("source T is quarantined"), HasSubstr("on a worker"))));
+  worker.stop();
+  tap.reset();
+}
+
+TEST_F(WorkerThreads, AWorkerThatItsOwnCodeStopsIsKnownAtHome) {
+  Worker worker(*home, {.name = "odd"});
+  worker.add<OpenOrch>("orch").consume(
+      "T",
+      [&](std::string_view, const Fields&) {
+        worker.runtime().stop();
+        return Outcome::done();
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  EXPECT_TRUE(worker.running());
+  set("T", "k");
+  run_until([&] { return !worker.running(); });
+  EXPECT_TRUE(worker.has_stopped_itself());
+  EXPECT_THAT(home->standstills(10), ElementsAre(HasSubstr("worker 'odd' was stopped by its own code")));
+  EXPECT_THAT(home->why("T", "later").chain.at(0).note, HasSubstr("was stopped by its own code"));
+  worker.stop();
+  EXPECT_FALSE(worker.running());
+  EXPECT_FALSE(worker.has_stopped_itself());
+  EXPECT_THAT(home->standstills(10), testing::IsEmpty());
+}
+
 TEST_F(WorkerThreads, WorkerThatWasNeverStartedEndsQuietly) {
   Worker worker(*home, {.name = "idle"});
   worker.add<OpenOrch>("orch").consume(

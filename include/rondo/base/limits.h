@@ -267,6 +267,10 @@ inline constexpr std::size_t kRejectionsKept = 1000;
 /// `ConsumerTest.ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown`.
 inline constexpr Duration kSpuriousWaitDelay = 100ms;
 
+/// A handler that throws std::bad_alloc is called again after this, because a shortage of memory ends. Reached: the row is delayed, with
+/// the reason "out of memory". Figure: `stats.consumers.thrown`. Test: `HandlersTest.AHandlerThatFindsNoMemoryIsCalledAgainLater`.
+inline constexpr Duration kMemoryRetry = 1s;
+
 /// Period of the sweep over every fact that rows wait for or depend on. It finds a fact that its Orch forgot to announce or to withdraw.
 /// With 60,000 facts each forgotten one is found within a second, at less than 2 % of a processor. More facts take longer in proportion.
 /// Reached: the next pass begins. Figure: `ForgottenFacts::announcements`. Test:

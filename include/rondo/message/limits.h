@@ -40,7 +40,7 @@ inline constexpr std::size_t kMessagePlacesChunk = 512;
 
 /// Retries of a message whose handler throws, if its agent uses Reaction::Retry; then the message is dropped. A handler that fails so often
 /// fails for another reason.
-/// Reached: the message is dropped, counted and reported. Figure: `MessageFigures::dropped`. Test:
+/// Reached: the message is lost, and AgentsOptions::on_fault reports it. Figure: `MessageFigures::faults`, which counts each attempt. Test:
 /// `AgentReactions.AParkedMessageIsTriedAgainAfterItsDelayAndNoMoreThanItMay`.
 inline constexpr unsigned kMessageRetries = 8;
 

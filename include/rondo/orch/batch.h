@@ -1,6 +1,7 @@
 // Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own outcome before the handler returns; a change
 // without one is rejected as the handler's fault. If the handler throws, it is called again with each change that has no outcome, one by
-// one. Then only the change that makes it throw is rejected. The handler's earlier work for these changes must be repeatable.
+// one. Then only the change that makes it throw is rejected (after std::bad_alloc: delayed). The handler's earlier work for these changes
+// must be repeatable.
 #pragma once
 
 #include <cstddef>

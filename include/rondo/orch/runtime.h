@@ -299,6 +299,9 @@ class Runtime {
   // most limits::kWorkerAskWait. The result omits a worker that is busy for longer. `why` asks several times: it does not ask a busy worker
   // again, asks no worker after limits::kWhyWait, and names a worker that it left out. A worker's runtime reports itself only.
   std::vector<ConsumerStats> consumers() const;
+  /// Sources that get no more turns, as "NAME is quarantined: REASON", and workers whose thread has ended although nothing called
+  /// Worker::stop().
+  std::vector<std::string> standstills(std::size_t max) const;
   std::vector<ParkedFact> parked_facts(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
   /// The same in pages, for any number of entries. 'place' is 0 for the first page and kNoPlace after the last. Each call examines

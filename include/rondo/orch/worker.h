@@ -89,7 +89,10 @@ class Worker {
 
   /// Starts the thread. Only once (FailedPrecondition). Returns the error if cpus, nice or watchdog cannot be granted; then no thread runs.
   Status start();
+  /// False again when the thread has ended: after stop(), or after the worker's own code called Runtime::stop() of runtime().
   bool running() const noexcept;
+  /// The worker's own code stopped its runtime. Its tables are not handled any more; Runtime::standstills() and `health` say so.
+  bool has_stopped_itself() const noexcept;
   /// Stops taking changes from the tables, handles those already taken for at most WorkerOptions::drain, and joins the thread. It waits for
   /// a handler that has not returned. Writes that the worker made by then reach the home store. Rows that wait for facts are dropped, as
   /// when a runtime ends. Blocks the home thread; must not be called in a turn of the worker itself (assert).
