@@ -86,6 +86,9 @@ Status Daemon::open_plane() {
     plane_ = std::make_unique<SimDataPlane>();
     return {};
   }
+  auto place = netlink::NetworkNamespace::open(config_.network_namespace);
+  if (!place) return place.error().with_context("opening the data plane");
+  namespace_ = std::move(*place);
   auto plane = make_linux_dataplane(
       {.network_namespace = config_.network_namespace, .protocol = config_.protocol, .metric = config_.metric, .batch = config_.batch});
   if (!plane) return plane.error().with_context("opening the data plane");
@@ -327,6 +330,7 @@ void Daemon::watch_store() {
   }
   redis_.check(runtime_->clock());
   watch_journal();
+  watch_namespace();
   for (const std::unique_ptr<TableFile>& file : files_) file->poll_file();
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
@@ -336,6 +340,12 @@ void Daemon::watch_store() {
   } else {
     log_.warn("the store has trouble, continuing", {{"why", health}});
   }
+}
+
+void Daemon::watch_namespace() {
+  const Status named = namespace_ ? namespace_->check_name() : Status{};
+  if (named.message() != context_->namespace_trouble && !named.ok()) log_.error("the data plane has trouble, continuing", {{"why", named}});
+  context_->namespace_trouble = named.message();
 }
 
 void Daemon::watch_journal() {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "dataplane/netlink/network_namespace.h"
 #include "dataplane/netlink/plane_lock.h"
 #include "managers/managers.h"
 #include "rondo/base/log.h"
@@ -101,6 +103,7 @@ class Daemon {
   void watch_store();
   /// Logs why the journal loses records, when the reason changes.
   void watch_journal();
+  void watch_namespace();
   bool has_damage() const;
   void hold_after_damage();
   bool rows_have_come() const;
@@ -131,6 +134,7 @@ class Daemon {
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.
   netlink::PlaneLock plane_lock_;                  // Must outlive the parts that program the data plane.
   std::unique_ptr<DataPlane> plane_;
+  std::optional<netlink::NetworkNamespace> namespace_;  // That of the data plane; empty if this process programs none.
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   Journal* journal_ = nullptr;                          // Owned by the runtime; null without a file.

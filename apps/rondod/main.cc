@@ -177,6 +177,7 @@ int main(int argc, char** argv) {
   }
 
   const rondo::SystemClock clock;
+  std::signal(SIGPIPE, SIG_IGN);  // The reader of standard error may end.
   std::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size (LimitFSIZE=) fails as one on a full disk does.
   raise_descriptors();
   rondo::heap::keep_frees_short();

@@ -1,12 +1,14 @@
 // The text of log lines, the token bucket of each call site, and the write. rondo/base/log.h has the contract.
 #include "rondo/base/log.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -83,9 +85,18 @@ std::string_view journal_prefix(LogLevel level) noexcept {
   return "<6>";
 }
 
-bool write_stderr(std::string_view line) noexcept {
+/// How long a line waits for the reader of a full pipe or terminal, which may be busy for a moment. The lines behind it do not wait.
+constexpr int kWaitForReaderMs = 100;
+/// A pipe that has room takes this much at once.
+constexpr std::size_t kAtOnce = PIPE_BUF;
+
+/// Does not block, and raises no signal when the reader of the pipe has ended. 'stalled': the line before found no room.
+bool write_stderr(std::string_view line, bool stalled) noexcept {
   while (!line.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    pollfd room{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&room, 1, stalled ? 0 : kWaitForReaderMs) != 1 || (room.revents & POLLOUT) == 0 || (room.revents & POLLERR) != 0)
+      return false;
+    const ssize_t written = ::write(STDERR_FILENO, line.data(), std::min(line.size(), kAtOnce));
     if (written < 0) {
       if (errno == EINTR) continue;
       return false;
@@ -106,6 +117,7 @@ struct Log::Parts {
   std::string line;
   std::uint64_t suppressed = 0;
   std::uint64_t lost = 0;
+  bool stalled = false;  // The newest line found no room.
 
   /// Returns true if the site may write now; 'held_back' is then the number of lines that it skipped before this one.
   bool admit(const char* file, int line_number, std::uint64_t& held_back) {
@@ -169,7 +181,7 @@ bool stderr_is_journal() noexcept {
 
 Log::Log(const Clock& clock, LogOptions options) : level_(options.level) {
   const bool journal = options.journal.value_or(stderr_is_journal());
-  parts_ = std::unique_ptr<Parts>(new Parts{clock, std::move(options), journal, {}, {}, {}, 0, 0});
+  parts_ = std::unique_ptr<Parts>(new Parts{clock, std::move(options), journal, {}, {}, {}, 0, 0, false});
 }
 
 Log::~Log() = default;
@@ -209,8 +221,9 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
   if (parts_->options.copy) parts_->options.copy(line);
   if (parts_->options.writer) {
     parts_->options.writer(line);
-  } else if (!write_stderr(line)) {
-    ++parts_->lost;
+  } else {
+    parts_->stalled = !write_stderr(line, parts_->stalled);
+    if (parts_->stalled) ++parts_->lost;
   }
 }
 

@@ -117,8 +117,8 @@ TEST_F(LogLines, TheJournalIsToldTheSeverityOfEachLevel) {
 /// While it exists, standard error is the file of that name.
 class OtherStandardError {
  public:
-  explicit OtherStandardError(const char* file) : kept_(::dup(STDERR_FILENO)) {
-    const int fd = ::open(file, O_WRONLY | O_CLOEXEC);
+  explicit OtherStandardError(const char* file) : OtherStandardError(::open(file, O_WRONLY | O_CLOEXEC)) {}
+  explicit OtherStandardError(int fd) : kept_(::dup(STDERR_FILENO)) {
     EXPECT_GE(::dup2(fd, STDERR_FILENO), 0);
     ::close(fd);
   }
@@ -146,6 +146,28 @@ TEST_F(LogLines, ALineThatCannotBeWrittenIsCounted) {
     log.error("written");
   }
   EXPECT_EQ(log.lost_lines(), 2U);
+}
+
+TEST_F(LogLines, AReaderThatStallsOrEndsCostsLinesAndNothingElse) {
+  Log log(clock, {.burst_lines = 0, .journal = false, .writer = {}});
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const int size = ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  ASSERT_GT(size, 0);
+  const OtherStandardError pipe(ends[1]);
+  const std::string text(500, 'x');
+  for (int i = 0; i < 1000; ++i) log.error(text);  // Nothing reads, so a write that blocks would never return.
+  const std::uint64_t lost = log.lost_lines();
+  EXPECT_GT(lost, 900U);
+  EXPECT_LT(lost, 1000U);
+
+  std::string taken(static_cast<std::size_t>(size), ' ');
+  EXPECT_GT(::read(ends[0], taken.data(), taken.size()), 0);
+  log.error("read again");
+  EXPECT_EQ(log.lost_lines(), lost);
+  ::close(ends[0]);
+  log.error("SIGPIPE would end this process");
+  EXPECT_EQ(log.lost_lines(), lost + 1);
 }
 
 TEST_F(LogLines, StandardErrorIsTheJournalWhenTheServiceManagerNamesIt) {

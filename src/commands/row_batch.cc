@@ -124,7 +124,7 @@ void command_write(Context& context, const Arguments& arguments, Reply reply) {
     answer->refuse(refused->row, rows[refused->row].key, refused->why.with_context("nothing was written"));
     return answer->settled(0, {});
   }
-  StoreSink sink(context.runtime, context.failures, context.watchers, context.options.canonical_key);
+  StoreSink sink(context.runtime, context.failures, context.watchers, context.options.canonical_key, context.options.claim_of);
   std::size_t at = 0;
   while (at < rows.size() && write_run(sink, rows, at, answer)) continue;
   answer->refused = rows.size() - at;

@@ -131,9 +131,8 @@ void write_row(Context& context, RowWrite write, Reply reply) {
   context.with_key(table, given, [of = context.weak_from_this(), write = std::move(write), reply](const std::string& key) {
     const std::shared_ptr<Context> alive = of.lock();
     if (alive == nullptr) return;
-    if (const RowClaim claim = alive->claim_of(write.table, key); !claim.owner.empty()) {
-      return Reply{reply}.fail(Status{StatusCode::FailedPrecondition,
-                                      "the row " + escape_text(key) + " of " + write.table + " was not written: " + claim.owner});
+    if (const Status claimed = check_claim(alive->claim_of(write.table, key), write.table, key); !claimed.ok()) {
+      return Reply{reply}.fail(claimed);
     }
     RowWrite named = write;
     if (named.change.key() != key) named.change = with_key(write.change, key);

@@ -45,7 +45,8 @@ StandardCommands::~StandardCommands() = default;
 Status StandardCommands::serve(AdminServerOptions options) {
   if (is_serving()) return {StatusCode::FailedPrecondition, "the commands are already served at " + context_->server->path()};
   const auto make_sink = [context = context_.get()] {
-    return std::make_unique<commands::StoreSink>(context->runtime, context->failures, context->watchers, context->options.canonical_key);
+    return std::make_unique<commands::StoreSink>(context->runtime, context->failures, context->watchers, context->options.canonical_key,
+                                                 context->options.claim_of);
   };
   options.on_write = [journal = Journal::of(context_->runtime), tell = std::move(options.on_write)](const AdminWrite& write) {
     if (journal != nullptr && journal->on()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rondo/admin/suggest.h"
+#include "rondo/base/text.h"
 
 namespace rondo::commands {
 
@@ -18,6 +19,12 @@ Status check_table(const Store& store, std::string_view table) {
 Status check_written_table(Runtime& runtime, std::string_view table) {
   const Status known = check_table(runtime.store(), table);
   return known.ok() ? runtime.check_reserved(table) : known;
+}
+
+Status check_claim(const RowClaim& claim, std::string_view table, std::string_view key) {
+  if (claim.owner.empty()) return {};
+  return Status{StatusCode::FailedPrecondition,
+                "the row " + escape_text(key) + " of " + std::string{table} + " was not written: " + claim.owner};
 }
 
 Status not_yet_written(const Status& why) { return why.with_context("accepted and tried again, but not on the disk yet"); }
@@ -58,6 +65,9 @@ Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField
 Status StoreSink::take(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
   const std::optional<std::string> canonical = canonical_key_ != nullptr ? canonical_key_(key) : std::nullopt;
   if (canonical) key = *canonical;
+  if (claim_of_) {
+    if (Status claimed = check_claim(claim_of_(table_, key), table_, key); !claimed.ok()) return claimed;
+  }
   if (op == BulkOp::Delete) return write(Change::remove(key));
   fields_.clear();
   for (const BulkField& field : fields) fields_.push_back({field.name, field.value});

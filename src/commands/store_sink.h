@@ -10,6 +10,7 @@
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
 #include "rondo/admin/bulk.h"
+#include "rondo/commands/standard_commands.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"
 
@@ -17,19 +18,25 @@ namespace rondo::commands {
 
 /// NotFound, with the nearest name, for a table that was not declared.
 Status check_table(const Store& store, std::string_view table);
-/// The same, and FailedPrecondition for a table that commands may not write: Runtime::reserve().
+/// FailedPrecondition if the row belongs to another part of the program.
+Status check_claim(const RowClaim& claim, std::string_view table, std::string_view key);
+
+/// As check_table(), and FailedPrecondition for a table that commands may not write: Runtime::reserve().
 Status check_written_table(Runtime& runtime, std::string_view table);
 
 class StoreSink final : public BulkSink {
  public:
   using CanonicalKeyOf = std::function<CanonicalKey(std::string_view table)>;
-  /// With 'canonical_key_of', rows are written under the canonical spelling of their key.
-  StoreSink(Runtime& runtime, WriteFailures& failures, Watchers& watchers, CanonicalKeyOf canonical_key_of = {})
+  using ClaimOf = std::function<RowClaim(std::string_view table, std::string_view key)>;
+  /// With 'canonical_key_of', rows are written under the canonical spelling of their key. With 'claim_of', rows that another part of the
+  /// program owns are refused.
+  StoreSink(Runtime& runtime, WriteFailures& failures, Watchers& watchers, CanonicalKeyOf canonical_key_of = {}, ClaimOf claim_of = {})
       : runtime_(runtime),
         store_(runtime.store()),
         failures_(failures),
         watchers_(watchers),
-        canonical_key_of_(std::move(canonical_key_of)) {}
+        canonical_key_of_(std::move(canonical_key_of)),
+        claim_of_(std::move(claim_of)) {}
   Status begin(std::string_view table) override;
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
   Status end() override { return {}; }
@@ -59,6 +66,7 @@ class StoreSink final : public BulkSink {
   WriteFailures& failures_;
   Watchers& watchers_;
   const CanonicalKeyOf canonical_key_of_;
+  const ClaimOf claim_of_;
   CanonicalKey canonical_key_ = nullptr;  // Of the table.
   std::string table_;
   std::uint64_t row_ = 0;  // Since begin().

@@ -43,13 +43,26 @@ class FullTables : public testing::Test {
   AdminServerStats figures_;
 
  private:
+  std::unique_ptr<StoreSink> make_sink() {
+    return std::make_unique<StoreSink>(
+        runtime_, failures_, watchers_, StoreSink::CanonicalKeyOf{},
+        [](std::string_view, std::string_view key) { return key == "mine" ? RowClaim{.owner = "it is mine", .note = {}} : RowClaim{}; });
+  }
   WriteFailures failures_{{}};
   Watchers watchers_{runtime_, Priority{}};
   CommandRegistry commands_;
   AdminServerOptions options_;
-  AdminSession session_{commands_, std::make_unique<StoreSink>(runtime_, failures_, watchers_), options_, figures_, [] {}};
+  AdminSession session_{commands_, make_sink(), options_, figures_, [] {}};
   BulkEncoder encoder_;
 };
+
+TEST_F(FullTables, RowsThatAnotherPartOwnsAreRefused) {
+  ASSERT_TRUE(runtime_.store().declare({.name = "T", .kind = TableKind::Staged}).ok());
+  const json::object answer = write("T", {"a", "mine", "b"});
+  EXPECT_EQ(answer.at("accepted").as_int64(), 2);
+  EXPECT_EQ(answer.at("first_error").at("key"), "mine");
+  EXPECT_THAT(json::serialize(answer), testing::AllOf(HasSubstr("failed-precondition"), HasSubstr("it is mine")));
+}
 
 TEST_F(FullTables, RowsBeyondThoseOfATableAreRefusedAndCounted) {
   ASSERT_TRUE(runtime_.store().declare({.name = "T", .kind = TableKind::Staged, .rows_max = 3}).ok());

@@ -468,6 +468,30 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   EXPECT_FALSE(JournalRecorder::open(options(), clock_).has_value());
 }
 
+TEST_F(JournalFilesTest, AFileThatIsRemovedIsMadeAgainAndOneThatCouldNotBeOpenedIsTriedAgain) {
+  const auto journal = start(options());
+  const auto comes = [&](const auto& is_so) {  // Each flush has the writer look, once its time has come.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+    while (!is_so() && std::chrono::steady_clock::now() < end) std::ignore = journal->flush();
+    return is_so();
+  };
+  fs::remove(file());
+  EXPECT_TRUE(comes([&] { return fs::exists(file()); }));
+  journal->changed(kTable, 1, Change::remove("after"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_TRUE(JournalReader::open(file()).has_value());
+  EXPECT_GT(fs::file_size(file()), 0U);
+
+  fs::remove(file());
+  fs::create_directory(file());
+  journal->rotate();
+  EXPECT_FALSE(journal->flush().ok());
+  EXPECT_FALSE(journal->stats().last_error.ok());
+  fs::remove(file());
+  EXPECT_TRUE(comes([&] { return journal->stats().last_error.ok(); }));
+  EXPECT_TRUE(fs::is_regular_file(file()));
+}
+
 TEST_F(JournalFilesTest, AJournalThatBeginsLaterTouchesNothingBefore) {
   JournalOptions later = options();
   later.begin_later = true;

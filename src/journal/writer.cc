@@ -45,6 +45,8 @@ constexpr Duration kIdle = 200ms;
 constexpr std::size_t kLossBytes = 2 + kVarintBytes;
 /// The time between attempts to rename: one every 5 ms would fill the log while a disk fails.
 constexpr std::chrono::seconds kRenameAgain{1};
+/// How often the writer checks that its file still has its name.
+constexpr std::chrono::seconds kLookAtName{2};
 
 struct Chunk {
   explicit Chunk(std::size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)), capacity(size) {}
@@ -104,6 +106,7 @@ class Writer final : public JournalSink {
   bool has_news() const;
   void recycle_oldest();
   bool reopen();
+  void follow_name();
   void begin_next_file();
   Status rename_files() const;
   void check_size();
@@ -158,6 +161,7 @@ class Writer final : public JournalSink {
   std::uint64_t lost_ = 0;  // Records of the run that no file contains.
   std::int64_t offset_ = 0;
   std::chrono::steady_clock::time_point rename_again_;  // The earliest time of the next attempt to rename.
+  std::chrono::steady_clock::time_point look_again_;    // The earliest time of the next look at the file's name.
 
   std::thread thread_;
 };
@@ -344,7 +348,11 @@ void Writer::write_until_stopped() {
     // Copied after the records were found, so it includes the names that they use.
     known_.insert(known_.end(), names_.begin() + static_cast<std::ptrdiff_t>(known_.size()), names_.end());
     lock.unlock();
-    if (rotating) reopen();
+    if (rotating) {
+      reopen();
+    } else {
+      follow_name();
+    }
     for (const Part& part : parts) {
       const std::size_t begin = bytes_of(part.chunk->written);
       write_records({part.chunk->bytes.get() + begin, bytes_of(part.published) - begin},
@@ -372,6 +380,7 @@ void Writer::recycle_oldest() {
 }
 
 bool Writer::reopen() {
+  look_again_ = std::chrono::steady_clock::now() + kLookAtName;
   // If the name still leads to this file, the file stays open; the next write detects a truncation.
   if (!is_at(file_.get(), options_.file)) {
     Result<UniqueFd> fresh = open_locked(options_.file);
@@ -385,6 +394,17 @@ bool Writer::reopen() {
   }
   end_trouble(&Writer::rename_trouble_);
   return true;
+}
+
+/// Records in a file that was removed are lost when it is closed. So if no file has the name, it is made again; and an opening that failed
+/// is tried again. Another file in its place may be one that logrotate has made, and is left until rotate().
+void Writer::follow_name() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < look_again_) return;
+  look_again_ = now + kLookAtName;
+  if (is_at(file_.get(), options_.file)) return;
+  const bool is_gone = ::access(options_.file.c_str(), F_OK) != 0 && errno == ENOENT;
+  if (is_gone || !rename_trouble_.ok()) reopen();
 }
 
 /// Renames FILE to FILE.1, FILE.1 to FILE.2, and so on; the oldest is removed. The lock stays with the renamed file and ends when the next

@@ -154,8 +154,7 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   if (figures.replaced >= kRivals) {
     troubles.push_back(
         sentence(who + std::to_string(figures.replaced) +
-                 " sessions in a row were replaced by another connection, so two programs connect, and no resend ends: only one "
-                 "zebra may use it"));
+                 " sessions in a row were replaced by another connection, so two programs connect: only one zebra may use it"));
   }
   if (figures.malformed != 0) {
     notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));

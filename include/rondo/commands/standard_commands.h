@@ -39,7 +39,7 @@ using CanonicalKey = std::optional<std::string> (*)(std::string_view key);
 
 /// Who else concerns itself with a row, as texts for operators.
 struct RowClaim {
-  /// Not empty: `set` and `del` do not write the row, for this reason.
+  /// Not empty: no command writes the row, for this reason.
   std::string owner;
   /// What `why` adds.
   std::string note;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,6 +38,17 @@ Status NetworkNamespace::inside(const std::function<Status()>& work) const {
     return Status{StatusCode::ResourceExhausted, "no thread to enter network namespace '" + path_ + "': " + error.what()};
   }
   return result;
+}
+
+Status NetworkNamespace::check_name() const {
+  if (!descriptor_) return {};
+  struct stat open {};
+  struct stat named {};
+  const bool is_there = ::stat(path_.c_str(), &named) == 0;
+  if (is_there && ::fstat(*descriptor_, &open) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino) return {};
+  return Status{StatusCode::FailedPrecondition,
+                "the network namespace '" + path_ + "' was " + (is_there ? "made again" : "removed") +
+                    ": this process goes on in the earlier one, which has no name any more, and must be started again"};
 }
 
 Status write_sysctl(const std::string& path, const std::string& value) {

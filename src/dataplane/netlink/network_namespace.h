@@ -19,6 +19,9 @@ class NetworkNamespace {
   /// Calls 'work' inside and waits for it; on the calling thread if that is inside already. PermissionDenied without CAP_SYS_ADMIN.
   Status inside(const std::function<Status()>& work) const;
 
+  /// FailedPrecondition if the file has gone, or is another namespace now. This object keeps the namespace that was opened.
+  Status check_name() const;
+
   const std::string& path() const noexcept { return path_; }
 
  private:

@@ -255,7 +255,10 @@ Status SqliteLogFile::check_header() {
                                                 " of the format; this program knows " + std::to_string(kVersion) +
                                                 ": it was written by a newer one"};
   }
-  // A view or a virtual table would run statements that another program put into the file.
+  // A view, a virtual table or a trigger would run statements that another program put into the file.
+  const auto triggers = value_of("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
+  if (!triggers) return triggers.error();
+  if (*triggers != 0) return {StatusCode::FailedPrecondition, quoted(path_) + " has a trigger that another program put into it"};
   const auto strange =
       value_of("SELECT count(*) FROM sqlite_master WHERE name = 'log' AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')");
   if (!strange) return strange.error();

@@ -225,6 +225,12 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   std::ofstream{folder_.file("text-lock")};
   EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), StatusCode::FailedPrecondition);
 
+  { Life makes_it{folder_.file("trigger")}; }
+  ASSERT_EQ(sqlite3_open(folder_.file("trigger").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM log; END", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_THAT(Life{folder_.file("trigger")}.trouble().to_string(), HasSubstr("has a trigger"));
+
   { Life makes_it{path()}; }
   ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "PRAGMA user_version = 2", nullptr, nullptr, nullptr), SQLITE_OK);
