@@ -297,8 +297,7 @@ bool Daemon::rows_have_come() const {
 }
 
 /// Logs once that every consumer has taken the rows that its store had at the start.
-void Daemon::report_standing_rows() {
-  const std::vector<ConsumerStats> consumers = runtime_->consumers();
+void Daemon::report_standing_rows(const std::vector<ConsumerStats>& consumers) {
   if (standing_rows_reported_ || !std::ranges::all_of(consumers, &ConsumerStats::caught_up)) return;
   standing_rows_reported_ = true;
   std::uint64_t taken = 0;
@@ -307,9 +306,10 @@ void Daemon::report_standing_rows() {
 }
 
 void Daemon::watch_store() {
-  report_standing_rows();
+  const std::vector<ConsumerStats> consumers = runtime_->consumers();  // Counts rows, so it is asked for once.
+  report_standing_rows(consumers);
   writes_.flush();
-  events_.check(runtime_->consumers());
+  events_.check(consumers);
   if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
   if (agent_ != nullptr) events_.held_by_others(agent_->fdb().held_by_others());
   if (resources_ != nullptr) resources_->look();

@@ -107,7 +107,7 @@ class Daemon {
   bool has_damage() const;
   void hold_after_damage();
   bool rows_have_come() const;
-  void report_standing_rows();
+  void report_standing_rows(const std::vector<ConsumerStats>& consumers);
   bool is_drained() const;
   /// Returns what would be lost, and logs the stores that do not answer.
   UnflushedWork unflushed_work() const;
