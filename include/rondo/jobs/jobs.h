@@ -22,7 +22,7 @@
 // a wrong place ends the process with a message that names it.
 // Journal: the works of the store's thread, the attempts of handle(), what asynchronous handlers answer and report, and the calls of this
 // class are recorded. A replay uses neither the store, which may be null there, nor these handlers; handlers of handle_in_turn() run
-// again. A replay makes the calls that programs outside of the runtime caused (admin commands, workers).
+// again. A replay calls no function of on_end(). It makes the calls that programs outside of the runtime caused (admin commands, workers).
 // Other programs: one Jobs at a time runs the jobs of a database. Another one may edit them meanwhile: define(), put(), put_all(), start(),
 // stop() and remove(). The running Jobs takes such an edit over within JobsOptions::cycle, like a call of its own; but a child that is
 // added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(), backfill() and kill().
