@@ -23,6 +23,7 @@
 #include "dataplane/netlink/lab.h"
 #include "dataplane/netlink/message.h"
 #include "fpm/server.h"
+#include "frr/network.h"
 #include "rondo/orch/runtime.h"
 #include "switch_agent/agent.h"
 
@@ -145,19 +146,30 @@ inline std::vector<std::uint32_t> devices_of(DataPlane& plane) {
   return devices;
 }
 
+/// The ports, and the neighbours of the groups of nexthop_frames().
+inline std::vector<frr::Row> rows_of(std::uint32_t groups = kGroups) {
+  std::vector<frr::Row> rows;
+  for (int port = 1; port <= kPorts; ++port) {
+    rows.push_back({"PORT_TABLE", port_name(port), {{"admin_status", "up"}}});
+    rows.push_back({"INTF_TABLE", port_name(port)});
+  }
+  for (int hop = 1; hop <= static_cast<int>(groups) * kPorts; ++hop) {
+    rows.push_back({"NEIGH_TABLE", port_name((hop - 1) % kPorts + 1) + ":" + gateway(hop), {{"neigh", "02:00:00:00:00:01"}}});
+  }
+  return rows;
+}
+
 /// The parts of rondod that a route of FPM passes.
 class Daemon {
  public:
-  explicit Daemon(DataPlane& plane, std::uint32_t groups = kGroups) : runtime_(RuntimeOptions{}), agent_(runtime_, plane, {}) {
+  explicit Daemon(DataPlane& plane, const std::vector<frr::Row>& rows = rows_of())
+      : runtime_(RuntimeOptions{}), agent_(runtime_, plane, {}) {
     runtime_.on_reject([](std::string_view, const Change&, const Status& why) { give_up(why.to_string()); });
     must(agent_.start());
-    for (int port = 1; port <= kPorts; ++port) {
-      must(runtime_.table("PORT_TABLE").set(port_name(port), {{"admin_status", "up"}}));
-      must(runtime_.table("INTF_TABLE").set(port_name(port), {}));
-    }
-    for (int hop = 1; hop <= static_cast<int>(groups) * kPorts; ++hop) {
-      const std::string key = port_name((hop - 1) % kPorts + 1) + ":" + gateway(hop);
-      must(runtime_.table("NEIGH_TABLE").set(key, {{"neigh", "02:00:00:00:00:01"}}));
+    for (const frr::Row& row : rows) {
+      std::vector<Field> fields;
+      for (const auto& [name, value] : row.fields) fields.push_back({name, value});
+      must(runtime_.table(row.table).set(row.key, fields));
     }
     fpm::ServerOptions options;
     options.port = 0;

@@ -93,7 +93,7 @@ void with_table(const std::vector<Prefix>& prefixes, std::uint32_t groups, std::
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     add_route(stream, prefixes[i], first_group + static_cast<std::uint32_t>(i) % (groups - first_group));
   }
-  Daemon daemon{*plane, groups};
+  Daemon daemon{*plane, rows_of(groups)};
   int ready[2];
   if (::pipe(ready) != 0) give_up("pipe failed");
   const pid_t sender = fork_sender([&] {

@@ -106,7 +106,8 @@ std::string RouteBook::key_of(const Route& route) const {
 void RouteBook::queue(std::uint32_t place) {
   const Route& route = routes_[place];
   const bool has_row = route.written != HopSets::kNone;
-  order_.add(place, has_row ? WriteOrder::kChanged : WriteOrder::lane_of(route.protocol, route.prefix.address.is_v6()), now_);
+  const auto lane = has_row ? WriteOrder::kChanged : WriteOrder::lane_of(route.protocol, route.prefix.address.is_v6());
+  order_.add(place, lane, route.prefix.length, now_);
 }
 
 /// The route belongs to this session now.

@@ -223,7 +223,7 @@ class RouteBook {
   std::uint32_t find_or_add(std::uint16_t vrf, const Prefix& prefix);
   std::string key_of(const Route& route) const;
   void queue(std::uint32_t place);
-  void queue_in_bulk(std::uint32_t place) { order_.add(place, WriteOrder::kBulk, now_); }
+  void queue_in_bulk(std::uint32_t place) { order_.add(place, WriteOrder::kBulk, routes_[place].prefix.length, now_); }
   void note_wait();
   void touch(Route& route);
   void set_protocol(Route& route, std::uint8_t protocol);
