@@ -296,10 +296,25 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
     wait_for_group(batch, index, {kind, std::string{name}}, row);
     return false;
   }
+  if (known == RouteMap::kNone && kind == kNexthopSet) {
+    if (Status kept = keep_set(set_name, row.hops); !kept.ok()) {
+      batch.answer(index, Outcome::retry_after(kSoon, std::move(kept)));
+      return false;
+    }
+  }
   group = routes_.group_at(kind, name, ids_);
   if (known == RouteMap::kNone) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
   if (kind == kNexthopSet) requested_sets_.erase(set_name);
   return true;
+}
+
+/// The first route uses the set. Its group is still there, but a Delete of its row may be under way to its consumer (a remote store needs
+/// time for it), so the row is written again unless it was written last.
+Status Routes::keep_set(const std::string& name, const std::vector<Hop>& hops) {
+  const auto requested = requested_sets_.find(name);
+  const bool was_requested = requested != requested_sets_.end() && requested->second;
+  const bool is_of_earlier_run = orphan_sets_.erase(name) > 0;
+  return was_requested || is_of_earlier_run ? Status{} : write_set(Change{ChangeOp::Set, set_row(hops)});
 }
 
 void Routes::wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row) {
@@ -334,8 +349,9 @@ Status Routes::write_set(Change change) {
 
 void Routes::write_set_again(const std::string& name) {
   const auto requested = requested_sets_.find(name);
-  if (requested == requested_sets_.end() || !requested->second) return;  // It is in use, or no longer wanted.
-  if (!write_set(Change{ChangeOp::Set, requested->second}).ok()) sets_again_.add(name);
+  const bool is_requested = requested != requested_sets_.end() && requested->second;
+  if (!is_requested && routes_.find_group(kNexthopSet, name) == RouteMap::kNone) return;  // It is no longer wanted.
+  if (!write_set(Change{ChangeOp::Set, set_row(parse_set_name(name).value())}).ok()) sets_again_.add(name);
 }
 
 void Routes::order_delete(Batch& batch, std::size_t index, const Place& place) {

@@ -135,6 +135,7 @@ class Routes final : public Orch {
   bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row);
+  Status keep_set(const std::string& name, const std::vector<Hop>& hops);
   void reserve(std::size_t changes);
   void submit();
   void answered(Bulk& bulk, std::span<Operation> operations);

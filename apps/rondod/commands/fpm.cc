@@ -23,9 +23,11 @@ json::object skipped_json(const fpm::BookFigures& book) {
   return skipped;
 }
 
-/// The name of the device that has the table, which may be no name of a VRF; empty if there is none.
+/// The name of the device that has the table, which may be no name of a VRF; empty if there is none. Devices that are no VRFs have the
+/// number 0 here, which is no table.
 std::string device_of_table(const CommandContext& context, std::uint32_t table) {
   std::string found;
+  if (table == 0) return found;
   context.agent->port_ids().for_each_device([&](const std::string& name, const switch_agent::PortIds::Device& device) {
     if (device.vrf_table == table) found = name;
   });
