@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/slab.h"
+#include "fpm/own_deletes.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 #include "rondo/store/store.h"
@@ -131,6 +132,7 @@ class HopSets {
   std::vector<std::string> refused_;    // Names of rows whose write was refused.
   bool refused_deletes_ = false;        // Of names that are not known any more.
   std::optional<std::string> removed_;  // See RouteBook.
+  OwnDeletes own_deletes_;
   std::uint8_t reading_ = 0;
   bool reads_ = false;
   std::uint64_t repaired_ = 0;

@@ -38,6 +38,7 @@
 #include "fpm/hop_lists.h"
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
+#include "fpm/own_deletes.h"
 #include "fpm/quota.h"
 #include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
@@ -306,6 +307,7 @@ class RouteBook {
   std::size_t others_unknown_ = 0;
   std::set<std::uint32_t> conflicts_;   // Routes that have no row because of one of these.
   std::optional<std::string> removed_;  // The key of a Delete that was taken last: a Set of the key may follow.
+  OwnDeletes own_deletes_;
   std::uint8_t reading_ = 0;
   std::uint32_t judged_ = UINT32_MAX;  // The walk that finds rows which the last reading did not find.
   std::string judged_other_;           // The same for the other rows: the next key.

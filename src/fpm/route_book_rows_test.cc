@@ -86,9 +86,34 @@ class FpmRows : public testing::Test {
         row.clear();
         for (const Field field : change.fields()) row.append(row.empty() ? "" : " ").append(field.name).append("=").append(field.value);
         if (change.op() == ChangeOp::Delete) rows_[table].erase(std::string{change.key()});
-        if (told_) table == kRoutes ? server_->route_taken(change) : server_->group_taken(change);
+        if (late_)
+          untold_.emplace_back(table, change);
+        else if (told_)
+          tell(table, change);
       }
     }
+  }
+  void tell(const std::string& table, const Change& change) {
+    table == kRoutes ? server_->route_taken(change) : server_->group_taken(change);
+  }
+  /// The consumers tell the server what they have taken while 'late_' was set, one change at a time.
+  void tell_late() {
+    late_ = false;
+    for (const auto& [table, change] : untold_) {
+      tell(table, change);
+      run_for(10ms);
+    }
+    untold_.clear();
+  }
+  /// zebra withdraws the route and announces it again before the consumer has taken the Delete.
+  void flap(const std::string& prefix) {
+    late_ = true;
+    send(kit::no_route(prefix));
+    EXPECT_TRUE(becomes([&] { return !routes().contains(prefix); }, 1s));
+    send(kit::route(prefix, {.nexthop = 66}));
+    EXPECT_TRUE(becomes([&] { return routes().contains(prefix); }, 1s));
+    tell_late();
+    run_for(1s);
   }
   template <class Done>
   bool becomes(const Done& done, Duration within = 20s) {
@@ -121,6 +146,8 @@ class FpmRows : public testing::Test {
   UniqueFd zebra_;
   int server_end_ = -1;
   bool told_ = true;
+  bool late_ = false;
+  std::vector<std::pair<std::string, Change>> untold_;
 };
 
 const Change kUsersRow = Change::set("10.2.0.0/16", {{"nexthop", "10.0.9.9"}, {"ifname", "v9"}});
@@ -132,6 +159,17 @@ TEST_F(FpmRows, ADeletedRowComesBack) {
   EXPECT_TRUE(becomes_clean(1s));
   EXPECT_EQ(figures().book.repaired, 1U);
   EXPECT_EQ(figures().book.last_repaired, "10.1.0.0/16");
+}
+
+TEST_F(FpmRows, AnOwnDeleteThatArrivesLateIsNotOneOfAnotherProgram) {
+  settle();
+  for (int i = 0; i < 3; ++i) flap("10.1.0.0/16");
+  EXPECT_EQ(figures().book.repaired, 0U);
+  EXPECT_TRUE(becomes_clean(1s));
+  user(Change::remove("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return !routes().contains("10.1.0.0/16"); }, 1s));
+  EXPECT_TRUE(becomes_clean(1s)) << "one of another program";
+  EXPECT_EQ(figures().book.repaired, 1U);
 }
 
 TEST_F(FpmRows, FieldsThatAUserAddsGo) {
