@@ -398,7 +398,7 @@ void NexthopGroups::answered(const Fact& fact, const Status& status) {
     const StatusCode code = status.code();
     const bool open = code == StatusCode::Unavailable || code == StatusCode::DeadlineExceeded || code == StatusCode::DataLoss;
     if (!open) group.possible.pop_back();
-    if (open || group.again) group.sure = false;
+    if (open || is_taken(status)) group.sure = false;
   }
   if (std::exchange(group.again, false)) {
     refresh(group);  // A member appeared or disappeared while the order was under way, so the kernel's content is unknown. Order again.

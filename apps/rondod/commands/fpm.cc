@@ -44,17 +44,22 @@ json::array unknown_tables_json(const CommandContext& context, const fpm::BookFi
   return tables;
 }
 
-void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& notes) {
+/// A note; a trouble if zebra has sent no route that is taken: then [fpm] table is probably not the table of zebra.
+void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& troubles,
+                       json::array& notes) {
   auto unknown = book.unknown_tables;
   unknown.erase(context.config.table);  // zebra sends rondod's own routes back that it does not ignore, such as blackholes.
   if (unknown.empty()) return;
   const auto& [table, messages] = *unknown.begin();
   const std::string device = device_of_table(context, table);
   const std::string others = unknown.size() == 1 ? "" : " and of " + std::to_string(unknown.size() - 1) + " others";
-  notes.push_back(
-      sentence(who + std::to_string(messages) + " messages about table " + std::to_string(table) +
-               (device.empty() ? "" : " of the device " + device) + others +
-               " were skipped, because no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf"));
+  const std::string skipped = who + std::to_string(messages) + " messages about table " + std::to_string(table) +
+                              (device.empty() ? "" : " of the device " + device) + others + " were skipped";
+  const std::string vrfs = "no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf";
+  if (book.routes > book.stale) return notes.push_back(sentence(skipped + ", because " + vrfs));
+  troubles.push_back(sentence(skipped + ", and zebra has sent no route that is taken: [fpm] table is " +
+                              std::to_string(context.config.fpm.table) +
+                              ", which must be the table of zebra (254, or its option -R), and " + vrfs));
 }
 
 /// A resend that does not end removes nothing.
@@ -180,7 +185,7 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   }
   add_resend_health(context, figures, who, troubles);
   add_rows_health(figures, who, troubles, notes);
-  add_tables_health(context, figures.book, who, notes);
+  if (!figures.peer.empty()) add_tables_health(context, figures.book, who, troubles, notes);
   if (figures.resync == fpm::Resync::Silent && figures.book.silent != 0) {
     notes.push_back(sentence(who + std::to_string(figures.book.silent) +
                              " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));

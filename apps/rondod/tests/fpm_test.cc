@@ -239,6 +239,20 @@ TEST_F(RondodWithFpm, ZebraIsToldOfWhatTheDataPlaneHas) {
   EXPECT_TRUE(answers == first + second || answers == second + first) << answers.size();
 }
 
+TEST_F(RondodWithFpm, AnotherTableThanZebrasIsATrouble) {
+  start(settings());
+  set_port();
+  const UniqueFd zebra = connect();
+  send(zebra, fpm::kit::frame(fpm::kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE, .table = 4242})));
+  EXPECT_TRUE(becomes([this] {
+    const json::object health = call("health");
+    return !health.at("healthy").as_bool() && json::serialize(health.at("troubles")).find("[fpm] table is 254") != std::string::npos;
+  })) << json::serialize(call("health"));
+  send(zebra, routes({"10.2.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << json::serialize(call("health"));
+  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("messages about table 4242 were skipped"));
+}
+
 /// The port stays in the default VRF: a route may leave its VRF.
 TEST_F(RondodWithFpm, RoutesOfVrfsAreRowsOfTheirVrfsAndOtherTablesAreNamed) {
   start(settings());

@@ -38,6 +38,34 @@ TEST_F(RondodSimulated, OneRouteMoreThanItHasRoomForIsRefusedWithTheReason) {
   EXPECT_TRUE(becomes([this] { return has_route("12.0.0.0/8"); }));
 }
 
+/// Goal: a group for which there is no room waits, and is no difference to an audit; it comes in when there is room.
+TEST_F(RondodSimulated, AGroupWithoutRoomIsNoDifference) {
+  start("[simulated]\ngroups = 1\n");
+  json::array rows{row("PORT_TABLE", "swp1", {json::array{"admin_status", "up"}}), row("INTF_TABLE", "swp1", {}),
+                   row("INTF_TABLE", "swp1:10.0.1.1/24", {})};
+  for (const char* const host : {"2", "3"}) {
+    rows.push_back(row("NEIGH_TABLE", std::string{"swp1:10.0.1."} + host, {json::array{"neigh", "02:00:00:00:00:02"}}));
+  }
+  write(std::move(rows));
+  const auto set_group = [this](const std::string& name) {
+    const json::array fields{json::array{"nexthop", "10.0.1.2,10.0.1.3"}, json::array{"ifname", "swp1,swp1"},
+                             json::array{"weight", "1," + name}};
+    call("set", {{"table", "NEXTHOP_GROUP_TABLE"}, {"key", name}, {"fields", fields}});
+  };
+  const auto why = [this](const char* name) { return json::serialize(call("why", {{"table", "NEXTHOP_GROUP_TABLE"}, {"key", name}})); };
+  set_group("1");
+  EXPECT_TRUE(becomes([&] { return why("1").find("\"installed\"") != std::string::npos; })) << why("1");
+  set_group("2");
+  set_group("3");
+  EXPECT_TRUE(becomes([&] { return why("3").find("No space left") != std::string::npos; })) << why("3");
+  // Each is ordered again and again, in vain.
+  EXPECT_TRUE(becomes([&] { return call("stats").at("agent").at("group_replaces").to_number<int>() >= 12; }));
+  EXPECT_EQ(call("verify").at("differences").to_number<int>(), 0) << json::serialize(call("verify"));
+  call("del", {{"table", "NEXTHOP_GROUP_TABLE"}, {"key", "1"}});
+  call("del", {{"table", "NEXTHOP_GROUP_TABLE"}, {"key", "2"}});
+  EXPECT_TRUE(becomes([&] { return why("3").find("\"installed\"") != std::string::npos; })) << why("3");
+}
+
 TEST_F(RondodSimulated, OrdersThatItRefusesByChanceAreGivenAgain) {
   start("[simulated]\nfailure_share = 0.5\n");
   json::array rows;
