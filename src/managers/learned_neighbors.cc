@@ -301,6 +301,14 @@ void LearnedNeighbors::resolve_needed() {
   needed_.clear();
 }
 
+std::string LearnedNeighbors::words_about(std::string_view key) const {
+  const auto parsed = switch_agent::parse_neighbor_key(key);
+  const auto probe = parsed ? probes_.find({parsed->port, parsed->address}) : probes_.end();
+  if (probe == probes_.end()) return {};
+  return "the kernel is asked again and again to resolve " + parsed->address.to_string() + " on " + parsed->port +
+         ", and no host has answered (ip neigh show dev " + parsed->port + ")";
+}
+
 bool LearnedNeighbors::probe(const Place& place, Instant now) {
   const auto device = devices_.find(place.first);
   if (device == devices_.end() || !device->second.carrier || !is_owned(place) || learned(place) != nullptr) return false;

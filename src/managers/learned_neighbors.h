@@ -65,6 +65,8 @@ class LearnedNeighbors final : public Source {
     std::uint64_t refused = 0;
   };
   Counts counts() const noexcept;
+  /// What is done to learn the neighbour ("port:address"); empty if nothing is.
+  std::string words_about(std::string_view key) const;
 
   Turn run(const Budget& budget) override;
   bool has_backlog() const override { return !changed_.empty() && may_write_; }

@@ -18,6 +18,7 @@ namespace rondo::managers {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
@@ -257,6 +258,8 @@ TEST_F(LearnedNeighborsTest, WhatRowsWaitForIsResolvedAgainAfterAPauseThatGrows)
   EXPECT_THAT(resolved, ElementsAre("7 10.0.0.2"));
   run(10s);
   EXPECT_EQ(resolved.size(), 2U);
+  EXPECT_THAT(neighbors->words_about("swp1:10.0.0.2"), HasSubstr("no host has answered"));
+  EXPECT_EQ(neighbors->words_about("eth0:10.0.0.3"), "");
   run(10min);
   EXPECT_GE(resolved.size(), 15U);
   EXPECT_LE(resolved.size(), 30U);

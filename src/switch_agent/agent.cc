@@ -77,8 +77,10 @@ std::string Agent::neighbor_words(std::string_view key) const {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
   if (!words.empty() || !parsed || runtime_.row_state("NEIGH_TABLE", key).state != WhyLink::State::Absent) return words;
   words = ports_.trouble(parsed->port);
-  if (!words.empty() || is_link_local(parsed->address)) return words;
-  return interfaces_.no_address_words(parsed->port, parsed->address.is_v6());
+  if (!words.empty()) return words;
+  if (is_link_local(parsed->address)) return unresolved_words_ ? unresolved_words_(key) : std::string{};
+  words = interfaces_.no_subnet_words(parsed->port, parsed->address);
+  return words.empty() && unresolved_words_ ? unresolved_words_(key) : words;
 }
 
 /// Records the settings that decisions depend on.

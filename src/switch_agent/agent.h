@@ -123,6 +123,8 @@ class Agent {
   const Routes& routes() const noexcept { return routes_; }
   /// See Routes::on_answers.
   void on_route_answers(std::function<void()> handler) { routes_.on_answers(std::move(handler)); }
+  /// Sets who tells `why` what is done about a neighbour ("port:address") without a row. Empty words: nothing is.
+  void explain_unresolved(std::function<std::string(std::string_view key)> words) { unresolved_words_ = std::move(words); }
   const Programmer& programmer() const noexcept { return programmer_; }
   RowStates& row_states() noexcept { return row_states_; }
   const RowStates& row_states() const noexcept { return row_states_; }
@@ -172,6 +174,7 @@ class Agent {
   std::unique_ptr<Audit> audit_;
   std::unique_ptr<Source> monitor_;
   std::unique_ptr<Source> object_monitor_;
+  std::function<std::string(std::string_view key)> unresolved_words_;
   TimerSource restart_timer_;
   SafetyStop safety_;
   std::map<IfIndex, std::string> renamed_;  // Devices of ours that have lost the name, with the name.

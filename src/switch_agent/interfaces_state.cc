@@ -52,6 +52,16 @@ std::string Interfaces::own_address_words(std::string_view neighbor_key) const {
   return {};
 }
 
+std::string Interfaces::no_subnet_words(std::string_view port, const IpAddress& neighbor) const {
+  if (std::string words = no_address_words(port, neighbor.is_v6()); !words.empty()) return words;
+  const auto it = interfaces_.find(port);
+  const auto holds_it = [&](const auto& address) { return address.first.contains(neighbor); };
+  if (it == interfaces_.end() || std::ranges::any_of(it->second.addresses, holds_it)) return {};
+  const std::string name{port};
+  return "no address of " + name + " has a subnet with " + neighbor.to_string() +
+         ", so the kernel takes it for no gateway: a row INTF_TABLE:" + name + ":<address>/<length> is missing, or the next hop is wrong";
+}
+
 bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interface) const {
   return interface.vrf.empty() || ids_.is_in(port, interface.vrf);
 }

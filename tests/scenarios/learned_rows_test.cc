@@ -66,6 +66,16 @@ TEST_F(LearnedRows, WhyANeighbourCannotBeLearnedIsTheDeviceOrTheAddressThatIsMis
   EXPECT_THAT(testbed.why("NEIGH_TABLE", kRow), testing::Not(testing::HasSubstr("device")));
 }
 
+TEST_F(LearnedRows, WhyNamesAMissingSubnetAndWhatIsDoneToResolveANeighbour) {
+  testbed.agent.explain_unresolved([](std::string_view key) { return std::string{key} + " is being resolved"; });
+  testbed.set("ROUTE_TABLE", "30.0.0.0/8", {{"nexthop", "10.99.0.1"}, {"ifname", "A"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "30.0.0.0/8"), testing::HasSubstr("no address of A has a subnet with 10.99.0.1"));
+  testbed.set("ROUTE_TABLE", "30.0.0.0/8", {{"nexthop", "10.0.0.9"}, {"ifname", "A"}});
+  testbed.run_for(1s);
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "30.0.0.0/8"), testing::HasSubstr("A:10.0.0.9 is being resolved"));
+}
+
 TEST_F(LearnedRows, NextHopsRelyOnARowForWhichNothingIsOrdered) {
   EXPECT_THAT(of("route "), IsEmpty());
   learn(kMac);

@@ -22,7 +22,7 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
 
 }  // namespace
 
-Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, const switch_agent::Agent& agent, DataPlane& plane,
+Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
                                                          const RedisWatch& redis) {
   std::unique_ptr<NeighborFeed> feed{new NeighborFeed(runtime, plane)};
   auto neighbors = managers::LearnedNeighbors::open(runtime, {.resolve =
@@ -38,6 +38,7 @@ Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, const
                                                               .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!neighbors) return failure(neighbors.error());
   feed->neighbors_ = std::move(*neighbors);
+  agent.explain_unresolved([learned = feed->neighbors_.get()](std::string_view key) { return learned->words_about(key); });
   return feed;
 }
 

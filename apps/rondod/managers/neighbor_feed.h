@@ -16,7 +16,7 @@ namespace rondo::daemon {
 class NeighborFeed {
  public:
   /// All must outlive it, but for the runtime's turns. Create it before the runtime runs.
-  static Result<std::unique_ptr<NeighborFeed>> open(Runtime& runtime, const switch_agent::Agent& agent, DataPlane& plane,
+  static Result<std::unique_ptr<NeighborFeed>> open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
                                                     const RedisWatch& redis);
   /// Begins to follow the kernel. Call it when the agent has started, because addresses come first.
   Status start();
