@@ -16,6 +16,7 @@
 #include "admin/peer.h"
 #include "admin/socket_file.h"
 #include "admin/unix_socket.h"
+#include "base/thrown.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
 
@@ -167,10 +168,16 @@ class AdminServer::Listener final : public Source, public AdminHost {
   }
 
   void admit(UniqueFd fd, const Caller& caller) {
+    std::unique_ptr<BulkSink> sink;
+    const Status made = contained("the BulkSinkFactory", [&] { return sink = make_sink_ ? make_sink_() : nullptr, Status{}; });
+    if (!made.ok()) {
+      ++counted.connection_errors;
+      return send_away(fd.get(), made);
+    }
     ++counted.accepted;
     ++counted.connections;
     connections_.push_back(std::make_unique<AdminConnection>("admin:caller-" + std::to_string(counted.accepted), scheduler_, std::move(fd),
-                                                             caller, make_sink_ ? make_sink_() : nullptr, *this));
+                                                             caller, std::move(sink), *this));
     if (!connections_.back()->start().ok()) {
       ++counted.connection_errors;
       --counted.connections;

@@ -18,8 +18,11 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "admin/admin_socket_kit.h"
@@ -231,6 +234,20 @@ TEST_F(AdminSocket, CallersThatVanishLeaveNothingBehind) {
   });
   scheduler->run_until_idle();
   EXPECT_EQ(server->stats().connections, 0U);
+}
+
+TEST_F(AdminSocket, AnExceptionOfTheSinkFactoryIsTheAnswerToThatConnectionOnly) {
+  bool throws = true;
+  server = std::move(AdminServer::open(*scheduler, commands, options, [&]() -> std::unique_ptr<BulkSink> {
+                       if (std::exchange(throws, false)) throw std::runtime_error("boom");
+                       return std::make_unique<CountingSink>(rows);
+                     }).value());
+  with_caller([this] {
+    const Result<json::object> refused = connect()->call("echo", {{"text", "a"}});
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("the BulkSinkFactory threw: boom"));
+    EXPECT_TRUE(connect()->call("echo", {{"text", "b"}}).has_value());
+  });
+  EXPECT_EQ(server->stats().connection_errors, 1U);
 }
 
 TEST_F(AdminSocket, TheFileHasItsModeAndGoesWithTheServer) {

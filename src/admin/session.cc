@@ -21,6 +21,8 @@
 namespace rondo {
 namespace {
 
+constexpr std::string_view kSink = "the sink of bulk writes";
+
 /// Bytes of rows that end a slice of a bulk write early, because large rows cost time by the byte.
 constexpr std::size_t kSliceBytes = 64 * 1024;
 /// The cost of a field in bytes, beside its own bytes: a slice ends with at most kAdminRowFields fields.
@@ -289,7 +291,7 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
   } else if (caller_.rights != Caller::Rights::Write) {
     begun = may_only_read("a bulk write", caller_);
   } else {
-    begun = sink_->begin(reader->table());
+    begun = contained(kSink, [&] { return sink_->begin(reader->table()); });
   }
   if (!begun.ok()) {
     stats_.bulk_rows_refused += reader->rows();
@@ -313,7 +315,8 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
     if (!row) return bulk_end(row.error());
     if (!*row) return bulk_end({});
     const Status counted = check_field_count((**row).fields.size());
-    const Status taken = counted.ok() ? sink_->row((**row).op, (**row).key, (**row).fields) : counted;
+    const auto take = [&] { return sink_->row((**row).op, (**row).key, (**row).fields); };
+    const Status taken = counted.ok() ? contained(kSink, take) : counted;
     if (taken.ok()) {
       ++bulk_->accepted;
     } else {
@@ -333,7 +336,7 @@ void AdminSession::note_error(std::string_view key, const Status& why) {
 }
 
 void AdminSession::bulk_end(const Status& malformed) {
-  const Status ended = sink_->end();
+  const Status ended = contained(kSink, [this] { return sink_->end(); });
   if (!ended.ok() && malformed.ok()) note_error({}, ended);
   const auto answer = std::make_shared<Unsettled>(Unsettled{.accepted = bulk_->accepted,
                                                             .refused = bulk_->refused,
@@ -355,12 +358,14 @@ void AdminSession::bulk_end(const Status& malformed) {
   unsettled_.push_back(answer);
   if (unsettled_.size() == limits::kAdminBulkFrames) ++stats_.bulk_waits;
   // The sink may call this after the connection has ended.
-  sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](const BulkSink::Unwritten& unwritten) {
+  const auto settled = [this, waiting = std::weak_ptr<Unsettled>{answer}](const BulkSink::Unwritten& unwritten) {
     const std::shared_ptr<Unsettled> known = waiting.lock();
-    if (known == nullptr) return;
+    if (known == nullptr || !known->frame.empty()) return;
     settle(*known, unwritten);
     send_settled();
-  });
+  };
+  const Status thrown = contained(kSink, [&] { return sink_->when_settled(settled), Status{}; });
+  if (!thrown.ok()) settled({.rows = answer->accepted, .first = thrown});
 }
 
 void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritten) {

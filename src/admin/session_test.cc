@@ -483,6 +483,49 @@ TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
   EXPECT_EQ(stats.bulk_rows_refused, 2U);
 }
 
+/// A sink of which one function throws, once.
+class ThrowingSink final : public BulkSink {
+ public:
+  explicit ThrowingSink(std::string function) : function_(std::move(function)) {}
+  Status begin(std::string_view) override { return throw_if("begin"); }
+  Status row(BulkOp, std::string_view, std::span<const BulkField>) override { return throw_if("row"); }
+  Status end() override { return throw_if("end"); }
+  void when_settled(Settled settled) override {
+    kept_ = settled;
+    static_cast<void>(throw_if("when_settled"));
+    settled({});
+  }
+
+ private:
+  Status throw_if(std::string_view function) {
+    if (function != function_) return {};
+    function_.clear();
+    throw std::runtime_error("boom");
+  }
+  std::string function_;
+  Settled kept_;
+};
+
+TEST_F(BulkSession, AnExceptionOfTheSinkIsTheAnswerToThatFrame) {
+  for (const char* const function : {"begin", "row", "end", "when_settled"}) {
+    session = std::make_unique<AdminSession>(commands, std::make_unique<ThrowingSink>(function), options, stats, [this] { ++wakes; });
+    give(frame("T", 3));
+    EXPECT_THAT(json::serialize(only_answer()), HasSubstr("the sink of bulk writes threw: boom")) << function;
+    give(frame("T", 3));
+    const json::object next = only_answer();
+    ASSERT_TRUE(next.at("ok").as_bool()) << function;
+    EXPECT_EQ(next.at("result").at("accepted").as_int64(), 3) << function;
+  }
+}
+
+TEST_F(BulkSession, RowsOfWhichTheSinkCannotSayWhatBecameOfThemAreNotReportedAsWritten) {
+  session = std::make_unique<AdminSession>(commands, std::make_unique<ThrowingSink>("when_settled"), options, stats, [this] { ++wakes; });
+  give(frame("T", 3));
+  const json::value result = only_answer().at("result");
+  EXPECT_EQ(result.at("accepted").as_int64(), 0);
+  EXPECT_EQ(result.at("unwritten").as_int64(), 3);
+}
+
 /// A sink whose rows are done when the test sets it.
 class SlowSink final : public BulkSink {
  public:

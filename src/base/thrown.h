@@ -1,4 +1,4 @@
-// thrown_by(): an exception of a function of the user as a Status that says whose function it was.
+// thrown_by(): an exception of a function of the user as a Status that says whose function it was. contained() calls such a function.
 #pragma once
 
 #include <exception>
@@ -17,6 +17,16 @@ inline Status thrown_by(std::string_view who, const std::exception_ptr& exceptio
     return {StatusCode::Internal, std::string{who} + " threw: " + error.what()};
   } catch (...) {
     return {StatusCode::Internal, std::string{who} + " threw something that is no std::exception"};
+  }
+}
+
+/// Returns what 'call' returns, or thrown_by() if it throws.
+template <class Call>
+Status contained(std::string_view who, Call&& call) {
+  try {
+    return call();
+  } catch (...) {
+    return thrown_by(who, std::current_exception());
   }
 }
 

@@ -21,7 +21,7 @@ struct BulkField {
   friend bool operator==(const BulkField&, const BulkField&) = default;
 };
 
-/// The calls are begin, row..., end, begin, ..., from one thread.
+/// The calls are begin, row..., end, begin, ..., from one thread. The admin server answers an exception as an error of the call that threw.
 class BulkSink {
  public:
   virtual ~BulkSink() = default;

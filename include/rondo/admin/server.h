@@ -95,7 +95,7 @@ struct AdminServerOptions {
   /// Called before each command that writes, and before each frame of a bulk write. Must not throw.
   std::function<void(const AdminWrite&)> on_write = {};
   /// Called for closed connections and for the socket file: for the first of a kind immediately, then for each kind once in
-  /// kAdminNoticePeriod.
+  /// kAdminNoticePeriod. Must not throw.
   std::function<void(const AdminNotice&)> on_notice = {};
 };
 
@@ -123,10 +123,11 @@ struct AdminServerStats {
   std::uint64_t memory_cut = 0;           // Incomplete frames that did not grow while 'memory' was used up.
   std::uint64_t memory_bytes = 0;         // Bytes that wait in all connections, now.
   std::uint64_t sockets_made_anew = 0;    // Times the socket file was missing and made again.
-  std::uint64_t connection_errors = 0;    // System calls that failed on a connection.
+  std::uint64_t connection_errors = 0;    // System calls, or the BulkSinkFactory, that failed for a connection.
 };
 
-/// Makes the sink of one connection. If empty, bulk writes get unimplemented.
+/// Makes the sink of one connection. If empty, bulk writes get unimplemented. An exception is the answer to that connection, which is
+/// closed.
 using BulkSinkFactory = std::function<std::unique_ptr<BulkSink>()>;
 
 class AdminServer {
