@@ -14,6 +14,7 @@
 #include "rondo/base/time.h"
 #include "rondo/orch/fact.h"
 #include "rondo/store/record.h"
+#include "rondo/store/store.h"
 
 namespace rondo::commands {
 
@@ -40,6 +41,10 @@ inline boost::json::array fields_json(const Fields& fields) {
   for (const Field field : fields) array.push_back(boost::json::array{text(field.name), text(field.value)});
   return array;
 }
+
+/// Store::get() for a command. An exception of 'use', such as one of a function of StandardCommandsOptions, becomes the command's answer:
+/// one that left 'use' would quarantine the store.
+void get_row(Store& store, std::string_view table, std::string_view key, Reply reply, GetDone use);
 
 /// Answers with a row for each of 'items', made with its page: a long list takes many short turns. 'row' converts one item to a JSON
 /// value.

@@ -29,8 +29,9 @@ struct Context : std::enable_shared_from_this<Context> {
   /// As in StandardCommandsOptions; empty if this process consumes its tables.
   std::string standby_for() const { return options.standby_for ? options.standby_for() : std::string{}; }
   /// Calls 'use' with the key of the row that 'key' denotes: 'key' itself if the store has such a row, otherwise its canonical spelling.
-  /// If the store is remote and 'key' has another spelling, the call is asynchronous; otherwise it happens before the return.
-  void with_key(const std::string& table, const std::string& key, std::function<void(const std::string& key)> use);
+  /// If the store is remote and 'key' has another spelling, the call is asynchronous; otherwise it happens before the return. 'use' answers
+  /// 'reply'.
+  void with_key(const std::string& table, const std::string& key, const Reply& reply, std::function<void(const std::string& key)> use);
 
   CommandRegistry& registry;
   Runtime& runtime;

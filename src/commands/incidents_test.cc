@@ -145,7 +145,7 @@ TEST(Incidents, EachKindHasItsOwnTime) {
   incidents.check(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, IsEmpty());
 
-  writes.listener("ROUTE")(Status{StatusCode::Unavailable, "the store went away"});
+  writes.listener(WriteAnswer::Counted)(Status{StatusCode::Unavailable, "the store went away"});
   incidents.check(in.runtime, writes);
   in.run_for(limits::kIncidentReported / 2);
   in.set("ROUTE", "a", {});

@@ -51,19 +51,19 @@ void command_get(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
-  context.with_key(table, arguments.text("key"), [&store, reply, table, &context](const std::string& key) {
-    store.get(table, key,
-              [reply, table, key, &runtime = context.runtime, standby_for = context.standby_for()](const Result<Record>& record) mutable {
-                if (!record) return reply.fail(record.error());
-                if (!*record) return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(key) + "' in " + table});
-                if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
-                const WhyLink link = runtime.row_state(table, *record);
-                json::object row{{"key", text(key)}, {"fields", fields_json(record->fields())}};
-                add_state(row, link);
-                row["note"] =
-                    sentence(standby_for.empty() ? full_note(runtime, link) : standby_note(standby_for) + "; " + full_note(runtime, link));
-                reply.finish(row);
-              });
+  context.with_key(table, arguments.text("key"), reply, [&store, reply, table, &context](const std::string& key) {
+    get_row(store, table, key, reply,
+            [reply, table, key, &runtime = context.runtime, standby_for = context.standby_for()](const Result<Record>& record) mutable {
+              if (!record) return reply.fail(record.error());
+              if (!*record) return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(key) + "' in " + table});
+              if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
+              const WhyLink link = runtime.row_state(table, *record);
+              json::object row{{"key", text(key)}, {"fields", fields_json(record->fields())}};
+              add_state(row, link);
+              row["note"] =
+                  sentence(standby_for.empty() ? full_note(runtime, link) : standby_note(standby_for) + "; " + full_note(runtime, link));
+              reply.finish(row);
+            });
   });
 }
 
@@ -83,7 +83,7 @@ void list_rows(Context& context, const Arguments& arguments, Reply reply, RowLis
     std::make_shared<RowLister>(store, table, keys, static_cast<std::uint64_t>(most), make_row)->ask(reply);
   };
   if (pattern.find_first_of("*?") != std::string::npos) return list(pattern);
-  context.with_key(table, pattern, list);
+  context.with_key(table, pattern, reply, list);
 }
 
 void command_keys(Context& context, const Arguments& arguments, Reply reply) {

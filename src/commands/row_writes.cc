@@ -62,7 +62,8 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
   Store& store = context.runtime.store();
   const std::string key{write.change.key()};
   // Done means on the disk, or in the server, if the table's contract says so.
-  const bool waits = context.failures.waits_for_end(write.table);
+  const WriteAnswer when = context.failures.answer_of(write.table);
+  const bool waits = WriteFailures::waits_for_end(when);
   const auto is_stored = std::make_shared<bool>(!waits);
   if (write.wait) {
     const Instant deadline = context.runtime.clock().now() + *write.wait;
@@ -71,11 +72,11 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
     }
   }
   for (const Change& change : changes) {
-    WriteDone done = context.failures.listener(write.table);
+    WriteDone done = context.failures.listener(when);
     if (waits) {
       const bool is_last = &change == &changes.back();
       const bool ends = is_last && !write.wait;
-      done = [answer = context.failures.answerer(write.table, key), is_last, ends, is_stored, reply](const Status& end) mutable {
+      done = [answer = context.failures.answerer(when, key), is_last, ends, is_stored, reply](const Status& end) mutable {
         if (!end.ok()) {
           const Status why = answer(end);
           if (reply.wanted()) reply.fail(why);
@@ -102,20 +103,21 @@ void write_after_read(Context& context, std::shared_ptr<const RowWrite> write, R
     return reply.fail(Status{StatusCode::FailedPrecondition,
                              "changes of " + write->table + " wait for its consumer, so what the row holds is not known"});
   }
-  store.get(write->table, write->change.key(), [of = context.weak_from_this(), write, reply](const Result<Record>& row) mutable {
-    const std::shared_ptr<Context> alive = of.lock();
-    if (alive == nullptr || !reply.wanted()) return;
-    if (!row) return reply.fail(row.error());
-    if (!*row && !write->replace && write->change.fields().empty()) {
-      return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(write->change.key()) + "' in " + write->table});
-    }
-    if (!*row && !write->replace) return write_changes(*alive, *write, {write->change}, std::move(reply));
-    std::vector<Change> changes = changes_of(*write, *row);
-    // The row's newest changes are unknown, so a Delete comes first to remove fields that this call cannot name.
-    const auto size = alive->runtime.store().size(write->table);
-    if (changes.size() == 1 && size && size->staged > 0) changes.insert(changes.begin(), Change::remove(write->change.key()));
-    write_changes(*alive, *write, changes, std::move(reply));
-  });
+  get_row(store, write->table, write->change.key(), reply,
+          [of = context.weak_from_this(), write, reply](const Result<Record>& row) mutable {
+            const std::shared_ptr<Context> alive = of.lock();
+            if (alive == nullptr || !reply.wanted()) return;
+            if (!row) return reply.fail(row.error());
+            if (!*row && !write->replace && write->change.fields().empty()) {
+              return reply.fail(Status{StatusCode::NotFound, "no row '" + escape_text(write->change.key()) + "' in " + write->table});
+            }
+            if (!*row && !write->replace) return write_changes(*alive, *write, {write->change}, std::move(reply));
+            std::vector<Change> changes = changes_of(*write, *row);
+            // The row's newest changes are unknown, so a Delete comes first to remove fields that this call cannot name.
+            const auto size = alive->runtime.store().size(write->table);
+            if (changes.size() == 1 && size && size->staged > 0) changes.insert(changes.begin(), Change::remove(write->change.key()));
+            write_changes(*alive, *write, changes, std::move(reply));
+          });
 }
 
 Change with_key(const Change& change, std::string_view key) {
@@ -128,7 +130,7 @@ Change with_key(const Change& change, std::string_view key) {
 void write_row(Context& context, RowWrite write, Reply reply) {
   const std::string table = write.table;
   const std::string given{write.change.key()};
-  context.with_key(table, given, [of = context.weak_from_this(), write = std::move(write), reply](const std::string& key) {
+  context.with_key(table, given, reply, [of = context.weak_from_this(), write = std::move(write), reply](const std::string& key) {
     const std::shared_ptr<Context> alive = of.lock();
     if (alive == nullptr) return;
     if (const Status claimed = check_claim(alive->claim_of(write.table, key), write.table, key); !claimed.ok()) {

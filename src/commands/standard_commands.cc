@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
 #include "rondo/journal/journal.h"
@@ -10,13 +11,13 @@ namespace rondo {
 
 namespace commands {
 
-void Context::with_key(const std::string& table, const std::string& key, std::function<void(const std::string& key)> use) {
+void Context::with_key(const std::string& table, const std::string& key, const Reply& reply,
+                       std::function<void(const std::string& key)> use) {
   const CanonicalKey canonical_key = canonical_key_of(table);
   const std::optional<std::string> canonical = canonical_key != nullptr ? canonical_key(key) : std::nullopt;
   if (!canonical) return use(key);
-  runtime.store().get(table, key, [key, canonical = *canonical, use = std::move(use)](const Result<Record>& record) {
-    use(record && *record ? key : canonical);
-  });
+  get_row(runtime.store(), table, key, reply,
+          [key, canonical = *canonical, use = std::move(use)](const Result<Record>& record) { use(record && *record ? key : canonical); });
 }
 
 namespace {

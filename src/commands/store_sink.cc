@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thrown.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 
 namespace rondo::commands {
+
+namespace {
+/// For the error if one of them throws.
+constexpr std::string_view kFunctions = "a function of StandardCommandsOptions";
+}  // namespace
 
 Status check_table(const Store& store, std::string_view table) {
   const std::vector<TableSpec> tables = store.tables();
@@ -30,31 +36,37 @@ Status check_claim(const RowClaim& claim, std::string_view table, std::string_vi
 Status not_yet_written(const Status& why) { return why.with_context("accepted and tried again, but not on the disk yet"); }
 
 Status StoreSink::begin(std::string_view table) {
+  return contained(kFunctions, [&] { return begin_table(table); });
+}
+
+Status StoreSink::begin_table(std::string_view table) {
   table_ = std::string{table};
   canonical_key_ = canonical_key_of_ ? canonical_key_of_(table) : nullptr;
   row_ = 0;
   on_the_way_.reset();
   done_ = {};
-  if (failures_.waits_for_end(table)) {
+  const WriteAnswer when = failures_.answer_of(table);
+  if (WriteFailures::waits_for_end(when)) {
     on_the_way_ = std::make_shared<OnTheWay>();
-    on_the_way_->unwritten.refused = failures_.refuses(table);
+    on_the_way_->unwritten.refused = WriteFailures::refuses(when);
     done_ = [frame = on_the_way_, count = failures_.counter()](const Status& end) {
       if (frame->unwritten.refused) count(end);
       frame->end(end);
     };
   } else {
-    done_ = failures_.listener(table);
+    done_ = failures_.listener(when);
   }
   return check_written_table(runtime_, table);
 }
 
 Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
   const std::uint64_t number = row_++;
-  if (on_the_way_ == nullptr) return take(op, key, fields);
+  const auto take_row = [&] { return contained(kFunctions, [&] { return take(op, key, fields); }); };
+  if (on_the_way_ == nullptr) return take_row();
   const std::size_t keys_before = on_the_way_->keys.size();
   on_the_way_->keys.append(key);
   on_the_way_->rows.push_back({number, on_the_way_->keys.size()});
-  Status taken = take(op, key, fields);
+  Status taken = take_row();
   if (!taken.ok()) {
     on_the_way_->keys.resize(keys_before);
     on_the_way_->rows.pop_back();

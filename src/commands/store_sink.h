@@ -57,6 +57,7 @@ class StoreSink final : public BulkSink {
     void end(const Status& status);
     void settle_if_known();
   };
+  Status begin_table(std::string_view table);
   Status take(BulkOp op, std::string_view key, std::span<const BulkField> fields);
   Status write(Change change);
   Status accept(Change change);

@@ -268,9 +268,10 @@ void command_trace(Context& context, const Arguments& arguments, Reply reply) {
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
   const auto until = until_of(context, arguments);
   if (!until) return reply.fail(until.error());
-  context.with_key(table, arguments.text("key"), [of = context.shared_from_this(), table, until = *until, reply](const std::string& key) {
-    of->watchers.trace(table, key, until, reply);
-  });
+  context.with_key(table, arguments.text("key"), reply,
+                   [of = context.shared_from_this(), table, until = *until, reply](const std::string& key) {
+                     of->watchers.trace(table, key, until, reply);
+                   });
 }
 
 }  // namespace

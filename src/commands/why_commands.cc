@@ -49,7 +49,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     while (next_ < why_.chain.size() && is_explained(why_.chain[next_]) && !may_have_lost_its_row()) ++next_;
     if (next_ == why_.chain.size()) return finish();
     const WhyLink& link = why_.chain[next_];
-    store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
+    get_row(store_, link.table, link.key, reply_, [self = shared_from_this()](const Result<Record>& record) {
       self->note(record);
       ++self->next_;
       self->go_on();
@@ -205,7 +205,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
-  context.with_key(table, arguments.text("key"), [of = context.weak_from_this(), table, reply](const std::string& key) {
+  context.with_key(table, arguments.text("key"), reply, [of = context.weak_from_this(), table, reply](const std::string& key) {
     const std::shared_ptr<Context> alive = of.lock();
     if (alive != nullptr) std::make_shared<WhyAnswer>(*alive, alive->runtime.why(table, key), reply)->go_on();
   });

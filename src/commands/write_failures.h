@@ -25,9 +25,11 @@ class WriteFailures {
   /// An empty function means WriteAnswer::Counted.
   explicit WriteFailures(AnswerOf answer_of) : answer_of_(std::move(answer_of)) {}
 
-  /// Returns the callback for Store::write() to 'table' that counts a later failure; empty unless failures of the table are counted.
-  WriteDone listener(std::string_view table) {
-    if (answer_of(table) != WriteAnswer::Counted) return {};
+  /// The options' function may throw: it is called once, before anything is written.
+  WriteAnswer answer_of(std::string_view table) const { return answer_of_ ? answer_of_(table) : WriteAnswer::Counted; }
+  /// Returns the callback for Store::write() that counts a later failure; empty unless failures of the table are counted.
+  WriteDone listener(WriteAnswer answer) {
+    if (answer != WriteAnswer::Counted) return {};
     return [failures = failures_](const Status& end) {
       if (!end.ok()) failures->add(failures->later, end);
     };
@@ -40,21 +42,18 @@ class WriteFailures {
       failures->add(end.code() == StatusCode::DeadlineExceeded ? failures->later : failures->refused, end);
     };
   }
-  bool waits_for_end(std::string_view table) const {
-    const WriteAnswer answer = answer_of(table);
-    return answer == WriteAnswer::Stored || answer == WriteAnswer::Confirmed;
-  }
-  /// Returns the function that makes the answer for a write to 'table', one that waits_for_end(), which ended with an error. It counts the
-  /// write if it was refused.
-  std::function<Status(const Status& why)> answerer(std::string_view table, std::string_view key) {
-    if (!refuses(table)) return not_yet_written;
+  static bool waits_for_end(WriteAnswer answer) noexcept { return answer == WriteAnswer::Stored || answer == WriteAnswer::Confirmed; }
+  /// Returns the function that makes the answer for a write, one that waits_for_end(), which ended with an error. It counts the write if it
+  /// was refused.
+  std::function<Status(const Status& why)> answerer(WriteAnswer answer, std::string_view key) {
+    if (!refuses(answer)) return not_yet_written;
     return [count = counter(), key = std::string{key}](const Status& why) {
       count(why);
       return why.with_context("key " + quoted(key));
     };
   }
-  /// True if a write to 'table' that fails later has not taken effect.
-  bool refuses(std::string_view table) const { return answer_of(table) == WriteAnswer::Confirmed; }
+  /// True if a write that fails later has not taken effect.
+  static bool refuses(WriteAnswer answer) noexcept { return answer == WriteAnswer::Confirmed; }
 
   struct Count {
     std::uint64_t count = 0;
@@ -69,8 +68,6 @@ class WriteFailures {
   const Status& last() const noexcept { return failures_->last; }
 
  private:
-  WriteAnswer answer_of(std::string_view table) const { return answer_of_ ? answer_of_(table) : WriteAnswer::Counted; }
-
   struct Failures {
     void add(Count& kind, const Status& end) {
       ++kind.count;

@@ -45,7 +45,7 @@ struct RowClaim {
   std::string note;
 };
 
-/// What a program adds to the standard commands. Everything has a default.
+/// What a program adds to the standard commands. Everything has a default. An exception of a function is the answer to that one command.
 struct StandardCommandsOptions {
   /// Priority of the timers of the commands. The server has its own in AdminServerOptions.
   Priority priority = Priority{};
