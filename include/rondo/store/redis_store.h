@@ -81,13 +81,14 @@ struct RedisStoreOptions {
   Duration lease{};
   /// Identity of the holder: stores with the same identity share the lease. Empty: this store only.
   std::string lease_holder{};
-  /// Called in a turn when the state of the lease, or its holder, changes. Must not destroy the store.
+  /// Called in a turn when the state of the lease, or its holder, changes. Must not destroy the store. An exception is logged.
   std::function<void(const RedisLease& lease)> on_lease{};
-  /// Called before the lease is taken; false postpones that. For programs with several stores, which take their leases in a fixed order.
+  /// Called before the lease is taken; false postpones that, and so does an exception, which health() reports. For programs with several
+  /// stores, which take their leases in a fixed order.
   std::function<bool()> may_take_lease{};
   /// Called in a turn when the server has changed (a fail-over, a restart). Data that the previous server had not saved or replicated is
   /// lost, even for confirmed writes. A producer should write its rows again; the store sends them after the writes that it repeats itself.
-  /// 'epoch' as in RedisStoreStats. Must not destroy the store.
+  /// 'epoch' as in RedisStoreStats. Must not destroy the store. An exception is logged.
   std::function<void(std::uint64_t epoch)> on_failover{};
 };
 

@@ -1,5 +1,7 @@
 // A store detects that the server is another one than before and reports it once, and all stores of a database agree on the number. The
 // server is a real one that is killed, started again with and without its saved data, and configured to refuse commands.
+#include <stdexcept>
+
 #include "store/redis/testing/table.h"
 
 namespace rondo::redis {
@@ -102,6 +104,18 @@ TEST_F(RedisEpoch, AProducerThatIsToldBringsTheRowsBack) {
   when_told([this] { set(driver(), "W", "row", {{"a", "1"}}); });
   restart();
   EXPECT_EQ(server().hash("W:row")["a"], "1") << "the server itself had lost it";
+}
+
+TEST_F(RedisEpoch, AListenerThatThrowsIsLoggedAndTheStoreServes) {
+  open();
+  when_told([] { throw std::runtime_error("boom"); });
+  testing::internal::CaptureStderr();
+  restart();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("on_failover threw: boom"));
+  EXPECT_THAT(told(), ElementsAre(2U));
+  set(driver(), "W", "row", {{"a", "1"}});
+  driver().settle();
+  EXPECT_EQ(server().hash("W:row")["a"], "1");
 }
 
 // This happens when a user makes a master a replica of another one, and its connections stay open.

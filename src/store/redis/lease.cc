@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/thrown.h"
 #include "rondo/base/assert.h"
 #include "store/redis/lease_holder.h"
 #include "store/redis/scripts.h"
@@ -37,8 +38,17 @@ void Lease::ask(bool wanted) {
   if (state_.state == State::Lost || state_.state == State::Refused) return;
   if (!wanted && !held_) return;
   if (held_ && link_.scheduler.clock().now() < next_) return;
-  if (!held_ && link_.options.may_take_lease && !link_.options.may_take_lease()) return;
+  if (!held_ && !may_take()) return;
   send({});
+}
+
+bool Lease::may_take() {
+  bool may = true;
+  may_take_thrown_ = contained("RedisStoreOptions::may_take_lease", [&] {
+    may = !link_.options.may_take_lease || link_.options.may_take_lease();
+    return Status{};
+  });
+  return may_take_thrown_.ok() && may;
 }
 
 void Lease::send(std::string_view gone_holder) {
@@ -138,7 +148,8 @@ Status Lease::trouble() const {
   if (state_.state == RedisLease::State::Lost) {
     return {StatusCode::Unavailable, "the lease of the database was lost to " + describe_holder(state_.holder)};
   }
-  return allows() ? Status{} : trouble_;
+  if (allows()) return {};
+  return may_take_thrown_.ok() ? trouble_ : may_take_thrown_;
 }
 
 void Lease::move_to(RedisLease::State state, std::string holder) {
@@ -146,7 +157,7 @@ void Lease::move_to(RedisLease::State state, std::string holder) {
   state_.state = state;
   state_.holder = std::move(holder);
   state_.described = state_.holder.empty() ? std::string{} : describe_holder(state_.holder);
-  if (changed && link_.options.on_lease) link_.options.on_lease(state_);
+  if (changed && link_.options.on_lease) link_.call("on_lease", [this] { link_.options.on_lease(state_); });
 }
 
 }  // namespace rondo::redis

@@ -39,6 +39,7 @@ class Lease {
   Status trouble() const;
 
  private:
+  bool may_take();
   void send(std::string_view gone_holder);
   void answered(const Reply& reply, Instant sent);
   void expire();
@@ -51,9 +52,10 @@ class Lease {
   const std::string me_;
   RedisLease state_;
   Status trouble_;
-  std::string tried_;  // The lease value of a terminated holder, after the attempt to take it over.
-  Instant next_;       // When the next renewal is due.
-  bool held_ = false;  // The lease is held on this connection.
+  Status may_take_thrown_;  // What RedisStoreOptions::may_take_lease threw when it was called last.
+  std::string tried_;       // The lease value of a terminated holder, after the attempt to take it over.
+  Instant next_;            // When the next renewal is due.
+  bool held_ = false;       // The lease is held on this connection.
   bool asking_ = false;
   bool released_ = false;
   bool releasing_ = false;

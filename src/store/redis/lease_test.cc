@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "store/redis/lease_holder.h"
 #include "store/redis/testing/table.h"
@@ -337,6 +338,41 @@ TEST_F(RedisLeaseTest, TheLeaseWaitsUntilItMayBeTaken) {
   EXPECT_EQ(server().command({"EXISTS", "RONDO_LEASE"}), "0");
   may = true;
   EXPECT_TRUE(driver.run_until([&] { return driver.store().lease().state == State::Held; }));
+}
+
+TEST_F(RedisLeaseTest, AFunctionThatThrowsPostponesTheLeaseAndHealthSaysWhy) {
+  bool throws = true;
+  RedisStoreOptions options = quick_options();
+  options.lease = kLease;
+  options.may_take_lease = [&throws]() -> bool {
+    if (throws) throw std::runtime_error("boom");
+    return true;
+  };
+  StoreDriver driver(options);
+  declare(driver, "ROUTE_TABLE");
+  const auto routes = subscribe(driver, "ROUTE_TABLE");
+  const auto health = [&driver] { return driver.store().health().to_string(); };
+  EXPECT_TRUE(driver.run_until([&] { return health().find("RedisStoreOptions::may_take_lease threw: boom") != std::string::npos; }))
+      << health();
+  EXPECT_EQ(driver.store().lease().state, State::Asking);
+  throws = false;
+  EXPECT_TRUE(driver.run_until([&] { return driver.store().lease().state == State::Held; }));
+  driver.settle();
+}
+
+TEST_F(RedisLeaseTest, AListenerThatThrowsIsLoggedAndTheStoreConsumes) {
+  RedisStoreOptions options = quick_options();
+  options.lease = kLease;
+  options.on_lease = [](const RedisLease&) { throw std::runtime_error("boom"); };
+  testing::internal::CaptureStderr();
+  StoreDriver driver(options);
+  declare(driver, "ROUTE_TABLE");
+  const auto routes = subscribe(driver, "ROUTE_TABLE");
+  EXPECT_TRUE(driver.run_until([&] { return driver.store().lease().state == State::Held; }));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a function of RedisStoreOptions threw why=\"internal: on_lease threw: boom\""));
+  produce("1", "1");
+  EXPECT_EQ(take_all(driver, *routes).size(), 1U);
 }
 
 TEST_F(RedisLeaseTest, AStoreWithoutConsumersTakesNone) {

@@ -1,6 +1,9 @@
 #include "store/redis/remote_subscription.h"
 
+#include "base/thrown.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/log.h"
+#include "rondo/sched/scheduler.h"
 
 namespace rondo::redis {
 
@@ -8,6 +11,11 @@ namespace {
 /// Keys of another type that are remembered.
 constexpr std::size_t kOtherTypes = 64;
 }  // namespace
+
+void Link::call(std::string_view name, const std::function<void()>& function) const {
+  const Status thrown = contained(name, [&] { return function(), Status{}; });
+  if (!thrown.ok()) Log(scheduler.clock()).error("a function of RedisStoreOptions threw", {{"why", thrown}});
+}
 
 void RemoteSubscription::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
   auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {

@@ -25,6 +25,8 @@ class RemoteSubscription;
 /// The state that every subscription uses; it must outlive them.
 struct Link {
   bool may_take() const { return fence.empty() || scheduler.clock().now() < taken_until; }
+  /// Calls the function 'name' of the options. An exception is logged: one that left the turn would quarantine the connection.
+  void call(std::string_view name, const std::function<void()>& function) const;
 
   Scheduler& scheduler;
   Connection& commands;

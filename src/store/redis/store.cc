@@ -215,7 +215,7 @@ void RedisStore::Parts::failed_over(bool while_connected) {
   if (while_connected) {  // Otherwise come_up() has done it.
     for (const std::shared_ptr<RemoteSubscription>& subscription : living()) bring_online(subscription);
   }
-  if (options.on_failover) options.on_failover(stats.epoch);
+  if (options.on_failover) link.call("on_failover", [this] { options.on_failover(stats.epoch); });
 }
 
 bool RedisStore::Parts::is_consumed() const {
