@@ -39,6 +39,24 @@ class CountingStore final : public test::PassingJobStore {
   std::size_t children_reads = 0;
 };
 
+/// A store of which one function throws, once.
+class ThrowingStore final : public test::PassingJobStore {
+ public:
+  ThrowingStore(JobStore& store, std::string function) : PassingJobStore(store), function_(std::move(function)) {}
+  Status claim() override { return throw_if("claim"), PassingJobStore::claim(); }
+  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
+    return throw_if("unfinished"), PassingJobStore::unfinished(after, max);
+  }
+
+ private:
+  void throw_if(std::string_view function) {
+    if (function != function_) return;
+    function_.clear();
+    throw std::runtime_error("boom");
+  }
+  std::string function_;
+};
+
 class PutAllTest : public test::JobsTestbed {
  protected:
   PutAllTest() {
@@ -261,6 +279,28 @@ TEST(JobEdits, AreReadAsTheyWereWritten) {
   EXPECT_EQ((*read)[1].running, Running::Stopped);
   for (const std::string bad : {"", "{}", "[1]", R"([["{}"]])", R"([["{}",9]])", R"([["no job",0]])"})
     EXPECT_FALSE(edits_from_json(bad).has_value()) << bad;
+}
+
+// One batch of the store's thread has the definitions and the reading at the start.
+TEST_F(PutAllTest, AnExceptionAtTheStartFailsNoDefinition) {
+  for (const char* const function : {"claim", "unfinished"}) {
+    close();
+    runtime = std::make_unique<Runtime>();
+    const auto sqlite = make_sqlite_job_store(path()).value();
+    jobs = std::make_unique<Jobs>(*runtime, std::make_unique<ThrowingStore>(*sqlite, function), options);
+    jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+    std::vector<std::string> answers;
+    for (const char* const name : {"a", "b"}) {
+      jobs->define({.name = name, .handler = "ok"},
+                   [&](const Result<StoredJob>& stored) { answers.push_back(stored ? stored->job.name : stored.error().to_string()); });
+    }
+    jobs->start();
+    EXPECT_TRUE(becomes([&] { return answers.size() == 2; }));
+    EXPECT_THAT(answers, ElementsAre("a", "b")) << function;
+    trigger("a");
+    EXPECT_TRUE(becomes([this] { return !runs("a").empty() && runs("a").front() == "succeeded"; })) << function;
+    close();
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thrown.h"
 #include "jobs/planner.h"
 #include "jobs/store_results.h"
 #include "rondo/base/clock.h"
@@ -93,7 +94,8 @@ class StoreThread {
   void apply(std::span<Work> works) {
     for (Work& work : works) {
       work.clocks = difference_of(clock_);
-      work.status = work.run(*store_, planner_);
+      // By itself, so that an exception fails no other work of this batch.
+      work.status = contained("the store of jobs", [&] { return work.run(*store_, planner_); });
     }
   }
 
