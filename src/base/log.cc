@@ -119,6 +119,9 @@ struct Log::Parts {
   std::uint64_t lost = 0;
   bool stalled = false;  // The newest line found no room.
 
+  /// See Log::write(). Throws what a function of the options throws.
+  void write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number);
+
   /// Returns true if the site may write now; 'held_back' is then the number of lines that it skipped before this one.
   bool admit(const char* file, int line_number, std::uint64_t& held_back) {
     if (options.burst_lines == 0) return true;
@@ -198,33 +201,40 @@ std::uint64_t Log::lost_lines() const {
 
 void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number) {
   const std::lock_guard<std::mutex> lock(parts_->mutex);
+  try {
+    parts_->write(level, message, pairs, file, line_number);
+  } catch (...) {  // A function of LogOptions, or memory.
+    ++parts_->lost;
+  }
+}
+
+void Log::Parts::write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number) {
   std::uint64_t held_back = 0;
-  if (!parts_->admit(file, line_number, held_back)) return;
-  std::string& line = parts_->line;
+  if (!admit(file, line_number, held_back)) return;
   line.clear();
-  if (parts_->journal) {
+  if (journal) {
     line.append(journal_prefix(level));
   } else {
-    append_time(line, parts_->clock.wall_now());
+    append_time(line, clock.wall_now());
     line += ' ';
   }
   line.append(to_string(level)).append(1, ' ').append(message);
   for (const LogPair& pair : pairs) {
     line.append(1, ' ').append(pair.key).append(1, '=');
-    pair.value.append_to(line, parts_->options.rename);
+    pair.value.append_to(line, options.rename);
   }
   if (held_back != 0) {
     line.append(" suppressed=");
     append_number(line, held_back);
   }
   line += '\n';
-  if (parts_->options.copy) parts_->options.copy(line);
-  if (parts_->options.writer) {
-    parts_->options.writer(line);
+  if (options.writer) {
+    options.writer(line);
   } else {
-    parts_->stalled = !write_stderr(line, parts_->stalled);
-    if (parts_->stalled) ++parts_->lost;
+    stalled = !write_stderr(line, stalled);
+    if (stalled) ++lost;
   }
+  if (options.copy) options.copy(line);
 }
 
 }  // namespace rondo

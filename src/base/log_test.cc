@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,35 @@ TEST_F(LogLines, AReaderThatStallsOrEndsCostsLinesAndNothingElse) {
   ::close(ends[0]);
   log.error("SIGPIPE would end this process");
   EXPECT_EQ(log.lost_lines(), lost + 1);
+}
+
+TEST_F(LogLines, AFunctionThatThrowsLosesItsLineAndNoOther) {
+  std::string throws;
+  const auto throw_if = [&throws](const std::string& name) {
+    if (throws != name) return;
+    throws.clear();
+    throw std::runtime_error("boom");
+  };
+  LogOptions options = capture(LogLevel::Info, true);
+  options.writer = [&, write = options.writer](std::string_view line) { throw_if("writer"), write(line); };
+  options.rename = [&](std::string_view text) { return throw_if("rename"), std::string{text}; };
+  Log log(clock, options);
+  for (const char* const name : {"writer", "rename"}) {
+    throws = name;
+    EXPECT_NO_THROW(log.info("lost", {{"a", "x"}})) << name;
+    log.info("written", {{"after", name}});
+  }
+  EXPECT_THAT(lines, ElementsAre("<6>info written after=writer\n", "<6>info written after=rename\n"));
+  EXPECT_EQ(log.lost_lines(), 2U);
+}
+
+TEST_F(LogLines, AFunctionOfCopiesThatThrowsLosesNoLineOfTheWriter) {
+  LogOptions options = capture(LogLevel::Info, true);
+  options.copy = [](std::string_view) { throw std::runtime_error("boom"); };
+  Log log(clock, options);
+  EXPECT_NO_THROW(log.info("written"));
+  EXPECT_THAT(lines, ElementsAre("<6>info written\n"));
+  EXPECT_EQ(log.lost_lines(), 1U);
 }
 
 TEST_F(LogLines, StandardErrorIsTheJournalWhenTheServiceManagerNamesIt) {
