@@ -155,6 +155,7 @@ std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
   std::unique_ptr<Store> made;
   if (options.make_store) {
     made = options.make_store(scheduler);
+    RONDO_EXPECT(made != nullptr, "WorldOptions::make_store made no store");
   } else if (options.store == StoreKind::Remote) {
     auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(),
                                                                      .on_fault = [this](std::string_view what) { happened(what); },

@@ -358,6 +358,13 @@ TEST(WorldProcess, ComesToRestBesideTimersThatAreDueForEver) {
   }
 }
 
+TEST(WorldProcessDeathTest, AFunctionThatMakesNoStoreIsNamed) {
+  WorldOptions options;
+  options.make_store = [](Scheduler&) { return std::unique_ptr<Store>{}; };
+  World world(options);
+  EXPECT_DEATH(world.start([](Runtime&) -> std::shared_ptr<void> { return nullptr; }), "WorldOptions::make_store made no store");
+}
+
 TEST(WorldProcess, AWriteThatTheStoreRefusesIsNamedWithItsReason) {
   World world(7);
   world.start([](Runtime& runtime) -> std::shared_ptr<void> {
