@@ -309,11 +309,11 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
 }
 
 /// The first route uses the set. Its group is still there, but a Delete of its row may be under way to its consumer (a remote store needs
-/// time for it), so the row is written again unless it was written last.
+/// time for it), so the row is written again unless it was written last. At a start no Delete is under way.
 Status Routes::keep_set(const std::string& name, const std::vector<Hop>& hops) {
   const auto requested = requested_sets_.find(name);
   const bool was_requested = requested != requested_sets_.end() && requested->second;
-  const bool is_of_earlier_run = orphan_sets_.erase(name) > 0;
+  const bool is_of_earlier_run = orphan_sets_.erase(name) > 0 && !restarted_;
   return was_requested || is_of_earlier_run ? Status{} : write_set(Change{ChangeOp::Set, set_row(hops)});
 }
 

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "../agent_lines.h"
 #include "rondo/dataplane/simulated.h"
@@ -30,14 +30,18 @@ class LateStore final : public test::PassingStore {
     held.emplace_back(std::move(change), std::move(done));
     return {};
   }
-  void let_go() {
-    holds = false;
-    for (auto& [change, done] : held) ASSERT_TRUE(PassingStore::write("NEXTHOP_SET", std::move(change), std::move(done)).ok());
-    held.clear();
+  /// Passes on the first 'changes' writes that it holds; all: it holds no more.
+  void let_go(std::size_t changes = SIZE_MAX) {
+    holds = changes < held.size();
+    for (; changes > 0 && !held.empty(); --changes) {
+      auto [change, done] = std::move(held.front());
+      held.pop_front();
+      ASSERT_TRUE(PassingStore::write("NEXTHOP_SET", std::move(change), std::move(done)).ok());
+    }
   }
 
   bool holds = false;
-  std::vector<std::pair<Change, WriteDone>> held;
+  std::deque<std::pair<Change, WriteDone>> held;
 };
 
 class LateRows : public testing::Test {
@@ -100,6 +104,27 @@ TEST_F(LateRows, ASetThatIsUsedAgainBeforeItsDeleteArrivesKeepsItsRow) {
   ASSERT_EQ(store->held.size(), 1U) << "the Delete of the set";
   route_by_a();
   ASSERT_THAT(routes(), ElementsAre("route 10.9.0.0/16 via {A 10.0.0.2*1}"));
+  store->let_go();
+  run();
+  EXPECT_EQ(runtime.store().size("NEXTHOP_SET")->rows, 1U);
+  EXPECT_EQ(parked(), 0U) << "the Delete waits";
+  EXPECT_THAT(routes(), ElementsAre("route 10.9.0.0/16 via {A 10.0.0.2*1}"));
+}
+
+/// The Delete, the Set of the second use and the Delete after it come one after the other. The set is used again before the last one comes.
+TEST_F(LateRows, ASetThatIsUsedAThirdTimeBeforeItsSecondDeleteArrivesKeepsItsRow) {
+  store->holds = true;
+  ASSERT_TRUE(runtime.table("ROUTE_TABLE").remove("10.9.0.0/16").ok());
+  run();
+  route_by_a();
+  ASSERT_TRUE(runtime.table("ROUTE_TABLE").remove("10.9.0.0/16").ok());
+  run();
+  ASSERT_EQ(store->held.size(), 3U) << "Delete, Set, Delete";
+  store->let_go(1);
+  run();
+  store->let_go(1);
+  run();
+  route_by_a();
   store->let_go();
   run();
   EXPECT_EQ(runtime.store().size("NEXTHOP_SET")->rows, 1U);
