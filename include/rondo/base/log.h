@@ -111,7 +111,7 @@ class Log {
 
   /// Lines that the rate limit suppressed since the start.
   std::uint64_t suppressed_lines() const;
-  /// Lines that could not be written to standard error.
+  /// Lines that could not be written, or for which a function of LogOptions threw.
   std::uint64_t lost_lines() const;
 
  private:

@@ -194,6 +194,11 @@ std::string object_name(const DeleteOrder& one);
 ///                       message names its protocol. A device has the name of a new one. Another control plane, or a device, has the
 ///                       address of a static entry
 ///   Unimplemented       this kernel does not support it (EOPNOTSUPP)
+/// The switch agent orders again, at first after 100 ms, what ends with FailedPrecondition, ResourceExhausted, Unavailable,
+/// DeadlineExceeded or, unless it is a delete, NotFound. After AlreadyExists it orders a route or a static entry again until the other
+/// program's is gone, takes another number for a next hop or a group, and uses the device that exists. EACCES as origin_errno() (IPv6 is
+/// switched off) is ordered again, too. Every other code rejects the row, which is handled again when it changes: Internal (also an
+/// exception of DataPlane::apply()), InvalidArgument, PermissionDenied, Unimplemented, AlreadyExists of a delete or of another order.
 struct Operation {
   Order order;
   Status status{};
